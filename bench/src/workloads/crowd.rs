@@ -1,0 +1,156 @@
+//! W2, W3 and W8: many idle tasks, what one more costs and what they weigh.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use anyhow::Result;
+
+use super::Open;
+use crate::figure::{Figure, Metric};
+use crate::measure::{Repeats, ns, percentile, resident, settle};
+
+/// Keeps tasks alive that wait to be cancelled.
+pub trait Crowd: Open {
+    /// Spawns one more idle task, without a name where the system allows it.
+    fn spawn_idle(&mut self) -> impl Future<Output = Result<()>> + Send;
+}
+
+/// Keeps idle tasks alive under names that are unique among the living.
+pub trait Named: Crowd {
+    /// Spawns one more idle task of this name.
+    fn spawn_named(&mut self, name: &str) -> impl Future<Output = Result<()>> + Send;
+
+    /// Brings `n` named tasks to life before the measurement.
+    fn fill_named(&mut self, n: usize) -> impl Future<Output = Result<()>> + Send {
+        async move {
+            for i in 0..n {
+                self.spawn_named(&format!("agent-{i}")).await?;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Brings `n` tasks to life before a measurement.
+pub async fn fill<S: Crowd>(system: &mut S, n: usize) -> Result<()> {
+    for _ in 0..n {
+        system.spawn_idle().await?;
+    }
+    Ok(())
+}
+
+/// How many spawns are timed. They add to the crowd, so few are timed when it is small.
+fn samples(n: usize) -> usize {
+    if n <= 100 { 25 } else { 100 }
+}
+
+/// W2: one spawn while `n` tasks are alive.
+pub async fn spawn<S: Crowd>(n: usize) -> Result<Vec<Figure>> {
+    let (mut middle, mut tail) = (Repeats::new(), Repeats::new());
+    while middle.more() {
+        let mut system = S::open().await?;
+        fill(&mut system, n).await?;
+        settle().await;
+        let mut times = Vec::with_capacity(samples(n));
+        let busy = Busy::start().await;
+        for _ in 0..samples(n) {
+            let start = Instant::now();
+            system.spawn_idle().await?;
+            times.push(ns(start.elapsed()));
+        }
+        drop(busy);
+        middle.push(percentile(&mut times, 0.5));
+        tail.push(percentile(&mut times, 0.99));
+        leave(system);
+    }
+    Ok(vec![Metric::Spawn.is(middle.median()), Metric::SpawnTail.is(tail.median())])
+}
+
+/// W3: one named spawn while `n` named tasks are alive.
+pub async fn spawn_named<S: Named>(n: usize) -> Result<Vec<Figure>> {
+    let (mut middle, mut tail) = (Repeats::new(), Repeats::new());
+    while middle.more() {
+        let mut system = S::open().await?;
+        system.fill_named(n).await?;
+        settle().await;
+        let names: Vec<String> = (0..samples(n)).map(|i| format!("new-{i}")).collect();
+        let mut times = Vec::with_capacity(names.len());
+        let busy = Busy::start().await;
+        for name in &names {
+            let start = Instant::now();
+            system.spawn_named(name).await?;
+            times.push(ns(start.elapsed()));
+        }
+        drop(busy);
+        middle.push(percentile(&mut times, 0.5));
+        tail.push(percentile(&mut times, 0.99));
+        leave(system);
+    }
+    Ok(vec![Metric::NamedSpawn.is(middle.median()), Metric::NamedSpawnTail.is(tail.median())])
+}
+
+/// W8: memory of `n` idle tasks without names.
+pub async fn weight<S: Crowd>(n: usize) -> Result<Vec<Figure>> {
+    let mut system = S::open().await?;
+    settle().await;
+    let before = resident();
+    fill(&mut system, n).await?;
+    weigh(system, before, n).await
+}
+
+/// W8: memory of `n` idle tasks with names.
+pub async fn weight_named<S: Named>(n: usize) -> Result<Vec<Figure>> {
+    let mut system = S::open().await?;
+    settle().await;
+    let before = resident();
+    system.fill_named(n).await?;
+    weigh(system, before, n).await
+}
+
+async fn weigh<S>(system: S, before: f64, n: usize) -> Result<Vec<Figure>> {
+    settle().await;
+    let growth = resident() - before;
+    leave(system);
+    Ok(vec![Metric::IdleBytes.is(growth / n as f64)])
+}
+
+/// Leaves a crowd parked until the process exits: taking it down costs some systems far more than
+/// the measurement, and would run into the next repetition.
+fn leave<S>(system: S) {
+    std::mem::forget(system);
+}
+
+/// Keeps the runtime's other worker busy for as long as it lives. A worker that sleeps has to be
+/// woken by the spawn, and that system call, which comes and goes, would be all there is to see.
+struct Busy {
+    over: Arc<AtomicBool>,
+}
+
+impl Busy {
+    /// Returns when the other worker is taken.
+    async fn start() -> Self {
+        let over = Arc::new(AtomicBool::new(false));
+        let taken = Arc::new(AtomicBool::new(false));
+        tokio::spawn({
+            let (over, taken) = (Arc::clone(&over), Arc::clone(&taken));
+            async move {
+                taken.store(true, Ordering::Release);
+                while !over.load(Ordering::Acquire) {
+                    std::hint::spin_loop();
+                }
+            }
+        });
+        while !taken.load(Ordering::Acquire) {
+            tokio::task::yield_now().await;
+        }
+        Self { over }
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Release);
+    }
+}

@@ -1,0 +1,50 @@
+//! Ready-made records for examples and tests.
+
+use std::sync::Arc;
+
+use crate::id::{SessionId, TaskId};
+use crate::lineage::{Lineage, Space};
+use crate::name::Name;
+use crate::payload::Payload;
+use crate::task::{Capabilities, Naming, Recovery, Spec, Task, Tie, Visibility, Wake};
+use crate::time::Stamp;
+
+/// The spec of a top-level `function` task called `handle`, for examples.
+pub fn spec(handle: &str) -> Spec {
+    let at = Stamp::from_millis(1);
+    let seed = handle.bytes().fold(1u128, |seed, byte| seed.wrapping_mul(257) ^ u128::from(byte));
+    let id = TaskId::mint(at, seed);
+    Spec {
+        id,
+        lineage: Lineage {
+            space: Space::default(),
+            session: SessionId::mint(at, 1),
+            parent: None,
+            root: id,
+            run: None,
+            tool_call: None,
+            agent: None,
+            depth: 0,
+        },
+        kind: "function".into(),
+        profile: None,
+        handle: Name::numbered(handle, 1),
+        naming: Naming::Counted,
+        tie: Tie::Owned,
+        recovery: Recovery::Lose,
+        wake: Wake::OnTerminal,
+        visibility: Visibility::Children,
+        input: Payload::Null,
+        timeout: None,
+        grace: None,
+        continues: None,
+        key: None,
+        can: Capabilities::CANCEL.with(Capabilities::MESSAGES),
+        spawned_at: at,
+    }
+}
+
+/// A record that was just spawned, for examples.
+pub fn queued(handle: &str) -> Task {
+    Task::new(Arc::new(spec(handle)))
+}

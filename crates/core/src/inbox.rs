@@ -1,0 +1,59 @@
+//! What a session or task must still read.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{RowId, TaskId};
+use crate::lineage::Owner;
+use crate::message::Message;
+use crate::time::Stamp;
+
+/// One row of an inbox, unread until it is acknowledged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Row {
+    /// Its id: the same whoever reads it, however often.
+    pub id: RowId,
+    /// Whose inbox it is in.
+    pub owner: Owner,
+    /// When it was put there.
+    pub at: Stamp,
+    /// What it says.
+    pub body: RowBody,
+}
+
+/// What a row says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RowBody {
+    /// A task has ended; its record says how.
+    Result(TaskId),
+    /// Somebody says something.
+    Message(Arc<Message>),
+    /// A message comes back unread.
+    Returned(Arc<Message>),
+    /// A task asks the question of this number.
+    Question {
+        /// The task.
+        task: TaskId,
+        /// The question.
+        number: u32,
+    },
+}
+
+impl Row {
+    /// The row that tells `owner` of the end of `task`.
+    pub fn result(task: TaskId, owner: Owner, at: Stamp) -> Self {
+        Self { id: task.into(), owner, at, body: RowBody::Result(task) }
+    }
+
+    /// The row that puts `message` before `task`.
+    pub fn message(message: Arc<Message>, task: TaskId) -> Self {
+        Self {
+            id: message.id.into(),
+            owner: Owner::Task(task),
+            at: message.at,
+            body: RowBody::Message(message),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Where a task comes from.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{RunId, SessionId, TaskId};
+
+/// The tenant; the first part of every unique key.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Space(Arc<str>);
+
+impl Space {
+    /// The space called `name`.
+    pub fn new(name: &str) -> Self {
+        Self(name.into())
+    }
+
+    /// Its name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Default for Space {
+    fn default() -> Self {
+        Self::new("default")
+    }
+}
+
+impl fmt::Display for Space {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Who is told of a task's end: its parent task, else its session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Owner {
+    /// The session it was spawned from, or that took it over.
+    Session(SessionId),
+    /// The task that spawned it.
+    Task(TaskId),
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Session(id) => write!(f, "session {id}"),
+            Self::Task(id) => write!(f, "task {id}"),
+        }
+    }
+}
+
+/// Where a task comes from, recorded at its spawn and never changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lineage {
+    /// The tenant.
+    pub space: Space,
+    /// The conversation it belongs to.
+    pub session: SessionId,
+    /// The task that spawned it, if a task did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<TaskId>,
+    /// The topmost task of its tree; itself if it has no parent.
+    pub root: TaskId,
+    /// The run it was spawned in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    /// The tool call that spawned it, in the provider's spelling.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_call: Option<Arc<str>>,
+    /// The agent that spawned it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<Arc<str>>,
+    /// How many tasks are above it.
+    pub depth: u32,
+}
+
+/// What a spawn may say of its lineage itself; what it leaves out comes from
+/// its surroundings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The run.
+    pub run: Option<RunId>,
+    /// The tool call. Blank counts as left out.
+    pub tool_call: Option<Arc<str>>,
+    /// The agent. Blank counts as left out.
+    pub agent: Option<Arc<str>>,
+}
+
+impl Origin {
+    /// This origin with its gaps filled from `ambient`; explicit values win
+    /// and blank strings are not inherited.
+    pub fn or(self, ambient: &Origin) -> Origin {
+        Origin {
+            run: self.run.or(ambient.run),
+            tool_call: spoken(self.tool_call).or_else(|| spoken(ambient.tool_call.clone())),
+            agent: spoken(self.agent).or_else(|| spoken(ambient.agent.clone())),
+        }
+    }
+}
+
+fn spoken(text: Option<Arc<str>>) -> Option<Arc<str>> {
+    text.filter(|text| !text.trim().is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s1_6_explicit_values_win_and_blanks_are_not_inherited() {
+        let ambient =
+            Origin { run: None, tool_call: Some("call-1".into()), agent: Some("  ".into()) };
+        let explicit = Origin { run: None, tool_call: Some(" ".into()), agent: None };
+        let origin = explicit.or(&ambient);
+        assert_eq!(origin.tool_call.as_deref(), Some("call-1"));
+        assert_eq!(origin.agent, None);
+        let explicit = Origin { tool_call: Some("call-2".into()), ..Origin::default() };
+        assert_eq!(explicit.or(&ambient).tool_call.as_deref(), Some("call-2"));
+    }
+}

@@ -1,0 +1,172 @@
+//! Names that people and models give to tasks.
+
+use std::fmt;
+
+use compact_str::CompactString;
+use serde::{Deserialize, Serialize};
+use unicode_normalization::UnicodeNormalization;
+
+/// The longest name, in Unicode scalars.
+pub const NAME_LIMIT: usize = 64;
+
+/// Words that address something other than a task of that name.
+pub const RESERVED: [&str; 5] = ["parent", "self", "all", "broadcast", "root"];
+
+/// A valid name: trimmed, short, one line, and not to be mistaken for an id,
+/// a path or a reserved word. Compared after NFKC and lower-casing.
+///
+/// ```
+/// use offshoot_core::{Name, NameError};
+///
+/// let name = Name::new("  Docs ")?;
+/// assert_eq!(name.as_str(), "Docs");
+/// assert_eq!(name, Name::new("docs")?);
+/// assert_eq!(Name::new("Parent"), Err(NameError::Reserved("parent")));
+/// # Ok::<(), NameError>(())
+/// ```
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(into = "CompactString", from = "CompactString")]
+pub struct Name {
+    shown: CompactString,
+    // Absent when the shown form is already its own key, as most names are.
+    key: Option<Box<str>>,
+}
+
+impl Name {
+    /// Validates `text` as a name.
+    pub fn new(text: &str) -> Result<Self, NameError> {
+        let shown = text.trim();
+        if shown.is_empty() {
+            return Err(NameError::Blank);
+        }
+        let length = shown.chars().count();
+        if length > NAME_LIMIT {
+            return Err(NameError::TooLong(length));
+        }
+        if let Some(bad) = shown.chars().find(|c| *c == '/' || c.is_control()) {
+            return Err(NameError::Character(bad));
+        }
+        let key = fold(shown);
+        // Normal forms can grow, shrink to nothing visible or reveal a slash.
+        if key.trim().is_empty() {
+            return Err(NameError::Blank);
+        }
+        if let Some(bad) = key.chars().find(|c| *c == '/' || c.is_control()) {
+            return Err(NameError::Character(bad));
+        }
+        if uuid::Uuid::parse_str(&key).is_ok() {
+            return Err(NameError::Uuid);
+        }
+        if let Some(word) = RESERVED.iter().find(|word| **word == key) {
+            return Err(NameError::Reserved(word));
+        }
+        Ok(Self::from_parts(shown, key))
+    }
+
+    /// The name a task gets when nobody gives it one: `<stem>-<n>`.
+    pub fn numbered(stem: &str, n: u64) -> Self {
+        let mut shown = CompactString::with_capacity(0);
+        shown.push_str(stem);
+        shown.push('-');
+        push_decimal(&mut shown, n);
+        let key = if is_folded(stem) { None } else { Some(fold(&shown).into()) };
+        Self { shown, key }
+    }
+
+    /// The name as it was given.
+    pub fn as_str(&self) -> &str {
+        &self.shown
+    }
+
+    /// The form in which names are compared.
+    pub fn key(&self) -> &str {
+        self.key.as_deref().unwrap_or(&self.shown)
+    }
+
+    /// The form in which `text` would be compared, valid or not.
+    pub fn key_of(text: &str) -> String {
+        fold(text.trim())
+    }
+
+    fn from_parts(shown: &str, key: String) -> Self {
+        let key = (key != shown).then(|| key.into_boxed_str());
+        Self { shown: shown.into(), key }
+    }
+}
+
+fn is_folded(text: &str) -> bool {
+    text.bytes().all(|b| b.is_ascii() && !b.is_ascii_uppercase())
+}
+
+fn fold(text: &str) -> String {
+    if is_folded(text) {
+        return text.to_owned();
+    }
+    // Lower-casing can leave the normal form (İ, ϓ), so normalise again.
+    text.nfkc().flat_map(char::to_lowercase).nfkc().collect()
+}
+
+fn push_decimal(out: &mut CompactString, mut n: u64) {
+    let mut digits = [0u8; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (n % 10) as u8;
+        n /= 10;
+        if n == 0 {
+            break;
+        }
+    }
+    out.extend(digits[at..].iter().map(|d| char::from(*d)));
+}
+
+impl PartialEq for Name {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Name {}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.shown.fmt(f)
+    }
+}
+
+impl From<Name> for CompactString {
+    fn from(name: Name) -> Self {
+        name.shown
+    }
+}
+
+impl From<CompactString> for Name {
+    /// Takes a stored name as it is: it was valid when it was written.
+    fn from(shown: CompactString) -> Self {
+        let key = fold(&shown);
+        Self::from_parts(&shown, key)
+    }
+}
+
+/// Why a text is not a name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// Nothing but white space.
+    #[error("a name must not be blank: give it at least one visible character")]
+    Blank,
+    /// Longer than [`NAME_LIMIT`].
+    #[error("a name has at most {NAME_LIMIT} characters, this one has {0}: shorten it")]
+    TooLong(usize),
+    /// Holds a slash or a control character.
+    #[error("a name must not contain {0:?}: use letters, digits, '-' or '_'")]
+    Character(char),
+    /// Reads as an id.
+    #[error("a name must not look like a UUID, because ids are UUIDs: choose another")]
+    Uuid,
+    /// Means something else when used as an address.
+    #[error("the name {0:?} is reserved: choose another")]
+    Reserved(&'static str),
+}
+
+#[cfg(test)]
+mod tests;

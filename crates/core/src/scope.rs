@@ -1,0 +1,106 @@
+//! Who may see and touch what.
+
+use serde::{Deserialize, Serialize};
+
+use crate::cancel::Canceller;
+use crate::id::{SessionId, TaskId};
+use crate::lineage::Owner;
+use crate::task::{Task, Visibility};
+
+/// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Caller {
+    /// A person or an operator, who may do everything.
+    Host,
+    /// A session.
+    Session(SessionId),
+    /// A task.
+    Task(TaskId),
+}
+
+impl Caller {
+    /// Whether this caller may see and touch `target`.
+    ///
+    /// `visibility` is the calling task's own, and `is_descendant` says
+    /// whether the target is below the caller; it is asked only when the
+    /// answer depends on it.
+    pub fn may_touch(
+        self,
+        target: &Task,
+        visibility: Visibility,
+        is_descendant: impl FnOnce() -> bool,
+    ) -> bool {
+        match self {
+            Self::Host => true,
+            Self::Session(session) => {
+                target.owner() == Owner::Session(session)
+                    || (visibility == Visibility::Subtree && target.spec.lineage.session == session)
+            }
+            Self::Task(task) => {
+                target.id() == task
+                    || target.owner() == Owner::Task(task)
+                    || (visibility == Visibility::Subtree && is_descendant())
+            }
+        }
+    }
+
+    /// The owner this caller is, unless it is the host.
+    pub fn as_owner(self) -> Option<Owner> {
+        match self {
+            Self::Host => None,
+            Self::Session(session) => Some(Owner::Session(session)),
+            Self::Task(task) => Some(Owner::Task(task)),
+        }
+    }
+}
+
+impl From<Caller> for Canceller {
+    fn from(caller: Caller) -> Self {
+        match caller {
+            Caller::Host => Self::Host,
+            Caller::Session(session) => Self::Session(session),
+            Caller::Task(task) => Self::Task(task),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::doc::spec;
+    use crate::task::Tie;
+
+    fn child_of(parent: &Task, tie: Tie) -> Task {
+        let mut spec = spec("child");
+        spec.lineage.parent = Some(parent.id());
+        spec.tie = tie;
+        Task::new(Arc::new(spec))
+    }
+
+    #[test]
+    fn s7_1_a_task_touches_itself_and_what_it_owns_by_equality() {
+        let parent = Task::new(Arc::new(spec("parent")));
+        let child = child_of(&parent, Tie::Owned);
+        let caller = Caller::Task(parent.id());
+        let sees = |target, visibility| caller.may_touch(target, visibility, || true);
+        assert!(sees(&parent, Visibility::Children));
+        assert!(sees(&child, Visibility::Children));
+        // A detached child belongs to the session.
+        assert!(!sees(&child_of(&parent, Tie::Detached), Visibility::Children));
+        // Never upwards.
+        assert!(!Caller::Task(child.id()).may_touch(&parent, Visibility::Subtree, || false));
+    }
+
+    #[test]
+    fn s7_1_a_session_touches_what_it_owns_not_what_its_tasks_own() {
+        let parent = Task::new(Arc::new(spec("parent")));
+        let caller = Caller::Session(parent.spec.lineage.session);
+        assert!(caller.may_touch(&parent, Visibility::Children, || false));
+        let child = child_of(&parent, Tie::Owned);
+        assert!(!caller.may_touch(&child, Visibility::Children, || true));
+        assert!(caller.may_touch(&child, Visibility::Subtree, || true));
+    }
+}

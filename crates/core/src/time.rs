@@ -1,0 +1,81 @@
+//! Moments on the wall clock, as records store them.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// A moment in microseconds since the Unix epoch.
+///
+/// Records keep moments to show them and to order them for people; nothing
+/// expires by comparing two of them while a process lives, because the wall
+/// clock may jump.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Stamp(i64);
+
+impl Stamp {
+    /// The moment `micros` microseconds after the epoch.
+    pub const fn from_micros(micros: i64) -> Self {
+        Self(micros)
+    }
+
+    /// The moment `millis` milliseconds after the epoch.
+    pub const fn from_millis(millis: i64) -> Self {
+        Self(millis.saturating_mul(1_000))
+    }
+
+    /// Microseconds since the epoch.
+    pub const fn as_micros(self) -> i64 {
+        self.0
+    }
+
+    /// Milliseconds since the epoch.
+    pub const fn as_millis(self) -> i64 {
+        self.0.div_euclid(1_000)
+    }
+
+    /// How long ago `earlier` was; zero if the clock went backwards between.
+    pub fn since(self, earlier: Stamp) -> Duration {
+        Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+
+    /// This moment and `span` later, at most the last moment there is.
+    pub fn after(self, span: Duration) -> Stamp {
+        let micros = i64::try_from(span.as_micros()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_add(micros))
+    }
+
+    /// This moment and `span` earlier, at least the first moment there is.
+    pub fn before(self, span: Duration) -> Stamp {
+        let micros = i64::try_from(span.as_micros()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_sub(micros))
+    }
+}
+
+impl fmt::Display for Stamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match jiff::Timestamp::from_microsecond(self.0) {
+            Ok(moment) => moment.fmt(f),
+            Err(_) => write!(f, "{}µs", self.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s2_8_age_never_decreases_below_zero() {
+        let now = Stamp::from_millis(1_000);
+        assert_eq!(now.since(now.after(Duration::from_secs(5))), Duration::ZERO);
+    }
+
+    #[test]
+    fn huge_spans_saturate() {
+        assert_eq!(Stamp::from_millis(1).after(Duration::MAX), Stamp::from_micros(i64::MAX));
+    }
+}

@@ -1,0 +1,216 @@
+//! The one function that decides what becomes of a record.
+//!
+//! Stores persist what it decides and runtimes carry it out; neither knows a
+//! rule of its own. Every change of a [`Task`] after its spawn goes through
+//! [`decide`].
+
+use std::sync::Arc;
+
+use crate::cancel::Cancel;
+use crate::event::Change;
+use crate::id::WorkerId;
+use crate::outcome::Outcome;
+use crate::state::{State, WaitingOn};
+use crate::task::{Activity, Lease, Progress, Task};
+use crate::time::Stamp;
+
+/// What somebody wants to happen to a task.
+#[derive(Clone, Debug)]
+pub enum Intent {
+    /// A worker takes it up.
+    Start(WorkerId),
+    /// Its body waits and gives its slot back.
+    Park(WaitingOn),
+    /// Its body goes on.
+    Resume,
+    /// It goes back into the queue.
+    Requeue(Requeue),
+    /// It ends so, now or when its last live child has ended.
+    Finish(Outcome, LiveChildren),
+    /// Its last live child has ended.
+    Release,
+    /// It is asked to stop.
+    Cancel(Arc<Cancel>),
+    /// It reports.
+    Progress(Arc<Progress>),
+    /// It does something else now.
+    Activity(Arc<Activity>),
+}
+
+/// Whether a task that ends owns tasks that have not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LiveChildren {
+    /// It owns none.
+    None,
+    /// It owns some.
+    Some,
+}
+
+/// Why a task goes back into the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Requeue {
+    /// Its worker died: the attempt counts towards the crash limit.
+    Crashed,
+    /// Its worker lets it go in good order.
+    Released,
+}
+
+/// A record as it shall be, and how the log tells it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// The next record.
+    pub task: Task,
+    /// What the log says of it.
+    pub change: Change,
+}
+
+/// Why an intent is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Illegal {
+    /// The task has ended, and an end is final.
+    #[error("the task has already ended ({0}): an end is final")]
+    Terminal(State),
+    /// The intent makes no sense in this state.
+    #[error("a task that is {from} cannot {intent}")]
+    State {
+        /// The state.
+        from: State,
+        /// The intent.
+        intent: &'static str,
+    },
+    /// A request to stop stands already; the first one counts.
+    #[error("the task has been asked to stop already")]
+    CancelStands,
+}
+
+/// Decides the next record, or why there is none.
+///
+/// ```
+/// # use offshoot_core::{doc::queued, Intent, State, WorkerId, Stamp, decide};
+/// let task = queued("docs");
+/// let now = Stamp::from_millis(1);
+/// let worker = WorkerId::mint(now, 7);
+/// let running = decide(&task, Intent::Start(worker), now)?.task;
+/// assert_eq!(running.state, State::Running);
+/// assert_eq!(running.lease.epoch, 1);
+/// assert!(decide(&running, Intent::Start(worker), now).is_err());
+/// # Ok::<(), offshoot_core::Illegal>(())
+/// ```
+pub fn decide(task: &Task, intent: Intent, now: Stamp) -> Result<Decision, Illegal> {
+    let from = task.state;
+    if from.is_terminal() {
+        return Err(Illegal::Terminal(from));
+    }
+    let refuse = |intent| Err(Illegal::State { from, intent });
+    let held = task.is_held();
+    let mut next = task.clone();
+    next.seq += 1;
+    let change = match intent {
+        Intent::Start(worker) => {
+            if from != State::Queued {
+                return refuse("start");
+            }
+            enter(&mut next, State::Running, now);
+            next.lease = Lease { worker: Some(worker), epoch: next.lease.epoch + 1 };
+            next.attempts += 1;
+            next.started_at = Some(now);
+            Change::Started { attempt: next.attempts }
+        }
+        Intent::Park(on) => {
+            if from != State::Running {
+                return refuse("wait");
+            }
+            enter(&mut next, State::Waiting(on), now);
+            Change::Waiting(on)
+        }
+        Intent::Resume => {
+            if !matches!(from, State::Waiting(_)) || held {
+                return refuse("go on");
+            }
+            enter(&mut next, State::Running, now);
+            Change::Resumed
+        }
+        Intent::Requeue(why) => {
+            if from == State::Queued || held {
+                return refuse("go back into the queue");
+            }
+            enter(&mut next, State::Queued, now);
+            next.lease.worker = None;
+            if why == Requeue::Crashed {
+                next.crashes += 1;
+            }
+            Change::Requeued
+        }
+        Intent::Finish(outcome, children) => {
+            if held {
+                return refuse("end twice");
+            }
+            if from == State::Queued && matches!(outcome, Outcome::Completed { .. }) {
+                return refuse("complete before it starts");
+            }
+            let outcome = truthful(task, outcome);
+            let state = outcome.state();
+            next.outcome = Some(Arc::new(outcome));
+            next.lease.worker = None;
+            match children {
+                LiveChildren::None => {
+                    enter(&mut next, state, now);
+                    Change::Ended(state.phase())
+                }
+                LiveChildren::Some => {
+                    enter(&mut next, State::Waiting(WaitingOn::Children), now);
+                    Change::Waiting(WaitingOn::Children)
+                }
+            }
+        }
+        Intent::Release => match &next.outcome {
+            Some(outcome) => {
+                let state = outcome.state();
+                enter(&mut next, state, now);
+                Change::Ended(state.phase())
+            }
+            None => return refuse("end with its children"),
+        },
+        Intent::Cancel(cancel) => {
+            if next.cancel.is_some() {
+                return Err(Illegal::CancelStands);
+            }
+            next.cancel = Some(cancel);
+            Change::CancelRequested
+        }
+        Intent::Progress(progress) => {
+            if from == State::Queued || held {
+                return refuse("report progress");
+            }
+            next.progress = Some(progress);
+            Change::Progress
+        }
+        Intent::Activity(activity) => {
+            if from == State::Queued || held {
+                return refuse("do anything");
+            }
+            next.activity = Some(activity);
+            Change::Activity
+        }
+    };
+    Ok(Decision { task: next, change })
+}
+
+fn enter(task: &mut Task, state: State, now: Stamp) {
+    task.state = state;
+    // The wall clock may have gone back; the time in a state may not.
+    task.since = now.max(task.since);
+}
+
+/// A value that comes after a request to stop says so; it is not relabelled.
+fn truthful(task: &Task, outcome: Outcome) -> Outcome {
+    match outcome {
+        Outcome::Completed { value, .. } => {
+            Outcome::Completed { value, cancel_requested: task.cancel.is_some() }
+        }
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,341 @@
+//! The index of tasks in memory.
+//!
+//! The memory store keeps all its tasks here and other stores the live and the
+//! recent ones. Every look-up and change costs the same however many tasks
+//! there are, but for the ordered lists, whose cost grows with the logarithm.
+
+use std::collections::BTreeMap;
+use std::hash::BuildHasher;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
+use offshoot_core::{Counts, IdHash, Owner, SessionId, Task, TaskId};
+
+use crate::query::{Order, Page, PageCursor, TaskQuery, Within};
+
+/// How many tasks a page looks at before it returns what it has, so that a
+/// filter that matches little cannot hold the lock for long.
+const LOOKS_PER_PAGE: usize = 4_096;
+
+/// The index of tasks in memory.
+#[derive(Debug, Default)]
+pub struct Directory {
+    tasks: HashMap<TaskId, Entry, IdHash>,
+    // At most two tasks per owner and name: the live one and the one that
+    // ended last.
+    names: HashTable<TaskId>,
+    keys: HashMap<(Owner, Arc<str>), TaskId>,
+    sessions: HashMap<SessionId, Roster, IdHash>,
+    counts: Counts,
+    hasher: DefaultHashBuilder,
+}
+
+#[derive(Debug)]
+struct Entry {
+    task: Task,
+    ordinal: u64,
+    row: Option<u64>,
+    children: Option<Box<Roster>>,
+}
+
+/// The tasks of one session, or of one parent.
+#[derive(Debug, Default)]
+struct Roster {
+    order: BTreeMap<u64, TaskId>,
+    counts: Counts,
+    // Of a session only: what it owns itself.
+    own: Counts,
+}
+
+/// Why a task leaves the index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Removal {
+    /// It is kept elsewhere and still counts.
+    Evicted,
+    /// It is kept nowhere.
+    Deleted,
+}
+
+impl Directory {
+    /// The task with this id.
+    pub fn task(&self, id: TaskId) -> Option<&Task> {
+        self.tasks.get(&id).map(|entry| &entry.task)
+    }
+
+    /// How many tasks are here.
+    pub fn len(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// Whether no task is here.
+    pub fn is_empty(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
+    /// The task that `owner` calls so: the live one, else the one that ended
+    /// last.
+    pub fn named(&self, owner: Owner, key: &str) -> Option<&Task> {
+        let mut ended = None;
+        for task in self.all_named(owner, key) {
+            if task.is_live() {
+                return Some(task);
+            }
+            ended = Some(task);
+        }
+        ended
+    }
+
+    /// The live task that `owner` calls so.
+    pub fn live_named(&self, owner: Owner, key: &str) -> Option<&Task> {
+        self.all_named(owner, key).find(|task| task.is_live())
+    }
+
+    /// The task that `owner` spawned with this key.
+    pub fn keyed(&self, owner: Owner, key: &str) -> Option<&Task> {
+        if self.keys.is_empty() {
+            return None;
+        }
+        self.keys.get(&(owner, Arc::from(key))).and_then(|id| self.task(*id))
+    }
+
+    /// How many tasks `owner` owns, by phase.
+    pub fn counts(&self, owner: Owner) -> Counts {
+        match owner {
+            Owner::Session(id) => self.sessions.get(&id).map(|roster| roster.own),
+            Owner::Task(id) => self.children(id).map(|roster| roster.counts),
+        }
+        .unwrap_or_default()
+    }
+
+    /// How many tasks there are in a session, or in all, by phase.
+    pub fn counts_within(&self, session: Option<SessionId>) -> Counts {
+        match session {
+            None => self.counts,
+            Some(id) => self.sessions.get(&id).map(|roster| roster.counts).unwrap_or_default(),
+        }
+    }
+
+    /// How many live tasks the task owns.
+    pub fn live_children(&self, task: TaskId) -> u64 {
+        self.children(task).map_or(0, |roster| roster.counts.live())
+    }
+
+    /// Puts a new task in. Tasks with a higher ordinal are listed later.
+    pub fn insert(&mut self, task: Task, ordinal: u64) {
+        let (id, phase, owner) = (task.id(), task.state.phase(), task.owner());
+        let session = self.sessions.entry(task.spec.lineage.session).or_default();
+        session.order.insert(ordinal, id);
+        session.counts.add(phase);
+        match owner {
+            Owner::Session(_) => session.own.add(phase),
+            Owner::Task(parent) => {
+                if let Some(parent) = self.tasks.get_mut(&parent) {
+                    let children = parent.children.get_or_insert_default();
+                    children.order.insert(ordinal, id);
+                    children.counts.add(phase);
+                }
+            }
+        }
+        self.counts.add(phase);
+        if let Some(key) = &task.spec.key {
+            self.keys.insert((owner, key.clone()), id);
+        }
+        let hash = self.hasher.hash_one((owner, task.spec.handle.key()));
+        self.tasks.insert(id, Entry { task, ordinal, row: None, children: None });
+        let (tasks, hasher) = (&self.tasks, &self.hasher);
+        self.names.insert_unique(hash, id, |id| match tasks.get(id) {
+            Some(entry) => hasher.hash_one((entry.task.owner(), entry.task.spec.handle.key())),
+            None => 0,
+        });
+    }
+
+    /// Replaces a task's record by its next one.
+    pub fn replace(&mut self, task: Task) {
+        let Some(entry) = self.tasks.get_mut(&task.id()) else { return };
+        let (from, to) = (entry.task.state.phase(), task.state.phase());
+        if from == to {
+            entry.task = task;
+            return;
+        }
+        let (owner, session) = (task.owner(), task.spec.lineage.session);
+        if to.is_terminal() && self.names.len() > 1 {
+            self.forget_namesake(owner, task.id(), task.spec.handle.key());
+        }
+        if let Some(entry) = self.tasks.get_mut(&task.id()) {
+            entry.task = task;
+        }
+        self.counts.shift(from, to);
+        if let Some(roster) = self.sessions.get_mut(&session) {
+            roster.counts.shift(from, to);
+            if owner == Owner::Session(session) {
+                roster.own.shift(from, to);
+            }
+        }
+        if let Owner::Task(parent) = owner
+            && let Some(children) = self.children_mut(parent)
+        {
+            children.counts.shift(from, to);
+        }
+    }
+
+    /// Takes a task out.
+    pub fn remove(&mut self, id: TaskId, removal: Removal) -> Option<Task> {
+        let task = self.task(id)?;
+        let (owner, session, phase) = (task.owner(), task.spec.lineage.session, task.state.phase());
+        let hash = self.hasher.hash_one((owner, task.spec.handle.key()));
+        if let Ok(found) = self.names.find_entry(hash, |other| *other == id) {
+            found.remove();
+        }
+        let Entry { task, ordinal, .. } = self.tasks.remove(&id)?;
+        let deleted = removal == Removal::Deleted;
+        if let Some(key) = &task.spec.key {
+            self.keys.remove(&(owner, key.clone()));
+        }
+        if let Some(roster) = self.sessions.get_mut(&session) {
+            roster.order.remove(&ordinal);
+            if deleted {
+                roster.counts.drop(phase);
+                if owner == Owner::Session(session) {
+                    roster.own.drop(phase);
+                }
+            }
+        }
+        if let Owner::Task(parent) = owner
+            && let Some(children) = self.children_mut(parent)
+        {
+            children.order.remove(&ordinal);
+            if deleted {
+                children.counts.drop(phase);
+            }
+        }
+        if deleted {
+            self.counts.drop(phase);
+        }
+        Some(task)
+    }
+
+    /// The number of the pending row that tells of the task's end.
+    pub fn row(&self, task: TaskId) -> Option<u64> {
+        self.tasks.get(&task).and_then(|entry| entry.row)
+    }
+
+    /// Notes the pending row that tells of the task's end.
+    pub fn set_row(&mut self, task: TaskId, row: Option<u64>) {
+        if let Some(entry) = self.tasks.get_mut(&task) {
+            entry.row = row;
+        }
+    }
+
+    /// The tasks a query asks for.
+    pub fn page(&self, query: &TaskQuery) -> Page<Task> {
+        match query.within {
+            Within::Everything => self.page_of_all(query),
+            Within::Session(id) | Within::Owner(Owner::Session(id)) => {
+                self.page_of(self.sessions.get(&id), query)
+            }
+            Within::Owner(Owner::Task(id)) => self.page_of(self.children(id), query),
+        }
+    }
+
+    fn page_of(&self, roster: Option<&Roster>, query: &TaskQuery) -> Page<Task> {
+        match roster {
+            Some(roster) => self.collect(query, ordered(&roster.order, query)),
+            None => Page { items: Vec::new(), next: None },
+        }
+    }
+
+    fn page_of_all(&self, query: &TaskQuery) -> Page<Task> {
+        // One lazily advanced list per session; there are few sessions.
+        let mut lists: Vec<_> =
+            self.sessions.values().map(|roster| ordered(&roster.order, query).peekable()).collect();
+        let merged = std::iter::from_fn(|| {
+            let heads = lists.iter_mut().enumerate();
+            let heads = heads.filter_map(|(at, list)| list.peek().map(|head| (head.0, at)));
+            let (_, at) = match query.order {
+                Order::OldestFirst => heads.min(),
+                Order::NewestFirst => heads.max(),
+            }?;
+            lists[at].next()
+        });
+        self.collect(query, merged)
+    }
+
+    fn collect(&self, query: &TaskQuery, tasks: impl Iterator<Item = (u64, TaskId)>) -> Page<Task> {
+        let mut items = Vec::new();
+        let mut last = None;
+        for (looked, (ordinal, id)) in tasks.enumerate() {
+            if items.len() == query.limit.max(1) || looked == LOOKS_PER_PAGE {
+                return Page { items, next: last.map(PageCursor) };
+            }
+            last = Some(ordinal);
+            if let Some(task) = self.task(id)
+                && self.belongs(task, query.within)
+                && query.admits(task)
+            {
+                items.push(task.clone());
+            }
+        }
+        Page { items, next: None }
+    }
+
+    fn belongs(&self, task: &Task, within: Within) -> bool {
+        match within {
+            Within::Owner(owner) => task.owner() == owner,
+            Within::Session(_) | Within::Everything => true,
+        }
+    }
+
+    fn children(&self, task: TaskId) -> Option<&Roster> {
+        self.tasks.get(&task).and_then(|entry| entry.children.as_deref())
+    }
+
+    fn children_mut(&mut self, task: TaskId) -> Option<&mut Roster> {
+        self.tasks.get_mut(&task).and_then(|entry| entry.children.as_deref_mut())
+    }
+
+    fn all_named<'a, 'k>(
+        &'a self,
+        owner: Owner,
+        key: &'k str,
+    ) -> impl Iterator<Item = &'a Task> + use<'a, 'k> {
+        let hash = self.hasher.hash_one((owner, key));
+        self.names
+            .iter_hash(hash)
+            .filter_map(|id| self.task(*id))
+            .filter(move |task| task.owner() == owner && task.spec.handle.key() == key)
+    }
+
+    /// When a task ends, the one of the same name that ended before it gives
+    /// up the name.
+    fn forget_namesake(&mut self, owner: Owner, id: TaskId, key: &str) {
+        let hash = self.hasher.hash_one((owner, key));
+        let tasks = &self.tasks;
+        let before = self.names.find_entry(hash, |other| {
+            *other != id
+                && tasks.get(other).is_some_and(|entry| {
+                    entry.task.owner() == owner && entry.task.spec.handle.key() == key
+                })
+        });
+        if let Ok(before) = before {
+            before.remove();
+        }
+    }
+}
+
+fn ordered<'a>(
+    order: &'a BTreeMap<u64, TaskId>,
+    query: &TaskQuery,
+) -> Box<dyn Iterator<Item = (u64, TaskId)> + 'a> {
+    let pair = |(ordinal, id): (&u64, &TaskId)| (*ordinal, *id);
+    match (query.order, query.after) {
+        (Order::OldestFirst, None) => Box::new(order.iter().map(pair)),
+        (Order::OldestFirst, Some(PageCursor(after))) => {
+            Box::new(order.range((Bound::Excluded(after), Bound::Unbounded)).map(pair))
+        }
+        (Order::NewestFirst, None) => Box::new(order.iter().rev().map(pair)),
+        (Order::NewestFirst, Some(PageCursor(after))) => {
+            Box::new(order.range(..after).rev().map(pair))
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Where Offshoot keeps its records: the contract every store fulfils, the
+//! index of live tasks they share, and the memory store.
+//!
+//! A store decides nothing. It takes a [`Batch`] of decisions made by
+//! `offshoot-core`, checks the preconditions they were made under, and makes
+//! all of them durable or none.
+
+mod batch;
+mod directory;
+mod error;
+mod memory;
+mod query;
+mod ready;
+mod store;
+
+pub use batch::{Ack, Batch, Count, Counter, Fence, Guard, RowRef, Spawn, Strictness, Write};
+pub use directory::{Directory, Removal};
+pub use error::{CommitError, Conflict, StoreError};
+pub use memory::Memory;
+pub use query::{
+    EventPage, Expired, HistoryPage, Order, Page, PageCursor, Pending, TaskQuery, Within,
+};
+pub use ready::{Abandoned, Answer, Commit, Read};
+pub use store::{OpenStore, Store, Tenure};

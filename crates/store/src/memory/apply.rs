@@ -1,0 +1,138 @@
+//! A batch whose preconditions hold, written.
+
+use offshoot_core::{Change, Cursor, Owner, Phase, Row, RowBody, Stamp, StepState, Task};
+
+use super::ledger::{Desk, Ledger};
+use crate::batch::{Batch, Write};
+
+impl Ledger {
+    /// Applies a checked batch; it cannot fail.
+    pub(super) fn apply(&mut self, batch: Batch) -> Cursor {
+        for write in batch.writes {
+            self.apply_write(write, batch.at);
+        }
+        self.cursor()
+    }
+
+    fn apply_write(&mut self, write: Write, at: Stamp) {
+        match write {
+            Write::Spawn(spawn) => {
+                let task = spawn.task;
+                let change = match task.state.phase() {
+                    Phase::Queued => Change::Spawned,
+                    _ => Change::SpawnedRunning,
+                };
+                let (session, id) = (task.spec.lineage.session, task.id());
+                let ordinal = self.tick();
+                self.directory.insert(task, ordinal);
+                self.record(session, Some(id), at, change);
+            }
+            Write::Put(task, change) => self.put(task, at, change),
+            Write::Deliver(row) => self.deliver(row),
+            Write::Send { row, .. } => self.send(row, at),
+            Write::Ack(ack) => {
+                // The session is asked for first: acknowledging may be the
+                // last that is heard of a task.
+                let session = self.session_of(ack.owner);
+                let rows = self.acknowledge(&ack);
+                if let Some(session) = session.filter(|_| rows > 0) {
+                    let task = match ack.owner {
+                        Owner::Task(task) => Some(task),
+                        Owner::Session(_) => None,
+                    };
+                    self.record(session, task, at, Change::Acknowledged { rows });
+                }
+            }
+            Write::CloseInbox { task, heir } => self.close_inbox(task, heir),
+            Write::OpenSession(session) => {
+                let (id, ordinal) = (session.id, self.tick());
+                let name = (session.space.clone(), session.name.key().into());
+                self.session_names.insert(name, id);
+                self.session_order.insert(ordinal, id);
+                self.sessions.insert(id, Desk::new(session));
+                self.record(id, None, at, Change::SessionOpened);
+            }
+            Write::PutSession(session, change) => {
+                let id = session.id;
+                if let Some(desk) = self.sessions.get_mut(&id) {
+                    desk.session = session;
+                }
+                self.record(id, None, at, change);
+            }
+            Write::Append { owner, blocks } => {
+                let history = &mut self.notes_mut(owner).history;
+                history.extend(blocks);
+                let total = history.len() as u64;
+                self.record_of(owner, at, Change::HistoryGrew(total));
+            }
+            Write::Adopt { from, to } => {
+                let blocks = self.notes.get(&from).map(|notes| notes.history.clone());
+                self.notes_mut(to).history = blocks.unwrap_or_default();
+            }
+            Write::Step(step) => {
+                let owner = Owner::Task(step.task);
+                let committed = matches!(step.state, StepState::Committed(_));
+                self.notes_mut(owner).steps.insert(step.key.clone(), step.state);
+                if committed {
+                    self.record_of(owner, at, Change::StepCommitted(step.key));
+                }
+            }
+            Write::Ask(question) => {
+                let (owner, number) = (Owner::Task(question.task), question.number);
+                self.notes_mut(owner).questions.push(question);
+                self.record_of(owner, at, Change::Asked(number));
+            }
+            Write::CloseQuestion { task, number, closed } => {
+                let owner = Owner::Task(task);
+                let at_index = (number as usize).wrapping_sub(1);
+                if let Some(question) = self.notes_mut(owner).questions.get_mut(at_index) {
+                    question.closed = Some(closed);
+                }
+                self.record_of(owner, at, Change::QuestionClosed(number));
+            }
+            Write::Arm(timer) => {
+                let timers = &mut self.notes_mut(Owner::Task(timer.task)).timers;
+                timers.retain(|other| other.key != timer.key);
+                timers.push(timer);
+            }
+            Write::Disarm { task, key } => {
+                self.notes_mut(Owner::Task(task)).timers.retain(|timer| timer.key != key);
+            }
+            Write::Count(count) => {
+                let value = self.counters.entry(count.counter).or_default();
+                *value = value.saturating_add_signed(count.by);
+            }
+        }
+    }
+
+    fn put(&mut self, task: Task, at: Stamp, change: Change) {
+        let (session, id, ended) = (task.spec.lineage.session, task.id(), !task.is_live());
+        self.directory.replace(task);
+        if ended && let Some(desk) = self.sessions.get_mut(&session) {
+            desk.unread.push_back(id);
+        }
+        self.record(session, Some(id), at, change);
+    }
+
+    fn send(&mut self, row: Row, at: Stamp) {
+        let owner = row.owner;
+        let message = match &row.body {
+            RowBody::Message(message) => Some(message.id),
+            _ => None,
+        };
+        self.deliver(row);
+        if let Some(message) = message {
+            self.record_of(owner, at, Change::MessageQueued(message));
+        }
+    }
+
+    fn record_of(&mut self, owner: Owner, at: Stamp, change: Change) {
+        let task = match owner {
+            Owner::Task(task) => Some(task),
+            Owner::Session(_) => None,
+        };
+        if let Some(session) = self.session_of(owner) {
+            self.record(session, task, at, change);
+        }
+    }
+}

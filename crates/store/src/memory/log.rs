@@ -1,0 +1,62 @@
+//! The log: per session, bounded, in commit order.
+
+use std::sync::Arc;
+
+use offshoot_core::{Change, Cursor, Event, SessionId, Stamp, TaskId};
+use tokio::sync::Notify;
+
+use super::ledger::Ledger;
+use crate::query::{EventPage, Expired};
+
+impl Ledger {
+    pub(super) fn cursor(&self) -> Cursor {
+        Cursor::new(self.now())
+    }
+
+    pub(super) fn bell(&self, session: SessionId) -> Arc<Notify> {
+        self.sessions.get(&session).map(|desk| desk.bell.clone()).unwrap_or_default()
+    }
+
+    /// Adds to a session's log and forgets what is past its retention.
+    pub(super) fn record(
+        &mut self,
+        session: SessionId,
+        task: Option<TaskId>,
+        at: Stamp,
+        change: Change,
+    ) {
+        let cursor = Cursor::new(self.tick());
+        let keep = self.retention.events.max(1);
+        let Some(desk) = self.sessions.get_mut(&session) else { return };
+        desk.log.push_back(Event { cursor, session, task, at, change });
+        while desk.log.len() > keep
+            && let Some(oldest) = desk.log.pop_front()
+        {
+            desk.forgotten = oldest.cursor.number();
+        }
+        desk.bell.notify_waiters();
+    }
+
+    pub(super) fn events(
+        &self,
+        session: Option<SessionId>,
+        after: Cursor,
+        limit: usize,
+    ) -> Result<EventPage, Expired> {
+        let mut events = Vec::new();
+        let desks = self.sessions.iter().filter(|(id, _)| session.is_none_or(|one| one == **id));
+        for (_, desk) in desks {
+            if after.number() < desk.forgotten {
+                return Err(Expired { oldest: Cursor::new(desk.forgotten) });
+            }
+            let first = desk.log.partition_point(|event| event.cursor <= after);
+            events.extend(desk.log.range(first..).take(limit).cloned());
+        }
+        if session.is_none() {
+            events.sort_by_key(|event| event.cursor);
+            events.truncate(limit);
+        }
+        let next = events.last().map_or(after, |event| event.cursor);
+        Ok(EventPage { events, next })
+    }
+}

@@ -1,0 +1,159 @@
+//! The contract of a store.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use offshoot_core::{
+    Blob, Counts, Cursor, MessageId, MessageState, Name, Owner, Question, Retention, Session,
+    SessionId, Space, Stamp, StepState, Task, TaskId, Timer, WorkerId,
+};
+use tokio::sync::Notify;
+
+use crate::batch::{Batch, Counter};
+use crate::error::StoreError;
+use crate::query::{EventPage, Expired, HistoryPage, Page, PageCursor, Pending, TaskQuery};
+use crate::ready::{Commit, Read};
+
+/// Where records live.
+///
+/// # Commits
+/// A commit is atomic, durable when its answer comes (as far as the store is
+/// durable at all), and visible to every read that begins after the answer.
+/// Commits have one order, and the log shows each session's in that order.
+/// [`StoreError::NotWritten`] and [`StoreError::Full`] promise that nothing
+/// was written; [`StoreError::Unknown`] promises nothing, and the caller reads
+/// to find out. Dropping a [`Commit`] does not take it back.
+///
+/// # Reads
+/// A read sees whole commits only. A missing thing is `None` or empty, never
+/// an error. Lists are paged, and a task that is there throughout is listed
+/// exactly once.
+pub trait Store: Send + Sync + std::fmt::Debug + 'static {
+    /// Makes a batch durable, or says why not.
+    fn commit(&self, batch: Batch) -> Commit;
+
+    /// Claims the store for `worker`: until the claim is dropped, no other
+    /// worker gets one from a store that only one process may hold.
+    fn claim(&self, worker: WorkerId) -> Result<Tenure, StoreError>;
+
+    /// The session with this id.
+    fn session(&self, id: SessionId) -> Read<Option<Session>>;
+
+    /// The session with this name.
+    fn session_named(&self, space: &Space, name: &Name) -> Read<Option<Session>>;
+
+    /// The sessions, oldest first.
+    fn sessions(&self, after: Option<PageCursor>, limit: usize) -> Read<Page<Session>>;
+
+    /// The task with this id.
+    fn task(&self, id: TaskId) -> Read<Option<Task>>;
+
+    /// The task that `owner` calls so: the live one, else the one that ended
+    /// last.
+    fn named(&self, owner: Owner, key: &str) -> Read<Option<Task>>;
+
+    /// The task that `owner` spawned with this key.
+    fn keyed(&self, owner: Owner, key: &str) -> Read<Option<Task>>;
+
+    /// The tasks a query asks for.
+    fn tasks(&self, query: TaskQuery) -> Read<Page<Task>>;
+
+    /// How many tasks `owner` owns, by phase.
+    fn counts(&self, owner: Owner) -> Read<Counts>;
+
+    /// How many tasks there are in a session, or in all, by phase.
+    fn counts_within(&self, session: Option<SessionId>) -> Read<Counts>;
+
+    /// The pending rows of an inbox after the row of this number, in order.
+    fn inbox(&self, owner: Owner, after: u64, limit: usize) -> Read<Vec<Pending>>;
+
+    /// The pending row that tells of the end of `task`, whosever inbox it is
+    /// in.
+    fn result_row(&self, task: TaskId) -> Read<Option<Pending>>;
+
+    /// Whether a message to `task` is queued or was returned; `None` if it is
+    /// neither, because it was consumed or never sent.
+    fn message(&self, task: TaskId, message: MessageId) -> Read<Option<MessageState>>;
+
+    /// Up to `limit` blocks of a history from position `first` on.
+    fn history(&self, owner: Owner, first: u64, limit: usize) -> Read<HistoryPage>;
+
+    /// How far a step has come.
+    fn step(&self, task: TaskId, key: &str) -> Read<Option<StepState>>;
+
+    /// A task's questions, oldest first.
+    fn questions(&self, task: TaskId) -> Read<Vec<Question>>;
+
+    /// A task's timers.
+    fn timers(&self, task: TaskId) -> Read<Vec<Timer>>;
+
+    /// What a counter stands at; zero if it was never changed.
+    fn counter(&self, counter: &Counter) -> Read<u64>;
+
+    /// Up to `limit` events after a cursor, of one session or of all.
+    fn events(
+        &self,
+        session: Option<SessionId>,
+        after: Cursor,
+        limit: usize,
+    ) -> Read<Result<EventPage, Expired>>;
+
+    /// Where the log stands.
+    fn cursor(&self) -> Cursor;
+
+    /// What is notified after each commit that adds to a session's log.
+    fn bell(&self, session: SessionId) -> Arc<Notify>;
+
+    /// Keeps a value beside the records, durable when the answer comes.
+    fn put_blob(&self, task: TaskId, json: Arc<str>) -> Read<Blob>;
+
+    /// The value of a blob.
+    fn blob(&self, blob: Blob) -> Read<Option<Arc<str>>>;
+
+    /// Deletes up to `limit` things whose retention has ended, with an event
+    /// each for tasks; how many. Zero means that nothing is due.
+    fn expire(&self, now: Stamp, limit: usize) -> Read<usize>;
+
+    /// What the store keeps, and how long.
+    fn set_retention(&self, retention: Retention);
+
+    /// Waits for what is under way, for at most `patience`, and closes.
+    fn close(&self, patience: Duration) -> Read<()>;
+}
+
+/// The right to use a store that one process at a time may hold. Dropping it
+/// gives the right back.
+pub struct Tenure(Option<Box<dyn FnOnce() + Send + Sync>>);
+
+impl Tenure {
+    /// A tenure that ends with `release`.
+    pub fn new(release: impl FnOnce() + Send + Sync + 'static) -> Self {
+        Self(Some(Box::new(release)))
+    }
+}
+
+impl std::fmt::Debug for Tenure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Tenure")
+    }
+}
+
+impl Drop for Tenure {
+    fn drop(&mut self) {
+        if let Some(release) = self.0.take() {
+            release();
+        }
+    }
+}
+
+/// What a runtime opens its store from: a store, or where to find one.
+pub trait OpenStore {
+    /// Opens the store.
+    fn open_store(self) -> Read<Arc<dyn Store>>;
+}
+
+impl OpenStore for Arc<dyn Store> {
+    fn open_store(self) -> Read<Arc<dyn Store>> {
+        Read::ready(Ok(self))
+    }
+}

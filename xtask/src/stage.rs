@@ -1,0 +1,72 @@
+//! The stages of `cargo xtask test`.
+//!
+//! A stage is one file that ends in a constant `STAGE`, and its line in [`ALL`]. A stage that is a
+//! command too, with sizes to choose, calls that command with the sizes that suit every change.
+
+mod advisories;
+mod clippy;
+mod doc;
+mod fmt;
+mod licences;
+mod test;
+mod tour;
+
+use anyhow::Result;
+
+use crate::repository::Repository;
+
+/// Every stage, in the order in which they run: what fails fastest comes first.
+pub(crate) const ALL: &[Stage] = &[
+    fmt::STAGE,
+    clippy::STAGE,
+    test::STAGE,
+    doc::STAGE,
+    licences::STAGE,
+    advisories::STAGE,
+    tour::STAGE,
+];
+
+/// One check of the repository.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    /// What `--only` calls it: one lower-case word.
+    pub(crate) name: &'static str,
+    /// What holds once it has passed.
+    pub(crate) about: &'static str,
+    /// Carries it out. An error is a failure, and says what to look at.
+    pub(crate) run: fn(&Repository) -> Result<Verdict>,
+}
+
+/// How a stage that did not fail has ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It looked, and all is well.
+    Passed,
+    /// It could not look, for this reason. That is no failure.
+    Skipped(&'static str),
+}
+
+/// The stage of this name.
+pub(crate) fn find(name: &str) -> Option<&'static Stage> {
+    ALL.iter().find(|stage| stage.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn every_stage_has_a_name_of_its_own() {
+        let names: HashSet<_> = ALL.iter().map(|stage| stage.name).collect();
+        assert_eq!(names.len(), ALL.len());
+    }
+
+    #[test]
+    fn every_name_is_one_lower_case_word() {
+        for stage in ALL {
+            assert!(stage.name.chars().all(|c| c.is_ascii_lowercase()), "{}", stage.name);
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Stage `test`.
+
+use anyhow::Result;
+
+use super::{Stage, Verdict};
+use crate::repository::Repository;
+
+pub(crate) const STAGE: Stage =
+    Stage { name: "test", about: "unit tests, scenarios and doctests pass", run };
+
+fn run(repository: &Repository) -> Result<Verdict> {
+    // Naming targets, as `--all-targets` does, would leave the doctests out.
+    repository.cargo(["test", "--workspace", "--all-features"]).run()?;
+    Ok(Verdict::Passed)
+}
