@@ -112,6 +112,13 @@ impl<B> Spawn<B> {
         self
     }
 
+    /// Spawns under this task, as if its body had.
+    pub fn under(mut self, parent: &TaskRef) -> Self {
+        self.said.sender.session = parent.spec.lineage.session;
+        self.said.sender.parent = Parent::Task(parent.spec.clone());
+        self
+    }
+
     /// Spawns under the session itself, even inside a body.
     pub fn top_level(mut self) -> Self {
         self.said.sender.parent = Parent::Session;
