@@ -6,8 +6,12 @@
 //! all of them durable or none.
 
 mod batch;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod directory;
 mod error;
+#[cfg(feature = "conformance")]
+mod faulty;
 mod memory;
 mod query;
 mod ready;
@@ -16,6 +20,8 @@ mod store;
 pub use batch::{Ack, Batch, Count, Counter, Fence, Guard, RowRef, Spawn, Strictness, Write};
 pub use directory::{Directory, Removal};
 pub use error::{CommitError, Conflict, StoreError};
+#[cfg(feature = "conformance")]
+pub use faulty::{At, Fault, Faults, Faulty};
 pub use memory::Memory;
 pub use query::{
     EventPage, Expired, HistoryPage, Order, Page, PageCursor, Pending, TaskQuery, Within,

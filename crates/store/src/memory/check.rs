@@ -61,7 +61,8 @@ impl Ledger {
                 _ => Ok(()),
             },
             Write::OpenSession(session) => {
-                match self.session_named(&session.space, &session.name) {
+                let named = || self.session_named(&session.space, &session.name);
+                match self.session(session.id).or_else(named) {
                     Some(found) => Err(Conflict::SessionExists(found.id)),
                     None => Ok(()),
                 }

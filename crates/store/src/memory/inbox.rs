@@ -108,7 +108,10 @@ impl Ledger {
                 if let Some(inbox) = self.inboxes.get_mut(&Owner::Task(task)) {
                     inbox.returned.insert(message.id);
                 }
-                let Some(sender) = self.living(message.from) else { continue };
+                // Its own inbox closes whatever the order of the batch.
+                let sender =
+                    self.living(message.from).filter(|sender| *sender != Owner::Task(task));
+                let Some(sender) = sender else { continue };
                 row.owner = sender;
                 row.body = RowBody::Returned(message);
             } else {

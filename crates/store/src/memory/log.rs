@@ -43,12 +43,17 @@ impl Ledger {
         after: Cursor,
         limit: usize,
     ) -> Result<EventPage, Expired> {
+        let desks = || {
+            let asked = |(id, _): &(&SessionId, _)| session.is_none_or(|one| one == **id);
+            self.sessions.iter().filter(asked).map(|(_, desk)| desk)
+        };
+        // Of several sessions, the one that forgot last says where to go on.
+        let forgotten = desks().map(|desk| desk.forgotten).max().unwrap_or(0);
+        if after.number() < forgotten {
+            return Err(Expired { oldest: Cursor::new(forgotten) });
+        }
         let mut events = Vec::new();
-        let desks = self.sessions.iter().filter(|(id, _)| session.is_none_or(|one| one == **id));
-        for (_, desk) in desks {
-            if after.number() < desk.forgotten {
-                return Err(Expired { oldest: Cursor::new(desk.forgotten) });
-            }
+        for desk in desks() {
             let first = desk.log.partition_point(|event| event.cursor <= after);
             events.extend(desk.log.range(first..).take(limit).cloned());
         }

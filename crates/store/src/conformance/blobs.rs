@@ -1,0 +1,77 @@
+//! Blobs: values beside the records.
+
+use std::sync::Arc;
+
+use offshoot_core::{Blob, Intent, LiveChildren, Outcome, Payload};
+
+use super::world::{World, record};
+
+pub(super) async fn s8_5_a_blob_is_read_back_as_it_was_put(world: World) {
+    let session = world.session("main").await;
+    let task = world.running(&session).await;
+    let store = world.store();
+    let texts: [Arc<str>; 4] = [
+        "null".into(),
+        r#""größe 😀""#.into(),
+        "[1]".into(),
+        format!("{:?}", "x".repeat(3 << 20)).into(),
+    ];
+    let mut blobs = Vec::new();
+    for text in &texts {
+        let blob = store.put_blob(task.id(), text.clone()).await.unwrap();
+        assert_eq!((blob.task, blob.bytes), (task.id(), text.len() as u64));
+        blobs.push(blob);
+    }
+    for (blob, text) in blobs.iter().zip(&texts) {
+        assert_eq!(store.blob(*blob).await.unwrap().as_ref(), Some(text));
+    }
+}
+
+pub(super) async fn s8_5_every_blob_is_its_own(world: World) {
+    let session = world.session("main").await;
+    let (one, other) = (world.running(&session).await, world.running(&session).await);
+    let store = world.store();
+    let mut seen = std::collections::HashSet::new();
+    for _ in 0..3 {
+        for task in [&one, &other] {
+            let blob = store.put_blob(task.id(), "1".into()).await.unwrap();
+            assert!(seen.insert(blob), "{blob:?} was given out twice");
+        }
+    }
+    let blob = store.put_blob(one.id(), "1".into()).await.unwrap();
+    let stranger = Blob { task: other.id(), ..blob };
+    if !seen.contains(&stranger) {
+        assert_eq!(store.blob(stranger).await.unwrap(), None, "another task's");
+    }
+    let missing = Blob { number: u64::from(u32::MAX), ..blob };
+    assert_eq!(store.blob(missing).await.unwrap(), None);
+}
+
+pub(super) async fn s8_5_a_blob_may_come_before_its_task(world: World) {
+    // A large input is kept before the spawn that names it commits.
+    let session = world.session("main").await;
+    let mut spec = world.spec(&session);
+    let blob = world.store().put_blob(spec.id, "[1,2]".into()).await.unwrap();
+    spec.input = Payload::Blob(blob);
+    let task = world.spawn(spec).await;
+    assert_eq!(world.task(task.id()).await.unwrap().spec.input, Payload::Blob(blob));
+    assert_eq!(world.store().blob(blob).await.unwrap().as_deref(), Some("[1,2]"));
+}
+
+pub(super) async fn s8_5_a_large_result_is_a_reference_in_the_record(world: World) {
+    let session = world.session("main").await;
+    let task = world.running(&session).await;
+    let blob = world.store().put_blob(task.id(), "[3]".into()).await.unwrap();
+    let outcome = Outcome::value(Payload::Blob(blob));
+    world.put(&task, Intent::Finish(outcome, LiveChildren::None)).await;
+    let stored = world.task(task.id()).await.unwrap();
+    let Some(Outcome::Completed { value, .. }) = stored.ended() else { panic!("{stored:?}") };
+    assert_eq!(*value, Payload::Blob(blob));
+}
+
+pub(super) async fn a_blob_nobody_put_is_none(world: World) {
+    let session = world.session("main").await;
+    let task = record(world.spec(&session));
+    let blob = Blob { task: task.id(), number: 1, bytes: 1 };
+    assert_eq!(world.store().blob(blob).await.unwrap(), None);
+}

@@ -1,0 +1,95 @@
+//! Caps: checked in the same step as the spawn, against every level.
+
+use offshoot_core::{Cap, CapReached, Caps, Ceiling, Intent, Level, Owner, Task};
+
+use super::world::{World, record, spawn_under};
+use crate::error::Conflict;
+
+fn ceiling(level: Level, limit: u64) -> Ceiling {
+    let mut ceiling = Ceiling::NONE;
+    match level {
+        Level::Owner => ceiling.owner = Some(limit),
+        Level::Session => ceiling.session = Some(limit),
+        Level::Space => ceiling.space = Some(limit),
+    }
+    ceiling
+}
+
+fn open() -> Caps {
+    Caps { live: Ceiling::NONE, ..Caps::default() }
+}
+
+async fn refused(world: &World, task: &Task, caps: Caps) -> CapReached {
+    match world.refused_write(spawn_under(task, caps)).await {
+        Conflict::Cap(reached) => reached,
+        other => panic!("expected a cap, got {other:?}"),
+    }
+}
+
+pub(super) async fn s8_1_the_depth_cap_refuses(world: World) {
+    let session = world.session("main").await;
+    let parent = world.running(&session).await;
+    let child = record(world.child_spec(&parent));
+    let reached = refused(&world, &child, Caps { depth: 0, ..open() }).await;
+    assert_eq!(reached, CapReached { cap: Cap::Depth, limit: 0, used: 1 });
+    world.write(spawn_under(&child, Caps { depth: 1, ..open() })).await;
+}
+
+/// One task elsewhere, one beside and one below a parent, so that each level
+/// counts another number.
+async fn family(world: &World) -> Task {
+    let elsewhere = world.session("elsewhere").await;
+    world.spawn(world.spec(&elsewhere)).await;
+    let session = world.session("main").await;
+    let parent = world.running(&session).await;
+    world.spawn(world.child_spec(&parent)).await;
+    record(world.child_spec(&parent))
+}
+
+pub(super) async fn s8_1_the_live_cap_refuses_at_every_level(world: World) {
+    let task = family(&world).await;
+    for (level, used) in [(Level::Owner, 1), (Level::Session, 2), (Level::Space, 3)] {
+        let caps = |limit| Caps { live: ceiling(level, limit), ..open() };
+        let reached = refused(&world, &task, caps(used)).await;
+        assert_eq!(reached, CapReached { cap: Cap::Live(level), limit: used, used });
+        assert_eq!(caps(used + 1).live, ceiling(level, used + 1));
+    }
+    let all = Ceiling { owner: Some(2), session: Some(3), space: Some(4) };
+    world.write(spawn_under(&task, Caps { live: all, ..open() })).await;
+}
+
+pub(super) async fn s8_1_the_total_cap_refuses_at_every_level(world: World) {
+    let task = family(&world).await;
+    for (level, used) in [(Level::Owner, 1), (Level::Session, 2), (Level::Space, 3)] {
+        let caps = Caps { total: ceiling(level, used), ..open() };
+        let reached = refused(&world, &task, caps).await;
+        assert_eq!(reached, CapReached { cap: Cap::Total(level), limit: used, used });
+    }
+    let all = Ceiling { owner: Some(2), session: Some(3), space: Some(4) };
+    world.write(spawn_under(&task, Caps { total: all, ..open() })).await;
+}
+
+pub(super) async fn s8_1_the_queued_cap_refuses_what_would_queue(world: World) {
+    let task = family(&world).await;
+    for (level, used) in [(Level::Owner, 1), (Level::Session, 1), (Level::Space, 2)] {
+        let caps = Caps { queued: ceiling(level, used), ..open() };
+        let reached = refused(&world, &task, caps).await;
+        assert_eq!(reached, CapReached { cap: Cap::Queued(level), limit: used, used });
+    }
+    let none = Ceiling { owner: Some(0), session: Some(0), space: Some(0) };
+    let (running, _) = world.decide(&task, Intent::Start(world.worker));
+    world.write(spawn_under(&running, Caps { queued: none, ..open() })).await;
+}
+
+pub(super) async fn s8_1_an_end_gives_back_the_live_place_but_not_the_total(world: World) {
+    let session = world.session("main").await;
+    let task = world.running(&session).await;
+    world.settle(&task).await;
+    world.drain(Owner::Session(session.id)).await;
+    let next = record(world.spec(&session));
+    let caps = Caps { total: ceiling(Level::Session, 1), ..open() };
+    let reached = refused(&world, &next, caps).await;
+    assert_eq!(reached, CapReached { cap: Cap::Total(Level::Session), limit: 1, used: 1 });
+    let caps = Caps { live: ceiling(Level::Session, 1), ..open() };
+    world.write(spawn_under(&next, caps)).await;
+}

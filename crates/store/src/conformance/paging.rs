@@ -1,0 +1,157 @@
+//! Pages of tasks: each task once, whatever happens meanwhile.
+
+use offshoot_core::{Intent, Owner, Phase, Task, TaskId, WaitingOn};
+
+use super::world::{World, called, cancel, record, spawn};
+use crate::query::{Order, TaskQuery, Within};
+
+fn ids(tasks: &[Task]) -> Vec<TaskId> {
+    tasks.iter().map(Task::id).collect()
+}
+
+pub(super) async fn s10_1_every_task_is_listed_once_in_either_order(world: World) {
+    let (one, other) = (world.session("one").await, world.session("other").await);
+    let (mut all, mut of_one, mut of_parent) = (Vec::new(), Vec::new(), Vec::new());
+    let parent = world.running(&one).await;
+    all.push(parent.id());
+    of_one.push(parent.id());
+    for _ in 0..4 {
+        let child = world.spawn(world.child_spec(&parent)).await;
+        let stranger = world.spawn(world.spec(&other)).await;
+        let sibling = world.spawn(world.spec(&one)).await;
+        all.extend([child.id(), stranger.id(), sibling.id()]);
+        of_one.extend([child.id(), sibling.id()]);
+        of_parent.push(child.id());
+    }
+    let own: Vec<_> = of_one.iter().filter(|id| !of_parent.contains(id)).copied().collect();
+    let cases = [
+        (Within::Everything, all),
+        (Within::Session(one.id), of_one),
+        (Within::Owner(Owner::Session(one.id)), own),
+        (Within::Owner(Owner::Task(parent.id())), of_parent),
+    ];
+    for (within, wanted) in cases {
+        let backwards: Vec<_> = wanted.iter().rev().copied().collect();
+        for limit in [1, 2, 5, 100] {
+            let query = TaskQuery { limit, ..TaskQuery::new(within) };
+            assert_eq!(ids(&world.list(query.clone()).await), wanted, "{within:?} by {limit}");
+            let query = TaskQuery { order: Order::NewestFirst, ..query };
+            assert_eq!(ids(&world.list(query).await), backwards, "{within:?} by {limit}");
+        }
+    }
+}
+
+pub(super) async fn s10_1_tasks_of_one_commit_are_listed_in_its_order(world: World) {
+    let session = world.session("main").await;
+    let tasks: Vec<_> = (0..5).map(|_| record(world.spec(&session))).collect();
+    let batch = tasks.iter().fold(world.batch(), |batch, task| batch.write(spawn(task)));
+    world.commit(batch).await.unwrap();
+    assert_eq!(world.tasks(Within::Everything).await, tasks);
+}
+
+pub(super) async fn s10_1_a_task_that_stays_is_listed_once_while_others_come_and_go(world: World) {
+    for order in [Order::OldestFirst, Order::NewestFirst] {
+        let session = world.session(&format!("{order:?}")).await;
+        let mut staying = Vec::new();
+        let mut passing = Vec::new();
+        for _ in 0..9 {
+            staying.push(world.running(&session).await);
+            passing.push(world.running(&session).await);
+        }
+        let within = Within::Session(session.id);
+        let mut query = TaskQuery { order, limit: 4, ..TaskQuery::new(within).live() };
+        let mut listed = Vec::new();
+        loop {
+            let page = world.store().tasks(query.clone()).await.unwrap();
+            listed.extend(ids(&page.items));
+            // Between pages one ends and is read, one changes, and one comes.
+            if let Some(task) = passing.pop() {
+                world.settle(&task).await;
+                world.drain(task.owner()).await;
+            }
+            let changing = staying.pop().unwrap();
+            let parked = world.put(&changing, Intent::Park(WaitingOn::Message)).await;
+            staying.insert(0, world.put(&parked, Intent::Resume).await);
+            world.running(&session).await;
+            match page.next {
+                Some(next) => query.after = Some(next),
+                None => break,
+            }
+        }
+        for task in staying {
+            let times = listed.iter().filter(|id| **id == task.id()).count();
+            assert_eq!(times, 1, "{order:?}: a task was listed {times} times");
+        }
+        let mut once = listed.clone();
+        once.sort_unstable();
+        once.dedup();
+        assert_eq!(once.len(), listed.len(), "{order:?}: no task is listed twice");
+    }
+}
+
+pub(super) async fn s10_1_filters_admit_what_they_say(world: World) {
+    let session = world.session("main").await;
+    let run = world.run_id();
+    let mut spec = called(world.spec(&session), "Docs");
+    spec.kind = "agent".into();
+    spec.profile = Some("writer".into());
+    spec.lineage.run = Some(run);
+    let docs = world.spawn(spec).await;
+    let mut spec = world.spec(&session);
+    spec.kind = "agent".into();
+    spec.profile = Some("critic".into());
+    let critic = world.spawn(spec).await;
+    let critic = world.put(&critic, Intent::Start(world.worker)).await;
+    let waiting = world.running(&session).await;
+    let waiting = world.put(&waiting, Intent::Park(WaitingOn::Message)).await;
+    let done = world.running(&session).await;
+    let done = world.settle(&done).await;
+    let failed = world.running(&session).await;
+    let stop = Intent::Cancel(cancel(world.now()));
+    let failed = world.put(&failed, stop).await;
+    let all = || TaskQuery::new(Within::Session(session.id));
+    let phases = |phases: &[Phase]| TaskQuery { phases: phases.to_vec(), ..all() };
+    let cases = [
+        (all(), vec![&docs, &critic, &waiting, &done, &failed]),
+        (all().live(), vec![&docs, &critic, &waiting, &failed]),
+        (phases(&[Phase::Queued]), vec![&docs]),
+        (phases(&[Phase::Running, Phase::Waiting]), vec![&critic, &waiting, &failed]),
+        (phases(&[Phase::Completed]), vec![&done]),
+        (phases(&[Phase::Lost]), vec![]),
+        (TaskQuery { kind: Some("agent".into()), ..all() }, vec![&docs, &critic]),
+        (TaskQuery { profile: Some("critic".into()), ..all() }, vec![&critic]),
+        (TaskQuery { name: Some("docs".into()), ..all() }, vec![&docs]),
+        (TaskQuery { run: Some(run), ..all() }, vec![&docs]),
+        (TaskQuery { run: Some(world.run_id()), ..all() }, vec![]),
+        (
+            TaskQuery {
+                kind: Some("agent".into()),
+                name: Some("docs".into()),
+                ..phases(&[Phase::Running])
+            },
+            vec![],
+        ),
+    ];
+    for (query, wanted) in cases {
+        for limit in [1, 3, 50] {
+            let query = TaskQuery { limit, ..query.clone() };
+            let found = world.list(query.clone()).await;
+            assert_eq!(found.iter().collect::<Vec<_>>(), wanted, "{query:?}");
+        }
+    }
+}
+
+pub(super) async fn a_list_of_nothing_is_empty(world: World) {
+    let session = world.session("main").await;
+    let task = world.running(&session).await;
+    let nobody = world.new_session("nobody");
+    for within in [
+        Within::Session(nobody.id),
+        Within::Owner(Owner::Session(nobody.id)),
+        Within::Owner(Owner::Task(task.id())),
+        Within::Owner(Owner::Task(world.task_id())),
+    ] {
+        let page = world.store().tasks(TaskQuery::new(within)).await.unwrap();
+        assert_eq!((page.items.len(), page.next), (0, None));
+    }
+}

@@ -1,0 +1,137 @@
+//! Spawns: what is there afterwards, and who may not spawn.
+
+use offshoot_core::{
+    Change, Cursor, Intent, LiveChildren, Owner, Phase, Reach, Session, Sweep, Task,
+};
+
+use super::world::{World, cancel, detached, record, spawn, value};
+use crate::batch::Write;
+use crate::error::Conflict;
+use crate::query::Within;
+
+pub(super) async fn s2_4_a_spawned_task_is_there_when_the_commit_answers(world: World) {
+    let session = world.session("main").await;
+    let after = world.store().cursor();
+    let task = world.spawn(world.spec(&session)).await;
+    assert_eq!(world.task(task.id()).await, Some(task.clone()));
+    let owner = Owner::Session(session.id);
+    assert_eq!(world.tasks(Within::Owner(owner)).await, std::slice::from_ref(&task));
+    assert_eq!(world.store().counts(owner).await.unwrap().of(Phase::Queued), 1);
+    let events = world.events(Some(session.id), after).await;
+    assert_eq!(events.len(), 1);
+    assert_eq!((events[0].task, &events[0].change), (Some(task.id()), &Change::Spawned));
+    assert!(world.inbox(owner).await.is_empty());
+}
+
+pub(super) async fn a_task_that_starts_at_once_is_one_event(world: World) {
+    let session = world.session("main").await;
+    let after = world.store().cursor();
+    let queued = record(world.spec(&session));
+    let (running, _) = world.decide(&queued, Intent::Start(world.worker));
+    world.write(spawn(&running)).await;
+    assert_eq!(world.task(running.id()).await, Some(running));
+    assert_eq!(world.changes(&session, after).await, [Change::SpawnedRunning]);
+}
+
+pub(super) async fn s1_1_a_task_id_is_used_once(world: World) {
+    let session = world.session("main").await;
+    let task = world.running(&session).await;
+    let mut again = world.spec(&session);
+    again.id = task.id();
+    let conflict = world.refused_write(spawn(&record(again.clone()))).await;
+    assert_eq!(conflict, Conflict::TaskExists(task.id()));
+    world.settle(&task).await;
+    let conflict = world.refused_write(spawn(&record(again))).await;
+    assert_eq!(conflict, Conflict::TaskExists(task.id()));
+}
+
+pub(super) async fn a_spawn_needs_its_session(world: World) {
+    let unknown = world.new_session("nobody");
+    let conflict = world.refused_write(spawn(&record(world.spec(&unknown)))).await;
+    assert_eq!(conflict, Conflict::NoSession(unknown.id));
+}
+
+async fn refuses_children(world: &World, parent: &Task) {
+    let closed = Conflict::OwnerClosed(Owner::Task(parent.id()));
+    let child = record(world.child_spec(parent));
+    assert_eq!(world.refused_write(spawn(&child)).await, closed);
+    let child = record(detached(world.child_spec(parent)));
+    assert_eq!(world.refused_write(spawn(&child)).await, closed, "detached");
+}
+
+pub(super) async fn a_spawn_needs_its_parent(world: World) {
+    let session = world.session("main").await;
+    refuses_children(&world, &record(world.spec(&session))).await;
+}
+
+pub(super) async fn s2_9_a_task_that_has_ended_spawns_nothing(world: World) {
+    let session = world.session("main").await;
+    let parent = world.running(&session).await;
+    let parent = world.settle(&parent).await;
+    refuses_children(&world, &parent).await;
+}
+
+pub(super) async fn s2_9_a_task_that_has_returned_spawns_nothing(world: World) {
+    let session = world.session("main").await;
+    let parent = world.running(&session).await;
+    world.running_child(&parent).await;
+    let held = world.put(&parent, Intent::Finish(value(), LiveChildren::Some)).await;
+    assert!(held.is_held());
+    refuses_children(&world, &held).await;
+}
+
+pub(super) async fn s6_3_a_spawn_under_a_cancelled_task_is_refused(world: World) {
+    let session = world.session("main").await;
+    let parent = world.running(&session).await;
+    let parent = world.put(&parent, Intent::Cancel(cancel(world.now()))).await;
+    refuses_children(&world, &parent).await;
+}
+
+pub(super) async fn s6_3_a_spawn_into_a_session_that_is_being_cancelled_is_refused(world: World) {
+    for reach in [Reach::Everything, Reach::TopLevel] {
+        let session = world.session(&format!("{reach:?}")).await;
+        let parent = world.running(&session).await;
+        let swept = sweep(&world, &session, reach);
+        world.write(Write::PutSession(swept, Change::SweepBegan)).await;
+        let closed = Conflict::OwnerClosed(Owner::Session(session.id));
+        let spec = world.spec(&session);
+        assert_eq!(world.refused_write(spawn(&record(spec))).await, closed);
+        let spec = world.child_spec(&parent);
+        assert_eq!(world.refused_write(spawn(&record(spec))).await, closed, "a child");
+    }
+}
+
+pub(super) async fn s6_5_a_sweep_of_some_tasks_leaves_the_session_open(world: World) {
+    let session = world.session("main").await;
+    let parent = world.running(&session).await;
+    let swept = sweep(&world, &session, Reach::ChildrenOf(parent.id()));
+    world.write(Write::PutSession(swept, Change::SweepBegan)).await;
+    world.spawn(world.spec(&session)).await;
+}
+
+pub(super) async fn s2_9_a_detached_task_belongs_to_its_session(world: World) {
+    let session = world.session("main").await;
+    let parent = world.running(&session).await;
+    let child = world.spawn(detached(world.child_spec(&parent))).await;
+    let store = world.store();
+    assert_eq!(store.counts(Owner::Task(parent.id())).await.unwrap().live(), 0);
+    assert_eq!(store.counts(Owner::Session(session.id)).await.unwrap().live(), 2);
+    assert!(world.tasks(Within::Owner(Owner::Task(parent.id()))).await.is_empty());
+    let found = store.named(Owner::Session(session.id), child.spec.handle.key()).await.unwrap();
+    assert_eq!(found, Some(child));
+}
+
+pub(super) async fn preconditions_are_judged_against_the_state_before_the_batch(world: World) {
+    let session = world.new_session("main");
+    let task = record(world.spec(&session));
+    let batch = world.batch().write(Write::OpenSession(session.clone())).write(spawn(&task));
+    assert_eq!(world.refused(batch).await, Conflict::NoSession(session.id));
+    assert!(world.events(None, Cursor::START).await.is_empty());
+}
+
+fn sweep(world: &World, session: &Session, reach: Reach) -> Session {
+    let mut next = session.clone();
+    next.seq += 1;
+    next.sweeps.push(Sweep { cancel: (*cancel(world.now())).clone(), reach });
+    next
+}

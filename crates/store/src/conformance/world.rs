@@ -1,0 +1,339 @@
+//! What a case works with: a store, a clock, ids, and ready-made records.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use offshoot_core::{
+    Caps, Change, Cursor, Event, Intent, LiveChildren, Message, MessageId, Mode, Name, Outcome,
+    Owner, Payload, Row, RunId, Session, SessionId, Space, Spec, Stamp, Task, TaskId, Tie,
+    WorkerId, decide,
+};
+
+use super::fixture::Fixture;
+use super::snapshot::Snapshot;
+use crate::batch::{Ack, Batch, Guard, Spawn, Strictness, Write};
+use crate::error::{CommitError, Conflict};
+use crate::query::{Pending, TaskQuery, Within};
+use crate::store::Store;
+
+/// A store, a clock and a source of ids that are the same in every run.
+pub struct World {
+    fixture: Arc<dyn Fixture>,
+    store: RefCell<Option<Arc<dyn Store>>>,
+    millis: Cell<i64>,
+    minted: Cell<u64>,
+    messages: RefCell<Vec<(TaskId, MessageId)>>,
+    /// The worker that starts tasks here.
+    pub worker: WorkerId,
+}
+
+impl World {
+    /// A world on a fresh fixture, with its store open.
+    pub async fn new(fixture: Arc<dyn Fixture>) -> Self {
+        let store = fixture.open().await.unwrap();
+        Self {
+            fixture,
+            store: RefCell::new(Some(store)),
+            millis: Cell::new(1_700_000_000_000),
+            minted: Cell::new(0),
+            messages: RefCell::default(),
+            worker: WorkerId::mint(Stamp::from_millis(1), 1),
+        }
+    }
+
+    /// The store.
+    pub fn store(&self) -> Arc<dyn Store> {
+        self.store.borrow().clone().expect("the store is open")
+    }
+
+    /// How the store is opened.
+    pub fn fixture(&self) -> &dyn Fixture {
+        &*self.fixture
+    }
+
+    /// Drops the store as a crash would and opens it again.
+    pub async fn reopen(&self) {
+        self.store.replace(None);
+        let store = self.fixture.open().await.unwrap();
+        self.store.replace(Some(store));
+    }
+
+    /// The next moment; each is a millisecond after the one before.
+    pub fn now(&self) -> Stamp {
+        self.millis.set(self.millis.get() + 1);
+        Stamp::from_millis(self.millis.get())
+    }
+
+    /// Lets time pass.
+    pub fn pass(&self, span: std::time::Duration) {
+        self.millis.set(self.millis.get() + i64::try_from(span.as_millis()).unwrap());
+    }
+
+    /// Bits for an id, different each time and the same in every run.
+    pub fn bits(&self) -> u128 {
+        let next = self.minted.get() + 1;
+        self.minted.set(next);
+        u128::from(next).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)
+    }
+
+    /// A new task id.
+    pub fn task_id(&self) -> TaskId {
+        TaskId::mint(self.now(), self.bits())
+    }
+
+    /// A new run id.
+    pub fn run_id(&self) -> RunId {
+        RunId::mint(self.now(), self.bits())
+    }
+
+    /// The record of a session that is not stored yet.
+    pub fn new_session(&self, name: &str) -> Session {
+        let (at, bits) = (self.now(), self.bits());
+        let name = Name::new(name).unwrap();
+        Session::new(SessionId::mint(at, bits), Space::default(), name, at)
+    }
+
+    /// The spec of a task that `session` owns, with a handle of its own.
+    pub fn spec(&self, session: &Session) -> Spec {
+        let mut spec = offshoot_core::doc::spec("task");
+        spec.id = self.task_id();
+        spec.lineage.session = session.id;
+        spec.lineage.root = spec.id;
+        spec.handle = Name::numbered("task", self.minted.get());
+        spec.spawned_at = self.now();
+        spec
+    }
+
+    /// The spec of a task that `parent` owns.
+    pub fn child_spec(&self, parent: &Task) -> Spec {
+        let lineage = &parent.spec.lineage;
+        let mut spec = offshoot_core::doc::spec("task");
+        spec.id = self.task_id();
+        spec.lineage = lineage.clone();
+        spec.lineage.parent = Some(parent.id());
+        spec.lineage.depth = lineage.depth + 1;
+        spec.handle = Name::numbered("task", self.minted.get());
+        spec.spawned_at = self.now();
+        spec
+    }
+
+    /// A message from `from` that is not sent yet.
+    pub fn message(&self, from: offshoot_core::Caller, key: Option<&str>) -> Arc<Message> {
+        let at = self.now();
+        let id = MessageId::mint(at, self.bits());
+        let text = format!("message {}", self.minted.get()).into();
+        Arc::new(Message { id, from, text, mode: Mode::Steer, key: key.map(Into::into), at })
+    }
+
+    /// The write that sends `message` to `task`, with room for a hundred.
+    pub fn send(&self, message: &Arc<Message>, task: TaskId) -> Write {
+        self.messages.borrow_mut().push((task, message.id));
+        Write::Send { row: Row::message(message.clone(), task), room: 100 }
+    }
+
+    /// An empty batch, decided now.
+    pub fn batch(&self) -> Batch {
+        Batch::new(self.now())
+    }
+
+    /// Commits a batch.
+    pub async fn commit(&self, batch: Batch) -> Result<Cursor, CommitError> {
+        self.store().commit(batch).await
+    }
+
+    /// Commits one write, which must succeed.
+    pub async fn write(&self, write: Write) -> Cursor {
+        self.commit(self.batch().write(write)).await.unwrap()
+    }
+
+    /// Commits a batch that must be refused, sees that it left nothing, and
+    /// returns why it was refused.
+    pub async fn refused(&self, batch: Batch) -> Conflict {
+        let before = self.snapshot().await;
+        let cursor = self.store().cursor();
+        let conflict = match self.commit(batch).await {
+            Err(CommitError::Conflict(conflict)) => conflict,
+            other => panic!("expected a conflict, got {other:?}"),
+        };
+        assert_eq!(self.snapshot().await, before, "a refused batch left something");
+        assert_eq!(self.store().cursor(), cursor, "a refused batch moved the log");
+        conflict
+    }
+
+    /// [`Self::refused`] for a single write.
+    pub async fn refused_write(&self, write: Write) -> Conflict {
+        self.refused(self.batch().write(write)).await
+    }
+
+    /// Opens a session.
+    pub async fn session(&self, name: &str) -> Session {
+        let session = self.new_session(name);
+        self.write(Write::OpenSession(session.clone())).await;
+        session
+    }
+
+    /// Spawns a queued task from a spec.
+    pub async fn spawn(&self, spec: Spec) -> Task {
+        let task = Task::new(Arc::new(spec));
+        self.write(spawn(&task)).await;
+        task
+    }
+
+    /// Spawns a task that `session` owns, and starts it.
+    pub async fn running(&self, session: &Session) -> Task {
+        let task = self.spawn(self.spec(session)).await;
+        self.put(&task, Intent::Start(self.worker)).await
+    }
+
+    /// Spawns a task that `parent` owns, and starts it.
+    pub async fn running_child(&self, parent: &Task) -> Task {
+        let task = self.spawn(self.child_spec(parent)).await;
+        self.put(&task, Intent::Start(self.worker)).await
+    }
+
+    /// The next record and the write of it.
+    pub fn decide(&self, task: &Task, intent: Intent) -> (Task, Write) {
+        let decision = decide(task, intent, self.now()).unwrap();
+        (decision.task.clone(), Write::Put(decision.task, decision.change))
+    }
+
+    /// Commits the next record.
+    pub async fn put(&self, task: &Task, intent: Intent) -> Task {
+        let (task, write) = self.decide(task, intent);
+        self.write(write).await;
+        task
+    }
+
+    /// The batch with which a body without live children ends, and the record
+    /// it leaves.
+    pub fn settling(&self, task: &Task) -> (Task, Batch) {
+        let (ended, put) = self.decide(task, Intent::Finish(value(), LiveChildren::None));
+        let row = Row::result(task.id(), task.owner(), self.now());
+        let batch = self.batch().fenced(task.id(), task.lease.epoch);
+        let batch = batch.guard(Guard::Childless(task.id())).write(put).write(Write::Deliver(row));
+        let close = Write::CloseInbox { task: task.id(), heir: task.owner() };
+        (ended, batch.write(close))
+    }
+
+    /// Ends a running task without live children; its owner gets the row.
+    pub async fn settle(&self, task: &Task) -> Task {
+        let (ended, batch) = self.settling(task);
+        self.commit(batch).await.unwrap();
+        ended
+    }
+
+    /// Everything in an inbox.
+    pub async fn inbox(&self, owner: Owner) -> Vec<Pending> {
+        self.store().inbox(owner, 0, usize::MAX >> 1).await.unwrap()
+    }
+
+    /// Reads everything in an inbox, and acknowledges it.
+    pub async fn drain(&self, owner: Owner) -> Vec<Pending> {
+        let rows = self.inbox(owner).await;
+        self.write(ack(owner, &rows, Strictness::MustBePending)).await;
+        rows
+    }
+
+    /// A task as it is stored.
+    pub async fn task(&self, id: TaskId) -> Option<Task> {
+        self.store().task(id).await.unwrap()
+    }
+
+    /// The tasks a query asks for, all pages of them.
+    pub async fn list(&self, mut query: TaskQuery) -> Vec<Task> {
+        let mut found = Vec::new();
+        loop {
+            let page = self.store().tasks(query.clone()).await.unwrap();
+            assert!(page.items.len() <= query.limit, "a page holds more than was asked for");
+            found.extend(page.items);
+            match page.next {
+                Some(next) => query.after = Some(next),
+                None => return found,
+            }
+        }
+    }
+
+    /// All tasks within `within`, oldest first.
+    pub async fn tasks(&self, within: Within) -> Vec<Task> {
+        self.list(TaskQuery::new(within)).await
+    }
+
+    /// The events after a cursor, of one session or of all.
+    pub async fn events(&self, session: Option<SessionId>, after: Cursor) -> Vec<Event> {
+        let (mut found, mut after) = (Vec::new(), after);
+        loop {
+            let page = self.store().events(session, after, 7).await.unwrap().unwrap();
+            if page.events.is_empty() {
+                return found;
+            }
+            after = page.next;
+            found.extend(page.events);
+        }
+    }
+
+    /// What a session's log says after a cursor.
+    pub async fn changes(&self, session: &Session, after: Cursor) -> Vec<Change> {
+        let events = self.events(Some(session.id), after).await;
+        events.into_iter().map(|event| event.change).collect()
+    }
+
+    /// Everything that can be seen of the store.
+    pub async fn snapshot(&self) -> Snapshot {
+        let messages = self.messages.borrow().clone();
+        Snapshot::take(&*self.store(), &messages).await.unwrap()
+    }
+}
+
+/// The spawn of a task under the default caps.
+pub(super) fn spawn(task: &Task) -> Write {
+    spawn_under(task, Caps::default())
+}
+
+/// The spawn of a task under `caps`.
+pub(super) fn spawn_under(task: &Task, caps: Caps) -> Write {
+    Write::Spawn(Box::new(Spawn { task: task.clone(), caps: Arc::new(caps) }))
+}
+
+/// A record that is spawned from a spec but not stored.
+pub(super) fn record(spec: Spec) -> Task {
+    Task::new(Arc::new(spec))
+}
+
+/// A spec that is detached from its parent.
+pub(super) fn detached(mut spec: Spec) -> Spec {
+    spec.tie = Tie::Detached;
+    spec
+}
+
+/// A spec with this handle.
+pub(super) fn called(mut spec: Spec, name: &str) -> Spec {
+    spec.handle = Name::new(name).unwrap();
+    spec.naming = offshoot_core::Naming::Given;
+    spec
+}
+
+/// A spec with this key.
+pub(super) fn keyed(mut spec: Spec, key: &str) -> Spec {
+    spec.key = Some(key.into());
+    spec
+}
+
+/// An outcome with a value.
+pub(super) fn value() -> Outcome {
+    Outcome::value(Payload::encode("done").unwrap())
+}
+
+/// The acknowledgement of rows.
+pub(super) fn ack(owner: Owner, rows: &[Pending], strictness: Strictness) -> Write {
+    Write::Ack(Ack { owner, rows: rows.iter().map(Pending::reference).collect(), strictness })
+}
+
+/// A request to stop.
+pub(super) fn cancel(at: Stamp) -> Arc<offshoot_core::Cancel> {
+    Arc::new(offshoot_core::Cancel {
+        by: offshoot_core::Canceller::Host,
+        reason: "enough".into(),
+        at,
+        grace: offshoot_core::DEFAULT_GRACE,
+    })
+}
