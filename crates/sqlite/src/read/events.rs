@@ -5,7 +5,7 @@ use offshoot_store::{EventPage, Expired};
 
 use crate::codec::{Damaged, decode_chunk};
 use crate::error::Fault;
-use crate::image::Image;
+use crate::image::{Desk, Image};
 use crate::reader::Reading;
 use crate::record::{Sessions, blob, column};
 
@@ -17,15 +17,11 @@ impl Image {
         after: Cursor,
         limit: usize,
     ) -> Option<Result<EventPage, Expired>> {
+        if let Some(expired) = self.expired(session, after) {
+            return Some(Err(expired));
+        }
         let mut events = Vec::new();
-        let desks: Vec<_> = match session {
-            Some(session) => self.desks.get(&session).into_iter().collect(),
-            None => self.desks.values().collect(),
-        };
-        for desk in desks {
-            if after.number() < desk.forgotten {
-                return Some(Err(Expired { oldest: Cursor::new(desk.forgotten) }));
-            }
+        for desk in self.desks_of(session) {
             if !desk.recent.covers(after) {
                 return None;
             }
@@ -38,12 +34,16 @@ impl Image {
         Some(Ok(page(events, after)))
     }
 
-    /// The first gap that a reader after this cursor would fall into.
     fn expired(&self, session: Option<SessionId>, after: Cursor) -> Option<Expired> {
-        let desks = self.desks.iter().filter(|(id, _)| session.is_none_or(|one| one == **id));
-        let mut forgotten = desks.map(|(_, desk)| desk.forgotten);
-        let gap = forgotten.find(|forgotten| after.number() < *forgotten)?;
-        Some(Expired { oldest: Cursor::new(gap) })
+        // Of several sessions, the one that forgot last says where to go on.
+        let forgotten = self.desks_of(session).map(|desk| desk.forgotten).max()?;
+        (after.number() < forgotten).then(|| Expired { oldest: Cursor::new(forgotten) })
+    }
+
+    fn desks_of(&self, session: Option<SessionId>) -> impl Iterator<Item = &Desk> {
+        let one = session.and_then(|session| self.desks.get(&session));
+        let all = self.desks.values().filter(move |_| session.is_none());
+        one.into_iter().chain(all)
     }
 }
 

@@ -176,10 +176,12 @@ impl Writing<'_, '_> {
     }
 
     fn check_open(&self, session: &Session) -> Result<(), Refusal> {
-        let named = self.ahead.session_named(session).or_else(|| {
-            self.image.session_named(&session.space, &session.name).map(|found| found.id)
-        });
-        let used = named.or_else(|| self.session(session.id).map(|found| found.id));
+        let named = || {
+            self.ahead.session_named(session).or_else(|| {
+                self.image.session_named(&session.space, &session.name).map(|found| found.id)
+            })
+        };
+        let used = self.session(session.id).map(|found| found.id).or_else(named);
         used.map_or(Ok(()), |found| Err(Conflict::SessionExists(found).into()))
     }
 

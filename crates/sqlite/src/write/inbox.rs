@@ -138,7 +138,9 @@ impl Writing<'_, '_> {
             if let RowBody::Message(message) = &row.body {
                 let message = message.clone();
                 self.sql.put_returned.execute((task.to_bytes(), message.id.to_bytes()))?;
-                let Some(sender) = self.living(message.from)? else { continue };
+                // Its own inbox closes whatever the order of the batch.
+                let sender = self.living(message.from)?.filter(|of| *of != Owner::Task(task));
+                let Some(sender) = sender else { continue };
                 row.owner = sender;
                 row.body = RowBody::Returned(message);
             } else {
