@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use hashbrown::HashMap;
 use offshoot_core::{
-    Caller, Caps, Counts, Name, Retention, Session as SessionRecord, SessionId, Sizes, Space,
-    Task, TaskId, Visibility,
+    Caller, Caps, Counts, Name, Retention, Session as SessionRecord, SessionId, Sizes, Space, Task,
+    TaskId, Visibility,
 };
 use offshoot_store::{
     Batch, CommitError, Conflict, OpenStore, Page, PageCursor, Store, Tenure, Within, Write,
