@@ -3,6 +3,7 @@
 //! is there at once.
 
 use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use offshoot_core::{
@@ -17,19 +18,20 @@ use offshoot_store::{
 use tokio::sync::{Notify, oneshot};
 
 type Reply = oneshot::Sender<Result<Cursor, CommitError>>;
+type Asked = (Batch, Reply);
 
 /// A memory store with one writer thread before it.
 #[derive(Debug)]
 struct Behind {
     memory: Memory,
-    writer: mpsc::Sender<(Batch, Reply)>,
+    writer: Option<(mpsc::Sender<Asked>, JoinHandle<()>)>,
 }
 
 impl Behind {
     fn new(memory: Memory) -> Self {
-        let (writer, batches) = mpsc::channel::<(Batch, Reply)>();
+        let (writer, batches) = mpsc::channel::<Asked>();
         let written = memory.clone();
-        std::thread::spawn(move || {
+        let thread = std::thread::spawn(move || {
             for (batch, reply) in batches {
                 if let Ok(answer) = written.commit(batch).try_now() {
                     // The asker may have gone; the commit stands.
@@ -37,7 +39,17 @@ impl Behind {
                 }
             }
         });
-        Self { memory, writer }
+        Self { memory, writer: Some((writer, thread)) }
+    }
+}
+
+impl Drop for Behind {
+    /// Nothing is written once the store is gone.
+    fn drop(&mut self) {
+        if let Some((writer, thread)) = self.writer.take() {
+            drop(writer);
+            drop(thread.join());
+        }
     }
 }
 
@@ -51,9 +63,9 @@ macro_rules! hand_on {
 impl Store for Behind {
     fn commit(&self, batch: Batch) -> Commit {
         let (reply, answer) = oneshot::channel();
-        match self.writer.send((batch, reply)) {
-            Ok(()) => Commit::later(answer),
-            Err(_) => Commit::ready(Err(StoreError::Closed.into())),
+        match &self.writer {
+            Some((writer, _)) if writer.send((batch, reply)).is_ok() => Commit::later(answer),
+            _ => Commit::ready(Err(StoreError::Closed.into())),
         }
     }
 

@@ -203,6 +203,7 @@ macro_rules! __for_each_case {
             reopen {
                 s4_3_everything_acknowledged_is_there_after_a_crash,
                 s4_3_everything_acknowledged_is_there_after_a_close,
+                s4_3_a_commit_under_way_at_a_crash_is_whole_or_absent,
                 s4_3_every_refusal_holds_after_a_crash,
                 s3_7_the_log_goes_on_where_it_stood,
                 s3_4_a_row_keeps_its_number_and_later_ones_get_higher,
@@ -240,6 +241,7 @@ macro_rules! __for_each_case {
                 s4_3_a_crash_before_a_write_leaves_nothing_of_it,
                 s4_3_a_crash_after_a_write_leaves_all_of_it,
                 s4_3_any_run_of_faults_comes_to_the_same_end,
+                s8_5_a_blob_that_failed_is_put_again,
                 a_store_that_crashed_answers_nothing,
             }
         }

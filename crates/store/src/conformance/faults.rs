@@ -199,6 +199,37 @@ pub(super) async fn s4_3_any_run_of_faults_comes_to_the_same_end(world: World) {
     }
 }
 
+/// Something goes wrong with the first blob.
+struct FirstBlob(Fault);
+
+impl Faults for FirstBlob {
+    fn at_commit(&self, _number: u64, _batch: &Batch) -> Option<Fault> {
+        None
+    }
+
+    fn at_blob(&self, number: u64) -> Option<Fault> {
+        (number == 1).then_some(self.0)
+    }
+}
+
+pub(super) async fn s8_5_a_blob_that_failed_is_put_again(world: World) {
+    // One whose answer never comes is not among them: nothing tells of it.
+    for fault in Fault::ALL.into_iter().filter(|fault| *fault != Fault::NoReply) {
+        let world = world.another().await;
+        let session = world.session("main").await;
+        let task = world.running(&session).await;
+        let before = world.snapshot().await;
+        world.wrap(|store| Arc::new(Faulty::new(store, FirstBlob(fault))));
+        assert!(world.store().put_blob(task.id(), "[1]".into()).await.is_err());
+        if fault.crashes() {
+            world.reopen().await;
+        }
+        let blob = world.store().put_blob(task.id(), "[2]".into()).await.unwrap();
+        assert_eq!(world.store().blob(blob).await.unwrap().as_deref(), Some("[2]"));
+        assert_eq!(world.snapshot().await, before, "{fault:?}");
+    }
+}
+
 pub(super) async fn a_store_that_crashed_answers_nothing(world: World) {
     let script = Script::new(&world);
     let faulty = Mutex::new(None);

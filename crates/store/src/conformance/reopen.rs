@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use offshoot_core::{Cursor, Owner, Retention};
+use offshoot_core::{Cursor, Owner, Retention, Task};
 
 use super::stage::Stage;
 use super::world::{World, record, spawn};
@@ -34,6 +34,32 @@ pub(super) async fn s4_3_everything_acknowledged_is_there_after_a_close(world: W
     world.store().close(Duration::from_secs(3_600)).await.unwrap();
     world.reopen().await;
     assert_eq!(world.snapshot().await, before);
+}
+
+pub(super) async fn s4_3_a_commit_under_way_at_a_crash_is_whole_or_absent(world: World) {
+    let session = world.session("main").await;
+    let pairs: Vec<_> =
+        (0..20).map(|_| [record(world.spec(&session)), record(world.spec(&session))]).collect();
+    let commit = |[one, two]: &[Task; 2]| {
+        world.store().commit(world.batch().write(spawn(one)).write(spawn(two)))
+    };
+    let mut answers: Vec<_> = pairs.iter().map(commit).collect();
+    let late = answers.split_off(5);
+    for answer in answers {
+        answer.await.unwrap();
+    }
+    // The rest may have been written or not when the process goes.
+    drop(late);
+    world.reopen().await;
+    let tasks = world.tasks(Within::Everything).await;
+    for (at, [one, two]) in pairs.iter().enumerate() {
+        let (has_one, has_two) = (tasks.contains(one), tasks.contains(two));
+        assert_eq!(has_one, has_two, "half of commit {at} is there");
+        assert!(has_one || at >= 5, "commit {at} was acknowledged and is gone");
+    }
+    let events = world.events(Some(session.id), Cursor::START).await;
+    let told: Vec<_> = events.iter().filter_map(|event| event.task).collect();
+    assert_eq!(told, tasks.iter().map(Task::id).collect::<Vec<_>>());
 }
 
 pub(super) async fn s4_3_every_refusal_holds_after_a_crash(world: World) {
