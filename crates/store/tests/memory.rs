@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use offshoot_core::{
     Intent, LiveChildren, Name, Outcome, Owner, Payload, Retention, Row, Session, SessionId, Space,
-    Stamp, Task, TaskId, WorkerId, decide, doc,
+    Stamp, Task, TaskId, WorkerId, decide, doc, spawn,
 };
 use offshoot_store::{
     Ack, Batch, Memory, OpenStore, Pending, Spawn, Store, Strictness, TaskQuery, Within, Write,
@@ -33,12 +33,11 @@ async fn finished(store: &Memory, number: u128) -> TaskId {
     let mut spec = doc::spec("task");
     spec.id = TaskId::mint(AT, number.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835));
     spec.handle = Name::numbered("task", number as u64);
-    let task = Task::new(Arc::new(spec));
-    let running = decide(&task, Intent::Start(WorkerId::mint(AT, 1)), AT).unwrap().task;
-    let spawn = Spawn { task: running.clone(), caps: Arc::default() };
-    commit(store, vec![Write::Spawn(Box::new(spawn))]).await;
+    let task = spawn(Arc::new(spec), Some(WorkerId::mint(AT, 1)), AT);
+    let first = Spawn { task: task.clone(), caps: Arc::default() };
+    commit(store, vec![Write::Spawn(first)]).await;
     let finish = Intent::Finish(Outcome::value(Payload::Null), LiveChildren::None);
-    let ended = decide(&running, finish, AT).unwrap();
+    let ended = decide(&task, finish, AT).unwrap();
     let row = Row::result(task.id(), task.owner(), AT);
     commit(store, vec![Write::Put(ended.task, ended.change), Write::Deliver(row)]).await;
     task.id()

@@ -8,7 +8,7 @@ use offshoot_core::{
 use proptest::prelude::*;
 
 use super::property::holds;
-use super::world::{World, ack, detached, record, spawn, value};
+use super::world::{World, ack, detached, spawn, started, value};
 use crate::batch::{Batch, Guard, Strictness, Write};
 use crate::query::{TaskQuery, Within};
 
@@ -103,8 +103,7 @@ async fn play(world: &World, model: &mut Model, step: Move) {
         }
         Move::SpawnDetached { parent } => {
             let Some(parent) = model.pick(parent, &ACTIVE) else { return };
-            let stray = record(detached(world.child_spec(&parent)));
-            let (running, _) = world.decide(&stray, Intent::Start(world.worker));
+            let running = started(world, detached(world.child_spec(&parent)));
             world.write(spawn(&running)).await;
             model.tasks.push(running);
         }

@@ -166,7 +166,7 @@ impl Script {
 
     async fn spawns_the_child(&self, store: &dyn Store) -> Option<Batch> {
         let worker = offshoot_core::WorkerId::mint(self.at, 1);
-        let running = decide(&self.child, Intent::Start(worker), self.at).unwrap().task;
+        let running = offshoot_core::spawn(self.child.spec.clone(), Some(worker), self.at);
         let found = self.stored(store, &self.child).await;
         let spawn = || self.batch().fenced(self.lead.id(), 1).write(spawn(&running));
         found.is_none().then(spawn)

@@ -86,7 +86,7 @@ impl Stage {
         let unknown = record(world.spec(&self.session));
         let mut session = world.new_session("nobody");
         session.seq = 2;
-        let stale = Task { seq: self.ended.seq, ..self.ended.clone() };
+        let stale = self.ended.clone();
         let (_, absent) = world.decide(&unknown, Intent::Start(world.worker));
         let mut used = world.spec(&self.session);
         used.id = self.lead.id();

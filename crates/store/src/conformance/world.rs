@@ -319,12 +319,17 @@ pub(super) fn spawn(task: &Task) -> Write {
 
 /// The spawn of a task under `caps`.
 pub(super) fn spawn_under(task: &Task, caps: Caps) -> Write {
-    Write::Spawn(Box::new(Spawn { task: task.clone(), caps: Arc::new(caps) }))
+    Write::Spawn(Spawn { task: task.clone(), caps: Arc::new(caps) })
 }
 
 /// A record that is spawned from a spec but not stored.
 pub(super) fn record(spec: Spec) -> Task {
     Task::new(Arc::new(spec))
+}
+
+/// A record that starts at once but is not stored.
+pub(super) fn started(world: &World, spec: Spec) -> Task {
+    offshoot_core::spawn(Arc::new(spec), Some(world.worker), world.now())
 }
 
 /// A spec that is detached from its parent.
