@@ -79,6 +79,9 @@ impl Drop for Ending {
         self.0.close();
         self.0.jobs.close();
         self.0.applied.set(u64::MAX);
+        // Only after a failure is anything left.
+        self.0.requests.clear();
+        self.0.jobs.clear();
         self.0.gone.set();
     }
 }
@@ -91,10 +94,10 @@ struct Opened {
 
 fn ready(folder: &Folder) -> Result<Opened, StoreError> {
     let path = &folder.path;
-    inspect(path)?;
     make_folder(path).map_err(|error| refused(path, &error))?;
+    // Locked before it is looked at: to open and close a file that another
+    // thread of this process uses would take that one's locks away.
     let mut lock = Lock::take(path)?;
-    // Somebody may have written between the look and the lock.
     let looked = inspect(path).and_then(|found| Ok((found, look_closer(folder, found)?)));
     let (found, loaded) = match looked {
         Ok(looked) => looked,

@@ -3,7 +3,6 @@
 use offshoot_core::{Change, Owner, RowId, SessionId, Stamp, Task, TaskId};
 use rusqlite::Connection;
 
-use super::ahead::Kin;
 use super::{Ahead, Care, Writing};
 use crate::codec::{Damaged, decode_chunk};
 use crate::error::Fault;
@@ -161,7 +160,7 @@ impl Writing<'_, '_> {
         for sql in of_owner {
             connection.prepare_cached(sql)?.execute([owner_key(Owner::Task(id))])?;
         }
-        let kin = Kin { owner: task.owner(), session: task.spec.lineage.session };
+        let kin = self.kin(task)?;
         self.ahead.count_out(self.image, kin, task.state.phase());
         Ok(())
     }
