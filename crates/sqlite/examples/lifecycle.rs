@@ -147,23 +147,25 @@ async fn measure(folder: Folder, callers: usize, tasks: usize) -> Outcomes<Measu
     while let Some(done) = running.join_next().await {
         done??;
     }
-    let (took, cpu) = (started.elapsed(), writer_time() - before);
+    let (took, cpu) = (started.elapsed(), writer_time().saturating_sub(before));
     let done = (tasks / callers * callers) as f64;
     store.close(Duration::from_secs(60)).await?;
     Ok(Measured { rate: done / took.as_secs_f64(), cpu: cpu.as_secs_f64() * 1e6 / done })
 }
 
-/// The CPU time of the threads that write.
+/// The CPU time of the thread that writes: the newest of that name, because
+/// the one before it may not be quite gone.
 fn writer_time() -> Duration {
     let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-    let times = threads.filter_map(|thread| {
+    let writers = threads.filter_map(|thread| {
         let path = thread.path();
+        let number: u64 = thread.file_name().to_str()?.parse().ok()?;
         let name = std::fs::read_to_string(path.join("comm")).ok()?;
         let time = std::fs::read_to_string(path.join("schedstat")).ok()?;
         let time: u64 = time.split_whitespace().next()?.parse().ok()?;
-        (name.trim() == "offshoot-writer").then_some(time)
+        (name.trim() == "offshoot-writer").then_some((number, time))
     });
-    Duration::from_nanos(times.sum())
+    Duration::from_nanos(writers.max().map_or(0, |(_, time)| time))
 }
 
 fn size(folder: &Path) -> u64 {
