@@ -8,6 +8,7 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use crate::blobs::Blobs;
+use crate::codec::Damaged;
 use crate::connection::{self, FILE, beside};
 use crate::error::Fault;
 use crate::folder::{Folder, Medium};
@@ -138,10 +139,14 @@ fn look_closer(folder: &Folder, found: Found) -> Result<Option<Image>, StoreErro
         if format > FORMAT {
             return Ok(Err(format));
         }
-        let tables: i64 =
-            observer.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-        if format < FORMAT && tables > 0 {
-            return Ok(Ok(None));
+        if format < FORMAT {
+            // A migration writes, so it had better know what it writes to.
+            let sound: String =
+                observer.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+            return match sound == "ok" {
+                true => Ok(Ok(None)),
+                false => Err(Damaged::Strange("pages that do not fit together").into()),
+            };
         }
         load(&observer).map(Some).map(Ok)
     };

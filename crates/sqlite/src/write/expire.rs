@@ -1,6 +1,7 @@
 //! What is past its retention, deleted.
 
 use offshoot_core::{Change, Owner, RowId, SessionId, Stamp, Task, TaskId};
+use offshoot_store::StoreError;
 use rusqlite::Connection;
 
 use super::{Ahead, Care, Writing};
@@ -29,9 +30,10 @@ struct Expired {
 impl Writer<'_> {
     /// Deletes up to `limit` tasks whose retention has ended, and the events
     /// that are too many.
-    pub(crate) fn expire(&mut self, now: Stamp, limit: usize) -> Result<usize, Fault> {
+    pub(crate) fn expire(&mut self, now: Stamp, limit: usize) -> Result<usize, StoreError> {
         let retention = *self.shared.retention.lock();
-        self.begin()?;
+        let path = &self.shared.path;
+        self.begin().map_err(|fault| fault.not_written(path))?;
         let image = self.shared.image.read();
         let mut writing = Writing::new(&mut self.sql, &image, Care::Trusting);
         let connection = self.connection;
@@ -52,10 +54,13 @@ impl Writer<'_> {
         };
         let done = done();
         drop(image);
-        let committed = done.and_then(|done| {
-            self.sql.commit.execute([])?;
-            Ok(done)
-        });
+        let committed = match done {
+            Err(fault) => Err(fault.not_written(path)),
+            Ok(done) => match self.sql.commit.execute([]) {
+                Ok(_) => Ok(done),
+                Err(error) => Err(Fault::from(error).unknown(path)),
+            },
+        };
         if committed.is_err() {
             self.roll_back();
         }

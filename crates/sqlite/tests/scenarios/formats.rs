@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use offshoot_core::{Cursor, Payload};
-use offshoot_store::{Store, TaskQuery, Within};
+use offshoot_store::{Store, StoreError, TaskQuery, Within};
 
-use crate::support::{Scribe, open};
+use crate::support::{Scribe, contents, open, refused};
 
 /// What each older version left behind: one session, a live task called
 /// `live`, and one called `ended` whose result is unread.
@@ -49,6 +49,23 @@ async fn a_store_of_every_older_format_is_opened_and_goes_on() {
         let store = open(folder.path()).await;
         assert_eq!(store.task(live.id()).await.unwrap(), Some(ended));
         assert_eq!(store.blob(blob).await.unwrap().as_deref(), Some("[1]"));
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_store_of_an_older_format_is_left_alone() {
+    for (_, sql) in OLDER {
+        let folder = tempfile::tempdir().unwrap();
+        restore(sql, folder.path());
+        let path = folder.path().join("offshoot.db");
+        let mut bytes = std::fs::read(&path).unwrap();
+        let middle = bytes.len() / 2 / 4_096 * 4_096;
+        bytes[middle..middle + 4_096].fill(0xa5);
+        std::fs::write(&path, bytes).unwrap();
+        let before = contents(folder.path());
+        let error = refused(folder.path()).await;
+        assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
+        assert_eq!(contents(folder.path()), before);
     }
 }
 

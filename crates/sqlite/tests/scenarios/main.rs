@@ -7,6 +7,7 @@ mod folder;
 mod formats;
 mod full;
 mod group;
+mod killed;
 mod memory;
 mod retention;
 mod support;
