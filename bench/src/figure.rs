@@ -8,9 +8,7 @@ use crate::workload::Workload;
 pub enum Metric {
     Lifecycle,
     Spawn,
-    SpawnTail,
     NamedSpawn,
-    NamedSpawnTail,
     Get,
     Page,
     Counts,
@@ -18,7 +16,6 @@ pub enum Metric {
     ChainCancel,
     Messages,
     Wake,
-    WakeTail,
     IdleBytes,
     Sequential,
     SequentialGrowth,
@@ -44,12 +41,10 @@ pub enum Unit {
 
 impl Metric {
     /// Every metric, in the order of the report.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 20] = [
         Self::Lifecycle,
         Self::Spawn,
-        Self::SpawnTail,
         Self::NamedSpawn,
-        Self::NamedSpawnTail,
         Self::Get,
         Self::Page,
         Self::Counts,
@@ -57,7 +52,6 @@ impl Metric {
         Self::ChainCancel,
         Self::Messages,
         Self::Wake,
-        Self::WakeTail,
         Self::IdleBytes,
         Self::Sequential,
         Self::SequentialGrowth,
@@ -77,9 +71,7 @@ impl Metric {
         match self {
             Self::Lifecycle => (W1, "lifecycle", "per task", Nanoseconds),
             Self::Spawn => (W2, "spawn", "spawn p50", Nanoseconds),
-            Self::SpawnTail => (W2, "spawn_tail", "spawn p99", Nanoseconds),
             Self::NamedSpawn => (W3, "named_spawn", "named spawn p50", Nanoseconds),
-            Self::NamedSpawnTail => (W3, "named_spawn_tail", "named spawn p99", Nanoseconds),
             Self::Get => (W4, "get", "get one", Nanoseconds),
             Self::Page => (W4, "page", "first page of 50", Nanoseconds),
             Self::Counts => (W4, "counts", "counts by state", Nanoseconds),
@@ -87,7 +79,6 @@ impl Metric {
             Self::ChainCancel => (W5Chain, "chain_cancel", "cancel a chain", Nanoseconds),
             Self::Messages => (W6, "messages", "messages", PerSecond),
             Self::Wake => (W7, "wake", "wake-up p50", Nanoseconds),
-            Self::WakeTail => (W7, "wake_tail", "wake-up p99", Nanoseconds),
             Self::IdleBytes => (W8, "idle_bytes", "per idle task", Bytes),
             Self::Sequential => (W9, "sequential", "total time", Nanoseconds),
             Self::SequentialGrowth => (W9, "sequential_growth", "RSS growth", Bytes),

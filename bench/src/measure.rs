@@ -1,11 +1,13 @@
 //! Stopwatches, percentiles and memory readings that the workloads share.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How often a measurement is repeated inside one process when there is time for it.
-const REPEATS: usize = 5;
+const REPEATS: usize = 15;
 /// No further repetition starts once this much time is spent.
-const REPEAT_BUDGET: Duration = Duration::from_secs(4);
+const REPEAT_BUDGET: Duration = Duration::from_secs(3);
 
 /// Nanoseconds as a number to calculate with.
 pub fn ns(duration: Duration) -> f64 {
@@ -24,7 +26,7 @@ pub fn median(values: &mut [f64]) -> f64 {
     percentile(values, 0.5)
 }
 
-/// Values of a measurement that is repeated on a fresh system each time.
+/// Times of a measurement that is repeated on a fresh system each time.
 pub struct Repeats {
     started: Instant,
     values: Vec<f64>,
@@ -43,14 +45,15 @@ impl Repeats {
             || (self.values.len() < REPEATS && self.started.elapsed() < REPEAT_BUDGET)
     }
 
-    /// Adds the value of one repetition.
+    /// Adds the time of one repetition.
     pub fn push(&mut self, value: f64) {
         self.values.push(value);
     }
 
-    /// The median repetition.
-    pub fn median(mut self) -> f64 {
-        median(&mut self.values)
+    /// The lower quartile: what disturbs a measurement from outside only ever adds time, and on a
+    /// machine with few cores it does so to every other repetition.
+    pub fn typical(mut self) -> f64 {
+        percentile(&mut self.values, 0.25)
     }
 }
 
@@ -143,6 +146,34 @@ fn processor_ticks() -> u64 {
     // The second field, the command's name, may hold spaces; it ends at the last parenthesis.
     let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
     fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum()
+}
+
+/// Keeps the runtime's other worker awake for as long as it lives. A spawn has to wake a worker
+/// that sleeps, and that system call, which comes and goes, would be all there is to see.
+pub struct Awake {
+    over: Arc<AtomicBool>,
+}
+
+impl Awake {
+    /// Starts to.
+    pub fn keep() -> Self {
+        let over = Arc::new(AtomicBool::new(false));
+        tokio::spawn({
+            let over = Arc::clone(&over);
+            async move {
+                while !over.load(Ordering::Relaxed) {
+                    tokio::task::yield_now().await;
+                }
+            }
+        });
+        Self { over }
+    }
+}
+
+impl Drop for Awake {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+    }
 }
 
 #[cfg(test)]

@@ -37,8 +37,9 @@ fn head(machine: &Machine, command: &str) -> String {
          | one reading of the clock | {:.0} ns |\n\
          | command | `offshoot-bench {command}` |\n\n\
          Each cell (system, workload, N) runs in a process of its own, inside a spawned task on a \
-         tokio runtime with {WORKERS} workers. Systems take turns; a value is the median of the \
-         runs, and *spread* is the largest run divided by the smallest, at the size where that is \
+         tokio runtime with {WORKERS} workers, and repeats what is short: of the repetitions the \
+         lower quartile counts. Systems take turns; a value is the median of the runs, and \
+         *spread* is the largest run divided by the smallest, at the size where that is \
          worst.\n\n",
         machine.date,
         machine.processor,
@@ -67,7 +68,7 @@ fn verdicts(results: &Results) -> String {
             &mut text,
             format_args!(
                 "| {} | {} | {} | {} | {} | {} | {} |",
-                target.metric.workload().id().to_uppercase(),
+                target.metric.workload().label(),
                 compared(target),
                 points.join(", "),
                 show_bound(target, target.must),
@@ -105,10 +106,14 @@ fn show_point(target: &Target, (n, point): (usize, Point)) -> String {
 }
 
 fn show_bound(target: &Target, bound: Bound) -> String {
-    match bound {
-        Bound::AtMost(limit) => format!("≤ {}", show_value(target, limit)),
-        Bound::Below(limit) => format!("< {}", show_value(target, limit)),
-        Bound::AtLeast(limit) => format!("≥ {}", show_value(target, limit)),
+    let (sign, limit) = match bound {
+        Bound::AtMost(limit) => ("≤", limit),
+        Bound::Below(limit) => ("<", limit),
+        Bound::AtLeast(limit) => ("≥", limit),
+    };
+    match target.against {
+        Against::Itself => format!("{sign} {}", target.metric.unit().show(limit)),
+        _ => format!("{sign} {limit}×"),
     }
 }
 
@@ -117,6 +122,13 @@ fn show_value(target: &Target, value: f64) -> String {
         Against::Itself => target.metric.unit().show(value),
         _ => times(value),
     }
+}
+
+/// Every system that may have figures: the subject, which another executable may have measured,
+/// and those compiled in.
+fn names() -> impl Iterator<Item = &'static str> {
+    let others = systems::ALL.iter().map(|system| system.name).filter(|name| *name != SUBJECT);
+    std::iter::once(SUBJECT).chain(others)
 }
 
 /// One workload: its figures, its ratios, and what to know about them.
@@ -130,8 +142,8 @@ fn section(workload: Workload, results: &Results) -> String {
         }
         line(&mut text, format_args!("{header} growth | spread |"));
         line(&mut text, format_args!("|---|{}---|---|", "---|".repeat(sizes.len())));
-        for system in systems::ALL {
-            text += &figure_row(metric, system.name, &sizes, results);
+        for system in names() {
+            text += &figure_row(metric, system, &sizes, results);
         }
         for (label, over, under) in ratios(metric, results) {
             text += &ratio_row(&label, over, under, &sizes, results);
@@ -174,7 +186,7 @@ type Side = (Metric, &'static str);
 /// The ratios worth showing: the subject to everyone, everyone to the floor, and a metric to the
 /// one a target compares it with.
 fn ratios(metric: Metric, results: &Results) -> Vec<(String, Side, Side)> {
-    let measured = || systems::ALL.iter().map(|s| s.name).filter(|s| results.has(metric, s));
+    let measured = || names().filter(|system| results.has(metric, system));
     let mut rows = Vec::new();
     for other in measured().filter(|_| results.has(metric, SUBJECT)) {
         if other != SUBJECT {
@@ -247,13 +259,15 @@ fn times(value: f64) -> String {
         format!("{value:.0}×")
     } else if value >= 10.0 {
         format!("{value:.1}×")
-    } else {
+    } else if value >= 0.01 || value == 0.0 {
         format!("{value:.2}×")
+    } else {
+        format!("{value:.1e}×")
     }
 }
 
 fn size(n: usize) -> String {
-    if n >= 1_000 && n % 1_000 == 0 { format!("{}k", n / 1_000) } else { n.to_string() }
+    if n >= 1_000 && n.is_multiple_of(1_000) { format!("{}k", n / 1_000) } else { n.to_string() }
 }
 
 fn dash() -> String {
@@ -263,4 +277,53 @@ fn dash() -> String {
 /// Appends a line. Writing to a string cannot fail.
 fn line(text: &mut String, args: std::fmt::Arguments<'_>) {
     writeln!(text, "{args}").unwrap_or_default();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rendered(results: &Results) -> String {
+        let machine = Machine {
+            date: "today".to_owned(),
+            processor: "a processor".to_owned(),
+            cores: 2,
+            kernel: "a kernel".to_owned(),
+            compiler: "a compiler".to_owned(),
+            load: "0.1 0.2 0.3".to_owned(),
+            clock: 20.0,
+        };
+        render(&machine, "--runs 3", results)
+    }
+
+    #[test]
+    fn verdicts_come_from_the_figures() {
+        let mut results = Results::default();
+        results.add(SUBJECT, 1_000, &[Metric::Messages.is(2.5e6)]);
+        results.add(SUBJECT, 100, &[Metric::Lifecycle.is(900.0)]);
+        results.add(FLOOR, 100, &[Metric::Lifecycle.is(300.0)]);
+        let text = rendered(&results);
+        for row in [
+            "| W6 | messages | 2.50 M/s | ≥ 1.00 M/s | met | ≥ 3.00 M/s | **not met** |",
+            "| W1 | per task ÷ floor | 100: 3.00×, 1k: –, 10k: –, 100k: – | ≤ 4× | met so far | \
+             ≤ 2× | **not met** |",
+            "| W8 | per idle task | – | ≤ 1200 B | not measured | ≤ 900 B | not measured |",
+            "| offshoot | 900 ns | – | – |",
+            "| *offshoot ÷ floor* | 3.00× | | |",
+        ] {
+            assert!(text.contains(row), "{row}\n{text}");
+        }
+    }
+
+    #[test]
+    fn a_gap_says_why() {
+        let mut results = Results::default();
+        results.add_gap(Workload::W6, FLOOR, 1_000, Gap::NotOffered("no such call".to_owned()));
+        results.add_gap(Workload::W1, FLOOR, 100, Gap::TimedOut);
+        results.add_gap(Workload::W1, FLOOR, 1_000, Gap::Skipped);
+        let text = rendered(&results);
+        assert!(text.contains("| floor | n/a | – | – |"), "{text}");
+        assert!(text.contains("- floor: not available: no such call"), "{text}");
+        assert!(text.contains("| floor | > 30 s | not run: a smaller N took too long |"), "{text}");
+    }
 }

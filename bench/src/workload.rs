@@ -104,6 +104,11 @@ impl Workload {
         }
     }
 
+    /// The name under which targets and readers know it; variants share one.
+    pub fn label(self) -> &'static str {
+        self.title().split(':').next().unwrap_or_default()
+    }
+
     /// The sizes this workload runs at when `asked` is what the caller asked for. Workloads that
     /// are defined at one size run at that size whatever was asked.
     pub fn sizes(self, asked: &[usize]) -> Vec<usize> {

@@ -249,6 +249,8 @@ impl Wake for Watched {
             gate.pass().await;
             // Nobody listens any more if the measurement is over.
             sender.send(1).ok();
+            // A bare channel does not include the end of the task that sends.
+            std::future::pending::<()>().await;
         });
         Ok(receiver)
     }

@@ -1,15 +1,13 @@
 //! W2, W3 and W8: many idle tasks, what one more costs and what they weigh.
 
 use std::future::Future;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use anyhow::Result;
 
 use super::Open;
 use crate::figure::{Figure, Metric};
-use crate::measure::{Repeats, ns, percentile, resident, settle};
+use crate::measure::{Awake, Repeats, median, ns, resident, settle};
 
 /// Keeps tasks alive that wait to be cancelled.
 pub trait Crowd: Open {
@@ -46,49 +44,58 @@ fn samples(n: usize) -> usize {
     if n <= 100 { 25 } else { 100 }
 }
 
+/// Whether these times are enough although more were planned: some systems take a second for few.
+fn enough(times: &[f64]) -> bool {
+    times.len() >= 10 && times.iter().sum::<f64>() > 1e9
+}
+
 /// W2: one spawn while `n` tasks are alive.
 pub async fn spawn<S: Crowd>(n: usize) -> Result<Vec<Figure>> {
-    let (mut middle, mut tail) = (Repeats::new(), Repeats::new());
-    while middle.more() {
+    let mut repeats = Repeats::new();
+    while repeats.more() {
         let mut system = S::open().await?;
         fill(&mut system, n).await?;
         settle().await;
         let mut times = Vec::with_capacity(samples(n));
-        let busy = Busy::start().await;
+        let awake = Awake::keep();
         for _ in 0..samples(n) {
             let start = Instant::now();
             system.spawn_idle().await?;
             times.push(ns(start.elapsed()));
+            if enough(&times) {
+                break;
+            }
         }
-        drop(busy);
-        middle.push(percentile(&mut times, 0.5));
-        tail.push(percentile(&mut times, 0.99));
+        drop(awake);
+        repeats.push(median(&mut times));
         leave(system);
     }
-    Ok(vec![Metric::Spawn.is(middle.median()), Metric::SpawnTail.is(tail.median())])
+    Ok(vec![Metric::Spawn.is(repeats.typical())])
 }
 
 /// W3: one named spawn while `n` named tasks are alive.
 pub async fn spawn_named<S: Named>(n: usize) -> Result<Vec<Figure>> {
-    let (mut middle, mut tail) = (Repeats::new(), Repeats::new());
-    while middle.more() {
+    let mut repeats = Repeats::new();
+    while repeats.more() {
         let mut system = S::open().await?;
         system.fill_named(n).await?;
         settle().await;
         let names: Vec<String> = (0..samples(n)).map(|i| format!("new-{i}")).collect();
         let mut times = Vec::with_capacity(names.len());
-        let busy = Busy::start().await;
+        let awake = Awake::keep();
         for name in &names {
             let start = Instant::now();
             system.spawn_named(name).await?;
             times.push(ns(start.elapsed()));
+            if enough(&times) {
+                break;
+            }
         }
-        drop(busy);
-        middle.push(percentile(&mut times, 0.5));
-        tail.push(percentile(&mut times, 0.99));
+        drop(awake);
+        repeats.push(median(&mut times));
         leave(system);
     }
-    Ok(vec![Metric::NamedSpawn.is(middle.median()), Metric::NamedSpawnTail.is(tail.median())])
+    Ok(vec![Metric::NamedSpawn.is(repeats.typical())])
 }
 
 /// W8: memory of `n` idle tasks without names.
@@ -120,37 +127,4 @@ async fn weigh<S>(system: S, before: f64, n: usize) -> Result<Vec<Figure>> {
 /// the measurement, and would run into the next repetition.
 fn leave<S>(system: S) {
     std::mem::forget(system);
-}
-
-/// Keeps the runtime's other worker busy for as long as it lives. A worker that sleeps has to be
-/// woken by the spawn, and that system call, which comes and goes, would be all there is to see.
-struct Busy {
-    over: Arc<AtomicBool>,
-}
-
-impl Busy {
-    /// Returns when the other worker is taken.
-    async fn start() -> Self {
-        let over = Arc::new(AtomicBool::new(false));
-        let taken = Arc::new(AtomicBool::new(false));
-        tokio::spawn({
-            let (over, taken) = (Arc::clone(&over), Arc::clone(&taken));
-            async move {
-                taken.store(true, Ordering::Release);
-                while !over.load(Ordering::Acquire) {
-                    std::hint::spin_loop();
-                }
-            }
-        });
-        while !taken.load(Ordering::Acquire) {
-            tokio::task::yield_now().await;
-        }
-        Self { over }
-    }
-}
-
-impl Drop for Busy {
-    fn drop(&mut self) {
-        self.over.store(true, Ordering::Release);
-    }
 }

@@ -30,7 +30,7 @@ pub async fn together<S: Lifecycle>(n: usize) -> Result<Vec<Figure>> {
         take(&mut system, n).await?;
         repeats.push(ns(start.elapsed()) / n as f64);
     }
-    Ok(vec![Metric::Lifecycle.is(repeats.median())])
+    Ok(vec![Metric::Lifecycle.is(repeats.typical())])
 }
 
 /// W9: spawns the next task when the result of the one before is taken, `n` times.

@@ -40,7 +40,7 @@ pub async fn fan<S: Tree>(n: usize) -> Result<Vec<Figure>> {
         }
         repeats.push(cancel(&mut system, &root, n + 1).await?);
     }
-    Ok(vec![Metric::FanCancel.is(repeats.median())])
+    Ok(vec![Metric::FanCancel.is(repeats.typical())])
 }
 
 /// W5: cancels the top of a chain of `n` tasks.
@@ -55,7 +55,7 @@ pub async fn chain<S: Tree>(n: usize) -> Result<Vec<Figure>> {
         }
         repeats.push(cancel(&mut system, &root, n).await?);
     }
-    Ok(vec![Metric::ChainCancel.is(repeats.median())])
+    Ok(vec![Metric::ChainCancel.is(repeats.typical())])
 }
 
 async fn cancel<S: Tree>(system: &mut S, root: &S::Task, total: usize) -> Result<f64> {

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use super::Open;
 use crate::figure::{Figure, Metric};
-use crate::measure::percentile;
+use crate::measure::median;
 
 /// What the body of a measured task waits for. Passing it is the moment the task's end begins.
 pub struct Gate {
@@ -20,7 +20,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Waits until the gate opens and notes the time. The task must end right after.
+    /// Waits until the gate opens and notes the time. The task ends right after.
     pub async fn pass(self) {
         // A dropped opener means that the measurement is over.
         if self.opened.await.is_ok() {
@@ -83,8 +83,7 @@ pub async fn latency<S: Wake + 'static>() -> Result<Vec<Figure>> {
             times.push(took as f64);
         }
     }
-    let tail = percentile(&mut times, 0.99);
-    Ok(vec![Metric::Wake.is(percentile(&mut times, 0.5)), Metric::WakeTail.is(tail)])
+    Ok(vec![Metric::Wake.is(median(&mut times))])
 }
 
 async fn once<S: Wake + 'static>(system: &mut S) -> Result<u64> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use offshoot_core::{
-    Lease, Outcome, Payload, Phase, Spec, Stamp, State, Task, WaitingOn, WorkerId,
+    Lease, Outcome, Payload, Phase, Record, Spec, Stamp, State, Task, WaitingOn, WorkerId,
 };
 
 use super::{Damaged, Decoder, Encoder, id};
@@ -110,7 +110,7 @@ pub(crate) fn decode_state(
     let activity = if has(ACTIVITY) { Some(from.json()?) } else { None };
     let progress = if has(PROGRESS) { Some(from.json()?) } else { None };
     let outcome = if has(OUTCOME) { Some(Arc::new(from.outcome()?)) } else { None };
-    Ok(Task {
+    Ok(Task::from(Record {
         spec,
         seq,
         state,
@@ -123,7 +123,7 @@ pub(crate) fn decode_state(
         activity,
         progress,
         outcome,
-    })
+    }))
 }
 
 /// The phase that a column says.
@@ -224,7 +224,8 @@ mod tests {
             State::Lost,
         ];
         for state in plain.into_iter().chain(waits.map(State::Waiting)) {
-            let task = Task { state, ..offshoot_core::doc::queued("docs") };
+            let queued = offshoot_core::doc::queued("docs").to_record();
+            let task = Task::from(Record { state, ..queued });
             assert_eq!(round_trip(&task), task);
         }
     }
@@ -243,9 +244,10 @@ mod tests {
             Outcome::Lost { reason: "gone".into() },
         ];
         for outcome in outcomes {
-            let mut task = offshoot_core::doc::queued("docs");
+            let mut task = offshoot_core::doc::queued("docs").to_record();
             task.state = outcome.state();
             task.outcome = Some(Arc::new(outcome));
+            let task = Task::from(task);
             assert_eq!(round_trip(&task), task);
         }
     }
@@ -253,7 +255,7 @@ mod tests {
     #[test]
     fn a_record_with_everything_round_trips() {
         let at = Stamp::from_millis(8);
-        let mut task = offshoot_core::doc::queued("docs");
+        let mut task = offshoot_core::doc::queued("docs").to_record();
         task.seq = 300;
         task.lease = Lease { worker: Some(WorkerId::mint(at, 3)), epoch: 9 };
         task.attempts = 2;
@@ -263,6 +265,7 @@ mod tests {
         task.activity =
             Some(Arc::new(Activity { step: 4, doing: Doing::Tool("grep".into()), since: at }));
         task.progress = Some(Arc::new(Progress { value: Payload::Null, at }));
+        let task = Task::from(task);
         assert_eq!(round_trip(&task), task);
     }
 }

@@ -1,0 +1,314 @@
+//! From a spawn to a task that runs or queues.
+//!
+//! The task's cell is entered before its record is committed, so that whoever
+//! sees the record can reach the body: there is no moment at which a cancel
+//! finds the one and misses the other. A commit that does not answer at once
+//! is awaited by the runtime, not by the caller, whose future may be dropped.
+
+use std::sync::Arc;
+
+use offshoot_core::{
+    Canceller, Intent, Lane, Message, MessageId, Naming, Owner, Payload, Row, Spec, Stamp, Task,
+    spawn,
+};
+use offshoot_store::{
+    Batch, Commit, CommitError, Conflict, Spawn as SpawnWrite, StoreError, Write,
+};
+use tokio::sync::oneshot;
+
+use crate::body::Body;
+use crate::cell::Cell;
+use crate::context::Context;
+use crate::drive::Drive;
+use crate::engine::{Engine, is_uncertain, seat};
+use crate::error::Error;
+use crate::slots::Slot;
+use crate::spawn::{Said, Spawn};
+use crate::task_ref::TaskRef;
+
+/// How often an unknown commit is looked up before the caller is told that it
+/// failed; looking goes on.
+const LOOK_UPS: u32 = 6;
+
+type Born = Result<TaskRef, Error>;
+
+/// A task between its draft and its first poll.
+pub(crate) struct Embryo {
+    task: Task,
+    cell: Arc<Cell>,
+    slot: Option<Slot>,
+}
+
+/// What a spawn has come to.
+pub(crate) enum Birth {
+    /// It is over.
+    Done(Born),
+    /// It goes on without the caller.
+    Later(Embryo, Option<Commit>),
+}
+
+/// Tries to bring a task to life at once.
+pub(crate) fn attempt<B: Body>(spawn: &mut Spawn<B>) -> Birth {
+    let engine = &spawn.engine;
+    let now = engine.now();
+    let spec = match spawn.said.draft(engine, now) {
+        Ok(spec) => Arc::new(spec),
+        Err(error) => return Birth::Done(Err(error)),
+    };
+    let mut embryo = Embryo::new(engine, spec, now);
+    if embryo.task.spec.input.bytes() > engine.config.sizes.inline as u64 {
+        return Birth::Later(embryo, None);
+    }
+    match embryo.commit(engine, &spawn.said, now).try_now() {
+        Ok(Ok(_)) => Birth::Done(embryo.start(spawn)),
+        // What needs another look goes on without the caller.
+        Ok(Err(error)) => match embryo.refusal(&error) {
+            Some(refused) => {
+                embryo.undo(engine);
+                Birth::Done(Err(refused))
+            }
+            None => Birth::Later(embryo, Some(Commit::ready(Err(error)))),
+        },
+        Err(pending) => Birth::Later(embryo, Some(pending)),
+    }
+}
+
+/// Brings a task to life in a task of the runtime's own.
+pub(crate) fn carry_on<B: Body>(
+    mut spawn: Spawn<B>,
+    mut embryo: Embryo,
+    mut commit: Option<Commit>,
+) -> oneshot::Receiver<Born> {
+    let (tell, told) = oneshot::channel();
+    let engine = spawn.engine.clone();
+    spawn.engine.world.clone().spawn(async move {
+        if let Err(error) = embryo.keep_large_input(&engine).await {
+            embryo.undo(&engine);
+            return drop(tell.send(Err(error)));
+        }
+        loop {
+            let pending = match commit.take() {
+                Some(commit) => commit,
+                None => embryo.commit(&engine, &spawn.said, engine.now()),
+            };
+            let error = match pending.await {
+                Ok(_) => return drop(tell.send(embryo.start(&mut spawn))),
+                Err(error) => error,
+            };
+            if let Some(refused) = embryo.refusal(&error) {
+                embryo.undo(&engine);
+                return drop(tell.send(Err(refused)));
+            }
+            match error {
+                CommitError::Conflict(Conflict::KeyUsed(_)) => {
+                    embryo.undo(&engine);
+                    let viewer = spawn.said.sender.viewer.clone();
+                    let found = engine.found_by_key(&embryo.task.spec).await;
+                    let found = found.map(|spec| TaskRef::new(engine.clone(), spec, viewer));
+                    return drop(tell.send(found));
+                }
+                CommitError::Conflict(_) => embryo.rename(&engine, &spawn.said),
+                CommitError::Store(error) => {
+                    return embryo.look_up(spawn, error, tell).await;
+                }
+            }
+        }
+    });
+    told
+}
+
+impl Embryo {
+    fn new(engine: &Engine, spec: Arc<Spec>, now: Stamp) -> Self {
+        let cell = Arc::new(Cell::new(spec.clone()));
+        engine.enter(&cell);
+        let slot = engine.slots.take(seat(&spec));
+        // A task that has its slot is spawned running: one commit, not two.
+        let worker = slot.is_some().then_some(engine.worker);
+        let task = spawn(spec, worker, now);
+        cell.set_epoch(task.lease.epoch);
+        Self { task, cell, slot }
+    }
+
+    fn commit(&mut self, engine: &Engine, said: &Said, now: Stamp) -> Commit {
+        let caps = engine.config.caps.clone();
+        let spawn = SpawnWrite { task: self.task.clone(), caps };
+        let mut batch = Batch::new(now).write(Write::Spawn(spawn));
+        let id = self.task.id();
+        if let Some(old) = said.continues {
+            batch = batch.write(Write::Adopt { from: Owner::Task(old), to: Owner::Task(id) });
+        }
+        if let Some((text, mode)) = &said.first {
+            let message = Message {
+                id: MessageId::mint(now, engine.world.random()),
+                from: said.sender.viewer.caller,
+                text: text.clone(),
+                mode: *mode,
+                key: None,
+                at: now,
+            };
+            batch = batch.write(Write::Deliver(Row::message(Arc::new(message), id)));
+        }
+        engine.store.commit(batch)
+    }
+
+    /// The error to tell, unless deciding again may help.
+    fn refusal(&self, error: &CommitError) -> Option<Error> {
+        match error {
+            CommitError::Conflict(Conflict::KeyUsed(_)) => None,
+            CommitError::Conflict(Conflict::NameTaken(holder)) => match self.task.spec.naming {
+                Naming::Given => {
+                    Some(Error::NameTaken { name: self.task.handle().to_owned(), holder: *holder })
+                }
+                Naming::Counted => None,
+            },
+            error if is_uncertain(error) => None,
+            error => Some(Error::from_commit(error.clone())),
+        }
+    }
+
+    async fn keep_large_input(&mut self, engine: &Engine) -> Result<(), Error> {
+        let spec = &self.task.spec;
+        if spec.input.bytes() <= engine.config.sizes.inline as u64 {
+            return Ok(());
+        }
+        let json = spec.input.as_json()?.into();
+        let blob = engine.store.put_blob(spec.id, json).await?;
+        let spec = Spec { input: Payload::Blob(blob), ..(**spec).clone() };
+        self.replace_spec(engine, spec);
+        Ok(())
+    }
+
+    fn rename(&mut self, engine: &Engine, said: &Said) {
+        let spec = Spec { handle: said.next_handle(), ..(*self.task.spec).clone() };
+        self.replace_spec(engine, spec);
+    }
+
+    fn replace_spec(&mut self, engine: &Engine, spec: Spec) {
+        let spec = Arc::new(spec);
+        let worker = self.task.lease.worker;
+        self.task = spawn(spec.clone(), worker, self.task.since);
+        self.cell = Arc::new(Cell::new(spec));
+        self.cell.set_epoch(self.task.lease.epoch);
+        engine.enter(&self.cell);
+    }
+
+    /// Finds out whether a commit without an answer happened. If that takes
+    /// too long the caller is told that it failed, and the task, should it
+    /// turn up, is ended unstarted.
+    async fn look_up<B: Body>(
+        self,
+        mut spawn: Spawn<B>,
+        error: StoreError,
+        tell: oneshot::Sender<Born>,
+    ) {
+        let engine = spawn.engine.clone();
+        let mut tell = Some(tell);
+        for tries in 0.. {
+            if engine.is_closed() {
+                break;
+            }
+            match engine.store.task(self.task.id()).await {
+                Ok(Some(_)) => match tell.take() {
+                    Some(tell) => return drop(tell.send(self.start(&mut spawn))),
+                    None => return engine.disown(self.task.id(), Canceller::Unacknowledged).await,
+                },
+                Ok(None) => break,
+                Err(_) if tries >= LOOK_UPS => {
+                    if let Some(tell) = tell.take() {
+                        drop(tell.send(Err(error.clone().into())));
+                    }
+                }
+                Err(_) => {}
+            }
+            engine.back_off(tries).await;
+        }
+        self.undo(&engine);
+        if let Some(tell) = tell {
+            drop(tell.send(Err(error.into())));
+        }
+    }
+
+    /// Starts or queues the body of a task whose record is durable.
+    fn start<B: Body>(self, spawn: &mut Spawn<B>) -> Born {
+        let Self { task, cell, slot } = self;
+        let body = spawn.body.take().ok_or(Error::Closed)?;
+        let engine = &spawn.engine;
+        match slot {
+            Some(slot) => launch(engine, cell, body, slot),
+            None => queue(engine, cell, body),
+        }
+        let viewer = spawn.said.sender.viewer.clone();
+        Ok(TaskRef::new(engine.clone(), task.spec.clone(), viewer))
+    }
+
+    fn undo(&self, engine: &Engine) {
+        engine.leave(self.task.id());
+    }
+}
+
+/// Has the body of a durable task that has its slot polled.
+pub(crate) fn launch<B: Body>(engine: &Arc<Engine>, cell: Arc<Cell>, body: B, slot: Slot) {
+    if !engine.config.caps.executing.is_none() {
+        *cell.slot.lock() = Some(Box::new(slot));
+    }
+    if let Some(timeout) = cell.spec.timeout {
+        engine.expire_after(&cell, timeout);
+    }
+    let context = Context::new(engine.clone(), cell);
+    engine.world.spawn(Drive::new(context, body));
+}
+
+/// Has the body of a queued task started when it is its turn.
+pub(crate) fn queue<B: Body>(engine: &Arc<Engine>, cell: Arc<Cell>, body: B) {
+    let (id, seat) = (cell.spec.id, seat(&cell.spec));
+    let starter = engine.clone();
+    let claim = move |slot| {
+        let engine = starter.clone();
+        starter.world.spawn(async move { engine.start_queued(cell, body, slot).await });
+    };
+    engine.slots.queue(id, seat, Lane::Starting, Box::new(claim));
+}
+
+impl Engine {
+    /// What an earlier spawn with the same key asked for, if it asked the
+    /// same.
+    async fn found_by_key(&self, spec: &Spec) -> Result<Arc<Spec>, Error> {
+        let key = spec.key.clone().unwrap_or_default();
+        let found = self.store.keyed(spec.owner(), &key).await?;
+        let found = found.ok_or(Error::Contended)?;
+        if !found.spec.asks_the_same(spec) {
+            return Err(Error::KeyReused { key, task: found.id() });
+        }
+        Ok(found.spec.clone())
+    }
+
+    /// Starts a queued task that has its slot, unless it has ended meanwhile.
+    async fn start_queued<B: Body>(self: Arc<Self>, cell: Arc<Cell>, body: B, slot: Slot) {
+        let id = cell.spec.id;
+        let mut tries = 0;
+        loop {
+            let started =
+                self.change(id, |_, _| Ok(Intent::Start(self.worker)), |_, batch| batch).await;
+            match started {
+                Ok(task) => {
+                    cell.set_epoch(task.lease.epoch);
+                    return launch(&self, cell, body, slot);
+                }
+                Err(Error::Store(_) | Error::Contended) if !self.is_closed() => {
+                    // The start may have been written by a try that said it
+                    // was not: then the record has this worker's lease.
+                    if let Ok(Some(task)) = self.store.task(id).await
+                        && task.lease.worker == Some(self.worker)
+                    {
+                        cell.set_epoch(task.lease.epoch);
+                        return launch(&self, cell, body, slot);
+                    }
+                    self.back_off(tries).await;
+                    tries += 1;
+                }
+                // Ended while it was queued: there is nothing to start.
+                Err(_) => return,
+            }
+        }
+    }
+}

@@ -1,0 +1,341 @@
+//! Cancel: the request is durable on the root before anything else happens,
+//! then goes down level by level, in bounded batches.
+
+use std::future::IntoFuture;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use offshoot_core::{Cancel, Intent, Owner, State, Task, TaskId, TooLarge, decide};
+use offshoot_store::{Batch, CommitError, Conflict, PageCursor, TaskQuery, Within, Write};
+use tokio::sync::oneshot;
+
+use crate::cell::{Cell, Eviction};
+use crate::engine::{Engine, seat};
+use crate::environment::BoxFuture;
+use crate::error::Error;
+use crate::settle::Conclusion;
+use crate::task_ref::TaskRef;
+
+/// How many records one batch of a cascade changes.
+const BATCH: usize = 256;
+
+/// How long an aborted body may take to yield before it counts as
+/// unresponsive.
+const YIELD_PATIENCE: Duration = Duration::from_secs(1);
+
+/// A cancel about to be asked for. Await it: it resolves with the number of
+/// live tasks that it reached, once the request is durable on all of them.
+#[must_use = "a cancel does nothing until it is awaited"]
+#[derive(Debug)]
+pub struct Cancelling {
+    task: TaskRef,
+    reason: Arc<str>,
+    grace: Option<Duration>,
+}
+
+impl Cancelling {
+    pub(crate) fn new(task: TaskRef, reason: &str) -> Self {
+        Self { task, reason: reason.into(), grace: None }
+    }
+
+    /// How long bodies may take to stop before they are aborted. Zero aborts
+    /// them at once.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = Some(grace);
+        self
+    }
+}
+
+impl IntoFuture for Cancelling {
+    type Output = Result<usize, Error>;
+    type IntoFuture = BoxFuture<Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let Self { task, reason, grace } = self;
+            let engine = task.engine;
+            engine.check_open()?;
+            TooLarge::check("reason", reason.len(), engine.config.sizes.text)?;
+            let target = engine.touchable(&task.viewer, task.spec.id).await?;
+            let cancel = Arc::new(Cancel {
+                by: task.viewer.caller.into(),
+                reason,
+                at: engine.now(),
+                grace: grace.or(target.spec.grace).unwrap_or(engine.config.grace),
+            });
+            engine.cancel_tree(target, cancel).await
+        })
+    }
+}
+
+impl Engine {
+    /// Cancels a task and its descendants; how many live ones it reached. Goes
+    /// on to its end even if the caller does not wait for it.
+    pub(crate) async fn cancel_tree(
+        self: &Arc<Self>,
+        target: Task,
+        cancel: Arc<Cancel>,
+    ) -> Result<usize, Error> {
+        let (tell, told) = oneshot::channel();
+        let engine = self.clone();
+        self.world.spawn(async move {
+            let id = target.id();
+            let root = match engine.ask_to_stop(id, &cancel).await {
+                Ok(root) => root,
+                Err(error) => return drop(tell.send(Err(error))),
+            };
+            let mut reached = vec![root];
+            let cascaded = engine.cascade(id, &cancel, &mut reached).await;
+            let count = reached.iter().filter(|reach| reach.newly).count();
+            engine.watch_over(reached, cancel.grace);
+            // The request stands on the root: what the store did not take now
+            // is reached later.
+            if cascaded.is_err() {
+                engine.cascade_later(id, cancel);
+            }
+            drop(tell.send(cascaded.map(|()| count)));
+        });
+        told.await.unwrap_or(Err(Error::Closed))
+    }
+
+    /// Continues a cascade below `id` without anybody waiting for it.
+    pub(crate) fn cascade_later(self: &Arc<Self>, id: TaskId, cancel: Arc<Cancel>) {
+        let engine = self.clone();
+        self.world.spawn(async move {
+            let mut tries = 0;
+            loop {
+                let mut reached = Vec::new();
+                let cascaded = engine.cascade(id, &cancel, &mut reached).await;
+                engine.watch_over(reached, cancel.grace);
+                match cascaded {
+                    Err(Error::Store(_) | Error::Contended) if !engine.is_closed() => {
+                        engine.back_off(tries).await;
+                        tries += 1;
+                    }
+                    _ => return,
+                }
+            }
+        });
+    }
+
+    /// Marks one task; a request that stands already is left as it is.
+    async fn ask_to_stop(
+        self: &Arc<Self>,
+        id: TaskId,
+        cancel: &Arc<Cancel>,
+    ) -> Result<Reached, Error> {
+        let asked = self
+            .change(
+                id,
+                |task, _| {
+                    if task.is_live() && task.cancel.is_some() {
+                        return Err(Error::Cancelled);
+                    }
+                    Ok(Intent::Cancel(cancel.clone()))
+                },
+                |_, batch| batch,
+            )
+            .await;
+        let (task, newly) = match asked {
+            Ok(task) => (task, true),
+            Err(Error::Cancelled) => {
+                (self.task(id).await?.ok_or_else(|| Error::not_found(id))?, false)
+            }
+            Err(error) => return Err(error),
+        };
+        self.stop(&task).await;
+        Ok(Reached { id, newly, cell: self.cell(id) })
+    }
+
+    /// Marks all live descendants of `root`, level by level.
+    pub(crate) async fn cascade(
+        self: &Arc<Self>,
+        root: TaskId,
+        cancel: &Arc<Cancel>,
+        reached: &mut Vec<Reached>,
+    ) -> Result<(), Error> {
+        let mut level = vec![root];
+        while let Some(parent) = level.pop() {
+            let mut after: Option<PageCursor> = None;
+            loop {
+                let mut query = TaskQuery::new(Within::Owner(Owner::Task(parent))).live();
+                query.limit = BATCH;
+                query.after = after;
+                let page = self.store.tasks(query).await?;
+                let asked = self.ask_all(&page.items, cancel).await?;
+                level.extend(asked.iter().map(|reach| reach.id));
+                reached.extend(asked);
+                after = page.next;
+                if after.is_none() {
+                    break;
+                }
+                self.pause().await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Marks several tasks in one commit, or one by one if they change
+    /// meanwhile.
+    async fn ask_all(
+        self: &Arc<Self>,
+        tasks: &[Task],
+        cancel: &Arc<Cancel>,
+    ) -> Result<Vec<Reached>, Error> {
+        let now = self.now();
+        let mut batch = Batch::new(now);
+        let mut asked = Vec::with_capacity(tasks.len());
+        for task in tasks {
+            if let Ok(decided) = decide(task, Intent::Cancel(cancel.clone()), now) {
+                asked.push(decided.task.clone());
+                batch = batch.write(Write::Put(decided.task, decided.change));
+            }
+        }
+        // Those asked before are not asked again, but what is below them may
+        // not have been reached.
+        let mut reached: Vec<_> = tasks
+            .iter()
+            .filter(|task| task.cancel.is_some())
+            .map(|task| Reached { id: task.id(), newly: false, cell: None })
+            .collect();
+        if asked.is_empty() {
+            return Ok(reached);
+        }
+        match self.store.commit(batch).await {
+            Ok(_) => {
+                for task in asked {
+                    self.stop(&task).await;
+                    let id = task.id();
+                    reached.push(Reached { id, newly: true, cell: self.cell(id) });
+                }
+            }
+            Err(CommitError::Conflict(Conflict::Stale(_) | Conflict::NoTask(_))) => {
+                for task in asked {
+                    match self.ask_to_stop(task.id(), cancel).await {
+                        Ok(reach) => reached.push(reach),
+                        // Ended meanwhile: nothing is below it any more.
+                        Err(Error::Ended { .. } | Error::NotFound { .. }) => {}
+                        Err(error) => return Err(error),
+                    }
+                }
+            }
+            Err(error) => return Err(Error::from_commit(error)),
+        }
+        Ok(reached)
+    }
+
+    /// Acts on a durable request: tells the body, or ends a task without one.
+    async fn stop(self: &Arc<Self>, task: &Task) {
+        let id = task.id();
+        if task.state == State::Queued {
+            self.slots.withdraw(id, seat(&task.spec));
+            let never_started = Conclusion::Evicted(Eviction::Abort);
+            for tries in 0.. {
+                match self.try_settle(id, None, &never_started).await {
+                    Err(Error::Contended) => {}
+                    Err(Error::Store(_)) if !self.is_closed() => self.back_off(tries).await,
+                    _ => return,
+                }
+            }
+        }
+        if let Some(cell) = self.cell(id) {
+            cell.cancel();
+            if let Some(backend) = self.kinds.get(&task.spec.kind) {
+                backend.cancel(task);
+            }
+        }
+    }
+
+    /// Aborts what does not stop in time, and says so of what cannot be
+    /// aborted.
+    pub(crate) fn watch_over(self: &Arc<Self>, reached: Vec<Reached>, grace: Duration) {
+        let cells: Vec<Weak<Cell>> = reached
+            .into_iter()
+            .filter_map(|reach| reach.cell.as_ref().map(Arc::downgrade))
+            .collect();
+        if cells.is_empty() {
+            return;
+        }
+        let (engine, world) = (Arc::downgrade(self), self.world.clone());
+        self.world.spawn(async move {
+            world.sleep(grace).await;
+            let left: Vec<_> = still_there(&engine, cells).collect();
+            if left.is_empty() {
+                return;
+            }
+            for cell in &left {
+                cell.evict(Eviction::Abort);
+            }
+            let left = left.iter().map(Arc::downgrade).collect();
+            world.sleep(YIELD_PATIENCE).await;
+            for cell in still_there(&engine, left) {
+                if !cell.is_settling() {
+                    cell.set_unresponsive();
+                }
+            }
+        });
+    }
+
+    /// Drops the body of a task that runs longer than it may.
+    pub(crate) fn expire_after(self: &Arc<Self>, cell: &Arc<Cell>, timeout: Duration) {
+        let (engine, cell, world) =
+            (Arc::downgrade(self), Arc::downgrade(cell), self.world.clone());
+        self.world.spawn(async move {
+            let over = std::pin::pin!(world.sleep(timeout));
+            let gone = std::pin::pin!(gone(cell.clone(), engine.clone()));
+            if let futures_util::future::Either::Left(_) =
+                futures_util::future::select(over, gone).await
+            {
+                for cell in still_there(&engine, vec![cell]) {
+                    cell.evict(Eviction::Expire);
+                }
+            }
+        });
+    }
+
+    /// Lets others run between two batches.
+    pub(crate) async fn pause(&self) {
+        let mut paused = false;
+        std::future::poll_fn(|cx| {
+            if paused {
+                return std::task::Poll::Ready(());
+            }
+            paused = true;
+            cx.waker().wake_by_ref();
+            std::task::Poll::Pending
+        })
+        .await;
+    }
+}
+
+/// A live task that a cancel has reached.
+pub(crate) struct Reached {
+    pub(crate) id: TaskId,
+    newly: bool,
+    cell: Option<Arc<Cell>>,
+}
+
+/// Resolves once the task of this cell is no longer here.
+async fn gone(cell: Weak<Cell>, engine: Weak<Engine>) {
+    loop {
+        let Some(strong) = cell.upgrade() else { return };
+        let changed = strong.changed.listen();
+        let here = engine
+            .upgrade()
+            .and_then(|engine| engine.cell(strong.spec.id))
+            .is_some_and(|other| Arc::ptr_eq(&other, &strong));
+        if !here {
+            return;
+        }
+        changed.await;
+    }
+}
+
+fn still_there(engine: &Weak<Engine>, cells: Vec<Weak<Cell>>) -> impl Iterator<Item = Arc<Cell>> {
+    let engine = engine.upgrade();
+    cells.into_iter().filter_map(move |cell| {
+        let cell = cell.upgrade()?;
+        let here = engine.as_ref()?.cell(cell.spec.id)?;
+        Arc::ptr_eq(&here, &cell).then_some(cell)
+    })
+}

@@ -1,0 +1,189 @@
+//! What a live task has in this process beside its record: the ways to reach
+//! its body and those who wait for it.
+
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use futures_util::task::AtomicWaker;
+use offshoot_core::Spec;
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use crate::progress::Throttle;
+use crate::signal::Signal;
+use crate::slots::Slot;
+
+/// The body is asked to stop.
+const CANCEL: u8 = 1;
+/// The body is dropped because it did not stop in time.
+const ABORT: u8 = 1 << 1;
+/// The body is dropped because it ran longer than it may.
+const EXPIRE: u8 = 1 << 2;
+/// The body is dropped and its task goes back into the queue.
+const RELEASE: u8 = 1 << 3;
+/// The body is dropped and nothing is written.
+const ABANDON: u8 = 1 << 4;
+/// The end of the task could not be written yet.
+const SETTLING: u8 = 1 << 5;
+/// The body was aborted and is still there, because it does not yield.
+const UNRESPONSIVE: u8 = 1 << 6;
+
+/// Why a body is dropped before its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Eviction {
+    Abort,
+    Expire,
+    Release,
+    Abandon,
+}
+
+/// One live task, seen from inside this process.
+#[derive(Debug)]
+pub(crate) struct Cell {
+    pub(crate) spec: Arc<Spec>,
+    /// Told whenever the record changes; waiters listen.
+    pub(crate) changed: Signal,
+    /// Told when the body has something to look at: a row, a request to stop.
+    pub(crate) nudge: Signal,
+    /// The slot the task holds while it executes.
+    pub(crate) slot: Mutex<Option<Box<Slot>>>,
+    pub(crate) throttle: Mutex<Option<Box<Throttle>>>,
+    /// How many waits of the body are under way, once there was one.
+    pub(crate) parking: OnceLock<Box<tokio::sync::Mutex<u32>>>,
+    driver: AtomicWaker,
+    token: OnceLock<CancellationToken>,
+    read_mark: AtomicU64,
+    epoch: AtomicU32,
+    signals: AtomicU8,
+}
+
+impl Cell {
+    pub(crate) fn new(spec: Arc<Spec>) -> Self {
+        Self {
+            spec,
+            changed: Signal::default(),
+            nudge: Signal::default(),
+            slot: Mutex::new(None),
+            throttle: Mutex::new(None),
+            parking: OnceLock::new(),
+            driver: AtomicWaker::new(),
+            token: OnceLock::new(),
+            read_mark: AtomicU64::new(0),
+            epoch: AtomicU32::new(0),
+            signals: AtomicU8::new(0),
+        }
+    }
+
+    /// The epoch of the lease under which the body here runs; 0 if none does.
+    pub(crate) fn epoch(&self) -> u32 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_epoch(&self, epoch: u32) {
+        self.epoch.store(epoch, Ordering::Release);
+    }
+
+    /// Asks the body to stop.
+    pub(crate) fn cancel(&self) {
+        let before = self.signals.fetch_or(CANCEL, Ordering::AcqRel);
+        if before & CANCEL == 0 {
+            if let Some(token) = self.token.get() {
+                token.cancel();
+            }
+            self.nudge.ring();
+        }
+        self.changed.ring();
+    }
+
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.has(CANCEL)
+    }
+
+    /// Resolves once the body is asked to stop.
+    pub(crate) async fn cancelled(&self) {
+        loop {
+            let nudged = self.nudge.listen();
+            if self.is_cancelled() {
+                return;
+            }
+            nudged.await;
+        }
+    }
+
+    pub(crate) fn token(&self) -> CancellationToken {
+        let token = self.token.get_or_init(CancellationToken::new);
+        // A request that came before the token did must not be missed.
+        if self.is_cancelled() {
+            token.cancel();
+        }
+        token.clone()
+    }
+
+    /// Has the driver drop the body.
+    pub(crate) fn evict(&self, why: Eviction) {
+        let signal = match why {
+            Eviction::Abort => ABORT,
+            Eviction::Expire => EXPIRE,
+            Eviction::Release => RELEASE,
+            Eviction::Abandon => ABANDON,
+        };
+        self.signals.fetch_or(signal, Ordering::AcqRel);
+        self.driver.wake();
+    }
+
+    /// Why the body is to be dropped, if it is. The driver is woken when this
+    /// changes.
+    pub(crate) fn eviction(&self, waker: &std::task::Waker) -> Option<Eviction> {
+        self.driver.register(waker);
+        let signals = self.signals.load(Ordering::Acquire);
+        if signals & (ABANDON | RELEASE | EXPIRE | ABORT) == 0 {
+            None
+        } else if signals & ABANDON != 0 {
+            Some(Eviction::Abandon)
+        } else if signals & RELEASE != 0 {
+            Some(Eviction::Release)
+        } else if signals & EXPIRE != 0 {
+            Some(Eviction::Expire)
+        } else {
+            Some(Eviction::Abort)
+        }
+    }
+
+    pub(crate) fn set_settling(&self, settling: bool) {
+        self.set(SETTLING, settling);
+    }
+
+    pub(crate) fn is_settling(&self) -> bool {
+        self.has(SETTLING)
+    }
+
+    pub(crate) fn set_unresponsive(&self) {
+        self.set(UNRESPONSIVE, true);
+        self.changed.ring();
+    }
+
+    pub(crate) fn is_unresponsive(&self) -> bool {
+        self.has(UNRESPONSIVE)
+    }
+
+    /// The number of the last inbox row the body has read.
+    pub(crate) fn read_mark(&self) -> u64 {
+        self.read_mark.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn mark_read(&self, number: u64) {
+        self.read_mark.fetch_max(number, Ordering::AcqRel);
+    }
+
+    fn has(&self, signal: u8) -> bool {
+        self.signals.load(Ordering::Acquire) & signal != 0
+    }
+
+    fn set(&self, signal: u8, on: bool) {
+        if on {
+            self.signals.fetch_or(signal, Ordering::AcqRel);
+        } else {
+            self.signals.fetch_and(!signal, Ordering::AcqRel);
+        }
+    }
+}

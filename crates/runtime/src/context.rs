@@ -1,0 +1,203 @@
+//! What a body has in hand while it runs.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use offshoot_core::{Block, Doing, Lineage, Owner, Payload, Spec, TaskId};
+use offshoot_store::Within;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio_util::sync::CancellationToken;
+
+use crate::backend::{Registered, Request};
+use crate::body::{BodyError, Cancelled, Closure};
+use crate::cell::Cell;
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::history::{Appending, Writer};
+use crate::inbox::Rows;
+use crate::look::Tasks;
+use crate::message::{Address, Sending};
+use crate::question::Asking;
+use crate::spawn::{Parent, Sender, Spawn};
+use crate::step::Stepping;
+use crate::task_ref::{TaskRef, Viewer};
+use crate::wait::WaitMany;
+
+/// What a body has in hand while it runs: its token, its inbox, its journal,
+/// and the tasks it owns. Cheap to clone.
+///
+/// Every write it makes carries the attempt's lease, so an attempt that was
+/// given up for dead cannot harm the one that goes on.
+#[derive(Clone, Debug)]
+pub struct Context {
+    engine: Arc<Engine>,
+    cell: Arc<Cell>,
+}
+
+impl Context {
+    pub(crate) fn new(engine: Arc<Engine>, cell: Arc<Cell>) -> Self {
+        Self { engine, cell }
+    }
+
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    pub(crate) fn cell(&self) -> &Arc<Cell> {
+        &self.cell
+    }
+
+    pub(crate) fn spec(&self) -> &Arc<Spec> {
+        &self.cell.spec
+    }
+
+    pub(crate) fn viewer(&self) -> Viewer {
+        Viewer::task(self.cell.clone())
+    }
+
+    /// The task's id.
+    pub fn id(&self) -> TaskId {
+        self.cell.spec.id
+    }
+
+    /// What people and models call the task.
+    pub fn handle(&self) -> &str {
+        self.cell.spec.handle.as_str()
+    }
+
+    /// Where the task comes from.
+    pub fn lineage(&self) -> &Lineage {
+        &self.cell.spec.lineage
+    }
+
+    /// What the task was asked to do.
+    pub async fn input<T: DeserializeOwned>(&self) -> Result<T, Error> {
+        let input = &self.cell.spec.input;
+        self.engine.load(input).await
+    }
+
+    /// Whether the task was asked to stop.
+    pub fn is_cancelled(&self) -> bool {
+        self.cell.is_cancelled()
+    }
+
+    /// Resolves once the task is asked to stop.
+    pub async fn cancelled(&self) {
+        self.cell.cancelled().await;
+    }
+
+    /// An error to return with `?` once the task was asked to stop.
+    pub fn check_cancelled(&self) -> Result<(), Cancelled> {
+        if self.is_cancelled() { Err(Cancelled) } else { Ok(()) }
+    }
+
+    /// A token that is cancelled when the task is asked to stop.
+    pub fn token(&self) -> CancellationToken {
+        self.cell.token()
+    }
+
+    /// Spawns a task that this one owns.
+    pub fn spawn(&self, request: Request) -> Spawn<Registered> {
+        Spawn::registered(self.engine.clone(), request, self.sender())
+    }
+
+    /// Spawns a closure that this task owns. It is lost if the process dies.
+    pub fn spawn_ephemeral<F, Run, T, E>(&self, body: F) -> Spawn<Closure<F>>
+    where
+        F: FnOnce(Context) -> Run + Send + 'static,
+        Run: Future<Output = Result<T, E>> + Send + 'static,
+        T: Serialize + 'static,
+        E: Into<BodyError> + 'static,
+    {
+        Spawn::ephemeral(self.engine.clone(), body, self.sender())
+    }
+
+    fn sender(&self) -> Sender {
+        let spec = self.cell.spec.clone();
+        let session = spec.lineage.session;
+        Sender {
+            viewer: self.viewer(),
+            session,
+            desk: self.engine.desk(session),
+            parent: Parent::Task(spec),
+        }
+    }
+
+    /// The task of this handle or id that this one may touch: itself, or one
+    /// it owns.
+    pub async fn task(&self, handle: &str) -> Result<TaskRef, Error> {
+        self.engine.find(&self.viewer(), None, handle).await
+    }
+
+    /// The tasks this one may see.
+    pub fn tasks(&self) -> Tasks {
+        Tasks::new(self.engine.clone(), self.viewer(), Within::Owner(Owner::Task(self.id())))
+    }
+
+    /// Waits for several tasks at once.
+    pub fn wait<'a>(&self, tasks: impl IntoIterator<Item = &'a TaskRef>) -> WaitMany {
+        WaitMany::new(self.engine.clone(), self.viewer(), tasks)
+    }
+
+    /// Sends a message to this task's owner, to all its live children, or to
+    /// one of them.
+    pub fn send(&self, to: Address<'_>, text: &str) -> Sending {
+        Sending::new(self.engine.clone(), self.viewer(), to, text)
+    }
+
+    /// The unread rows of the task's inbox, oldest first; never waits.
+    pub async fn drain(&self, limit: usize) -> Result<Rows, Error> {
+        self.engine.drain_task(&self.cell, limit).await
+    }
+
+    /// The unread rows of the task's inbox once there are any. The task waits
+    /// without a slot.
+    pub async fn receive(&self, limit: usize) -> Result<Rows, Error> {
+        self.engine.receive(&self.cell, limit).await
+    }
+
+    /// Appends blocks to the task's history, together with the acknowledgement
+    /// of the rows they carry.
+    pub fn append(&self, blocks: impl IntoIterator<Item = Block>) -> Appending {
+        Appending::new(self.engine.clone(), Writer::Task(self.cell.clone()), blocks)
+    }
+
+    /// A step of the journal: `work` is executed once, its value is committed,
+    /// and an attempt that comes later gets the value.
+    pub fn step<F, Run, T, E>(&self, key: &str, work: F) -> Stepping<F>
+    where
+        F: FnOnce() -> Run + Send,
+        Run: Future<Output = Result<T, E>> + Send,
+        T: Serialize + DeserializeOwned + Send,
+        E: Into<BodyError>,
+    {
+        Stepping::new(self.clone(), key, work)
+    }
+
+    /// Waits until `span` has passed since this was first called with `key`,
+    /// however often the process dies meanwhile. The task waits without a
+    /// slot.
+    pub async fn sleep(&self, key: &str, span: Duration) -> Result<(), Error> {
+        self.engine.sleep_durably(&self.cell, key, span).await
+    }
+
+    /// Asks the task's owner. The task waits without a slot until somebody
+    /// answers.
+    pub fn ask(&self, text: &str) -> Asking {
+        Asking::new(self.engine.clone(), self.cell.clone(), text)
+    }
+
+    /// Reports progress; the latest report stands, and at most one a second is
+    /// written.
+    pub async fn progress<T: Serialize>(&self, value: &T) -> Result<(), Error> {
+        self.engine.report(&self.cell, Payload::encode(value)?).await
+    }
+
+    /// Says which step the task is in and what it does there; at most one a
+    /// second is written.
+    pub async fn activity(&self, step: u64, doing: Doing) -> Result<(), Error> {
+        self.engine.act(&self.cell, step, doing).await
+    }
+}

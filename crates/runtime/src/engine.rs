@@ -1,0 +1,247 @@
+//! The shared state of a runtime, and what every operation is made of.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+use hashbrown::HashMap;
+use offshoot_core::{
+    IdHash, Intent, Owner, RowId, Seat, SessionId, Spec, Stamp, Task, TaskId, WorkerId, decide,
+};
+use offshoot_store::{Batch, CommitError, Conflict, Store, StoreError, Write};
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use crate::backend::Backend;
+use crate::cell::{Cell, Eviction};
+use crate::config::Config;
+use crate::desk::Desk;
+use crate::environment::World;
+use crate::error::Error;
+use crate::signal::Signal;
+use crate::slots::Slots;
+
+const OPEN: u8 = 0;
+const DRAINING: u8 = 1;
+const CLOSED: u8 = 2;
+
+/// The kind of closures, which no registered kind may have.
+pub(crate) const FUNCTION: &str = "function";
+
+/// How often a decision is made again when its record keeps changing.
+pub(crate) const DECISIONS: usize = 64;
+
+#[derive(Debug)]
+pub(crate) struct Engine {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) world: World,
+    pub(crate) config: Config,
+    pub(crate) kinds: HashMap<Arc<str>, Arc<dyn Backend>>,
+    pub(crate) slots: Slots,
+    pub(crate) worker: WorkerId,
+    /// The kind of closures.
+    pub(crate) function: Arc<str>,
+    /// Told when a body here is gone.
+    pub(crate) gone: Signal,
+    pub(crate) recovered: watch::Sender<bool>,
+    cells: Mutex<HashMap<TaskId, Arc<Cell>, IdHash>>,
+    desks: Mutex<HashMap<SessionId, Arc<Desk>, IdHash>>,
+    stage: AtomicU8,
+}
+
+impl Engine {
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        world: World,
+        config: Config,
+        kinds: HashMap<Arc<str>, Arc<dyn Backend>>,
+    ) -> Self {
+        let worker = WorkerId::mint(world.wall(), world.random());
+        Self {
+            slots: Slots::new(config.caps.executing),
+            store,
+            world,
+            config,
+            kinds,
+            worker,
+            function: FUNCTION.into(),
+            gone: Signal::default(),
+            recovered: watch::Sender::new(false),
+            cells: Mutex::default(),
+            desks: Mutex::default(),
+            stage: AtomicU8::new(OPEN),
+        }
+    }
+
+    pub(crate) fn now(&self) -> Stamp {
+        self.world.wall()
+    }
+
+    /// Whether operations are still accepted.
+    pub(crate) fn check_open(&self) -> Result<(), Error> {
+        if self.stage.load(Ordering::Acquire) == CLOSED { Err(Error::Closed) } else { Ok(()) }
+    }
+
+    /// Whether new tasks are still accepted.
+    pub(crate) fn check_accepting(&self) -> Result<(), Error> {
+        if self.stage.load(Ordering::Acquire) == OPEN { Ok(()) } else { Err(Error::Closed) }
+    }
+
+    pub(crate) fn drain(&self) {
+        let _ = self.stage.compare_exchange(OPEN, DRAINING, Ordering::AcqRel, Ordering::Acquire);
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.stage.load(Ordering::Acquire) == CLOSED
+    }
+
+    /// Drops every body and writes nothing: the next runtime on this store
+    /// settles what is left.
+    pub(crate) fn abandon(&self) {
+        self.stage.store(CLOSED, Ordering::Release);
+        self.slots.close();
+        let cells = std::mem::take(&mut *self.cells.lock());
+        for cell in cells.into_values() {
+            cell.evict(Eviction::Abandon);
+            cell.changed.ring();
+            cell.nudge.ring();
+        }
+        self.desks.lock().clear();
+        self.gone.ring();
+    }
+
+    // Cells and desks.
+
+    pub(crate) fn cell(&self, id: TaskId) -> Option<Arc<Cell>> {
+        self.cells.lock().get(&id).cloned()
+    }
+
+    /// The cell of a live task, made if no body of it is here.
+    pub(crate) fn cell_of(&self, spec: &Arc<Spec>) -> Arc<Cell> {
+        let mut cells = self.cells.lock();
+        cells.entry(spec.id).or_insert_with(|| Arc::new(Cell::new(spec.clone()))).clone()
+    }
+
+    pub(crate) fn enter(&self, cell: &Arc<Cell>) {
+        self.cells.lock().insert(cell.spec.id, cell.clone());
+    }
+
+    pub(crate) fn leave(&self, id: TaskId) {
+        let cell = self.cells.lock().remove(&id);
+        if let Some(cell) = cell {
+            cell.slot.lock().take();
+            cell.changed.ring();
+            cell.nudge.ring();
+        }
+        self.gone.ring();
+    }
+
+    /// Drops the cell of a task that has ended, if no body of it is here.
+    pub(crate) fn forget_passive(&self, id: TaskId) {
+        let mut cells = self.cells.lock();
+        if cells.get(&id).is_some_and(|cell| cell.epoch() == 0) {
+            cells.remove(&id);
+        }
+    }
+
+    pub(crate) fn cells(&self) -> Vec<Arc<Cell>> {
+        self.cells.lock().values().cloned().collect()
+    }
+
+    /// Tells those who wait for the task that its record has changed.
+    pub(crate) fn touch(&self, id: TaskId) {
+        if let Some(cell) = self.cell(id) {
+            cell.changed.ring();
+        }
+    }
+
+    /// Tells an owner that its inbox has something new.
+    pub(crate) fn nudge(&self, owner: Owner) {
+        match owner {
+            Owner::Task(id) => {
+                if let Some(cell) = self.cell(id) {
+                    cell.nudge.ring();
+                }
+            }
+            Owner::Session(id) => {
+                let desk = self.desks.lock().get(&id).cloned();
+                if let Some(desk) = desk {
+                    desk.nudge.ring();
+                }
+            }
+        }
+    }
+
+    /// The desk of a session, made when it is first needed.
+    pub(crate) fn desk(&self, session: SessionId) -> Arc<Desk> {
+        if let Some(desk) = self.desks.lock().get(&session) {
+            return desk.clone();
+        }
+        // Numbers start after all that were used before. A store that cannot
+        // tell at once costs a few taken numbers, no more.
+        let counts = self.store.counts_within(Some(session)).try_now();
+        let spawned = counts.ok().and_then(Result::ok).map_or(0, |counts| counts.spawned());
+        self.desks.lock().entry(session).or_insert_with(|| Arc::new(Desk::new(spawned))).clone()
+    }
+
+    // Ids.
+
+    pub(crate) fn mint_task(&self, at: Stamp) -> TaskId {
+        TaskId::mint(at, self.world.random())
+    }
+
+    pub(crate) fn mint_row(&self, at: Stamp) -> RowId {
+        RowId::mint(at, self.world.random())
+    }
+
+    // Decisions.
+
+    pub(crate) async fn task(&self, id: TaskId) -> Result<Option<Task>, Error> {
+        self.check_open()?;
+        Ok(self.store.task(id).await?)
+    }
+
+    /// Decides and commits one change of a record, again whenever somebody
+    /// else was faster. `with` adds what else the commit holds.
+    pub(crate) async fn change(
+        &self,
+        id: TaskId,
+        intent: impl Fn(&Task, Stamp) -> Result<Intent, Error>,
+        with: impl Fn(&Task, Batch) -> Batch,
+    ) -> Result<Task, Error> {
+        for _ in 0..DECISIONS {
+            let task = self.task(id).await?.ok_or_else(|| Error::not_found(id))?;
+            let now = self.now();
+            let decided = decide(&task, intent(&task, now)?, now)
+                .map_err(|_| Error::Ended { id, state: task.state })?;
+            let batch = with(&task, Batch::new(now));
+            let next = decided.task.clone();
+            let batch = batch.write(Write::Put(decided.task, decided.change));
+            match self.store.commit(batch).await {
+                Ok(_) => {
+                    self.touch(id);
+                    return Ok(next);
+                }
+                Err(CommitError::Conflict(Conflict::Stale(stale))) if stale == id => {}
+                Err(error) => return Err(Error::from_commit(error)),
+            }
+        }
+        Err(Error::Contended)
+    }
+
+    /// Waits before a write is tried again; each time longer, and never long.
+    pub(crate) async fn back_off(&self, tries: u32) {
+        let millis = 10u64 << tries.min(8);
+        self.world.sleep(Duration::from_millis(millis)).await;
+    }
+}
+
+/// Whose slots a task takes.
+pub(crate) fn seat(spec: &Spec) -> Seat {
+    Seat { session: spec.lineage.session, owner: spec.owner() }
+}
+
+/// Whether a commit that failed may have happened all the same.
+pub(crate) fn is_uncertain(error: &CommitError) -> bool {
+    matches!(error, CommitError::Store(StoreError::Unknown(_)))
+}

@@ -1,0 +1,164 @@
+//! Histories: what is appended, and a look at the end of it.
+
+use std::future::IntoFuture;
+use std::sync::Arc;
+
+use offshoot_core::{Block, BlockKind, Owner, SessionId};
+use offshoot_store::{Ack, Batch, RowRef, Strictness, Write};
+
+use crate::cell::Cell;
+use crate::engine::Engine;
+use crate::environment::BoxFuture;
+use crate::error::Error;
+use crate::inbox::Rows;
+use crate::task_ref::TaskRef;
+
+/// Who writes a history.
+#[derive(Clone, Debug)]
+pub(crate) enum Writer {
+    Task(Arc<Cell>),
+    Session(SessionId),
+}
+
+/// Blocks about to be appended. Await it to append them.
+#[must_use = "nothing is appended until it is awaited"]
+#[derive(Debug)]
+pub struct Appending {
+    engine: Arc<Engine>,
+    writer: Writer,
+    blocks: Vec<Block>,
+    acks: Vec<(Owner, RowRef)>,
+}
+
+impl Appending {
+    pub(crate) fn new(
+        engine: Arc<Engine>,
+        writer: Writer,
+        blocks: impl IntoIterator<Item = Block>,
+    ) -> Self {
+        Self { engine, writer, blocks: blocks.into_iter().collect(), acks: Vec::new() }
+    }
+
+    /// Acknowledges rows in the same commit: they are in the history exactly
+    /// once, or still unread.
+    pub fn acking(mut self, rows: &Rows) -> Self {
+        let owner = rows.owner();
+        self.acks.extend(rows.references().into_iter().map(|row| (owner, row)));
+        self
+    }
+
+    async fn append(self) -> Result<(), Error> {
+        let Self { engine, writer, blocks, acks } = self;
+        engine.check_open()?;
+        let mut batch = Batch::new(engine.now());
+        let owner = match &writer {
+            Writer::Task(cell) => {
+                batch = batch.fenced(cell.spec.id, cell.epoch());
+                Owner::Task(cell.spec.id)
+            }
+            Writer::Session(session) => Owner::Session(*session),
+        };
+        if acks.iter().any(|(of, _)| *of != owner) {
+            return Err(Error::NoContext("rows can only enter their owner's own history"));
+        }
+        if !acks.is_empty() {
+            let rows = acks.into_iter().map(|(_, row)| row).collect();
+            let strictness = Strictness::MustBePending;
+            batch = batch.write(Write::Ack(Ack { owner, rows, strictness }));
+        }
+        batch = batch.write(Write::Append { owner, blocks });
+        engine.store.commit(batch).await.map_err(Error::from_commit)?;
+        Ok(())
+    }
+}
+
+impl IntoFuture for Appending {
+    type Output = Result<(), Error>;
+    type IntoFuture = BoxFuture<Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.append())
+    }
+}
+
+/// A look at the end of a history. Await it.
+#[must_use = "nothing is read until it is awaited"]
+#[derive(Debug)]
+pub struct Peeking {
+    task: TaskRef,
+    last: usize,
+    since: Option<u64>,
+    limit: usize,
+}
+
+/// The end of a history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peek {
+    /// The blocks, oldest first.
+    pub blocks: Vec<PeekedBlock>,
+    /// How many blocks the history has; hand it to [`Peeking::since`] to get
+    /// only what is new.
+    pub total: u64,
+}
+
+/// A block of a history, cut to size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeekedBlock {
+    /// Where it stands.
+    pub position: u64,
+    /// What it is.
+    pub kind: BlockKind,
+    /// The tool's name, if it is a tool's.
+    pub name: Option<Arc<str>>,
+    /// Its text, cut, unless the limit is zero.
+    pub text: Option<String>,
+}
+
+impl Peeking {
+    pub(crate) fn new(task: TaskRef) -> Self {
+        Self { task, last: 10, since: None, limit: 400 }
+    }
+
+    /// How many blocks; ten unless said, and at least one.
+    pub fn last(mut self, blocks: usize) -> Self {
+        self.last = blocks.max(1);
+        self
+    }
+
+    /// Only blocks from this position on.
+    pub fn since(mut self, position: u64) -> Self {
+        self.since = Some(position);
+        self
+    }
+
+    /// How many Unicode scalars of each text; zero gives kinds only.
+    pub fn limit(mut self, scalars: usize) -> Self {
+        self.limit = scalars;
+        self
+    }
+
+    async fn peek(self) -> Result<Peek, Error> {
+        let engine = &self.task.engine;
+        engine.touchable(&self.task.viewer, self.task.id()).await?;
+        let owner = Owner::Task(self.task.id());
+        let total = engine.store.history(owner, u64::MAX, 0).await?.total;
+        let first = total.saturating_sub(self.last as u64).max(self.since.unwrap_or(0));
+        let page = engine.store.history(owner, first, self.last).await?;
+        let blocks = page.blocks.iter().zip(page.first..).map(|(block, position)| PeekedBlock {
+            position,
+            kind: block.kind,
+            name: block.name.clone(),
+            text: block.shown(self.limit),
+        });
+        Ok(Peek { blocks: blocks.collect(), total: page.total })
+    }
+}
+
+impl IntoFuture for Peeking {
+    type Output = Result<Peek, Error>;
+    type IntoFuture = BoxFuture<Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.peek())
+    }
+}

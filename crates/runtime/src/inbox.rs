@@ -1,0 +1,141 @@
+//! What came home: rows of an inbox, in the order in which they came.
+
+use std::sync::Arc;
+
+use offshoot_core::{Message, Owner, RowBody, RowId, Task, WaitingOn};
+use offshoot_store::{Ack, Batch, Pending, RowRef, Strictness, Write};
+
+use crate::cell::Cell;
+use crate::engine::Engine;
+use crate::error::Error;
+
+/// Unread rows of an inbox. Reading acknowledges nothing: they are returned
+/// again until [`Rows::ack`], or until the commit that appends them to a
+/// history.
+#[derive(Clone, Debug)]
+pub struct Rows {
+    engine: Arc<Engine>,
+    owner: Owner,
+    epoch: Option<u32>,
+    rows: Vec<Pending>,
+}
+
+/// One unread row.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival<'a>(&'a Pending);
+
+impl<'a> Arrival<'a> {
+    /// Its id: the same however often it is read.
+    pub fn id(&self) -> RowId {
+        self.0.row.id
+    }
+
+    /// The task that has ended, or asks, with handle, lineage and outcome.
+    pub fn task(&self) -> Option<&'a Task> {
+        self.0.task.as_ref()
+    }
+
+    /// What it says.
+    pub fn body(&self) -> &'a RowBody {
+        &self.0.row.body
+    }
+
+    /// The message, if it carries one.
+    pub fn message(&self) -> Option<&'a Message> {
+        match &self.0.row.body {
+            RowBody::Message(message) => Some(message),
+            _ => None,
+        }
+    }
+}
+
+impl Rows {
+    pub(crate) fn new(
+        engine: Arc<Engine>,
+        owner: Owner,
+        epoch: Option<u32>,
+        rows: Vec<Pending>,
+    ) -> Self {
+        Self { engine, owner, epoch, rows }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The rows, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = Arrival<'_>> {
+        self.rows.iter().map(Arrival)
+    }
+
+    pub(crate) fn references(&self) -> Vec<RowRef> {
+        self.rows.iter().map(Pending::reference).collect()
+    }
+
+    pub(crate) fn owner(&self) -> Owner {
+        self.owner
+    }
+
+    /// Marks the rows as read. Acknowledging twice changes nothing.
+    pub async fn ack(&self) -> Result<(), Error> {
+        self.engine.check_open()?;
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        let rows = self.references();
+        let ack = Ack { owner: self.owner, rows, strictness: Strictness::MayBeGone };
+        let mut batch = Batch::new(self.engine.now()).write(Write::Ack(ack));
+        if let (Owner::Task(task), Some(epoch)) = (self.owner, self.epoch) {
+            batch = batch.fenced(task, epoch);
+        }
+        self.engine.store.commit(batch).await.map_err(Error::from_commit)?;
+        Ok(())
+    }
+}
+
+impl Engine {
+    pub(crate) async fn drain_task(
+        self: &Arc<Self>,
+        cell: &Arc<Cell>,
+        limit: usize,
+    ) -> Result<Rows, Error> {
+        self.check_open()?;
+        let owner = Owner::Task(cell.spec.id);
+        let rows = self.store.inbox(owner, 0, limit).await?;
+        if let Some(last) = rows.last() {
+            cell.mark_read(last.number);
+        }
+        Ok(Rows::new(self.clone(), owner, Some(cell.epoch()), rows))
+    }
+
+    pub(crate) async fn receive(
+        self: &Arc<Self>,
+        cell: &Arc<Cell>,
+        limit: usize,
+    ) -> Result<Rows, Error> {
+        let rows = self.drain_task(cell, limit).await?;
+        if !rows.is_empty() {
+            return Ok(rows);
+        }
+        let parked = self.park(cell, WaitingOn::Message).await?;
+        let received = loop {
+            let nudged = cell.nudge.listen();
+            match self.drain_task(cell, limit).await {
+                Ok(rows) if rows.is_empty() => {}
+                received => break received,
+            }
+            if cell.is_cancelled() {
+                break Err(Error::Cancelled);
+            }
+            nudged.await;
+        };
+        parked.end().await?;
+        received
+    }
+}

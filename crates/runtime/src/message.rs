@@ -1,0 +1,283 @@
+//! Messages: durable before "queued" is said, consumed by the commit that
+//! uses them, or returned.
+
+use std::future::IntoFuture;
+use std::sync::Arc;
+
+use offshoot_core::{
+    Capabilities, Message, MessageId, MessageState, Mode, Owner, Receipt, Row, Task, TaskId,
+    TooLarge,
+};
+use offshoot_store::{Batch, CommitError, Conflict, TaskQuery, Within, Write};
+
+use crate::backend::{Registered, Request};
+use crate::engine::Engine;
+use crate::environment::BoxFuture;
+use crate::error::Error;
+use crate::spawn::{Parent, Sender, Spawn};
+use crate::task_ref::{TaskRef, Viewer};
+
+/// Whom a message is for.
+#[derive(Clone, Copy, Debug)]
+pub enum Address<'a> {
+    /// This task.
+    Task(&'a TaskRef),
+    /// The task of this handle or id; `parent` and `all` have their meaning.
+    Handle(&'a str),
+    /// The sender's owner.
+    Parent,
+    /// All live tasks that the sender owns.
+    All,
+}
+
+#[derive(Debug)]
+enum To {
+    Task(TaskId),
+    Handle(String),
+    Parent,
+    All,
+}
+
+/// A message about to be sent. Await it to send it; it is durable when it
+/// resolves.
+#[must_use = "a message is not sent until it is awaited"]
+#[derive(Debug)]
+pub struct Sending {
+    engine: Arc<Engine>,
+    viewer: Viewer,
+    to: To,
+    text: Arc<str>,
+    mode: Mode,
+    key: Option<Arc<str>>,
+}
+
+impl Sending {
+    pub(crate) fn new(engine: Arc<Engine>, viewer: Viewer, to: Address<'_>, text: &str) -> Self {
+        let to = match to {
+            Address::Task(task) => To::Task(task.id()),
+            Address::Handle(handle) => match handle.trim() {
+                "parent" => To::Parent,
+                "all" => To::All,
+                handle => To::Handle(handle.to_owned()),
+            },
+            Address::Parent => To::Parent,
+            Address::All => To::All,
+        };
+        Self { engine, viewer, to, text: text.into(), mode: Mode::Steer, key: None }
+    }
+
+    /// Makes the send idempotent: repeated with the same key and text it finds
+    /// the same message.
+    pub fn key(mut self, key: &str) -> Self {
+        self.key = Some(key.into());
+        self
+    }
+
+    async fn send(self) -> Result<Vec<Receipt>, Error> {
+        self.engine.check_open()?;
+        let sizes = &self.engine.config.sizes;
+        TooLarge::check("message", self.text.len(), sizes.message)?;
+        if let Some(key) = &self.key {
+            TooLarge::check("key", key.len(), sizes.text)?;
+        }
+        match &self.to {
+            To::Task(id) => {
+                let task = self.engine.touchable(&self.viewer, *id).await?;
+                Ok(vec![self.send_to(task).await?])
+            }
+            To::Handle(handle) => {
+                let found = self.engine.find(&self.viewer, None, handle).await?;
+                let task = self.engine.touchable(&self.viewer, found.id()).await?;
+                Ok(vec![self.send_to(task).await?])
+            }
+            To::Parent => Ok(vec![self.send_to_parent().await?]),
+            To::All => self.send_to_children().await,
+        }
+    }
+
+    async fn send_to_parent(&self) -> Result<Receipt, Error> {
+        let cell = self.viewer.cell.as_ref();
+        let cell = cell.ok_or(Error::NoContext("only a task has a parent to write to"))?;
+        match cell.spec.owner() {
+            Owner::Task(parent) => {
+                let task = self.engine.task(parent).await?;
+                self.send_to(task.ok_or_else(|| Error::not_found(parent))?).await
+            }
+            session => {
+                let message = self.message();
+                let row = Row {
+                    id: message.id.into(),
+                    owner: session,
+                    at: message.at,
+                    body: offshoot_core::RowBody::Message(message.clone()),
+                };
+                let batch = Batch::new(message.at).write(Write::Deliver(row));
+                self.engine.store.commit(batch).await.map_err(Error::from_commit)?;
+                self.engine.nudge(session);
+                let task = cell.spec.id;
+                Ok(Receipt { message: message.id, task, state: MessageState::Queued })
+            }
+        }
+    }
+
+    async fn send_to_children(&self) -> Result<Vec<Receipt>, Error> {
+        let owner = self.viewer.caller.as_owner();
+        let owner = owner.ok_or(Error::NoContext("the host owns no tasks: name one"))?;
+        let mut query = TaskQuery::new(Within::Owner(owner)).live();
+        let mut receipts = Vec::new();
+        loop {
+            let page = self.engine.store.tasks(query.clone()).await?;
+            for task in page.items {
+                if !task.spec.can.has(Capabilities::MESSAGES) {
+                    continue;
+                }
+                match self.send_to(task).await {
+                    Ok(receipt) => receipts.push(receipt),
+                    // Ended between the list and the send.
+                    Err(Error::Ended { .. }) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            match page.next {
+                Some(next) => query.after = Some(next),
+                None => return Ok(receipts),
+            }
+        }
+    }
+
+    fn message(&self) -> Arc<Message> {
+        let at = self.engine.now();
+        Arc::new(Message {
+            id: MessageId::mint(at, self.engine.world.random()),
+            from: self.viewer.caller,
+            text: self.text.clone(),
+            mode: self.mode,
+            key: self.key.clone(),
+            at,
+        })
+    }
+
+    async fn send_to(&self, task: Task) -> Result<Receipt, Error> {
+        let id = task.id();
+        if !task.is_live() {
+            return self.continue_with(task).await;
+        }
+        if !task.spec.can.has(Capabilities::MESSAGES) {
+            return Err(Error::TakesNoMessages(id));
+        }
+        let message = self.message();
+        let room = self.engine.config.sizes.inbox;
+        let row = Row::message(message.clone(), id);
+        let batch = Batch::new(message.at).write(Write::Send { row, room });
+        match self.engine.store.commit(batch).await {
+            Ok(_) => {
+                self.engine.nudge(Owner::Task(id));
+                if let Some(backend) = self.engine.kinds.get(&task.spec.kind) {
+                    backend.deliver(&task);
+                }
+                Ok(Receipt { message: message.id, task: id, state: MessageState::Queued })
+            }
+            Err(CommitError::Conflict(Conflict::MessageKeyUsed(sent))) => {
+                let state = self.engine.message_state(id, sent).await?;
+                Ok(Receipt { message: sent, task: id, state })
+            }
+            Err(CommitError::Conflict(Conflict::Ended(_))) => {
+                let task = self.engine.task(id).await?.ok_or_else(|| Error::not_found(id))?;
+                self.continue_with(task).await
+            }
+            Err(error) => Err(Error::from_commit(error)),
+        }
+    }
+
+    /// A message to a finished task that can go on makes a new one that does.
+    async fn continue_with(&self, old: Task) -> Result<Receipt, Error> {
+        let id = old.id();
+        let backend = self.engine.kinds.get(&old.spec.kind).cloned();
+        if backend.is_none() || !old.spec.can.has(Capabilities::RESUME) {
+            return Err(Error::Ended { id, state: old.state });
+        }
+        if !old.spec.can.has(Capabilities::MESSAGES) {
+            return Err(Error::TakesNoMessages(id));
+        }
+        let parent = match old.spec.lineage.parent {
+            Some(parent) => self.engine.task(parent).await?.filter(Task::is_live),
+            None => None,
+        };
+        let session = old.spec.lineage.session;
+        let sender = Sender {
+            viewer: self.viewer.clone(),
+            session,
+            desk: self.engine.desk(session),
+            parent: match parent {
+                Some(parent) => Parent::Task(parent.spec.clone()),
+                None => Parent::Session,
+            },
+        };
+        let request = Request { kind: old.spec.kind.clone(), input: Ok(old.spec.input.clone()) };
+        let mut spawn: Spawn<Registered> = Spawn::registered(self.engine.clone(), request, sender);
+        spawn.said.continues = Some(id);
+        spawn.said.profile = old.spec.profile.clone();
+        spawn.said.visibility = old.spec.visibility;
+        spawn.said.tie = old.spec.tie;
+        spawn.said.wake = old.spec.wake;
+        spawn.said.timeout = old.spec.timeout;
+        spawn.said.grace = old.spec.grace;
+        spawn.said.key = self.key.as_ref().map(|key| format!("{id}:{key}").into());
+        spawn.said.first = Some((self.text.clone(), self.mode));
+        // The old handle if it is free, else the next number.
+        spawn.said.preferred = Some(old.spec.handle.clone());
+        let born = spawn.await?;
+        let pending = self.engine.store.inbox(Owner::Task(born.id()), 0, 1).await?;
+        let message = pending.first().map(|pending| pending.row.id.as_message());
+        Ok(Receipt {
+            message: message.unwrap_or_else(|| self.message().id),
+            task: born.id(),
+            state: MessageState::Queued,
+        })
+    }
+}
+
+impl IntoFuture for Sending {
+    type Output = Result<Receipts, Error>;
+    type IntoFuture = BoxFuture<Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move { Ok(Receipts(self.send().await?)) })
+    }
+}
+
+/// The receipts of a message: one, unless it was addressed to all.
+#[derive(Clone, Debug)]
+pub struct Receipts(Vec<Receipt>);
+
+impl Receipts {
+    /// The receipts.
+    pub fn as_slice(&self) -> &[Receipt] {
+        &self.0
+    }
+
+    /// The first receipt.
+    pub fn first(&self) -> Option<Receipt> {
+        self.0.first().copied()
+    }
+}
+
+impl Engine {
+    /// How far a message that was sent has come.
+    pub(crate) async fn message_state(
+        &self,
+        task: TaskId,
+        message: MessageId,
+    ) -> Result<MessageState, Error> {
+        match self.store.message(task, message).await? {
+            Some(MessageState::Queued) => {
+                let mark = self.cell(task).map_or(0, |cell| cell.read_mark());
+                let unread = self.store.inbox(Owner::Task(task), mark, usize::MAX).await?;
+                let waits = unread.iter().any(|pending| pending.row.id == message.into());
+                Ok(if waits { MessageState::Queued } else { MessageState::Delivered })
+            }
+            Some(state) => Ok(state),
+            None => Ok(MessageState::Consumed),
+        }
+    }
+}

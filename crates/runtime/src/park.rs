@@ -1,0 +1,109 @@
+//! A body that waits gives its slot back and keeps its lease.
+
+use std::sync::Arc;
+
+use offshoot_core::{Intent, Lane, State, WaitingOn};
+use tokio::sync::oneshot;
+
+use crate::cell::Cell;
+use crate::engine::{Engine, seat};
+use crate::error::Error;
+use crate::slots::Slot;
+
+/// A wait of a body. It must be ended with [`Parked::end`]; if it is dropped
+/// instead, because the body gave the wait up, the runtime ends it.
+pub(crate) struct Parked {
+    engine: Arc<Engine>,
+    cell: Option<Arc<Cell>>,
+}
+
+impl Engine {
+    /// Records that the body of `cell` waits, and frees its slot.
+    pub(crate) async fn park(
+        self: &Arc<Self>,
+        cell: &Arc<Cell>,
+        on: WaitingOn,
+    ) -> Result<Parked, Error> {
+        let mut waits = cell.parking.get_or_init(Box::default).lock().await;
+        if *waits == 0 {
+            let (id, epoch) = (cell.spec.id, cell.epoch());
+            let parked = self
+                .change(id, |_, _| Ok(Intent::Park(on)), |_, batch| batch.fenced(id, epoch))
+                .await;
+            match parked {
+                Ok(_) => {}
+                // Somebody parked it before: a question keeps it waiting.
+                Err(Error::Ended { state: State::Waiting(_), .. }) => {}
+                Err(error) => return Err(error),
+            }
+            let slot = cell.slot.lock().take();
+            drop(slot);
+        }
+        *waits += 1;
+        Ok(Parked { engine: self.clone(), cell: Some(cell.clone()) })
+    }
+
+    async fn unpark(self: &Arc<Self>, cell: &Arc<Cell>) -> Result<(), Error> {
+        let mut waits = cell.parking.get_or_init(Box::default).lock().await;
+        *waits = waits.saturating_sub(1);
+        if *waits > 0 {
+            return Ok(());
+        }
+        self.reclaim_slot(cell).await;
+        let (id, epoch) = (cell.spec.id, cell.epoch());
+        let resumed =
+            self.change(id, |_, _| Ok(Intent::Resume), |_, batch| batch.fenced(id, epoch)).await;
+        match resumed {
+            Ok(_) | Err(Error::Ended { state: State::Running, .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes a slot again; those that resume go before those that start.
+    async fn reclaim_slot(self: &Arc<Self>, cell: &Arc<Cell>) {
+        if self.config.caps.executing.is_none() {
+            return;
+        }
+        let seat = seat(&cell.spec);
+        let slot = match self.slots.take(seat) {
+            Some(slot) => slot,
+            None => {
+                let (grant, granted) = oneshot::channel::<Slot>();
+                let claim = Box::new(move |slot| drop(grant.send(slot)));
+                self.slots.queue(cell.spec.id, seat, Lane::Resuming, claim);
+                match granted.await {
+                    Ok(slot) => slot,
+                    // The runtime is closing; the body is dropped soon.
+                    Err(_) => return,
+                }
+            }
+        };
+        *cell.slot.lock() = Some(Box::new(slot));
+    }
+}
+
+impl Parked {
+    /// Ends the wait: takes a slot again and records that the body goes on.
+    pub(crate) async fn end(mut self) -> Result<(), Error> {
+        match self.cell.take() {
+            Some(cell) => self.engine.unpark(&cell).await,
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Parked {
+    fn drop(&mut self) {
+        let Some(cell) = self.cell.take() else { return };
+        if self.engine.is_closed() {
+            return;
+        }
+        let engine = self.engine.clone();
+        self.engine.world.spawn(async move {
+            // The body may have ended meanwhile: then there is nothing to do.
+            if let Err(error) = engine.unpark(&cell).await {
+                tracing::debug!(task = %cell.spec.id, %error, "a dropped wait was not resumed");
+            }
+        });
+    }
+}

@@ -1,0 +1,182 @@
+//! Questions: the asker waits without a slot until somebody answers.
+
+use std::future::IntoFuture;
+use std::sync::Arc;
+
+use offshoot_core::{
+    Closed, Owner, Payload, Question, Row, RowBody, TaskId, TooLarge, WaitingOn, Wants,
+};
+use offshoot_store::{Batch, CommitError, Conflict, Write};
+
+use crate::cell::Cell;
+use crate::engine::{DECISIONS, Engine};
+use crate::environment::BoxFuture;
+use crate::error::Error;
+use crate::task_ref::Viewer;
+
+/// A question about to be asked. Await it to ask and get the answer.
+#[must_use = "a question is not asked until it is awaited"]
+#[derive(Debug)]
+pub struct Asking {
+    engine: Arc<Engine>,
+    cell: Arc<Cell>,
+    text: Arc<str>,
+    about: Payload,
+    wants: Wants,
+    key: Option<Arc<str>>,
+}
+
+impl Asking {
+    pub(crate) fn new(engine: Arc<Engine>, cell: Arc<Cell>, text: &str) -> Self {
+        let (text, about) = (text.into(), Payload::Null);
+        Self { engine, cell, text, about, wants: Wants::Input, key: None }
+    }
+
+    /// The exact matter the question is bound to.
+    pub fn about(mut self, about: Payload) -> Self {
+        self.about = about;
+        self
+    }
+
+    /// Asks for leave, not for words.
+    pub fn approval(mut self) -> Self {
+        self.wants = Wants::Approval;
+        self
+    }
+
+    /// The journal key: an attempt that comes later and asks under the same
+    /// key finds the same question, answered or not.
+    pub fn key(mut self, key: &str) -> Self {
+        self.key = Some(key.into());
+        self
+    }
+
+    async fn ask(self) -> Result<Payload, Error> {
+        self.engine.check_open()?;
+        TooLarge::check("question", self.text.len(), self.engine.config.sizes.text)?;
+        let (engine, cell) = (&self.engine, &self.cell);
+        let number = match self.asked_before().await? {
+            Some(number) => number,
+            None => self.put().await?,
+        };
+        let on = match self.wants {
+            Wants::Input => WaitingOn::Input(number),
+            Wants::Approval => WaitingOn::Approval(number),
+        };
+        let parked = engine.park(cell, on).await?;
+        let closed = engine.until_closed(cell, number).await;
+        parked.end().await?;
+        match closed? {
+            Closed::Answered { answer, .. } => Ok(answer),
+            Closed::Withdrawn { .. } => Err(Error::Cancelled),
+        }
+    }
+
+    async fn asked_before(&self) -> Result<Option<u32>, Error> {
+        let Some(key) = &self.key else { return Ok(None) };
+        let asked = self.engine.store.questions(self.cell.spec.id).await?;
+        Ok(asked.iter().find(|one| one.key.as_ref() == Some(key)).map(|one| one.number))
+    }
+
+    /// Commits the question and the row that puts it before the owner.
+    async fn put(&self) -> Result<u32, Error> {
+        let (engine, id) = (&self.engine, self.cell.spec.id);
+        let owner = self.cell.spec.owner();
+        for _ in 0..DECISIONS {
+            let asked = engine.store.questions(id).await?.len();
+            let number = u32::try_from(asked + 1).map_err(|_| Error::Contended)?;
+            let at = engine.now();
+            let question = Question {
+                task: id,
+                number,
+                wants: self.wants,
+                text: self.text.clone(),
+                about: self.about.clone(),
+                key: self.key.clone(),
+                at,
+                closed: None,
+            };
+            let row = Row {
+                id: engine.mint_row(at),
+                owner,
+                at,
+                body: RowBody::Question { task: id, number },
+            };
+            let batch = Batch::new(at)
+                .fenced(id, self.cell.epoch())
+                .write(Write::Ask(question))
+                .write(Write::Deliver(row));
+            match engine.store.commit(batch).await {
+                Ok(_) => {
+                    engine.nudge(owner);
+                    return Ok(number);
+                }
+                Err(CommitError::Conflict(Conflict::QuestionClosed(..))) => {}
+                Err(error) => return Err(Error::from_commit(error)),
+            }
+        }
+        Err(Error::Contended)
+    }
+}
+
+impl IntoFuture for Asking {
+    type Output = Result<Payload, Error>;
+    type IntoFuture = BoxFuture<Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.ask())
+    }
+}
+
+impl Engine {
+    async fn until_closed(&self, cell: &Arc<Cell>, number: u32) -> Result<Closed, Error> {
+        let id = cell.spec.id;
+        loop {
+            let nudged = cell.nudge.listen();
+            let asked = self.store.questions(id).await?;
+            let question = asked.into_iter().find(|question| question.number == number);
+            if let Some(closed) = question.and_then(|question| question.closed) {
+                return Ok(closed);
+            }
+            if cell.is_cancelled() {
+                self.withdraw(cell, number).await?;
+                return Err(Error::Cancelled);
+            }
+            self.check_open()?;
+            nudged.await;
+        }
+    }
+
+    async fn withdraw(&self, cell: &Arc<Cell>, number: u32) -> Result<(), Error> {
+        let at = self.now();
+        let close =
+            Write::CloseQuestion { task: cell.spec.id, number, closed: Closed::Withdrawn { at } };
+        let batch = Batch::new(at).fenced(cell.spec.id, cell.epoch()).write(close);
+        match self.store.commit(batch).await {
+            // Answered in the last moment: the answer stands, unread.
+            Ok(_) | Err(CommitError::Conflict(Conflict::QuestionClosed(..))) => Ok(()),
+            Err(error) => Err(Error::from_commit(error)),
+        }
+    }
+
+    /// Answers a question; the first answer stands.
+    pub(crate) async fn answer(
+        self: &Arc<Self>,
+        viewer: &Viewer,
+        task: TaskId,
+        number: u32,
+        answer: Payload,
+    ) -> Result<(), Error> {
+        let target = self.touchable(viewer, task).await?;
+        if !target.is_live() {
+            return Err(Error::Ended { id: task, state: target.state });
+        }
+        let at = self.now();
+        let closed = Closed::Answered { by: viewer.caller, answer, at };
+        let batch = Batch::new(at).write(Write::CloseQuestion { task, number, closed });
+        self.store.commit(batch).await.map_err(Error::from_commit)?;
+        self.nudge(Owner::Task(task));
+        self.touch(task);
+        Ok(())
+    }
+}

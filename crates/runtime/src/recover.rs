@@ -1,0 +1,197 @@
+//! Recovery: what an earlier process left unfinished is resumed, restarted or
+//! ended, once, when the runtime opens.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use offshoot_core::{
+    Cancel, Canceller, Failure, FailureKind, Intent, Recovery, Requeue, State, Task,
+};
+use offshoot_store::{TaskQuery, Within};
+
+use crate::backend::{Reconciled, Registered};
+use crate::birth::queue;
+use crate::cell::{Cell, Eviction};
+use crate::engine::{Engine, FUNCTION};
+use crate::error::Error;
+use crate::settle::Conclusion;
+
+/// How many tasks are judged at the same time.
+const BATCH: usize = 512;
+
+impl Engine {
+    /// Judges every unfinished task once. Tasks of kinds that nobody has
+    /// registered here stay as they are.
+    pub(crate) async fn recover(self: Arc<Self>) {
+        let mut tries = 0;
+        while !self.is_closed() {
+            match self.recover_all().await {
+                Ok(()) => break,
+                Err(error) => {
+                    tracing::warn!(%error, "recovery could not go on yet");
+                    self.back_off(tries).await;
+                    tries += 1;
+                }
+            }
+        }
+        self.recovered.send_replace(true);
+    }
+
+    async fn recover_all(self: &Arc<Self>) -> Result<(), Error> {
+        let mut query = TaskQuery::new(Within::Everything).live();
+        query.limit = BATCH;
+        loop {
+            let page = self.store.tasks(query.clone()).await?;
+            let mut judged: FuturesUnordered<_> =
+                page.items.into_iter().map(|task| self.judge(task)).collect();
+            while let Some(judged) = judged.next().await {
+                judged?;
+            }
+            match page.next {
+                Some(next) => query.after = Some(next),
+                None => break,
+            }
+            self.pause().await;
+        }
+        self.resume_sweeps().await
+    }
+
+    async fn resume_sweeps(self: &Arc<Self>) -> Result<(), Error> {
+        let mut after = None;
+        loop {
+            let page = self.store.sessions(after, BATCH).await?;
+            for session in page.items {
+                for sweep in &session.sweeps {
+                    self.finish_sweep(session.id, sweep).await?;
+                }
+            }
+            match page.next {
+                Some(next) => after = Some(next),
+                None => return Ok(()),
+            }
+        }
+    }
+
+    async fn judge(self: &Arc<Self>, task: Task) -> Result<(), Error> {
+        // This process's own: spawned while recovery was under way.
+        if task.lease.worker == Some(self.worker) || self.cell(task.id()).is_some() {
+            return Ok(());
+        }
+        if !self.executes(&task) {
+            return Ok(());
+        }
+        let id = task.id();
+        // A cascade that a crash interrupted goes on, whatever the task does.
+        if let Some(cancel) = &task.cancel {
+            self.cascade(id, cancel, &mut Vec::new()).await?;
+        }
+        if task.is_held() {
+            return self.judge_held(&task).await;
+        }
+        if task.cancel.is_some() {
+            return self.end(&task, Conclusion::Evicted(Eviction::Abort)).await;
+        }
+        let backend = self.kinds.get(&task.spec.kind).cloned();
+        let Some(backend) = backend.filter(|_| *task.spec.kind != *FUNCTION) else {
+            return self.end(&task, lost()).await;
+        };
+        if task.state == State::Queued {
+            return self.enqueue(task, backend).await;
+        }
+        match backend.reconcile(&task).await {
+            Reconciled::Ended(ended) => {
+                return self.end(&task, Conclusion::Ended(ended)).await;
+            }
+            Reconciled::Lost(reason) => return self.end(&task, Conclusion::Lost(reason)).await,
+            Reconciled::ByPolicy => {}
+        }
+        if task.spec.recovery == Recovery::Lose {
+            return self.end(&task, lost()).await;
+        }
+        let crashes = task.crashes + 1;
+        if crashes >= self.config.restarts.max_attempts {
+            let failure = Failure::new(
+                FailureKind::CrashLoop,
+                format!("{crashes} attempts ended without a result: the runtime stopped each time"),
+            );
+            return self.end(&task, Conclusion::Failed(failure)).await;
+        }
+        let requeued = self
+            .change(
+                id,
+                |now, _| {
+                    if now.seq != task.seq {
+                        // Another recoverer was faster.
+                        return Err(Error::LeaseLost(id));
+                    }
+                    Ok(Intent::Requeue(Requeue::Crashed))
+                },
+                |_, batch| batch,
+            )
+            .await;
+        match requeued {
+            Ok(task) => self.enqueue(task, backend).await,
+            Err(Error::LeaseLost(_) | Error::Ended { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A task whose body had returned waits for its children; if it had
+    /// failed, they are stopped.
+    async fn judge_held(self: &Arc<Self>, task: &Task) -> Result<(), Error> {
+        let succeeded =
+            matches!(task.outcome.as_deref(), Some(offshoot_core::Outcome::Completed { .. }));
+        if !succeeded {
+            let cancel = Cancel {
+                by: Canceller::OwnerEnded(task.id()),
+                reason: "its owner ended".into(),
+                at: self.now(),
+                grace: self.config.grace,
+            };
+            self.cascade(task.id(), &Arc::new(cancel), &mut Vec::new()).await?;
+        }
+        Ok(())
+    }
+
+    async fn end(self: &Arc<Self>, task: &Task, conclusion: Conclusion) -> Result<(), Error> {
+        loop {
+            let epoch = (task.state != State::Queued).then_some(task.lease.epoch);
+            match self.try_settle(task.id(), epoch, &conclusion).await {
+                Err(Error::Contended) => {}
+                Err(Error::LeaseLost(_) | Error::Ended { .. } | Error::NotFound { .. }) => {
+                    return Ok(());
+                }
+                ended => return ended,
+            }
+        }
+    }
+
+    /// Has a queued task started in its turn, after a while if it crashed.
+    async fn enqueue(
+        self: &Arc<Self>,
+        task: Task,
+        backend: Arc<dyn crate::backend::Backend>,
+    ) -> Result<(), Error> {
+        let cell = Arc::new(Cell::new(task.spec.clone()));
+        self.enter(&cell);
+        let body = Registered(Some(backend));
+        if task.crashes == 0 {
+            queue(self, cell, body);
+            return Ok(());
+        }
+        let (engine, delay) = (Arc::downgrade(self), self.config.restarts.delay(task.crashes));
+        let world = self.world.clone();
+        self.world.spawn(async move {
+            world.sleep(delay).await;
+            if let Some(engine) = engine.upgrade().filter(|engine| !engine.is_closed()) {
+                queue(&engine, cell, body);
+            }
+        });
+        Ok(())
+    }
+}
+
+fn lost() -> Conclusion {
+    Conclusion::Lost("runtime stopped while running".into())
+}

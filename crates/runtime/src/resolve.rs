@@ -1,0 +1,181 @@
+//! From what somebody typed to a task they may touch.
+
+use std::sync::Arc;
+
+use offshoot_core::{Caller, Name, Owner, SessionId, Task, TaskId, Visibility};
+use offshoot_store::{TaskQuery, Within};
+
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::task_ref::{TaskRef, Viewer};
+
+/// How many handles are compared for a suggestion.
+const SUGGESTIONS: usize = 256;
+
+impl Engine {
+    /// The task, if the viewer may touch it. Unknown and out of scope are told
+    /// apart.
+    pub(crate) async fn touchable(&self, viewer: &Viewer, id: TaskId) -> Result<Task, Error> {
+        let task = self.task(id).await?.ok_or_else(|| Error::not_found(id))?;
+        if self.may_touch(viewer, &task).await? { Ok(task) } else { Err(Error::Forbidden(id)) }
+    }
+
+    async fn may_touch(&self, viewer: &Viewer, task: &Task) -> Result<bool, Error> {
+        if viewer.caller.may_touch(task, viewer.visibility, || false) {
+            return Ok(true);
+        }
+        if viewer.visibility != Visibility::Subtree {
+            return Ok(false);
+        }
+        let Caller::Task(viewer) = viewer.caller else { return Ok(false) };
+        // Up from the target: depth is capped, so this ends soon.
+        let mut parent = task.spec.lineage.parent;
+        while let Some(id) = parent {
+            if id == viewer {
+                return Ok(true);
+            }
+            parent = self.store.task(id).await?.and_then(|task| task.spec.lineage.parent);
+        }
+        Ok(false)
+    }
+
+    /// The task that the viewer calls so, by id, handle, or, for the host,
+    /// `<parent handle>/<name>`.
+    pub(crate) async fn find(
+        self: &Arc<Self>,
+        viewer: &Viewer,
+        session: Option<SessionId>,
+        text: &str,
+    ) -> Result<TaskRef, Error> {
+        self.check_open()?;
+        let text = text.trim();
+        let task = if let Ok(id) = text.parse::<TaskId>() {
+            self.touchable(viewer, id).await?
+        } else {
+            match (viewer.caller, viewer.visibility) {
+                (Caller::Task(id), _) if text == "self" => self.touchable(viewer, id).await?,
+                (Caller::Session(id), Visibility::Children) => {
+                    self.named(Owner::Session(id), text).await?
+                }
+                (Caller::Task(id), Visibility::Children) => {
+                    self.named(Owner::Task(id), text).await?
+                }
+                (Caller::Session(id), Visibility::Subtree) => {
+                    self.search(viewer, Within::Session(id), text).await?
+                }
+                (Caller::Task(_), Visibility::Subtree) => {
+                    let cell = viewer.cell.as_ref().ok_or(Error::Closed)?;
+                    let within = Within::Session(cell.spec.lineage.session);
+                    self.search(viewer, within, text).await?
+                }
+                (Caller::Host, _) => {
+                    let within = session.map_or(Within::Everything, Within::Session);
+                    self.walk(viewer, within, text).await?
+                }
+            }
+        };
+        Ok(TaskRef::new(self.clone(), task.spec.clone(), viewer.clone()))
+    }
+
+    async fn named(&self, owner: Owner, text: &str) -> Result<Task, Error> {
+        match self.store.named(owner, &Name::key_of(text)).await? {
+            Some(task) => Ok(task),
+            None => Err(self.no_such(Within::Owner(owner), text).await),
+        }
+    }
+
+    /// A path of names, each below the one before.
+    async fn walk(&self, viewer: &Viewer, within: Within, path: &str) -> Result<Task, Error> {
+        let mut names = path.split('/');
+        let first = names.next().unwrap_or_default();
+        let mut task = match first.parse::<TaskId>() {
+            Ok(id) => self.touchable(viewer, id).await?,
+            Err(_) => self.search(viewer, within, first).await?,
+        };
+        for name in names {
+            task = self.named(Owner::Task(task.id()), name).await?;
+        }
+        Ok(task)
+    }
+
+    /// The one task of this name within reach: live ones are preferred, then
+    /// the one that ended last; several live ones, or the ended ones of
+    /// several owners, are ambiguous.
+    async fn search(&self, viewer: &Viewer, within: Within, text: &str) -> Result<Task, Error> {
+        let mut query = TaskQuery::new(within);
+        query.name = Some(Name::key_of(text).into());
+        let mut found: Vec<Task> = Vec::new();
+        loop {
+            let page = self.store.tasks(query.clone()).await?;
+            for task in page.items {
+                if !self.may_touch(viewer, &task).await? {
+                    continue;
+                }
+                // Of one owner's, the live one or else the last stands.
+                match found.iter_mut().find(|other| other.owner() == task.owner()) {
+                    Some(other) if other.is_live() => {}
+                    Some(other) => *other = task,
+                    None => found.push(task),
+                }
+            }
+            match page.next {
+                Some(next) => query.after = Some(next),
+                None => break,
+            }
+        }
+        if found.iter().any(Task::is_live) {
+            found.retain(Task::is_live);
+        }
+        match found.len() {
+            0 => Err(self.no_such(within, text).await),
+            1 => Ok(found.remove(0)),
+            _ => {
+                let ids = found.iter().map(Task::id).collect();
+                Err(Error::Ambiguous { what: text.to_owned(), ids })
+            }
+        }
+    }
+
+    async fn no_such(&self, within: Within, text: &str) -> Error {
+        let mut query = TaskQuery::new(within);
+        query.limit = SUGGESTIONS;
+        let known = self.store.tasks(query).await.map(|page| page.items).unwrap_or_default();
+        let key = Name::key_of(text);
+        let nearest = known
+            .iter()
+            .map(|task| (distance(&key, task.spec.handle.key()), task.handle()))
+            .filter(|(distance, handle)| *distance * 3 <= handle.chars().count().max(3))
+            .min();
+        let nearest = nearest.map(|(_, handle)| handle.to_owned());
+        Error::NotFound { what: text.to_owned(), nearest }
+    }
+}
+
+/// How many single-letter edits lie between two texts.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::distance;
+
+    #[test]
+    fn distance_counts_edits() {
+        assert_eq!(distance("docs", "docs"), 0);
+        assert_eq!(distance("dcs", "docs"), 1);
+        assert_eq!(distance("", "abc"), 3);
+        assert_eq!(distance("kitten", "sitting"), 3);
+    }
+}

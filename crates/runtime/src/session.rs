@@ -1,0 +1,189 @@
+//! A session as a program holds it.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use offshoot_core::{
+    Block, Caller, Counts, Cursor, MessageState, Owner, Receipt, RunId, SessionId, TaskId,
+    Visibility,
+};
+use offshoot_store::Within;
+use serde::Serialize;
+
+use crate::backend::{Registered, Request};
+use crate::body::{BodyError, Closure};
+use crate::context::Context;
+use crate::desk::Desk;
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::history::{Appending, Writer};
+use crate::inbox::Rows;
+use crate::look::Tasks;
+use crate::message::{Address, Sending};
+use crate::spawn::{Parent, Sender, Spawn};
+use crate::sweep::{SweepOf, Sweeping};
+use crate::task_ref::{TaskRef, Viewer};
+use crate::wait::WaitMany;
+use crate::watch::Events;
+
+/// A conversation: it owns a history, an inbox, and the tasks spawned from it.
+/// Cheap to clone; dropping it changes nothing.
+#[derive(Clone, Debug)]
+pub struct Session {
+    engine: Arc<Engine>,
+    id: SessionId,
+    desk: Arc<Desk>,
+    visibility: Visibility,
+}
+
+impl Session {
+    pub(crate) fn new(engine: Arc<Engine>, id: SessionId, desk: Arc<Desk>) -> Self {
+        Self { engine, id, desk, visibility: Visibility::Children }
+    }
+
+    /// The session's id.
+    pub fn id(&self) -> SessionId {
+        self.id
+    }
+
+    /// The same session, looking so far.
+    pub fn with_visibility(mut self, visibility: Visibility) -> Self {
+        self.visibility = visibility;
+        self
+    }
+
+    fn viewer(&self) -> Viewer {
+        Viewer::new(Caller::Session(self.id), self.visibility)
+    }
+
+    fn sender(&self) -> Sender {
+        Sender {
+            viewer: self.viewer(),
+            session: self.id,
+            desk: self.desk.clone(),
+            parent: Parent::Ambient,
+        }
+    }
+
+    /// Sends off a task of a registered kind. Inside a body of this session
+    /// the task belongs to that body's task, unless
+    /// [`top_level`](Spawn::top_level).
+    pub fn spawn(&self, request: Request) -> Spawn<Registered> {
+        Spawn::registered(self.engine.clone(), request, self.sender())
+    }
+
+    /// Sends off a closure. It is lost if the process dies, and its owner is
+    /// told.
+    pub fn spawn_ephemeral<F, Run, T, E>(&self, body: F) -> Spawn<Closure<F>>
+    where
+        F: FnOnce(Context) -> Run + Send + 'static,
+        Run: Future<Output = Result<T, E>> + Send + 'static,
+        T: Serialize + 'static,
+        E: Into<BodyError> + 'static,
+    {
+        Spawn::ephemeral(self.engine.clone(), body, self.sender())
+    }
+
+    /// The task of this handle or id that the session owns.
+    pub async fn task(&self, handle: &str) -> Result<TaskRef, Error> {
+        self.engine.find(&self.viewer(), Some(self.id), handle).await
+    }
+
+    /// The tasks the session may see.
+    pub fn tasks(&self) -> Tasks {
+        let within = match self.visibility {
+            Visibility::Children => Within::Owner(Owner::Session(self.id)),
+            Visibility::Subtree => Within::Session(self.id),
+        };
+        Tasks::new(self.engine.clone(), self.viewer(), within)
+    }
+
+    /// How many tasks of the session there are, at any depth, by phase.
+    pub async fn counts(&self) -> Result<Counts, Error> {
+        self.engine.check_open()?;
+        Ok(self.engine.store.counts_within(Some(self.id)).await?)
+    }
+
+    /// Waits for several tasks at once.
+    pub fn wait<'a>(&self, tasks: impl IntoIterator<Item = &'a TaskRef>) -> WaitMany {
+        WaitMany::new(self.engine.clone(), self.viewer(), tasks)
+    }
+
+    /// What came home, oldest first; never waits, and acknowledges nothing.
+    pub async fn drain(&self, limit: usize) -> Result<Rows, Error> {
+        self.engine.check_open()?;
+        let owner = Owner::Session(self.id);
+        let rows = self.engine.store.inbox(owner, 0, limit).await?;
+        Ok(Rows::new(self.engine.clone(), owner, None, rows))
+    }
+
+    /// What came home, once something has.
+    pub async fn receive(&self, limit: usize) -> Result<Rows, Error> {
+        loop {
+            let nudged = self.desk.nudge.listen();
+            let rows = self.drain(limit).await?;
+            if !rows.is_empty() {
+                return Ok(rows);
+            }
+            nudged.await;
+        }
+    }
+
+    /// Appends blocks to the session's history, together with the
+    /// acknowledgement of the rows they carry.
+    pub fn append(&self, blocks: impl IntoIterator<Item = Block>) -> Appending {
+        Appending::new(self.engine.clone(), Writer::Session(self.id), blocks)
+    }
+
+    /// Up to `limit` blocks of the session's history from position `first` on.
+    pub async fn history(
+        &self,
+        first: u64,
+        limit: usize,
+    ) -> Result<offshoot_store::HistoryPage, Error> {
+        self.engine.check_open()?;
+        Ok(self.engine.store.history(Owner::Session(self.id), first, limit).await?)
+    }
+
+    /// Sends a message to one of the session's tasks, or to all of them.
+    pub fn send(&self, to: Address<'_>, text: &str) -> Sending {
+        Sending::new(self.engine.clone(), self.viewer(), to, text)
+    }
+
+    /// How far a message has come.
+    pub async fn receipt(&self, receipt: Receipt) -> Result<MessageState, Error> {
+        self.engine.check_open()?;
+        self.engine.message_state(receipt.task, receipt.message).await
+    }
+
+    /// The session's log from a cursor on.
+    pub fn events(&self, from: Cursor) -> Events {
+        Events::new(self.engine.clone(), self.id, from)
+    }
+
+    /// Cancels all tasks of the session, detached ones too.
+    pub fn cancel(&self, reason: &str) -> Sweeping {
+        self.sweep(SweepOf::Session, reason)
+    }
+
+    /// Cancels all tasks spawned in a run, and their descendants.
+    pub fn cancel_run(&self, run: RunId, reason: &str) -> Sweeping {
+        self.sweep(SweepOf::Run(run), reason)
+    }
+
+    /// Cancels the tasks that the session itself owns, and their descendants;
+    /// detached tasks stay.
+    pub fn cancel_owned(&self, reason: &str) -> Sweeping {
+        self.sweep(SweepOf::Owned, reason)
+    }
+
+    /// Cancels the children of a task, and their descendants; the task itself
+    /// goes on.
+    pub fn cancel_children(&self, task: TaskId, reason: &str) -> Sweeping {
+        self.sweep(SweepOf::Children(task), reason)
+    }
+
+    fn sweep(&self, what: SweepOf, reason: &str) -> Sweeping {
+        Sweeping::new(self.engine.clone(), self.viewer(), self.id, what, reason)
+    }
+}

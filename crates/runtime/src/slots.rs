@@ -1,0 +1,107 @@
+//! Slots: the right to execute, given back by dropping it.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use offshoot_core::{Admission, Ceiling, IdHash, Lane, Seat, TaskId};
+use parking_lot::Mutex;
+
+/// What happens with a slot once it is granted.
+type Claim = Box<dyn FnOnce(Slot) + Send>;
+
+/// The slots of this process and those who wait for one. Without caps there
+/// is nothing to count and a slot costs nothing.
+#[derive(Clone, Debug)]
+pub(crate) struct Slots(Option<Arc<Mutex<Desk>>>);
+
+struct Desk {
+    admission: Admission,
+    claims: HashMap<TaskId, (Seat, Claim), IdHash>,
+}
+
+impl std::fmt::Debug for Desk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.admission.fmt(f)
+    }
+}
+
+/// A slot. Dropping it gives it to the next in turn.
+#[derive(Debug)]
+pub(crate) struct Slot(Option<(Arc<Mutex<Desk>>, Seat)>);
+
+impl Slots {
+    pub(crate) fn new(ceiling: Ceiling) -> Self {
+        let desk = Desk { admission: Admission::new(ceiling), claims: HashMap::default() };
+        Self((!ceiling.is_none()).then(|| Arc::new(Mutex::new(desk))))
+    }
+
+    /// A slot, if one is free and nobody stands before.
+    pub(crate) fn take(&self, seat: Seat) -> Option<Slot> {
+        match &self.0 {
+            None => Some(Slot(None)),
+            Some(desk) => {
+                desk.lock().admission.take(seat).then(|| Slot(Some((desk.clone(), seat))))
+            }
+        }
+    }
+
+    /// Has `claim` called with a slot when it is the task's turn.
+    pub(crate) fn queue(&self, task: TaskId, seat: Seat, lane: Lane, claim: Claim) {
+        let Some(desk) = &self.0 else { return claim(Slot(None)) };
+        {
+            let mut desk = desk.lock();
+            desk.admission.enqueue(task, seat, lane);
+            desk.claims.insert(task, (seat, claim));
+        }
+        dispatch(desk);
+    }
+
+    /// Takes a task out of the queue; its claim is dropped uncalled.
+    pub(crate) fn withdraw(&self, task: TaskId, seat: Seat) {
+        let Some(desk) = &self.0 else { return };
+        let claim = {
+            let mut desk = desk.lock();
+            desk.admission.withdraw(task, seat);
+            desk.claims.remove(&task)
+        };
+        drop(claim);
+    }
+
+    /// How many tasks of the same owner stand before this one.
+    pub(crate) fn position(&self, task: TaskId, seat: Seat) -> Option<usize> {
+        self.0.as_ref()?.lock().admission.position(task, seat)
+    }
+
+    /// Drops every claim: nobody is served any more.
+    pub(crate) fn close(&self) {
+        if let Some(desk) = &self.0 {
+            let claims = std::mem::take(&mut desk.lock().claims);
+            drop(claims);
+        }
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        if let Some((desk, seat)) = self.0.take() {
+            desk.lock().admission.release(seat);
+            dispatch(&desk);
+        }
+    }
+}
+
+/// Serves everybody who can be served. Claims are called without the lock,
+/// because they start bodies.
+fn dispatch(desk: &Arc<Mutex<Desk>>) {
+    loop {
+        let claim = {
+            let mut desk = desk.lock();
+            let Some(task) = desk.admission.grant() else { return };
+            desk.claims.remove(&task)
+        };
+        // After `close` nobody claims; the slot stays taken for good.
+        if let Some((seat, claim)) = claim {
+            claim(Slot(Some((desk.clone(), seat))));
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! The journal: what a body has done is never done again.
+
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{Either, select};
+use offshoot_core::{Payload, Step, StepState, Timer, TooLarge, WaitingOn};
+use offshoot_store::{Batch, CommitError, Conflict, Write};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::body::BodyError;
+use crate::cell::Cell;
+use crate::context::Context;
+use crate::engine::Engine;
+use crate::error::Error;
+
+/// A step about to be taken. Await it: it resolves with the value committed
+/// under its key, computing it if nobody has.
+#[must_use = "a step does nothing until it is awaited"]
+pub struct Stepping<F> {
+    cx: Context,
+    key: Arc<str>,
+    work: F,
+    repeat: Repeat,
+}
+
+/// What happens when a step began and did not commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Repeat {
+    /// It is taken again.
+    Allowed,
+    /// It yields [`Error::Unknown`].
+    Never,
+}
+
+impl<F> Stepping<F> {
+    pub(crate) fn new(cx: Context, key: &str, work: F) -> Self {
+        Self { cx, key: key.into(), work, repeat: Repeat::Allowed }
+    }
+
+    /// Never takes the step twice: if it began before and did not commit, it
+    /// yields [`Error::Unknown`].
+    pub fn once(mut self) -> Self {
+        self.repeat = Repeat::Never;
+        self
+    }
+}
+
+impl<F, Run, T, E> IntoFuture for Stepping<F>
+where
+    F: FnOnce() -> Run + Send + 'static,
+    Run: Future<Output = Result<T, E>> + Send + 'static,
+    T: Serialize + DeserializeOwned + Send + 'static,
+    E: Into<BodyError> + Send + 'static,
+{
+    type Output = Result<T, BodyError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let Self { cx, key, work, repeat } = self;
+            let (engine, cell) = (cx.engine(), cx.cell());
+            TooLarge::check("key", key.len(), engine.config.sizes.text)?;
+            match engine.begin_step(cell, &key, repeat).await? {
+                Some(value) => Ok(engine.load(&value).await?),
+                None => {
+                    let value = work().await.map_err(Into::into)?;
+                    let payload = Payload::encode(&value)?;
+                    engine.commit_step(cell, &key, payload).await?;
+                    Ok(value)
+                }
+            }
+        })
+    }
+}
+
+impl Engine {
+    /// The value of a step that was committed; `None` if it is to be taken.
+    async fn begin_step(
+        &self,
+        cell: &Arc<Cell>,
+        key: &Arc<str>,
+        repeat: Repeat,
+    ) -> Result<Option<Payload>, Error> {
+        self.check_open()?;
+        match self.store.step(cell.spec.id, key).await? {
+            Some(StepState::Committed(value)) => return Ok(Some(value)),
+            Some(StepState::Started) if repeat == Repeat::Never => {
+                return Err(Error::Unknown(key.clone()));
+            }
+            _ => {}
+        }
+        if repeat == Repeat::Never {
+            self.write_step(cell, key, StepState::Started).await?;
+        }
+        Ok(None)
+    }
+
+    async fn commit_step(
+        &self,
+        cell: &Arc<Cell>,
+        key: &Arc<str>,
+        value: Payload,
+    ) -> Result<(), Error> {
+        let value = self.keep_large(cell, "step value", value).await?;
+        self.write_step(cell, key, StepState::Committed(value)).await
+    }
+
+    async fn write_step(
+        &self,
+        cell: &Arc<Cell>,
+        key: &Arc<str>,
+        state: StepState,
+    ) -> Result<(), Error> {
+        let (task, epoch) = (cell.spec.id, cell.epoch());
+        let step = Step { task, key: key.clone(), state: state.clone() };
+        let batch = Batch::new(self.now()).fenced(task, epoch).write(Write::Step(step));
+        match self.store.commit(batch).await {
+            Ok(_) => Ok(()),
+            Err(CommitError::Store(error)) => {
+                // The write may have happened although it was not said so.
+                match self.store.step(task, key).await {
+                    Ok(Some(found)) if found == state => Ok(()),
+                    _ => Err(error.into()),
+                }
+            }
+            Err(CommitError::Conflict(Conflict::StepCommitted(..))) => Err(Error::Contended),
+            Err(error) => Err(Error::from_commit(error)),
+        }
+    }
+
+    /// Waits for a stored timer. It keeps its due time across restarts; while
+    /// the process lives only monotonic time counts.
+    pub(crate) async fn sleep_durably(
+        self: &Arc<Self>,
+        cell: &Arc<Cell>,
+        key: &str,
+        span: Duration,
+    ) -> Result<(), Error> {
+        self.check_open()?;
+        let id = cell.spec.id;
+        let key: Arc<str> = format!("sleep:{key}").into();
+        if let Some(StepState::Committed(_)) = self.store.step(id, &key).await? {
+            return Ok(());
+        }
+        let armed = self.store.timers(id).await?;
+        let now = self.now();
+        let due = match armed.iter().find(|timer| timer.key == key) {
+            Some(timer) => timer.due,
+            None => {
+                let due = now.after(span);
+                let timer = Timer { task: id, key: key.clone(), due };
+                let batch = Batch::new(now).fenced(id, cell.epoch()).write(Write::Arm(timer));
+                self.store.commit(batch).await.map_err(Error::from_commit)?;
+                due
+            }
+        };
+        let parked = self.park(cell, WaitingOn::Timer(due)).await?;
+        let over = std::pin::pin!(self.world.sleep(due.since(now)));
+        let cancelled = std::pin::pin!(cell.cancelled());
+        let slept = matches!(select(over, cancelled).await, Either::Left(_));
+        parked.end().await?;
+        if !slept {
+            return Err(Error::Cancelled);
+        }
+        let now = self.now();
+        let state = StepState::Committed(Payload::Null);
+        let batch = Batch::new(now)
+            .fenced(id, cell.epoch())
+            .write(Write::Step(Step { task: id, key: key.clone(), state }))
+            .write(Write::Disarm { task: id, key });
+        self.store.commit(batch).await.map_err(Error::from_commit)?;
+        Ok(())
+    }
+
+    /// A value, wherever it is kept.
+    pub(crate) async fn load<T: DeserializeOwned>(&self, value: &Payload) -> Result<T, Error> {
+        match value {
+            Payload::Blob(blob) => {
+                let json = self.store.blob(*blob).await?;
+                let json =
+                    json.ok_or_else(|| Error::not_found(format!("blob of {}", blob.task)))?;
+                Ok(Payload::Json(json).decode()?)
+            }
+            inline => Ok(inline.decode()?),
+        }
+    }
+}

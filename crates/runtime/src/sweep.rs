@@ -1,0 +1,170 @@
+//! Cancelling several of a session's tasks at once.
+//!
+//! The request is written into the session's record before the first task is
+//! touched and taken out when the last one has been, so a crash in between
+//! cannot lose it.
+
+use std::future::IntoFuture;
+use std::sync::Arc;
+use std::time::Duration;
+
+use offshoot_core::{Cancel, Change, Reach, RunId, SessionId, Sweep, Task, TaskId, TooLarge};
+use offshoot_store::{Batch, CommitError, Conflict, TaskQuery, Within, Write};
+use tokio::sync::oneshot;
+
+use crate::engine::{DECISIONS, Engine};
+use crate::environment::BoxFuture;
+use crate::error::Error;
+use crate::task_ref::Viewer;
+
+/// A cancel of several tasks about to be asked for. Await it: it resolves with
+/// the number of live tasks that it reached.
+#[must_use = "a cancel does nothing until it is awaited"]
+#[derive(Debug)]
+pub struct Sweeping {
+    engine: Arc<Engine>,
+    viewer: Viewer,
+    session: SessionId,
+    what: SweepOf,
+    reason: Arc<str>,
+    grace: Option<Duration>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum SweepOf {
+    Session,
+    Owned,
+    Run(RunId),
+    Children(TaskId),
+}
+
+impl Sweeping {
+    pub(crate) fn new(
+        engine: Arc<Engine>,
+        viewer: Viewer,
+        session: SessionId,
+        what: SweepOf,
+        reason: &str,
+    ) -> Self {
+        Self { engine, viewer, session, what, reason: reason.into(), grace: None }
+    }
+
+    /// How long bodies may take to stop before they are aborted.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = Some(grace);
+        self
+    }
+
+    async fn sweep(self) -> Result<usize, Error> {
+        let engine = self.engine;
+        engine.check_open()?;
+        TooLarge::check("reason", self.reason.len(), engine.config.sizes.text)?;
+        let reach = match self.what {
+            SweepOf::Session => Reach::Everything,
+            SweepOf::Owned => Reach::TopLevel,
+            SweepOf::Run(run) => Reach::Run(run),
+            SweepOf::Children(task) => {
+                engine.touchable(&self.viewer, task).await?;
+                Reach::ChildrenOf(task)
+            }
+        };
+        let cancel = Cancel {
+            by: self.viewer.caller.into(),
+            reason: self.reason,
+            at: engine.now(),
+            grace: self.grace.unwrap_or(engine.config.grace),
+        };
+        let sweep = Sweep { cancel, reach };
+        let (tell, told) = oneshot::channel();
+        let (runner, session) = (engine.clone(), self.session);
+        engine.world.spawn(async move {
+            drop(tell.send(runner.begin_sweep(session, sweep).await));
+        });
+        told.await.unwrap_or(Err(Error::Closed))
+    }
+}
+
+impl IntoFuture for Sweeping {
+    type Output = Result<usize, Error>;
+    type IntoFuture = BoxFuture<Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.sweep())
+    }
+}
+
+impl Engine {
+    async fn begin_sweep(
+        self: &Arc<Self>,
+        session: SessionId,
+        sweep: Sweep,
+    ) -> Result<usize, Error> {
+        self.change_session(session, Change::SweepBegan, |sweeps| sweeps.push(sweep.clone()))
+            .await?;
+        self.finish_sweep(session, &sweep).await
+    }
+
+    /// Cancels everything a durable sweep reaches, then takes it out of the
+    /// session's record.
+    pub(crate) async fn finish_sweep(
+        self: &Arc<Self>,
+        session: SessionId,
+        sweep: &Sweep,
+    ) -> Result<usize, Error> {
+        let cancel = Arc::new(sweep.cancel.clone());
+        let within = match sweep.reach {
+            Reach::ChildrenOf(task) => Within::Owner(offshoot_core::Owner::Task(task)),
+            _ => Within::Session(session),
+        };
+        let mut query = TaskQuery::new(within).live();
+        query.limit = 256;
+        let mut reached = 0;
+        loop {
+            let page = self.store.tasks(query.clone()).await?;
+            let starts = page
+                .items
+                .into_iter()
+                .filter(|task| task.cancel.is_none() && sweep.reach.starts_at(task));
+            for task in starts.collect::<Vec<Task>>() {
+                match self.cancel_tree(task, cancel.clone()).await {
+                    Ok(count) => reached += count,
+                    // Ended before the sweep came to it.
+                    Err(Error::Ended { .. } | Error::NotFound { .. }) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            match page.next {
+                Some(next) => query.after = Some(next),
+                None => break,
+            }
+        }
+        self.change_session(session, Change::SweepEnded, |sweeps| {
+            if let Some(at) = sweeps.iter().position(|other| other == sweep) {
+                sweeps.remove(at);
+            }
+        })
+        .await?;
+        Ok(reached)
+    }
+
+    async fn change_session(
+        &self,
+        id: SessionId,
+        change: Change,
+        edit: impl Fn(&mut Vec<Sweep>),
+    ) -> Result<(), Error> {
+        for _ in 0..DECISIONS {
+            let session = self.store.session(id).await?;
+            let mut session = session.ok_or_else(|| Error::not_found(id))?;
+            edit(&mut session.sweeps);
+            session.seq += 1;
+            let batch = Batch::new(self.now()).write(Write::PutSession(session, change.clone()));
+            match self.store.commit(batch).await {
+                Ok(_) => return Ok(()),
+                Err(CommitError::Conflict(Conflict::StaleSession(_))) => {}
+                Err(error) => return Err(Error::from_commit(error)),
+            }
+        }
+        Err(Error::Contended)
+    }
+}
