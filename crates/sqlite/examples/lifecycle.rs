@@ -51,7 +51,7 @@ impl Source {
         mixed ^ mixed >> 61
     }
 
-    fn task(&self) -> Outcomes<Task> {
+    fn task(&self) -> Task {
         let now = wall();
         let random = self.random();
         let id = TaskId::mint(now, random);
@@ -83,19 +83,16 @@ impl Source {
             can: Default::default(),
             spawned_at: now,
         };
-        let mut task = Task::new(Arc::new(spec));
-        task = decide(&task, Intent::Start(self.worker), now)?.task;
-        task.seq = 1;
-        Ok(task)
+        offshoot_core::spawn(Arc::new(spec), Some(self.worker), now)
     }
 
     fn spawn(&self, task: &Task) -> Batch {
         let spawn = Spawn { task: task.clone(), caps: self.caps.clone() };
-        Batch::new(wall()).write(Write::Spawn(Box::new(spawn)))
+        Batch::new(wall()).write(Write::Spawn(spawn))
     }
 
     async fn lifecycle(&self, store: &dyn Store) -> Outcomes<()> {
-        let task = self.task()?;
+        let task = self.task();
         store.commit(self.spawn(&task)).await?;
         let now = wall();
         let outcome = Outcome::value(Payload::Null);
@@ -180,11 +177,9 @@ async fn fill(store: &dyn Store, source: &Source, tasks: usize, every: usize) ->
         let mut spawned = Vec::new();
         let mut batch = Batch::new(wall());
         for number in chunk {
-            let task = source.task()?;
-            batch = batch.write(Write::Spawn(Box::new(Spawn {
-                task: task.clone(),
-                caps: source.caps.clone(),
-            })));
+            let task = source.task();
+            batch =
+                batch.write(Write::Spawn(Spawn { task: task.clone(), caps: source.caps.clone() }));
             if number % every != 0 {
                 spawned.push(task);
             }

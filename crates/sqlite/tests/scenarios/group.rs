@@ -45,7 +45,7 @@ async fn s8_1_a_cap_holds_for_spawns_that_come_together() {
     let batches = (0..100).map(|number| {
         let task = scribe.task(scribe.spec(&format!("task-{number}")));
         let spawn = Spawn { task, caps: caps.clone() };
-        Batch::new(scribe.now()).write(Write::Spawn(Box::new(spawn)))
+        Batch::new(scribe.now()).write(Write::Spawn(spawn))
     });
     let answers = at_once(&*store, batches.collect()).await;
     assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 7);

@@ -95,14 +95,11 @@ impl Scribe {
     }
 
     pub(crate) fn task(&self, spec: Spec) -> Task {
-        let queued = Task::new(Arc::new(spec));
-        let mut task = decide(&queued, Intent::Start(self.worker), self.now()).unwrap().task;
-        task.seq = 1;
-        task
+        offshoot_core::spawn(Arc::new(spec), Some(self.worker), self.now())
     }
 
     pub(crate) fn spawning(&self, task: &Task) -> Write {
-        Write::Spawn(Box::new(Spawn { task: task.clone(), caps: Arc::new(Caps::default()) }))
+        Write::Spawn(Spawn { task: task.clone(), caps: Arc::new(Caps::default()) })
     }
 
     pub(crate) async fn spawn(&self, store: &dyn Store, name: &str) -> Task {
