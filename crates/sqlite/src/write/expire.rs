@@ -1,6 +1,6 @@
 //! What is past its retention, deleted.
 
-use offshoot_core::{Change, Owner, RowId, SessionId, Stamp, Task, TaskId};
+use offshoot_core::{Change, Owner, RowId, SessionId, Stamp, Task};
 use offshoot_store::StoreError;
 use rusqlite::Connection;
 
@@ -23,7 +23,6 @@ struct Trimmed {
 #[derive(Default)]
 struct Expired {
     tasks: Vec<Task>,
-    blobs: Vec<(TaskId, u64)>,
     logs: Vec<Trimmed>,
 }
 
@@ -42,7 +41,7 @@ impl Writer<'_> {
             let cuts = (now.before(retention.delivered), now.before(retention.undelivered));
             expired.tasks = writing.due(connection, cuts, limit)?;
             for task in &expired.tasks {
-                writing.delete(connection, task, &mut expired.blobs)?;
+                writing.delete(connection, task)?;
                 let session = task.spec.lineage.session;
                 writing.ahead.record(session, Some(task.id()), now, Change::Deleted);
             }
@@ -90,8 +89,8 @@ impl Writer<'_> {
         drop(image);
         self.shared.applied.set(ahead.clock);
         bells.ring();
-        for (task, number) in expired.blobs {
-            self.shared.blobs.remove(task, number);
+        for task in expired.tasks {
+            self.shared.blobs.remove(task.id());
         }
     }
 }
@@ -116,9 +115,9 @@ impl Writing<'_, '_> {
             && let Some(row) = rows.next()?
         {
             let (_, task) = record::task(row, self.image)?;
-            let cut = match unread_row(connection, &task)? {
-                Some(_) => undelivered,
-                None => delivered,
+            let cut = match self.has_reader(&task) && unread_row(connection, &task)?.is_some() {
+                true => undelivered,
+                false => delivered,
             };
             if task.since < cut {
                 due.push(task);
@@ -127,21 +126,18 @@ impl Writing<'_, '_> {
         Ok(due)
     }
 
-    fn delete(
-        &mut self,
-        connection: &Connection,
-        task: &Task,
-        blobs: &mut Vec<(TaskId, u64)>,
-    ) -> Result<(), Fault> {
+    /// Whether the owner of a task is still there to read of its end.
+    fn has_reader(&self, task: &Task) -> bool {
+        match task.owner() {
+            Owner::Session(_) => true,
+            Owner::Task(owner) => self.image.directory.task(owner).is_some_and(Task::is_live),
+        }
+    }
+
+    fn delete(&mut self, connection: &Connection, task: &Task) -> Result<(), Fault> {
         let id = task.id();
         if let Some((owner, number)) = unread_row(connection, task)? {
             self.sql.ack.execute((owner, number, RowId::from(id).to_bytes()))?;
-        }
-        let mut select = connection.prepare_cached("SELECT number FROM blobs WHERE task = ?1")?;
-        let mut rows = select.query([id.to_bytes()])?;
-        while let Some(row) = rows.next()? {
-            let number: i64 = row.get(0)?;
-            blobs.push((id, number as u64));
         }
         let of_task = [
             "DELETE FROM specs WHERE ordinal = (SELECT ordinal FROM tasks WHERE id = ?1)",
@@ -151,7 +147,6 @@ impl Writing<'_, '_> {
             "DELETE FROM steps WHERE task = ?1",
             "DELETE FROM questions WHERE task = ?1",
             "DELETE FROM timers WHERE task = ?1",
-            "DELETE FROM blobs WHERE task = ?1",
         ];
         for sql in of_task {
             connection.prepare_cached(sql)?.execute([id.to_bytes()])?;

@@ -75,7 +75,6 @@ statements! {
     counter: "SELECT value FROM counters WHERE owner = ?1 AND name = ?2";
     put_counter: "INSERT OR REPLACE INTO counters (owner, name, value) VALUES (?1, ?2, ?3)";
 
-    put_blob: "INSERT OR IGNORE INTO blobs (task, number) VALUES (?1, ?2)";
     put_chunk: "INSERT INTO log (last, session, span, events, chunk) VALUES (?1, ?2, ?3, ?4, ?5)";
 }
 

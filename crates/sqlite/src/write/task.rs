@@ -1,6 +1,6 @@
 //! Tasks and sessions, written.
 
-use offshoot_core::{Change, Outcome, Owner, Payload, Phase, Session, Stamp, Task};
+use offshoot_core::{Change, Owner, Phase, Session, Stamp, Task};
 
 use super::Writing;
 use super::ahead::Kin;
@@ -44,8 +44,6 @@ impl Writing<'_, '_> {
         if let Some(apart) = apart {
             self.sql.put_spec.execute((column(ordinal), apart))?;
         }
-        self.refer(&spec.input)?;
-        self.refer_outcome(task)?;
         let kin = self.kin(task)?;
         self.ahead.count_in(self.image, kin, task.state.phase());
         self.ahead.spawn(task, ordinal);
@@ -62,7 +60,6 @@ impl Writing<'_, '_> {
             Some(told) => self.sql.put.execute((ordinal, phase as i64, since, state, told))?,
             None => self.sql.put_quietly.execute((ordinal, phase as i64, since, state))?,
         };
-        self.refer_outcome(task)?;
         let kin = self.kin(task)?;
         self.ahead.count_shift(self.image, kin, before.state.phase(), phase);
         self.ahead.put(task, ordinal);
@@ -118,21 +115,6 @@ impl Writing<'_, '_> {
         self.ahead.sessions.insert(session.id, (session.clone(), number));
         self.ahead.ops.push(Op::PutSession(session.clone()));
         self.ahead.record(session.id, None, at, change.clone());
-        Ok(())
-    }
-
-    fn refer_outcome(&mut self, task: &Task) -> Result<(), Fault> {
-        match task.outcome.as_deref() {
-            Some(Outcome::Completed { value, .. }) => self.refer(value),
-            _ => Ok(()),
-        }
-    }
-
-    /// Notes that a blob is referred to, so that it is not an orphan.
-    pub(super) fn refer(&mut self, payload: &Payload) -> Result<(), Fault> {
-        if let Payload::Blob(blob) = payload {
-            self.sql.put_blob.execute((blob.task.to_bytes(), column(blob.number)))?;
-        }
         Ok(())
     }
 }

@@ -1,13 +1,14 @@
 //! Values beside the records.
 
+use std::path::Path;
 use std::time::Duration;
 
 use offshoot_core::{Blob, Payload, Retention};
 
-use crate::support::{Scribe, open};
+use crate::support::{Scribe, contents, open};
 
-fn files(folder: &std::path::Path) -> usize {
-    std::fs::read_dir(folder.join("blobs")).map_or(0, Iterator::count)
+fn files(folder: &Path) -> usize {
+    contents(&folder.join("blobs")).len()
 }
 
 #[tokio::test]
@@ -17,9 +18,11 @@ async fn a_blob_outlives_the_process_and_an_orphan_does_not() {
     let scribe = Scribe::opened(&*store).await;
     let task = scribe.spawn(&*store, "docs").await;
     let kept = store.put_blob(task.id(), "[1,2]".into()).await.unwrap();
-    let orphan = store.put_blob(task.id(), "[3]".into()).await.unwrap();
-    assert_ne!(kept, orphan);
-    std::fs::write(folder.path().join("blobs").join(format!("{}.7.tmp", task.id())), "").unwrap();
+    // Of a task that the process did not live to spawn.
+    let never = scribe.spec("never").id;
+    let orphan = store.put_blob(never, "[3]".into()).await.unwrap();
+    let draft = folder.path().join("blobs").join(task.id().to_string()).join("7.tmp");
+    std::fs::write(draft, "").unwrap();
     let (ended, batch) = scribe.settling(&task, Payload::Blob(kept));
     store.commit(batch).await.unwrap();
     store.close(Duration::from_secs(600)).await.unwrap();
@@ -31,6 +34,9 @@ async fn a_blob_outlives_the_process_and_an_orphan_does_not() {
     // Closing waits for the sweep that began at open.
     again.close(Duration::from_secs(600)).await.unwrap();
     assert_eq!(files(folder.path()), 1);
+    let last = open(folder.path()).await;
+    assert_eq!(last.blob(orphan).await.unwrap(), None);
+    assert_eq!(last.blob(kept).await.unwrap().as_deref(), Some("[1,2]"));
 }
 
 #[tokio::test]
