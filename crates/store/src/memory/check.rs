@@ -169,7 +169,7 @@ impl Ledger {
     }
 
     fn check_count(&self, count: &Count) -> Result<(), Conflict> {
-        let value = self.counters.get(&count.counter).copied().unwrap_or(0);
+        let value = self.counter(&count.counter);
         let next = value.checked_add_signed(count.by);
         if next.is_some_and(|next| count.limit.is_none_or(|limit| next <= limit)) {
             return Ok(());
