@@ -47,7 +47,7 @@ pub(crate) enum Born {
 
 impl<B: Body> Birth<B> {
     pub(crate) fn begin(spawn: Spawn<B>) -> Born {
-        let Spawn { engine, body, said } = spawn;
+        let Spawn { engine, body, mut said } = spawn;
         let now = engine.now();
         let task = match said.draft(&engine, now) {
             Ok(task) => task,
