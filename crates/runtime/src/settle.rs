@@ -91,13 +91,14 @@ impl Engine {
         let settlement = self.settlement(&task, epoch, outcome(&task, conclusion), now).await?;
         match self.store.commit(settlement.batch).await {
             Ok(_) => {
+                if settlement.ended.is_empty() {
+                    self.hold(id);
+                }
                 for (ended, told) in settlement.ended {
                     self.leave(ended);
                     self.nudge(told);
                 }
                 if let Some(cancel) = settlement.orphans {
-                    self.touch(id);
-                    self.free_slot(id);
                     self.cascade_later(id, cancel);
                 }
                 Ok(())
@@ -274,9 +275,15 @@ impl Engine {
         }
     }
 
-    fn free_slot(&self, id: TaskId) {
+    /// Keeps a task whose body has returned until its children have ended: it
+    /// executes nothing and takes no slot.
+    fn hold(&self, id: TaskId) {
         if let Some(cell) = self.cell(id) {
-            cell.slot.lock().take();
+            let slot = cell.slot.lock().take();
+            drop(slot);
+            cell.set_settling(false);
+            cell.set_epoch(0);
+            cell.changed.notify_waiters();
         }
     }
 }
