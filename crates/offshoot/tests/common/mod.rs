@@ -2,6 +2,7 @@
 //! that tests hold in their hand, and ways to read what happened.
 #![allow(dead_code, unreachable_pub, missing_docs, clippy::expect_used, clippy::unwrap_used)]
 
+pub mod clock;
 pub mod trouble;
 
 use std::sync::Arc;
