@@ -39,7 +39,6 @@ impl Engine {
         if matches!(conclusion, Conclusion::Evicted(Eviction::Release)) {
             return self.release(&cell).await;
         }
-        self.flush_progress(&cell).await;
         let conclusion = self.keep_large_result(&cell, conclusion).await;
         let id = cell.spec.id;
         let mut tries = 0;
@@ -47,7 +46,12 @@ impl Engine {
             if self.is_closed() {
                 return;
             }
-            match self.try_settle(id, Some(cell.epoch()), &conclusion).await {
+            // The end does not overtake the last word.
+            let settled = match self.write_progress(&cell).await {
+                Err(Error::Store(error)) => Err(Error::Store(error)),
+                _ => self.try_settle(id, Some(cell.epoch()), &conclusion).await,
+            };
+            match settled {
                 Ok(()) => return,
                 Err(Error::Contended) => continue,
                 Err(Error::Store(error)) => {
