@@ -27,6 +27,8 @@ const ABANDON: u8 = 1 << 4;
 const SETTLING: u8 = 1 << 5;
 /// The body was aborted and is still there, because it does not yield.
 const UNRESPONSIVE: u8 = 1 << 6;
+/// Nobody here executes the task: the cell is there for those who wait.
+const PASSIVE: u8 = 1 << 7;
 
 /// Why a body is dropped before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +93,22 @@ impl Cell {
     pub(crate) fn free_slot(&self) {
         let slot = self.known_rare().and_then(|rare| rare.slot.lock().take());
         drop(slot);
+    }
+
+    /// A cell for those who wait for a task that nobody here executes.
+    pub(crate) fn passive(spec: Arc<Spec>) -> Self {
+        let cell = Self::new(spec);
+        cell.set(PASSIVE, true);
+        cell
+    }
+
+    /// Makes the task this process's to execute.
+    pub(crate) fn take_over(&self) {
+        self.set(PASSIVE, false);
+    }
+
+    pub(crate) fn is_passive(&self) -> bool {
+        self.has(PASSIVE)
     }
 
     /// The epoch of the lease under which the body here runs; 0 if none does.

@@ -97,7 +97,6 @@ impl Engine {
         if matches!(conclusion, Conclusion::Evicted(Eviction::Release)) {
             return self.release(&cell).await;
         }
-        self.flush_progress(&cell).await;
         let conclusion = self.keep_large_result(&cell, conclusion).await;
         let id = cell.spec.id;
         let mut tries = 0;
@@ -105,7 +104,12 @@ impl Engine {
             if self.is_closed() {
                 return;
             }
-            match self.try_settle(id, Some(cell.epoch()), &conclusion).await {
+            // The end does not overtake the last word.
+            let settled = match self.write_progress(&cell).await {
+                Err(Error::Store(error)) => Err(Error::Store(error)),
+                _ => self.try_settle(id, Some(cell.epoch()), &conclusion).await,
+            };
+            match settled {
                 Ok(()) => return,
                 Err(Error::Contended) => continue,
                 Err(Error::Store(error)) => {
@@ -159,11 +163,7 @@ impl Engine {
     fn settled(self: &Arc<Self>, id: TaskId, aftermath: Aftermath) {
         match aftermath.ended {
             Some(_) => self.leave(id),
-            None => {
-                // It waits for its children, without a body and without a slot.
-                self.free_slot(id);
-                self.touch(id);
-            }
+            None => self.hold(id),
         }
         for owner in &aftermath.released {
             self.leave(owner.id());
@@ -349,9 +349,14 @@ impl Engine {
         }
     }
 
-    fn free_slot(&self, id: TaskId) {
+    /// Keeps a task whose body has returned until its children have ended: it
+    /// executes nothing and takes no slot.
+    fn hold(&self, id: TaskId) {
         if let Some(cell) = self.cell(id) {
             cell.free_slot();
+            cell.set_settling(false);
+            cell.set_epoch(0);
+            cell.changed.ring();
         }
     }
 }
