@@ -2,10 +2,11 @@
 //! and the wake-up.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use offshoot_core::{
     Cancel, Canceller, Failure, FailureKind, Intent, LiveChildren, Outcome, Owner, Payload,
-    Requeue, Row, Stamp, Task, TaskId, decide,
+    Requeue, Row, Stamp, State, Task, TaskId, decide,
 };
 use offshoot_store::{Batch, CommitError, Conflict, Guard, Write};
 
@@ -29,8 +30,14 @@ struct Settlement {
     batch: Batch,
     /// Tasks that end with this commit, and whom it tells.
     ended: Vec<(TaskId, Owner)>,
-    /// Whether the task waits for children that must be stopped.
-    orphans: Option<Arc<Cancel>>,
+    /// What becomes of the children it waits for, if it waits for some.
+    children: Option<Children>,
+}
+
+/// What becomes of the children of a task whose body has returned.
+enum Children {
+    Awaited,
+    Stopped(Arc<Cancel>),
 }
 
 impl Engine {
@@ -82,10 +89,10 @@ impl Engine {
         let now = self.now();
         if !task.is_live() || task.is_held() {
             // An earlier try was written although it was not said so.
-            self.leave(id);
-            return Ok(());
+            return self.catch_up(task).await;
         }
-        if epoch.is_some_and(|epoch| epoch != task.lease.epoch) {
+        let held = epoch.unwrap_or(task.lease.epoch) == task.lease.epoch;
+        if !held || (epoch.is_none() && task.state != State::Queued) {
             return Err(Error::LeaseLost(id));
         }
         let settlement = self.settlement(&task, epoch, outcome(&task, conclusion), now).await?;
@@ -95,10 +102,8 @@ impl Engine {
                     self.leave(ended);
                     self.nudge(told);
                 }
-                if let Some(cancel) = settlement.orphans {
-                    self.touch(id);
-                    self.free_slot(id);
-                    self.cascade_later(id, cancel);
+                if let Some(children) = settlement.children {
+                    self.hold(id, children);
                 }
                 Ok(())
             }
@@ -107,6 +112,38 @@ impl Engine {
             }
             Err(CommitError::Conflict(_)) => Err(Error::Contended),
             Err(CommitError::Store(error)) => Err(Error::Store(error)),
+        }
+    }
+
+    /// Does what follows from an end whose commit gave no answer: whoever it
+    /// ended leaves, and whoever it tells is woken.
+    async fn catch_up(self: &Arc<Self>, task: Task) -> Result<(), Error> {
+        let mut task = task;
+        while !task.is_live() {
+            self.leave(task.id());
+            self.nudge(task.owner());
+            let Owner::Task(owner) = task.owner() else { return Ok(()) };
+            let Some(above) = self.store.task(owner).await? else { return Ok(()) };
+            task = above;
+        }
+        if task.is_held() {
+            let children = children_of(&task, self.config.grace, self.now());
+            self.hold(task.id(), children);
+        }
+        Ok(())
+    }
+
+    /// Keeps a task whose body is gone until its children are.
+    fn hold(self: &Arc<Self>, id: TaskId, children: Children) {
+        if let Some(cell) = self.cell(id) {
+            cell.set_epoch(0);
+            cell.set_settling(false);
+            cell.slot.lock().take();
+            cell.changed.notify_waiters();
+        }
+        self.gone.notify_waiters();
+        if let Children::Stopped(cancel) = children {
+            self.cascade_later(id, cancel);
         }
     }
 
@@ -124,7 +161,6 @@ impl Engine {
             0 => LiveChildren::None,
             _ => LiveChildren::Some,
         };
-        let succeeded = matches!(outcome, Outcome::Completed { .. });
         let decided = decide(task, Intent::Finish(outcome, children), now)
             .map_err(|_| Error::Ended { id, state: task.state })?;
         let mut batch = Batch::new(now);
@@ -132,23 +168,15 @@ impl Engine {
             batch = batch.fenced(id, epoch);
         }
         if children == LiveChildren::Some {
+            let children = Some(children_of(&decided.task, self.config.grace, now));
             let batch =
                 batch.guard(Guard::HasChildren(id)).write(Write::Put(decided.task, decided.change));
-            let orphans = (!succeeded).then(|| {
-                Arc::new(Cancel {
-                    by: Canceller::OwnerEnded(id),
-                    reason: "its owner ended".into(),
-                    at: now,
-                    grace: self.config.grace,
-                })
-            });
-            let orphans = orphans.or_else(|| task.cancel.clone());
-            return Ok(Settlement { batch, ended: Vec::new(), orphans });
+            return Ok(Settlement { batch, ended: Vec::new(), children });
         }
         let mut settlement = Settlement {
             batch: batch.guard(Guard::Childless(id)),
             ended: Vec::new(),
-            orphans: None,
+            children: None,
         };
         settlement.end(decided, now);
         self.release_owners(task, &mut settlement, now).await?;
@@ -216,9 +244,10 @@ impl Engine {
             let asked =
                 self.change(id, |_, _| Ok(Intent::Cancel(cancel.clone())), |_, batch| batch).await;
             let ended = match asked {
-                Ok(_) => {
+                Ok(task) => {
                     let evicted = Conclusion::Evicted(Eviction::Abort);
-                    self.try_settle(id, None, &evicted).await
+                    let epoch = (task.state != State::Queued).then_some(task.lease.epoch);
+                    self.try_settle(id, epoch, &evicted).await
                 }
                 Err(error) => Err(error),
             };
@@ -273,11 +302,21 @@ impl Engine {
             }
         }
     }
+}
 
-    fn free_slot(&self, id: TaskId) {
-        if let Some(cell) = self.cell(id) {
-            cell.slot.lock().take();
-        }
+/// What becomes of the children of a task that ends as its record says: they
+/// go on only if it succeeded and nobody asked it to stop.
+fn children_of(task: &Task, grace: Duration, now: Stamp) -> Children {
+    let succeeded = matches!(task.outcome.as_deref(), Some(Outcome::Completed { .. }));
+    match &task.cancel {
+        None if succeeded => Children::Awaited,
+        Some(cancel) if succeeded => Children::Stopped(cancel.clone()),
+        _ => Children::Stopped(Arc::new(Cancel {
+            by: Canceller::OwnerEnded(task.id()),
+            reason: "its owner ended".into(),
+            at: now,
+            grace,
+        })),
     }
 }
 
