@@ -2,17 +2,19 @@
 //! and the wake-up.
 
 use std::sync::Arc;
-use std::time::Duration;
 
+use futures_util::FutureExt;
 use offshoot_core::{
     Cancel, Canceller, Failure, FailureKind, Intent, LiveChildren, Outcome, Owner, Payload,
     Requeue, Row, Stamp, State, Task, TaskId, decide,
 };
 use offshoot_store::{Batch, CommitError, Conflict, Guard, Write};
+use smallvec::SmallVec;
 
 use crate::body::{BodyError, Ended};
 use crate::cell::{Cell, Eviction};
 use crate::engine::Engine;
+use crate::environment::BoxFuture;
 use crate::error::Error;
 
 /// How a body came to its end.
@@ -26,23 +28,60 @@ pub(crate) enum Conclusion {
 }
 
 /// An end that is being written.
-struct Settlement {
+pub(crate) struct Settlement {
     batch: Batch,
     /// Tasks that end with this commit, and whom it tells.
-    ended: Vec<(TaskId, Owner)>,
-    /// What becomes of the children it waits for, if it waits for some.
-    children: Option<Children>,
-}
-
-/// What becomes of the children of a task whose body has returned.
-enum Children {
-    Awaited,
-    Stopped(Arc<Cancel>),
+    ended: SmallVec<[(TaskId, Owner); 1]>,
+    /// The request to stop the children that the task leaves behind.
+    orphans: Option<Arc<Cancel>>,
 }
 
 impl Engine {
-    /// Writes the end of a task whose body, if it had one here, is gone.
-    pub(crate) async fn conclude(self: Arc<Self>, cell: Arc<Cell>, conclusion: Conclusion) {
+    /// Writes the end of a task whose body is gone: at once if the store
+    /// answers at once, else by the future this returns.
+    pub(crate) fn conclude(
+        self: &Arc<Self>,
+        cell: &Arc<Cell>,
+        conclusion: Conclusion,
+    ) -> Option<BoxFuture<()>> {
+        let mut pending = None;
+        if self.is_simple(cell, &conclusion)
+            // Reading twice is harmless, so a read that is not ready at once
+            // is begun again by the slow way.
+            && let Some(Ok(Some(settlement))) =
+                self.settlement(cell.spec.id, Some(cell.epoch()), &conclusion).now_or_never()
+        {
+            let Settlement { batch, ended, orphans } = settlement;
+            match self.store.commit(batch).try_now() {
+                Ok(Ok(_)) => {
+                    self.settled(cell.spec.id, ended, orphans);
+                    return None;
+                }
+                Ok(Err(_)) => {}
+                Err(commit) => pending = Some((commit, ended, orphans)),
+            }
+        }
+        let (engine, cell) = (self.clone(), cell.clone());
+        Some(Box::pin(async move {
+            if let Some((commit, ended, orphans)) = pending
+                && commit.await.is_ok()
+            {
+                return engine.settled(cell.spec.id, ended, orphans);
+            }
+            engine.conclude_slowly(cell, conclusion).await;
+        }))
+    }
+
+    fn is_simple(&self, cell: &Cell, conclusion: &Conclusion) -> bool {
+        let small = match conclusion {
+            Conclusion::Ended(Ok(value)) => value.bytes() <= self.config.sizes.inline as u64,
+            Conclusion::Evicted(Eviction::Release) => false,
+            _ => true,
+        };
+        small && !self.is_closed() && cell.throttle.lock().is_none()
+    }
+
+    async fn conclude_slowly(self: Arc<Self>, cell: Arc<Cell>, conclusion: Conclusion) {
         if matches!(conclusion, Conclusion::Evicted(Eviction::Release)) {
             return self.release(&cell).await;
         }
@@ -62,7 +101,7 @@ impl Engine {
                         tracing::warn!(task = %id, %error, "the end of a task could not be written yet");
                     }
                     cell.set_settling(true);
-                    cell.changed.notify_waiters();
+                    cell.changed.ring();
                     self.back_off(tries).await;
                     tries = tries.saturating_add(1);
                 }
@@ -85,26 +124,14 @@ impl Engine {
         epoch: Option<u32>,
         conclusion: &Conclusion,
     ) -> Result<(), Error> {
-        let task = self.store.task(id).await?.ok_or_else(|| Error::not_found(id))?;
-        let now = self.now();
-        if !task.is_live() || task.is_held() {
+        let Some(settlement) = self.settlement(id, epoch, conclusion).await? else {
             // An earlier try was written although it was not said so.
-            return self.catch_up(task).await;
-        }
-        let held = epoch.unwrap_or(task.lease.epoch) == task.lease.epoch;
-        if !held || (epoch.is_none() && task.state != State::Queued) {
-            return Err(Error::LeaseLost(id));
-        }
-        let settlement = self.settlement(&task, epoch, outcome(&task, conclusion), now).await?;
-        match self.store.commit(settlement.batch).await {
+            return self.catch_up(id).await;
+        };
+        let Settlement { batch, ended, orphans } = settlement;
+        match self.store.commit(batch).await {
             Ok(_) => {
-                for (ended, told) in settlement.ended {
-                    self.leave(ended);
-                    self.nudge(told);
-                }
-                if let Some(children) = settlement.children {
-                    self.hold(id, children);
-                }
+                self.settled(id, ended, orphans);
                 Ok(())
             }
             Err(CommitError::Conflict(Conflict::LeaseOver(_) | Conflict::NoTask(_))) => {
@@ -115,41 +142,98 @@ impl Engine {
         }
     }
 
-    /// Does what follows from an end whose commit gave no answer: whoever it
-    /// ended leaves, and whoever it tells is woken.
-    async fn catch_up(self: &Arc<Self>, task: Task) -> Result<(), Error> {
-        let mut task = task;
-        while !task.is_live() {
-            self.leave(task.id());
-            self.nudge(task.owner());
-            let Owner::Task(owner) = task.owner() else { return Ok(()) };
-            let Some(above) = self.store.task(owner).await? else { return Ok(()) };
-            task = above;
+    /// Tells everybody of ends that are durable.
+    fn settled(
+        self: &Arc<Self>,
+        id: TaskId,
+        ended: SmallVec<[(TaskId, Owner); 1]>,
+        orphans: Option<Arc<Cancel>>,
+    ) {
+        if ended.is_empty() {
+            self.hold(id);
         }
-        if task.is_held() {
-            let children = children_of(&task, self.config.grace, self.now());
-            self.hold(task.id(), children);
+        for (ended, told) in ended {
+            self.leave(ended);
+            self.nudge(told);
         }
-        Ok(())
-    }
-
-    /// Keeps a task whose body is gone until its children are.
-    fn hold(self: &Arc<Self>, id: TaskId, children: Children) {
-        if let Some(cell) = self.cell(id) {
-            cell.set_epoch(0);
-            cell.set_settling(false);
-            cell.slot.lock().take();
-            cell.changed.notify_waiters();
-        }
-        self.gone.notify_waiters();
-        if let Children::Stopped(cancel) = children {
+        if let Some(cancel) = orphans {
             self.cascade_later(id, cancel);
         }
     }
 
-    /// The commit that ends `task` so; with it end the owners that waited for
-    /// nothing else.
+    /// Does what follows from an end whose commit gave no answer: whoever it
+    /// ended leaves, and whoever it tells is woken.
+    async fn catch_up(self: &Arc<Self>, id: TaskId) -> Result<(), Error> {
+        let mut next = Owner::Task(id);
+        while let Owner::Task(id) = next {
+            let Some(task) = self.store.task(id).await? else { return Ok(()) };
+            if task.is_held() {
+                self.hold(id);
+                if let Some(cancel) = self.orphaned(&task, self.now()) {
+                    self.cascade_later(id, cancel);
+                }
+            }
+            if task.is_live() {
+                return Ok(());
+            }
+            self.leave(id);
+            self.nudge(task.owner());
+            next = task.owner();
+        }
+        Ok(())
+    }
+
+    /// Keeps a task that waits for its children, without a body and without a
+    /// slot.
+    fn hold(&self, id: TaskId) {
+        if let Some(cell) = self.cell(id) {
+            cell.set_epoch(0);
+            cell.set_settling(false);
+            cell.slot.lock().take();
+            cell.changed.ring();
+        }
+        self.gone.ring();
+    }
+
+    /// The request to stop the children of a task that ends as its record
+    /// says. Whoever asked it to stop has its children stopped, too.
+    fn orphaned(&self, task: &Task, now: Stamp) -> Option<Arc<Cancel>> {
+        let succeeded = matches!(task.outcome.as_deref(), Some(Outcome::Completed { .. }));
+        (!succeeded && task.cancel.is_none()).then(|| {
+            Arc::new(Cancel {
+                by: Canceller::OwnerEnded(task.id()),
+                reason: "its owner ended".into(),
+                at: now,
+                grace: self.config.grace,
+            })
+        })
+    }
+
+    /// The commit that ends a task so, with the owners that waited for nothing
+    /// else; `None` if it has ended.
     async fn settlement(
+        &self,
+        id: TaskId,
+        epoch: Option<u32>,
+        conclusion: &Conclusion,
+    ) -> Result<Option<Settlement>, Error> {
+        let task = self.store.task(id).await?.ok_or_else(|| Error::not_found(id))?;
+        if !task.is_live() || task.is_held() {
+            return Ok(None);
+        }
+        let ours = match epoch {
+            Some(epoch) => epoch == task.lease.epoch,
+            // Otherwise its body is on its way, and ends it.
+            None => task.state == State::Queued,
+        };
+        if !ours {
+            return Err(Error::LeaseLost(id));
+        }
+        let outcome = outcome(&task, conclusion);
+        self.settlement_of(&task, epoch, outcome, self.now()).await.map(Some)
+    }
+
+    async fn settlement_of(
         &self,
         task: &Task,
         epoch: Option<u32>,
@@ -168,15 +252,15 @@ impl Engine {
             batch = batch.fenced(id, epoch);
         }
         if children == LiveChildren::Some {
-            let children = Some(children_of(&decided.task, self.config.grace, now));
+            let orphans = self.orphaned(&decided.task, now);
             let batch =
                 batch.guard(Guard::HasChildren(id)).write(Write::Put(decided.task, decided.change));
-            return Ok(Settlement { batch, ended: Vec::new(), children });
+            return Ok(Settlement { batch, ended: SmallVec::new(), orphans });
         }
         let mut settlement = Settlement {
             batch: batch.guard(Guard::Childless(id)),
-            ended: Vec::new(),
-            children: None,
+            ended: SmallVec::new(),
+            orphans: None,
         };
         settlement.end(decided, now);
         self.release_owners(task, &mut settlement, now).await?;
@@ -301,22 +385,6 @@ impl Engine {
                 }
             }
         }
-    }
-}
-
-/// What becomes of the children of a task that ends as its record says: they
-/// go on only if it succeeded and nobody asked it to stop.
-fn children_of(task: &Task, grace: Duration, now: Stamp) -> Children {
-    let succeeded = matches!(task.outcome.as_deref(), Some(Outcome::Completed { .. }));
-    match &task.cancel {
-        None if succeeded => Children::Awaited,
-        Some(cancel) if succeeded => Children::Stopped(cancel.clone()),
-        _ => Children::Stopped(Arc::new(Cancel {
-            by: Canceller::OwnerEnded(task.id()),
-            reason: "its owner ended".into(),
-            at: now,
-            grace,
-        })),
     }
 }
 
