@@ -12,7 +12,7 @@ use offshoot_store::{TaskQuery, Within};
 
 use crate::backend::{Reconciled, Registered};
 use crate::birth::queue;
-use crate::cell::{Cell, Eviction};
+use crate::cell::Eviction;
 use crate::engine::{Engine, FUNCTION};
 use crate::error::Error;
 use crate::settle::Conclusion;
@@ -75,7 +75,8 @@ impl Engine {
 
     async fn judge(self: &Arc<Self>, task: Task) -> Result<(), Error> {
         // This process's own: spawned while recovery was under way.
-        if task.lease.worker == Some(self.worker) || self.cell(task.id()).is_some() {
+        let ours = self.cell(task.id()).is_some_and(|cell| cell.is_manned());
+        if task.lease.worker == Some(self.worker) || ours {
             return Ok(());
         }
         if !self.executes(&task) {
@@ -84,7 +85,7 @@ impl Engine {
         let id = task.id();
         // A cascade that a crash interrupted goes on, whatever the task does.
         if let Some(cancel) = &task.cancel {
-            self.cascade(id, cancel, &mut Vec::new()).await?;
+            self.cascade_fully(id, cancel).await?;
         }
         if task.is_held() {
             return self.judge_held(&task).await;
@@ -149,7 +150,7 @@ impl Engine {
                 at: self.now(),
                 grace: self.config.grace,
             };
-            self.cascade(task.id(), &Arc::new(cancel), &mut Vec::new()).await?;
+            self.cascade_fully(task.id(), &Arc::new(cancel)).await?;
         }
         Ok(())
     }
@@ -173,8 +174,11 @@ impl Engine {
         task: Task,
         backend: Arc<dyn crate::backend::Backend>,
     ) -> Result<(), Error> {
-        let cell = Arc::new(Cell::new(task.spec.clone()));
-        self.enter(&cell);
+        // Somebody may be waiting for the task already.
+        let cell = self.cell_of(&task.spec);
+        cell.man();
+        // Who has written to it is not known any more.
+        cell.note_outside_mail();
         let body = Registered(Some(backend));
         if task.crashes == 0 {
             queue(self, cell, body);
