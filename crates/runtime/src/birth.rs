@@ -8,8 +8,7 @@
 use std::sync::Arc;
 
 use offshoot_core::{
-    Canceller, Intent, Lane, Message, MessageId, Naming, Owner, Payload, Row, Spec, Stamp, Task,
-    spawn,
+    Canceller, Intent, Lane, Naming, Owner, Payload, Row, Spec, Stamp, Task, spawn,
 };
 use offshoot_store::{
     Batch, Commit, CommitError, Conflict, Spawn as SpawnWrite, StoreError, Write,
@@ -17,7 +16,7 @@ use offshoot_store::{
 use tokio::sync::oneshot;
 
 use crate::body::Body;
-use crate::cell::Cell;
+use crate::cell::{Cell, Eviction};
 use crate::context::Context;
 use crate::drive::Drive;
 use crate::engine::{Engine, is_uncertain, seat};
@@ -138,16 +137,8 @@ impl Embryo {
         if let Some(old) = said.continues {
             batch.push(Write::Adopt { from: Owner::Task(old), to: Owner::Task(id) });
         }
-        if let Some((text, mode)) = &said.first {
-            let message = Message {
-                id: MessageId::mint(now, engine.world.random()),
-                from: said.sender.viewer.caller,
-                text: text.clone(),
-                mode: *mode,
-                key: None,
-                at: now,
-            };
-            batch.push(Write::Deliver(Row::message(Arc::new(message), id)));
+        if let Some(first) = &said.first {
+            batch.push(Write::Deliver(Row::message(first.clone(), id)));
         }
         engine.store.commit(batch)
     }
@@ -252,6 +243,10 @@ pub(crate) fn launch<B: Body>(engine: &Arc<Engine>, cell: Arc<Cell>, body: B, sl
     if !engine.config.caps.executing.is_none() {
         *cell.rare().slot.lock() = Some(slot);
     }
+    if engine.is_closed() {
+        // It came too late to be dropped with the others.
+        cell.evict(Eviction::Abandon);
+    }
     if let Some(timeout) = cell.spec.timeout {
         engine.expire_after(&cell, timeout);
     }
@@ -288,8 +283,12 @@ impl Engine {
         let id = cell.spec.id;
         let mut tries = 0;
         loop {
-            let started =
-                self.change(id, |_, _| Ok(Intent::Start(self.worker)), |_, batch| batch).await;
+            let start = |task: &Task, _| match &task.cancel {
+                // Whoever asked for it ends it.
+                Some(_) => Err(Error::Cancelled),
+                None => Ok(Intent::Start(self.worker)),
+            };
+            let started = self.change(id, start, |_, batch| batch).await;
             match started {
                 Ok(task) => {
                     cell.set_epoch(task.lease.epoch);

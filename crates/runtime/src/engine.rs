@@ -43,6 +43,8 @@ pub(crate) struct Engine {
     pub(crate) function: Arc<str>,
     /// Told when a body here is gone.
     pub(crate) gone: Signal,
+    /// Told when the runtime is over.
+    pub(crate) closed: Signal,
     pub(crate) recovered: watch::Sender<bool>,
     cells: Mutex<HashMap<TaskId, Arc<Cell>, IdHash>>,
     desks: Mutex<HashMap<SessionId, Arc<Desk>, IdHash>>,
@@ -68,6 +70,7 @@ impl Engine {
             worker,
             function: FUNCTION.into(),
             gone: Signal::default(),
+            closed: Signal::default(),
             recovered: watch::Sender::new(false),
             cells: Mutex::default(),
             desks: Mutex::default(),
@@ -115,8 +118,12 @@ impl Engine {
             cell.changed.ring();
             cell.nudge.ring();
         }
-        self.desks.lock().clear();
+        let desks = std::mem::take(&mut *self.desks.lock());
+        for desk in desks.into_values() {
+            desk.nudge.ring();
+        }
         self.gone.ring();
+        self.closed.ring();
     }
 
     // Cells and desks.
@@ -128,7 +135,7 @@ impl Engine {
     /// The cell of a live task, made if no body of it is here.
     pub(crate) fn cell_of(&self, spec: &Arc<Spec>) -> Arc<Cell> {
         let mut cells = self.cells.lock();
-        cells.entry(spec.id).or_insert_with(|| Arc::new(Cell::passive(spec.clone()))).clone()
+        cells.entry(spec.id).or_insert_with(|| Arc::new(Cell::unmanned(spec.clone()))).clone()
     }
 
     pub(crate) fn enter(&self, cell: &Arc<Cell>) {
@@ -141,8 +148,21 @@ impl Engine {
             cell.free_slot();
             cell.changed.ring();
             cell.nudge.ring();
+            if cell.has_outside_mail() {
+                self.nudge_above(&cell.spec);
+            }
         }
         self.gone.ring();
+    }
+
+    /// Tells everybody above a task that unread messages may have come back.
+    fn nudge_above(&self, spec: &Spec) {
+        let mut parent = spec.lineage.parent;
+        while let Some(cell) = parent.and_then(|id| self.cell(id)) {
+            cell.nudge.ring();
+            parent = cell.spec.lineage.parent;
+        }
+        self.nudge(Owner::Session(spec.lineage.session));
     }
 
     /// Drops the cell of a task that has ended, if no body of it is here.

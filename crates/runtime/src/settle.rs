@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use offshoot_core::{
     Cancel, Canceller, Failure, FailureKind, Intent, LiveChildren, Outcome, Owner, Payload,
-    Requeue, Row, Stamp, Task, TaskId, decide,
+    Requeue, Row, Stamp, State, Task, TaskId, decide,
 };
 use offshoot_store::{Batch, Commit, CommitError, Conflict, Fence, Guard, Write};
 
@@ -142,8 +142,7 @@ impl Engine {
     ) -> Result<(), Error> {
         let Some(facts) = self.facts(id, epoch).await? else {
             // An earlier try was written although it was not said so.
-            self.leave(id);
-            return Ok(());
+            return self.catch_up(id).await;
         };
         let (commit, aftermath) = self.write_end(facts, epoch, conclusion)?;
         match commit.await {
@@ -176,13 +175,66 @@ impl Engine {
         }
     }
 
+    /// Does what follows from an end whose commit gave no answer: whoever it
+    /// ended leaves, and whoever it tells is woken.
+    async fn catch_up(self: &Arc<Self>, id: TaskId) -> Result<(), Error> {
+        let mut next = Owner::Task(id);
+        while let Owner::Task(id) = next {
+            let Some(task) = self.store.task(id).await? else { return Ok(()) };
+            if task.is_held() {
+                self.hold(id);
+                if let Some(cancel) = self.orphaned(&task, self.now()) {
+                    self.cascade_later(id, cancel);
+                }
+            }
+            if task.is_live() {
+                return Ok(());
+            }
+            self.leave(id);
+            self.nudge(task.owner());
+            next = task.owner();
+        }
+        Ok(())
+    }
+
+    /// Keeps a task that waits for its children, without a body and without a
+    /// slot.
+    fn hold(&self, id: TaskId) {
+        if let Some(cell) = self.cell(id) {
+            cell.set_epoch(0);
+            cell.set_settling(false);
+            cell.free_slot();
+            cell.changed.ring();
+        }
+        self.gone.ring();
+    }
+
+    /// The request to stop the children of a task that ends as its record
+    /// says. Whoever asked it to stop has its children stopped, too.
+    pub(crate) fn orphaned(&self, task: &Task, now: Stamp) -> Option<Arc<Cancel>> {
+        let succeeded = matches!(task.outcome.as_deref(), Some(Outcome::Completed { .. }));
+        (!succeeded && task.cancel.is_none()).then(|| {
+            Arc::new(Cancel {
+                by: Canceller::OwnerEnded(task.id()),
+                reason: "its owner ended".into(),
+                at: now,
+                grace: self.config.grace,
+            })
+        })
+    }
+
     /// Reads what the end of a task depends on; `None` if it has ended.
     async fn facts(&self, id: TaskId, epoch: Option<u32>) -> Result<Option<Facts>, Error> {
         let task = self.store.task(id).await?.ok_or_else(|| Error::not_found(id))?;
         if !task.is_live() || task.is_held() {
             return Ok(None);
         }
-        if epoch.is_some_and(|epoch| epoch != task.lease.epoch) {
+        let ours = match epoch {
+            Some(epoch) => epoch == task.lease.epoch,
+            // Otherwise its body is on its way, and ends it.
+            None => task.state == State::Queued,
+        };
+        if !ours {
             return Err(Error::LeaseLost(id));
         }
         let mut heir = task.owner();
@@ -212,19 +264,18 @@ impl Engine {
         let Facts { task, children, held, heir } = facts;
         let (id, now) = (task.id(), self.now());
         let outcome = outcome(&task, conclusion);
-        let succeeded = matches!(outcome, Outcome::Completed { .. });
         let decided = decide(&task, Intent::Finish(outcome, children), now)
             .map_err(|_| Error::Ended { id, state: task.state })?;
         let mut batch = Batch::new(now);
         batch.fence = epoch.map(|epoch| Fence { task: id, epoch });
+        let orphans = match children {
+            LiveChildren::Some => self.orphaned(&decided.task, now),
+            LiveChildren::None => None,
+        };
         batch.push(Write::Put(decided.task, decided.change));
-        let mut aftermath = Aftermath { ended: None, released: held, told: heir, orphans: None };
+        let mut aftermath = Aftermath { ended: None, released: held, told: heir, orphans };
         if children == LiveChildren::Some {
             batch.guards.push(Guard::HasChildren(id));
-            // Whoever asked it to stop has its children stopped, too.
-            if !succeeded && task.cancel.is_none() {
-                aftermath.orphans = Some(Arc::new(self.orphaned(id, now)));
-            }
             return Ok((self.store.commit(batch), aftermath));
         }
         batch.guards.push(Guard::Childless(id));
@@ -245,16 +296,6 @@ impl Engine {
         }
         aftermath.ended = Some(id);
         Ok((self.store.commit(batch), aftermath))
-    }
-
-    /// The request that stops the children of a task that did not succeed.
-    pub(crate) fn orphaned(&self, owner: TaskId, now: Stamp) -> Cancel {
-        Cancel {
-            by: Canceller::OwnerEnded(owner),
-            reason: "its owner ended".into(),
-            at: now,
-            grace: self.config.grace,
-        }
     }
 
     /// Gives a task back to the queue because this process lets it go.
@@ -291,9 +332,10 @@ impl Engine {
             let asked =
                 self.change(id, |_, _| Ok(Intent::Cancel(cancel.clone())), |_, batch| batch).await;
             let ended = match asked {
-                Ok(_) => {
+                Ok(task) => {
                     let evicted = Conclusion::Evicted(Eviction::Abort);
-                    self.try_settle(id, None, &evicted).await
+                    let epoch = (task.state != State::Queued).then_some(task.lease.epoch);
+                    self.try_settle(id, epoch, &evicted).await
                 }
                 Err(error) => Err(error),
             };
@@ -346,17 +388,6 @@ impl Engine {
                     tries += 1;
                 }
             }
-        }
-    }
-
-    /// Keeps a task whose body has returned until its children have ended: it
-    /// executes nothing and takes no slot.
-    fn hold(&self, id: TaskId) {
-        if let Some(cell) = self.cell(id) {
-            cell.free_slot();
-            cell.set_settling(false);
-            cell.set_epoch(0);
-            cell.changed.ring();
         }
     }
 }

@@ -101,7 +101,17 @@ impl Engine {
     ) -> Result<usize, Error> {
         self.change_session(session, Change::SweepBegan, |sweeps| sweeps.push(sweep.clone()))
             .await?;
-        self.finish_sweep(session, &sweep).await
+        let mut tries = 0;
+        loop {
+            match self.finish_sweep(session, &sweep).await {
+                // It is durable, so it goes on until it has reached them all.
+                Err(Error::Store(_) | Error::Contended) if !self.is_closed() => {
+                    self.back_off(tries).await;
+                    tries = tries.saturating_add(1);
+                }
+                finished => return finished,
+            }
+        }
     }
 
     /// Cancels everything a durable sweep reaches, then takes it out of the

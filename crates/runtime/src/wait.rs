@@ -136,7 +136,8 @@ impl Engine {
     ) -> Result<Vec<Waited>, Error> {
         self.check_open()?;
         let found = self.look(&specs).await?;
-        if is_enough(&found, want) || timeout == Some(Duration::ZERO) {
+        let enough = is_enough(&found, want) || self.is_any_asking(&found).await?;
+        if enough || timeout == Some(Duration::ZERO) {
             return self.waited(found).await;
         }
         let parked = match &viewer.cell {
@@ -197,7 +198,31 @@ impl Engine {
 
     /// Resolves when the task has ended or needs input.
     pub(crate) async fn until_rest(self: &Arc<Self>, spec: &Arc<Spec>) -> Result<Task, Error> {
-        self.until(spec, |task| !task.is_live() || task.state.question().is_some()).await
+        let mut seen = 0;
+        loop {
+            let rests = |task: &Task| !task.is_live() || task.state.question().is_some();
+            let task = self.until(spec, |task| task.seq > seen && rests(task)).await?;
+            if !task.is_live() || self.is_asking(&task).await? {
+                return Ok(task);
+            }
+            seen = task.seq;
+        }
+    }
+
+    /// Whether the task waits for an answer that nobody has given yet.
+    async fn is_asking(&self, task: &Task) -> Result<bool, Error> {
+        let Some(number) = task.state.question() else { return Ok(false) };
+        let asked = self.store.questions(task.id()).await?;
+        Ok(asked.iter().any(|question| question.number == number && question.closed.is_none()))
+    }
+
+    async fn is_any_asking(&self, tasks: &[Task]) -> Result<bool, Error> {
+        for task in tasks {
+            if self.is_asking(task).await? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Resolves when the record is as wanted. Listens before it looks, so that
@@ -244,7 +269,7 @@ impl Engine {
         for task in tasks {
             let end = if !task.is_live() {
                 WaitEnd::Ended
-            } else if task.state.question().is_some() {
+            } else if self.is_asking(&task).await? {
                 WaitEnd::NeedsInput
             } else {
                 WaitEnd::TimedOut
@@ -263,11 +288,10 @@ impl Engine {
 
 fn is_enough(found: &[Task], want: Want) -> bool {
     let ended = |task: &Task| !task.is_live();
-    found.iter().any(|task| task.state.question().is_some())
-        || match want {
-            Want::Any => found.iter().any(ended) || found.is_empty(),
-            Want::All => found.iter().all(ended),
-        }
+    match want {
+        Want::Any => found.iter().any(ended) || found.is_empty(),
+        Want::All => found.iter().all(ended),
+    }
 }
 
 impl Waited {
