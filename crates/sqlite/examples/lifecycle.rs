@@ -2,7 +2,7 @@
 //! answered after its fsync.
 //!
 //! ```text
-//! cargo run --release -p offshoot-sqlite --example lifecycle [tasks]
+//! cargo run --release -p offshoot-sqlite --example lifecycle [tasks [open]]
 //! ```
 //! Prints lifecycles per second with many callers and with one, on the disk,
 //! in memory, and with one transaction for each operation; the writer's CPU
@@ -205,9 +205,10 @@ async fn opening(tasks: usize) -> Outcomes<()> {
     for _ in 0..2 {
         let started = Instant::now();
         let store = Sqlite::at(folder.path()).open_store().await?;
-        let took = started.elapsed();
+        let (took, cpu) = (started.elapsed(), writer_time());
         let counts = store.counts_within(None).await?;
-        println!("open: {} live of {} stored: {took:.2?}", counts.live(), counts.spawned());
+        let (live, stored) = (counts.live(), counts.spawned());
+        println!("open: {live} live of {stored} stored: {took:.2?}, CPU {cpu:.2?}");
         store.close(Duration::from_secs(60)).await?;
     }
     Ok(())
