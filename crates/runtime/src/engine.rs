@@ -1,7 +1,7 @@
 //! The shared state of a runtime, and what every operation is made of.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
 use std::time::Duration;
 
 use hashbrown::HashMap;
@@ -47,6 +47,8 @@ pub(crate) struct Engine {
     cells: Mutex<HashMap<TaskId, Arc<Cell>, IdHash>>,
     desks: Mutex<HashMap<SessionId, Arc<Desk>, IdHash>>,
     stage: AtomicU8,
+    /// The latest moment that was shown to anybody, in microseconds.
+    latest: AtomicI64,
 }
 
 impl Engine {
@@ -70,11 +72,18 @@ impl Engine {
             cells: Mutex::default(),
             desks: Mutex::default(),
             stage: AtomicU8::new(OPEN),
+            latest: AtomicI64::new(i64::MIN),
         }
     }
 
     pub(crate) fn now(&self) -> Stamp {
         self.world.wall()
+    }
+
+    /// Now, or the latest moment this ever said if the clock has gone back.
+    pub(crate) fn latest(&self) -> Stamp {
+        let now = self.now().as_micros();
+        Stamp::from_micros(self.latest.fetch_max(now, Ordering::AcqRel).max(now))
     }
 
     /// Whether operations are still accepted.
@@ -119,7 +128,7 @@ impl Engine {
     /// The cell of a live task, made if no body of it is here.
     pub(crate) fn cell_of(&self, spec: &Arc<Spec>) -> Arc<Cell> {
         let mut cells = self.cells.lock();
-        cells.entry(spec.id).or_insert_with(|| Arc::new(Cell::new(spec.clone()))).clone()
+        cells.entry(spec.id).or_insert_with(|| Arc::new(Cell::passive(spec.clone()))).clone()
     }
 
     pub(crate) fn enter(&self, cell: &Arc<Cell>) {
@@ -129,7 +138,7 @@ impl Engine {
     pub(crate) fn leave(&self, id: TaskId) {
         let cell = self.cells.lock().remove(&id);
         if let Some(cell) = cell {
-            cell.slot.lock().take();
+            cell.free_slot();
             cell.changed.ring();
             cell.nudge.ring();
         }

@@ -5,14 +5,12 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use offshoot_core::{
-    Cancel, Canceller, Failure, FailureKind, Intent, Recovery, Requeue, State, Task,
-};
+use offshoot_core::{Failure, FailureKind, Intent, Recovery, Requeue, State, Task};
 use offshoot_store::{TaskQuery, Within};
 
 use crate::backend::{Reconciled, Registered};
 use crate::birth::queue;
-use crate::cell::{Cell, Eviction};
+use crate::cell::Eviction;
 use crate::engine::{Engine, FUNCTION};
 use crate::error::Error;
 use crate::settle::Conclusion;
@@ -75,7 +73,8 @@ impl Engine {
 
     async fn judge(self: &Arc<Self>, task: Task) -> Result<(), Error> {
         // This process's own: spawned while recovery was under way.
-        if task.lease.worker == Some(self.worker) || self.cell(task.id()).is_some() {
+        let ours = self.cell(task.id()).is_some_and(|cell| !cell.is_passive());
+        if ours || task.lease.worker == Some(self.worker) {
             return Ok(());
         }
         if !self.executes(&task) {
@@ -143,12 +142,7 @@ impl Engine {
         let succeeded =
             matches!(task.outcome.as_deref(), Some(offshoot_core::Outcome::Completed { .. }));
         if !succeeded {
-            let cancel = Cancel {
-                by: Canceller::OwnerEnded(task.id()),
-                reason: "its owner ended".into(),
-                at: self.now(),
-                grace: self.config.grace,
-            };
+            let cancel = self.orphaned(task.id(), self.now());
             self.cascade(task.id(), &Arc::new(cancel), &mut Vec::new()).await?;
         }
         Ok(())
@@ -173,8 +167,9 @@ impl Engine {
         task: Task,
         backend: Arc<dyn crate::backend::Backend>,
     ) -> Result<(), Error> {
-        let cell = Arc::new(Cell::new(task.spec.clone()));
-        self.enter(&cell);
+        // Somebody may wait for the task already; they wait at this cell.
+        let cell = self.cell_of(&task.spec);
+        cell.take_over();
         let body = Registered(Some(backend));
         if task.crashes == 0 {
             queue(self, cell, body);

@@ -127,7 +127,7 @@ async fn measure(folder: Folder, callers: usize, tasks: usize) -> Outcomes<Measu
     // A retained result must be in memory long enough to be acknowledged.
     store.set_retention(Retention { in_memory: callers * 4, ..Retention::default() });
     let source = Arc::new(Source::new());
-    let opened = Batch::new(wall()).write(Write::OpenSession(source.session.clone()));
+    let opened = Batch::new(wall()).write(Write::OpenSession(Box::new(source.session.clone())));
     store.commit(opened).await?;
     let before = writer_time();
     let started = Instant::now();
@@ -171,7 +171,7 @@ fn size(folder: &Path) -> u64 {
 }
 
 async fn fill(store: &dyn Store, source: &Source, tasks: usize, every: usize) -> Outcomes<()> {
-    let opened = Batch::new(wall()).write(Write::OpenSession(source.session.clone()));
+    let opened = Batch::new(wall()).write(Write::OpenSession(Box::new(source.session.clone())));
     store.commit(opened).await?;
     for chunk in (0..tasks).collect::<Vec<_>>().chunks(1_000) {
         let mut spawned = Vec::new();

@@ -10,7 +10,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
-use offshoot_core::{Counts, IdHash, Owner, Phase, SessionId, Task, TaskId};
+use offshoot_core::{Counts, IdHash, Owner, Phase, SessionId, Task, TaskId, Usage};
 
 use crate::query::{Order, Page, PageCursor, TaskQuery, Within};
 
@@ -24,7 +24,7 @@ pub struct Directory {
     tasks: HashMap<TaskId, Entry, IdHash>,
     // At most two tasks per owner and name: the live one and the one that
     // ended last.
-    names: HashTable<TaskId>,
+    names: HashTable<Slot>,
     // Tasks whose name a later one had when it ended: they get it back when
     // that one is deleted. By ordinal, which is the order in which they ended,
     // since two tasks of one name never live at the same time.
@@ -33,6 +33,14 @@ pub struct Directory {
     sessions: HashMap<SessionId, Roster, IdHash>,
     counts: Counts,
     hasher: DefaultHashBuilder,
+}
+
+/// A task by its name. The hash is kept because the name itself is a pointer
+/// or two away.
+#[derive(Debug)]
+struct Slot {
+    hash: u64,
+    id: TaskId,
 }
 
 #[derive(Debug)]
@@ -125,6 +133,20 @@ impl Directory {
         }
     }
 
+    /// What a new task of this owner and session would add to.
+    pub fn usage(&self, owner: Owner, session: SessionId) -> Usage<'_> {
+        static NONE: Counts = Counts::NONE;
+        let roster = self.sessions.get(&session);
+        Usage {
+            owner: match owner {
+                Owner::Session(_) => roster.map_or(&NONE, |roster| &roster.own),
+                Owner::Task(id) => self.children(id).map_or(&NONE, |children| &children.counts),
+            },
+            session: roster.map_or(&NONE, |roster| &roster.counts),
+            space: &self.counts,
+        }
+    }
+
     /// How many live tasks the task owns.
     pub fn live_children(&self, task: TaskId) -> u64 {
         self.children(task).map_or(0, |roster| roster.counts.live())
@@ -187,10 +209,9 @@ impl Directory {
 
     /// Takes a task out.
     pub fn remove(&mut self, id: TaskId, removal: Removal) -> Option<Task> {
-        let task = self.task(id)?;
-        let (owner, session, phase) = (task.owner(), task.spec.lineage.session, task.state.phase());
         self.release_name(id, removal);
         let Entry { task, ordinal, .. } = self.tasks.remove(&id)?;
+        let (owner, session, phase) = (task.owner(), task.spec.lineage.session, task.state.phase());
         let deleted = removal == Removal::Deleted;
         if let Some(key) = &task.spec.key {
             self.keys.remove(&(owner, key.clone()));
@@ -252,6 +273,14 @@ impl Directory {
     /// The number of the pending row that tells of the task's end.
     pub fn row(&self, task: TaskId) -> Option<u64> {
         self.tasks.get(&task).and_then(|entry| entry.row)
+    }
+
+    /// Forgets the row that tells of the task's end, because it was read.
+    /// Returns the task's session.
+    pub fn take_row(&mut self, task: TaskId) -> Option<SessionId> {
+        let entry = self.tasks.get_mut(&task)?;
+        entry.row = None;
+        Some(entry.task.spec.lineage.session)
     }
 
     /// Notes the pending row that tells of the task's end.
@@ -336,24 +365,22 @@ impl Directory {
         let hash = self.hasher.hash_one((owner, key));
         self.names
             .iter_hash(hash)
-            .filter_map(|id| self.task(*id))
+            .filter(move |slot| slot.hash == hash)
+            .filter_map(|slot| self.task(slot.id))
             .filter(move |task| task.owner() == owner && task.spec.handle.key() == key)
     }
 
     fn give_name(&mut self, id: TaskId) {
-        let (tasks, hasher) = (&self.tasks, &self.hasher);
-        let hash = |id: &TaskId| match tasks.get(id) {
-            Some(Entry { task, .. }) => hasher.hash_one((task.owner(), task.spec.handle.key())),
-            None => 0,
-        };
-        self.names.insert_unique(hash(&id), id, hash);
+        let Some(Entry { task, .. }) = self.tasks.get(&id) else { return };
+        let hash = self.hasher.hash_one((task.owner(), task.spec.handle.key()));
+        self.names.insert_unique(hash, Slot { hash, id }, |slot| slot.hash);
     }
 
     /// Takes a task's name away; whether it had it.
     fn take_name(&mut self, id: TaskId) -> bool {
         let Some(task) = self.task(id) else { return false };
         let hash = self.hasher.hash_one((task.owner(), task.spec.handle.key()));
-        self.names.find_entry(hash, |other| *other == id).map(|found| found.remove()).is_ok()
+        self.names.find_entry(hash, |slot| slot.id == id).map(|found| found.remove()).is_ok()
     }
 
     /// Gives the name to a task that came here ended, unless one is here that

@@ -16,7 +16,7 @@ const AT: Stamp = Stamp::from_millis(1);
 fn opening(number: u128) -> Batch {
     let name = Name::numbered("session", number as u64);
     let session = Session::new(SessionId::mint(AT, number), Space::default(), name, AT);
-    Batch::new(AT).write(Write::OpenSession(session))
+    Batch::new(AT).write(Write::OpenSession(Box::new(session)))
 }
 
 async fn opened(memory: &Memory) -> usize {

@@ -24,7 +24,7 @@ async fn opened() -> (Memory, Owner) {
     let store = Memory::new();
     let id = SessionId::mint(AT, 1);
     let session = Session::new(id, Space::default(), Name::new("main").unwrap(), AT);
-    commit(&store, vec![Write::OpenSession(session)]).await;
+    commit(&store, vec![Write::OpenSession(Box::new(session))]).await;
     (store, Owner::Session(id))
 }
 

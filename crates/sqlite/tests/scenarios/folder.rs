@@ -55,7 +55,7 @@ async fn a_closed_store_says_so_and_its_folder_is_free() {
     let scribe = Scribe::opened(&*store).await;
     let task = scribe.spawn(&*store, "docs").await;
     store.close(Duration::from_secs(600)).await.unwrap();
-    let late = scribe.write(&*store, Write::OpenSession(scribe.session.clone())).await;
+    let late = scribe.write(&*store, Write::OpenSession(Box::new(scribe.session.clone()))).await;
     assert!(matches!(late, Err(CommitError::Store(StoreError::Closed))), "{late:?}");
     assert!(matches!(store.task(task.id()).await, Err(StoreError::Closed)));
     assert!(matches!(store.questions(task.id()).await, Err(StoreError::Closed)));

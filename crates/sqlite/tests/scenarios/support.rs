@@ -62,7 +62,7 @@ impl Scribe {
 
     pub(crate) async fn opened(store: &dyn Store) -> Self {
         let scribe = Self::at(1_000);
-        scribe.write(store, Write::OpenSession(scribe.session.clone())).await.unwrap();
+        scribe.write(store, Write::OpenSession(Box::new(scribe.session.clone()))).await.unwrap();
         scribe
     }
 

@@ -154,7 +154,7 @@ pub(super) async fn a_store_that_was_left_empty_opens_empty(world: World) {
     world.reopen().await;
     let before = world.snapshot().await;
     let session = world.new_session("main");
-    world.write(Write::OpenSession(session.clone())).await;
+    world.write(Write::OpenSession(Box::new(session.clone()))).await;
     assert_ne!(world.snapshot().await, before);
     world.reopen().await;
     assert_eq!(world.store().session(session.id).await.unwrap(), Some(session));

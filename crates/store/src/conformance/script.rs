@@ -122,7 +122,7 @@ impl Script {
 
     async fn opens_the_session(&self, store: &dyn Store) -> Option<Batch> {
         let found = store.session(self.session.id).await.unwrap();
-        let open = || self.batch().write(Write::OpenSession(self.session.clone()));
+        let open = || self.batch().write(Write::OpenSession(Box::new(self.session.clone())));
         found.is_none().then(open)
     }
 
@@ -215,7 +215,7 @@ impl Script {
         };
         let child = self.stored(store, &self.child).await.unwrap();
         let park = self.put(&child, Intent::Park(WaitingOn::Input(1)));
-        let batch = self.batch().fenced(task, 1).write(Write::Ask(question)).write(park);
+        let batch = self.batch().fenced(task, 1).write(Write::Ask(Box::new(question))).write(park);
         Some(batch.write(Write::Deliver(self.asked.clone())))
     }
 
@@ -227,7 +227,7 @@ impl Script {
         let answer = Payload::encode("this one").unwrap();
         let closed = Closed::Answered { by: Caller::Host, answer, at: self.at };
         let child = self.stored(store, &self.child).await.unwrap();
-        let close = Write::CloseQuestion { task, number: 1, closed };
+        let close = Write::CloseQuestion { task, number: 1, closed: Box::new(closed) };
         Some(self.batch().write(close).write(self.put(&child, Intent::Resume)))
     }
 
@@ -245,7 +245,7 @@ impl Script {
         session.seq += 1;
         let reach = Reach::ChildrenOf(self.lead.id());
         session.sweeps.push(Sweep { cancel: (*cancel(self.at)).clone(), reach });
-        Some(self.batch().write(Write::PutSession(session, Change::SweepBegan)))
+        Some(self.batch().write(Write::PutSession(Box::new(session), Change::SweepBegan)))
     }
 
     async fn returns_before_the_child(&self, store: &dyn Store) -> Option<Batch> {
