@@ -156,11 +156,13 @@ fn writer_time() -> Duration {
     let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let writers = threads.filter_map(|thread| {
         let path = thread.path();
-        let number: u64 = thread.file_name().to_str()?.parse().ok()?;
         let name = std::fs::read_to_string(path.join("comm")).ok()?;
+        // Numbers of threads wrap around; when they started does not.
+        let stat = std::fs::read_to_string(path.join("stat")).ok()?;
+        let started: u64 = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()?;
         let time = std::fs::read_to_string(path.join("schedstat")).ok()?;
         let time: u64 = time.split_whitespace().next()?.parse().ok()?;
-        (name.trim() == "offshoot-writer").then_some((number, time))
+        (name.trim() == "offshoot-writer").then_some((started, time))
     });
     Duration::from_nanos(writers.max().map_or(0, |(_, time)| time))
 }
