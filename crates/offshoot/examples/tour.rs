@@ -80,7 +80,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     runtime.recovered().await;
     let counting = session.task("counter").await?;
     let again = counting.wait().await?;
-    println!("   {} is back, attempt {}", again.task.handle(), again.task.attempts + 1);
+    println!("   {} is back, attempt {}", again.task.handle(), again.task.attempts);
     let question = counting.questions().await?;
     println!("   and still asks: {}", question[0].text);
     counting.answer(question[0].number, &"yes, thank you").await?;
@@ -89,9 +89,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     println!("5. Every result comes home, in order, and is read exactly once.");
     let rows = session.drain(64).await?;
-    let told = rows.iter().filter_map(|row| row.task()).map(|task| {
-        Block::new(BlockKind::Notice, digest(task, 200), Stamp::default())
-    });
+    let told = rows
+        .iter()
+        .filter_map(|row| row.result())
+        .map(|task| Block::new(BlockKind::Notice, digest(task, 200), Stamp::default()));
     session.append(told.collect::<Vec<_>>()).acking(&rows).await?;
     for block in session.history(0, 64).await?.blocks {
         println!("   {}", block.text.replace('\n', ": "));

@@ -57,3 +57,8 @@ pub use offshoot_runtime::*;
 #[cfg(feature = "sqlite")]
 pub use offshoot_sqlite::{Folder, Sqlite};
 pub use offshoot_store::{Memory, OpenStore, Page, PageCursor, Store, StoreError};
+
+// Compiles and runs the README's example with the doctests.
+#[cfg(all(doctest, feature = "sqlite"))]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
