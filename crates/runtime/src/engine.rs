@@ -11,6 +11,7 @@ use offshoot_core::{
 use offshoot_store::{Batch, CommitError, Conflict, Store, StoreError, Write};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
+use tokio_util::sync::CancellationToken;
 
 use crate::backend::Backend;
 use crate::cell::{Cell, Eviction};
@@ -43,6 +44,8 @@ pub(crate) struct Engine {
     /// Told when a body here is gone.
     pub(crate) gone: Notify,
     pub(crate) recovered: watch::Sender<bool>,
+    /// Cancelled when the runtime closes.
+    pub(crate) closed: CancellationToken,
     cells: Mutex<HashMap<TaskId, Arc<Cell>, IdHash>>,
     desks: Mutex<HashMap<SessionId, Arc<Desk>, IdHash>>,
     stage: AtomicU8,
@@ -68,6 +71,7 @@ impl Engine {
             function: FUNCTION.into(),
             gone: Notify::new(),
             recovered: watch::Sender::new(false),
+            closed: CancellationToken::new(),
             cells: Mutex::default(),
             desks: Mutex::default(),
             stage: AtomicU8::new(OPEN),
@@ -107,6 +111,7 @@ impl Engine {
     /// settles what is left.
     pub(crate) fn abandon(&self) {
         self.stage.store(CLOSED, Ordering::Release);
+        self.closed.cancel();
         self.slots.close();
         let cells = std::mem::take(&mut *self.cells.lock());
         for cell in cells.into_values() {
@@ -114,7 +119,9 @@ impl Engine {
             cell.changed.notify_waiters();
             cell.nudge.notify_waiters();
         }
-        self.desks.lock().clear();
+        for desk in std::mem::take(&mut *self.desks.lock()).into_values() {
+            desk.nudge.notify_waiters();
+        }
         self.gone.notify_waiters();
     }
 

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use futures_util::future::select;
 use offshoot_core::{Cursor, Event, SessionId, Task};
 use offshoot_store::{TaskQuery, Within};
 use tokio::sync::Notify;
@@ -83,7 +84,7 @@ impl Events {
             self.engine.check_open()?;
             let page = self.engine.store.events(self.session, self.cursor, PAGE).await??;
             if page.events.is_empty() {
-                rung.await;
+                select(rung, std::pin::pin!(self.engine.closed.cancelled())).await;
             } else {
                 self.read.extend(page.events);
             }
