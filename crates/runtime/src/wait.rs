@@ -164,7 +164,7 @@ impl Engine {
             let mut pending: FuturesUnordered<_> =
                 specs.iter().map(|spec| self.until_rest(spec)).collect();
             while let Some(task) = pending.next().await {
-                if want == Want::Any || task?.state.question().is_some() {
+                if want == Want::Any || task?.is_live() {
                     break;
                 }
             }
@@ -197,7 +197,29 @@ impl Engine {
 
     /// Resolves when the task has ended or needs input.
     pub(crate) async fn until_rest(self: &Arc<Self>, spec: &Arc<Spec>) -> Result<Task, Error> {
-        self.until(spec, |task| !task.is_live() || task.state.question().is_some()).await
+        let mut answered = 0;
+        loop {
+            let rests = |task: &Task| {
+                !task.is_live() || (task.state.question().is_some() && task.seq > answered)
+            };
+            let task = self.until(spec, rests).await?;
+            match self.end_of(&task).await? {
+                WaitEnd::Ended | WaitEnd::NeedsInput => return Ok(task),
+                WaitEnd::TimedOut => answered = task.seq,
+            }
+        }
+    }
+
+    /// Why a wait for the task would return now. A question that was answered
+    /// needs no input, even if its body has not gone on yet.
+    async fn end_of(&self, task: &Task) -> Result<WaitEnd, Error> {
+        if !task.is_live() {
+            return Ok(WaitEnd::Ended);
+        }
+        let Some(number) = task.state.question() else { return Ok(WaitEnd::TimedOut) };
+        let asked = self.store.questions(task.id()).await?;
+        let open = asked.iter().any(|one| one.number == number && one.closed.is_none());
+        Ok(if open { WaitEnd::NeedsInput } else { WaitEnd::TimedOut })
     }
 
     /// Resolves when the record is as wanted. Listens before it looks, so that
@@ -231,25 +253,20 @@ impl Engine {
         }
     }
 
-    async fn look(&self, specs: &[Arc<Spec>]) -> Result<Vec<Task>, Error> {
+    async fn look(&self, specs: &[Arc<Spec>]) -> Result<Vec<(Task, WaitEnd)>, Error> {
         let mut found = Vec::with_capacity(specs.len());
         for spec in specs {
             let task = self.task(spec.id).await?;
-            found.push(task.ok_or_else(|| Error::not_found(spec.id))?);
+            let task = task.ok_or_else(|| Error::not_found(spec.id))?;
+            let end = self.end_of(&task).await?;
+            found.push((task, end));
         }
         Ok(found)
     }
 
-    async fn waited(self: &Arc<Self>, tasks: Vec<Task>) -> Result<Vec<Waited>, Error> {
+    async fn waited(self: &Arc<Self>, tasks: Vec<(Task, WaitEnd)>) -> Result<Vec<Waited>, Error> {
         let mut found = Vec::with_capacity(tasks.len());
-        for task in tasks {
-            let end = if !task.is_live() {
-                WaitEnd::Ended
-            } else if task.state.question().is_some() {
-                WaitEnd::NeedsInput
-            } else {
-                WaitEnd::TimedOut
-            };
+        for (task, end) in tasks {
             let pending = match end {
                 WaitEnd::Ended => self.store.result_row(task.id()).await?,
                 _ => None,
@@ -262,13 +279,15 @@ impl Engine {
     }
 }
 
-fn is_enough(found: &[Task], want: Want) -> bool {
-    let ended = |task: &Task| !task.is_live();
-    found.iter().any(|task| task.state.question().is_some())
-        || match want {
-            Want::Any => found.iter().any(ended) || found.is_empty(),
-            Want::All => found.iter().all(ended),
-        }
+fn is_enough(found: &[(Task, WaitEnd)], want: Want) -> bool {
+    let mut ends = found.iter().map(|(_, end)| *end);
+    if ends.clone().any(|end| end == WaitEnd::NeedsInput) || found.is_empty() {
+        return true;
+    }
+    match want {
+        Want::Any => ends.any(|end| end == WaitEnd::Ended),
+        Want::All => ends.all(|end| end == WaitEnd::Ended),
+    }
 }
 
 impl Waited {
