@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;
-use offshoot_core::{Outcome, Spec, Task, WaitingOn};
+use offshoot_core::{Outcome, Spec, Task, TaskId, WaitingOn};
 use offshoot_store::{Ack, Batch, RowRef, Strictness, Write};
 use serde::de::DeserializeOwned;
 
@@ -31,6 +31,8 @@ pub struct WaitMany {
     engine: Arc<Engine>,
     viewer: Viewer,
     specs: Vec<Arc<Spec>>,
+    /// Tasks that somebody else's references name.
+    foreign: Vec<TaskId>,
     want: Want,
     timeout: Option<Duration>,
 }
@@ -98,8 +100,14 @@ impl WaitMany {
         viewer: Viewer,
         tasks: impl IntoIterator<Item = &'a TaskRef>,
     ) -> Self {
-        let specs = tasks.into_iter().map(|task| task.spec.clone()).collect();
-        Self { engine, viewer, specs, want: Want::All, timeout: None }
+        let (mut specs, mut foreign) = (Vec::new(), Vec::new());
+        for task in tasks {
+            specs.push(task.spec.clone());
+            if task.viewer.caller != viewer.caller {
+                foreign.push(task.id());
+            }
+        }
+        Self { engine, viewer, specs, foreign, want: Want::All, timeout: None }
     }
 
     /// Returns as soon as one of the tasks has ended or needs input. Without
@@ -121,8 +129,14 @@ impl IntoFuture for WaitMany {
     type IntoFuture = BoxFuture<Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let Self { engine, viewer, specs, want, timeout } = self;
-        Box::pin(async move { engine.wait(&viewer, specs, want, timeout).await })
+        let Self { engine, viewer, specs, foreign, want, timeout } = self;
+        Box::pin(async move {
+            // A reference is no pass: the caller itself must be in scope.
+            for task in foreign {
+                engine.touchable(&viewer, task).await?;
+            }
+            engine.wait(&viewer, specs, want, timeout).await
+        })
     }
 }
 
