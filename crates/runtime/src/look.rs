@@ -18,13 +18,13 @@ use crate::task_ref::Viewer;
 #[derive(Clone, Debug)]
 pub struct Tasks {
     engine: Arc<Engine>,
+    viewer: Viewer,
     query: TaskQuery,
 }
 
 impl Tasks {
     pub(crate) fn new(engine: Arc<Engine>, viewer: Viewer, within: Within) -> Self {
-        let _ = viewer;
-        Self { engine, query: TaskQuery::new(within) }
+        Self { engine, viewer, query: TaskQuery::new(within) }
     }
 
     /// Only tasks in this phase; call it again for more phases.
@@ -63,7 +63,7 @@ impl Tasks {
         self
     }
 
-    /// Only tasks that this owner owns.
+    /// Only tasks that this owner owns, of those the caller may see.
     pub fn owner(mut self, owner: Owner) -> Self {
         self.query.within = Within::Owner(owner);
         self
@@ -95,7 +95,14 @@ impl IntoFuture for Tasks {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
             self.engine.check_open()?;
-            Ok(self.engine.store.tasks(self.query).await?)
+            let Page { items, next } = self.engine.store.tasks(self.query).await?;
+            let mut seen = Vec::with_capacity(items.len());
+            for task in items {
+                if self.engine.may_touch(&self.viewer, &task).await? {
+                    seen.push(task);
+                }
+            }
+            Ok(Page { items: seen, next })
         })
     }
 }
