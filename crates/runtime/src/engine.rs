@@ -1,7 +1,7 @@
 //! The shared state of a runtime, and what every operation is made of.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
 use std::time::Duration;
 
 use hashbrown::HashMap;
@@ -49,6 +49,8 @@ pub(crate) struct Engine {
     cells: Mutex<HashMap<TaskId, Arc<Cell>, IdHash>>,
     desks: Mutex<HashMap<SessionId, Arc<Desk>, IdHash>>,
     stage: AtomicU8,
+    /// The latest moment that was shown to anybody, in microseconds.
+    latest: AtomicI64,
 }
 
 impl Engine {
@@ -73,11 +75,18 @@ impl Engine {
             cells: Mutex::default(),
             desks: Mutex::default(),
             stage: AtomicU8::new(OPEN),
+            latest: AtomicI64::new(i64::MIN),
         }
     }
 
     pub(crate) fn now(&self) -> Stamp {
         self.world.wall()
+    }
+
+    /// Now, or the latest moment this ever said if the clock has gone back.
+    pub(crate) fn latest(&self) -> Stamp {
+        let now = self.now().as_micros();
+        Stamp::from_micros(self.latest.fetch_max(now, Ordering::AcqRel).max(now))
     }
 
     /// Whether operations are still accepted.
@@ -136,7 +145,7 @@ impl Engine {
     pub(crate) fn leave(&self, id: TaskId) {
         let cell = self.cells.lock().remove(&id);
         if let Some(cell) = cell {
-            cell.slot.lock().take();
+            cell.free_slot();
             cell.changed.ring();
             cell.nudge.ring();
             if cell.has_outside_mail() {

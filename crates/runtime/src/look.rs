@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::IntoFuture;
 use std::sync::Arc;
+use std::time::Duration;
 
 use offshoot_core::{Name, Owner, Phase, RunId, Stamp, State, Task, WaitingOn};
 use offshoot_store::{Order, Page, PageCursor, TaskQuery, Within};
@@ -104,6 +105,9 @@ impl IntoFuture for Tasks {
 pub struct Snapshot {
     /// The record.
     pub task: Task,
+    /// How long ago it was spawned; of a task that has ended, how long it
+    /// took. It never decreases, even if the clock goes back.
+    pub age: Duration,
     /// The body has ended and its end could not be written yet.
     pub settling: bool,
     /// The body was aborted and is still there, because it does not yield.
@@ -195,7 +199,9 @@ impl Engine {
             task.is_live() && is(crate::cell::Cell::is_settling),
             task.is_live() && is(crate::cell::Cell::is_unresponsive),
         );
-        Snapshot { task, settling, unresponsive }
+        let until = if task.is_live() { self.latest() } else { task.since };
+        let age = until.since(task.spec.spawned_at);
+        Snapshot { task, age, settling, unresponsive }
     }
 
     pub(crate) async fn why(&self, task: Task) -> Result<Why, Error> {

@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use offshoot_core::{
-    Cancel, Canceller, Failure, FailureKind, Intent, Recovery, Requeue, State, Task,
-};
+use offshoot_core::{Failure, FailureKind, Intent, Recovery, Requeue, State, Task};
 use offshoot_store::{TaskQuery, Within};
 
 use crate::backend::{Reconciled, Registered};
@@ -141,16 +139,8 @@ impl Engine {
     /// A task whose body had returned waits for its children; if it had
     /// failed, they are stopped.
     async fn judge_held(self: &Arc<Self>, task: &Task) -> Result<(), Error> {
-        let succeeded =
-            matches!(task.outcome.as_deref(), Some(offshoot_core::Outcome::Completed { .. }));
-        if !succeeded {
-            let cancel = Cancel {
-                by: Canceller::OwnerEnded(task.id()),
-                reason: "its owner ended".into(),
-                at: self.now(),
-                grace: self.config.grace,
-            };
-            self.cascade_fully(task.id(), &Arc::new(cancel)).await?;
+        if let Some(cancel) = self.orphaned(task, self.now()) {
+            self.cascade_fully(task.id(), &cancel).await?;
         }
         Ok(())
     }

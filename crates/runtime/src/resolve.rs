@@ -57,9 +57,7 @@ impl Engine {
                 (Caller::Session(id), Visibility::Children) => {
                     self.named(Owner::Session(id), text).await?
                 }
-                (Caller::Task(id), Visibility::Children) => {
-                    self.named(Owner::Task(id), text).await?
-                }
+                (Caller::Task(id), Visibility::Children) => self.named_by(id, text).await?,
                 (Caller::Session(id), Visibility::Subtree) => {
                     self.search(viewer, Within::Session(id), text).await?
                 }
@@ -81,6 +79,20 @@ impl Engine {
         match self.store.named(owner, &Name::key_of(text)).await? {
             Some(task) => Ok(task),
             None => Err(self.no_such(Within::Owner(owner), text).await),
+        }
+    }
+
+    /// What a task calls so: one that it owns, or itself.
+    async fn named_by(&self, id: TaskId, text: &str) -> Result<Task, Error> {
+        let key = Name::key_of(text);
+        let itself = self.task(id).await?.filter(|task| task.spec.handle.key() == key);
+        let Some(itself) = itself else { return self.named(Owner::Task(id), text).await };
+        match self.store.named(Owner::Task(id), &key).await?.filter(Task::is_live) {
+            Some(child) => {
+                let ids = vec![itself.id(), child.id()];
+                Err(Error::Ambiguous { what: text.to_owned(), ids })
+            }
+            None => Ok(itself),
         }
     }
 

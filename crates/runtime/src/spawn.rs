@@ -17,6 +17,7 @@ use crate::ambient;
 use crate::backend::{Registered, Request};
 use crate::birth::{Birth, attempt, carry_on};
 use crate::body::{Body, Closure};
+use crate::context::Context;
 use crate::desk::Desk;
 use crate::engine::Engine;
 use crate::error::Error;
@@ -71,6 +72,27 @@ pub(crate) enum Parent {
     Ambient,
     /// Nobody: the session itself.
     Session,
+}
+
+impl Sender {
+    /// Takes the body around the spawn as the parent, if it is of the same
+    /// session. What it owns is then its own to touch, not the session's.
+    fn look_around(&mut self, tie: Tie) {
+        if !matches!(self.parent, Parent::Ambient) {
+            return;
+        }
+        let session = self.session;
+        let around = |cx: &Context| (cx.lineage().session == session).then(|| cx.clone());
+        self.parent = match ambient::with(around).flatten() {
+            Some(cx) => {
+                if tie == Tie::Owned {
+                    self.viewer = cx.viewer();
+                }
+                Parent::Task(cx.spec().clone())
+            }
+            None => Parent::Session,
+        };
+    }
 }
 
 impl Spawn<Registered> {
@@ -234,6 +256,7 @@ impl Said {
     /// The record the spawn asks for, or why it cannot be.
     pub(crate) fn draft(&mut self, engine: &Engine, at: Stamp) -> Result<Spec, Error> {
         engine.check_accepting()?;
+        self.sender.look_around(self.tie);
         let sizes = &engine.config.sizes;
         let input = std::mem::replace(&mut self.input, Ok(Payload::Null))?;
         let bytes = usize::try_from(input.bytes()).unwrap_or(usize::MAX);
@@ -290,9 +313,7 @@ impl Said {
         let space = engine.config.space.clone();
         let parent = match &self.sender.parent {
             Parent::Task(spec) => Some(spec.clone()),
-            Parent::Session => None,
-            Parent::Ambient => ambient::with(|cx| cx.spec().clone())
-                .filter(|spec| spec.lineage.session == self.sender.session),
+            Parent::Session | Parent::Ambient => None,
         };
         let mut origin = self.origin.clone();
         if let Some(parent) = &parent {

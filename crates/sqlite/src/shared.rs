@@ -33,6 +33,7 @@ pub(crate) struct Shared {
 
 /// What the writer is asked for.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all of them are commits")]
 pub(crate) enum Request {
     Commit { batch: Batch, reply: oneshot::Sender<Result<Cursor, CommitError>> },
     Expire { now: Stamp, limit: usize, reply: oneshot::Sender<Result<usize, StoreError>> },
