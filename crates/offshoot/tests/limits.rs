@@ -195,46 +195,33 @@ async fn s8_1_sessions_take_turns_then_owners() {
 
 #[tokio::test]
 async fn s8_1_owners_of_one_session_take_turns() {
-    let runtime = capped(Caps { executing: of_all(1), ..Caps::default() }).await;
+    let runtime = capped(Caps { executing: of_all(3), ..Caps::default() }).await;
     let session = runtime.session("main").await.unwrap();
-    let order: Arc<Mutex<Vec<String>>> = Arc::default();
-    let lead = |name: &'static str| {
-        let order = order.clone();
-        move |cx: Context| async move {
-            let mut children = Vec::new();
-            for n in 0..2 {
-                let order = order.clone();
-                let run = move |_| async move {
-                    order.lock().unwrap().push(format!("{name} {n}"));
-                    Done::Ok(())
-                };
-                children.push(cx.spawn_ephemeral(run).await?);
-            }
-            cx.receive(1).await?;
-            cx.wait(&children).await?;
+    let (hold, gate) = (Gate::new(), Gate::new());
+    let pass = |gate: &Gate| {
+        let gate = gate.clone();
+        session.spawn_ephemeral(|_| async move {
+            gate.pass().await;
             Done::Ok(())
-        }
+        })
     };
-    // The leads are parked on their inbox, so that all four children queue.
-    let gate = Gate::new();
-    let body = gate.clone();
-    let one = session.spawn_ephemeral(lead("one")).await.unwrap();
-    let blocker = |_| async move {
-        body.pass().await;
-        Done::Ok(())
-    };
-    session.spawn_ephemeral(blocker).await.unwrap();
-    let two = session.spawn_ephemeral(lead("two")).await.unwrap();
-    gate.open(1);
-    for task in [&one, &two] {
-        task.send("go").await.unwrap();
-        end_of(task).await;
+    let one = pass(&hold).await.unwrap();
+    let two = pass(&hold).await.unwrap();
+    pass(&gate).await.unwrap();
+    let order: Arc<Mutex<Vec<String>>> = Arc::default();
+    for (lead, name) in [(&one, "one 0"), (&one, "one 1"), (&two, "two 0"), (&two, "two 1")] {
+        let order = order.clone();
+        let run = move |_| async move {
+            order.lock().unwrap().push(name.to_owned());
+            Done::Ok(())
+        };
+        session.spawn_ephemeral(run).under(lead).await.unwrap();
     }
-    let order = order.lock().unwrap();
-    assert_eq!(order.len(), 4);
-    let position = |name: &str| order.iter().position(|other| other == name).unwrap();
-    assert!(position("one 0") < position("one 1"));
-    assert!(position("two 0") < position("two 1"));
+    gate.open(1);
+    hold.open(2);
+    end_of(&one).await;
+    end_of(&two).await;
+    assert_eq!(order.lock().unwrap()[..2], ["one 0", "two 0"]);
 }
 
 #[tokio::test]
