@@ -5,7 +5,7 @@ use std::future::IntoFuture;
 use std::sync::Arc;
 use std::time::Duration;
 
-use offshoot_core::{Name, Owner, Phase, RunId, Stamp, State, Task, WaitingOn};
+use offshoot_core::{Caller, Name, Owner, Phase, RunId, Stamp, State, Task, Visibility, WaitingOn};
 use offshoot_store::{Order, Page, PageCursor, TaskQuery, Within};
 
 use crate::engine::{Engine, FUNCTION, seat};
@@ -18,13 +18,14 @@ use crate::task_ref::Viewer;
 #[derive(Clone, Debug)]
 pub struct Tasks {
     engine: Arc<Engine>,
+    viewer: Viewer,
     query: TaskQuery,
+    owner: Option<Owner>,
 }
 
 impl Tasks {
     pub(crate) fn new(engine: Arc<Engine>, viewer: Viewer, within: Within) -> Self {
-        let _ = viewer;
-        Self { engine, query: TaskQuery::new(within) }
+        Self { engine, viewer, query: TaskQuery::new(within), owner: None }
     }
 
     /// Only tasks in this phase; call it again for more phases.
@@ -63,9 +64,9 @@ impl Tasks {
         self
     }
 
-    /// Only tasks that this owner owns.
+    /// Only tasks that this owner owns, as far as whoever asks may see them.
     pub fn owner(mut self, owner: Owner) -> Self {
-        self.query.within = Within::Owner(owner);
+        self.owner = Some(owner);
         self
     }
 
@@ -94,8 +95,15 @@ impl IntoFuture for Tasks {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            self.engine.check_open()?;
-            Ok(self.engine.store.tasks(self.query).await?)
+            let Self { engine, viewer, mut query, owner } = self;
+            engine.check_open()?;
+            if let Some(owner) = owner {
+                if !engine.may_list(&viewer, query.within, owner).await? {
+                    return Ok(Page { items: Vec::new(), next: None });
+                }
+                query.within = Within::Owner(owner);
+            }
+            Ok(engine.store.tasks(query).await?)
         })
     }
 }
@@ -192,6 +200,21 @@ impl fmt::Display for Why {
 }
 
 impl Engine {
+    /// Whether the tasks of `owner` are among those that the viewer may see.
+    async fn may_list(&self, viewer: &Viewer, within: Within, owner: Owner) -> Result<bool, Error> {
+        if viewer.caller == Caller::Host || within == Within::Owner(owner) {
+            return Ok(true);
+        }
+        let Owner::Task(task) = owner else {
+            return Ok(viewer.caller.as_owner() == Some(owner));
+        };
+        match self.touchable(viewer, task).await {
+            Ok(_) => Ok(viewer.visibility == Visibility::Subtree),
+            Err(Error::NotFound { .. } | Error::Forbidden(_)) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     pub(crate) fn snapshot(&self, task: Task) -> Snapshot {
         let cell = self.cell(task.id());
         let is = |has: fn(&crate::cell::Cell) -> bool| cell.as_deref().is_some_and(has);
