@@ -272,10 +272,20 @@ impl Engine {
         let key = spec.key.clone().unwrap_or_default();
         let found = self.store.keyed(spec.owner(), &key).await?;
         let found = found.ok_or(Error::Contended)?;
-        if !found.spec.asks_the_same(spec) {
+        if !found.spec.asks_the_same(spec) && !self.asks_at_length(&found.spec, spec).await? {
             return Err(Error::KeyReused { key, task: found.id() });
         }
         Ok(found.spec.clone())
+    }
+
+    /// Whether two requests differ only in where their large inputs are kept.
+    async fn asks_at_length(&self, found: &Spec, asked: &Spec) -> Result<bool, Error> {
+        let (Payload::Blob(one), Payload::Blob(other)) = (&found.input, &asked.input) else {
+            return Ok(false);
+        };
+        let moved = Spec { input: found.input.clone(), ..asked.clone() };
+        Ok(found.asks_the_same(&moved)
+            && self.store.blob(*one).await? == self.store.blob(*other).await?)
     }
 
     /// Starts a queued task that has its slot, unless it has ended meanwhile.

@@ -40,7 +40,10 @@ impl Engine {
         let mut query = TaskQuery::new(Within::Everything).live();
         query.limit = BATCH;
         loop {
-            let page = self.store.tasks(query.clone()).await?;
+            let mut page = self.store.tasks(query.clone()).await?;
+            if self.resume_cascades(&page.items).await? > 0 {
+                page = self.store.tasks(query.clone()).await?;
+            }
             let mut judged: FuturesUnordered<_> =
                 page.items.into_iter().map(|task| self.judge(task)).collect();
             while let Some(judged) = judged.next().await {
@@ -53,6 +56,19 @@ impl Engine {
             self.pause().await;
         }
         self.resume_sweeps().await
+    }
+
+    /// Goes on with the cascades that a crash interrupted, before anybody they
+    /// reach is judged; how many there were.
+    async fn resume_cascades(self: &Arc<Self>, tasks: &[Task]) -> Result<usize, Error> {
+        let mut resumed = 0;
+        for task in tasks.iter().filter(|task| self.executes(task)) {
+            if let Some(cancel) = &task.cancel {
+                self.cascade_fully(task.id(), cancel).await?;
+                resumed += 1;
+            }
+        }
+        Ok(resumed)
     }
 
     async fn resume_sweeps(self: &Arc<Self>) -> Result<(), Error> {
@@ -81,10 +97,6 @@ impl Engine {
             return Ok(());
         }
         let id = task.id();
-        // A cascade that a crash interrupted goes on, whatever the task does.
-        if let Some(cancel) = &task.cancel {
-            self.cascade_fully(id, cancel).await?;
-        }
         if task.is_held() {
             return self.judge_held(&task).await;
         }

@@ -85,7 +85,10 @@ impl Engine {
 
     fn is_simple(&self, cell: &Cell, conclusion: &Conclusion) -> bool {
         let small = match conclusion {
-            Conclusion::Ended(Ok(value)) => value.bytes() <= self.config.sizes.inline as u64,
+            Conclusion::Ended(Ok(value)) => {
+                let sizes = &self.config.sizes;
+                value.bytes() <= sizes.inline.min(sizes.value) as u64
+            }
             Conclusion::Evicted(Eviction::Release) => false,
             _ => true,
         };
@@ -372,10 +375,10 @@ impl Engine {
     ) -> Result<Payload, Error> {
         let sizes = &self.config.sizes;
         let bytes = usize::try_from(value.bytes()).unwrap_or(usize::MAX);
+        offshoot_core::TooLarge::check(what, bytes, sizes.value)?;
         if bytes <= sizes.inline {
             return Ok(value);
         }
-        offshoot_core::TooLarge::check(what, bytes, sizes.value)?;
         let json: Arc<str> = value.as_json()?.into();
         let mut tries = 0;
         loop {
