@@ -88,6 +88,11 @@ impl Engine {
             let cascaded = engine.cascade(id, &cancel, &mut reached).await;
             let count = reached.iter().filter(|reach| reach.newly).count();
             engine.watch_over(reached, cancel.grace);
+            // The request stands on the root: what the store did not take now
+            // is reached later.
+            if cascaded.is_err() {
+                engine.cascade_later(id, cancel);
+            }
             drop(tell.send(cascaded.map(|()| count)));
         });
         told.await.unwrap_or(Err(Error::Closed))
@@ -314,8 +319,7 @@ pub(crate) struct Reached {
 async fn gone(cell: Weak<Cell>, engine: Weak<Engine>) {
     loop {
         let Some(strong) = cell.upgrade() else { return };
-        let mut changed = std::pin::pin!(strong.changed.notified());
-        changed.as_mut().enable();
+        let changed = strong.changed.listen();
         let here = engine
             .upgrade()
             .and_then(|engine| engine.cell(strong.spec.id))

@@ -7,10 +7,10 @@ use std::sync::{Arc, OnceLock};
 use futures_util::task::AtomicWaker;
 use offshoot_core::Spec;
 use parking_lot::Mutex;
-use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::progress::Throttle;
+use crate::signal::Signal;
 use crate::slots::Slot;
 
 /// The body is asked to stop.
@@ -42,9 +42,9 @@ pub(crate) enum Eviction {
 pub(crate) struct Cell {
     pub(crate) spec: Arc<Spec>,
     /// Told whenever the record changes; waiters listen.
-    pub(crate) changed: Notify,
+    pub(crate) changed: Signal,
     /// Told when the body has something to look at: a row, a request to stop.
-    pub(crate) nudge: Notify,
+    pub(crate) nudge: Signal,
     /// The slot the task holds while it executes.
     pub(crate) slot: Mutex<Option<Box<Slot>>>,
     pub(crate) throttle: Mutex<Option<Box<Throttle>>>,
@@ -61,8 +61,8 @@ impl Cell {
     pub(crate) fn new(spec: Arc<Spec>) -> Self {
         Self {
             spec,
-            changed: Notify::new(),
-            nudge: Notify::new(),
+            changed: Signal::default(),
+            nudge: Signal::default(),
             slot: Mutex::new(None),
             throttle: Mutex::new(None),
             parking: OnceLock::new(),
@@ -90,9 +90,9 @@ impl Cell {
             if let Some(token) = self.token.get() {
                 token.cancel();
             }
-            self.nudge.notify_waiters();
+            self.nudge.ring();
         }
-        self.changed.notify_waiters();
+        self.changed.ring();
     }
 
     pub(crate) fn is_cancelled(&self) -> bool {
@@ -102,7 +102,7 @@ impl Cell {
     /// Resolves once the body is asked to stop.
     pub(crate) async fn cancelled(&self) {
         loop {
-            let nudged = self.nudge.notified();
+            let nudged = self.nudge.listen();
             if self.is_cancelled() {
                 return;
             }
@@ -159,7 +159,7 @@ impl Cell {
 
     pub(crate) fn set_unresponsive(&self) {
         self.set(UNRESPONSIVE, true);
-        self.changed.notify_waiters();
+        self.changed.ring();
     }
 
     pub(crate) fn is_unresponsive(&self) -> bool {

@@ -101,9 +101,10 @@ impl<B: Body> Future for Drive<B> {
                 return Poll::Ready(());
             }
             let Some(context) = this.context.as_ref() else { return Poll::Ready(()) };
-            let settle =
-                Box::pin(context.engine().clone().conclude(context.cell().clone(), conclusion));
-            this.stage.set(Stage::Settling { settle });
+            match context.engine().conclude(context.cell(), conclusion) {
+                None => return Poll::Ready(()),
+                Some(settle) => this.stage.set(Stage::Settling { settle }),
+            }
         }
     }
 }

@@ -10,7 +10,7 @@ use offshoot_core::{
 };
 use offshoot_store::{Batch, CommitError, Conflict, Store, StoreError, Write};
 use parking_lot::Mutex;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 
 use crate::backend::Backend;
 use crate::cell::{Cell, Eviction};
@@ -18,6 +18,7 @@ use crate::config::Config;
 use crate::desk::Desk;
 use crate::environment::World;
 use crate::error::Error;
+use crate::signal::Signal;
 use crate::slots::Slots;
 
 const OPEN: u8 = 0;
@@ -41,7 +42,7 @@ pub(crate) struct Engine {
     /// The kind of closures.
     pub(crate) function: Arc<str>,
     /// Told when a body here is gone.
-    pub(crate) gone: Notify,
+    pub(crate) gone: Signal,
     pub(crate) recovered: watch::Sender<bool>,
     cells: Mutex<HashMap<TaskId, Arc<Cell>, IdHash>>,
     desks: Mutex<HashMap<SessionId, Arc<Desk>, IdHash>>,
@@ -64,7 +65,7 @@ impl Engine {
             kinds,
             worker,
             function: FUNCTION.into(),
-            gone: Notify::new(),
+            gone: Signal::default(),
             recovered: watch::Sender::new(false),
             cells: Mutex::default(),
             desks: Mutex::default(),
@@ -102,11 +103,11 @@ impl Engine {
         let cells = std::mem::take(&mut *self.cells.lock());
         for cell in cells.into_values() {
             cell.evict(Eviction::Abandon);
-            cell.changed.notify_waiters();
-            cell.nudge.notify_waiters();
+            cell.changed.ring();
+            cell.nudge.ring();
         }
         self.desks.lock().clear();
-        self.gone.notify_waiters();
+        self.gone.ring();
     }
 
     // Cells and desks.
@@ -129,10 +130,10 @@ impl Engine {
         let cell = self.cells.lock().remove(&id);
         if let Some(cell) = cell {
             cell.slot.lock().take();
-            cell.changed.notify_waiters();
-            cell.nudge.notify_waiters();
+            cell.changed.ring();
+            cell.nudge.ring();
         }
-        self.gone.notify_waiters();
+        self.gone.ring();
     }
 
     /// Drops the cell of a task that has ended, if no body of it is here.
@@ -150,7 +151,7 @@ impl Engine {
     /// Tells those who wait for the task that its record has changed.
     pub(crate) fn touch(&self, id: TaskId) {
         if let Some(cell) = self.cell(id) {
-            cell.changed.notify_waiters();
+            cell.changed.ring();
         }
     }
 
@@ -159,13 +160,13 @@ impl Engine {
         match owner {
             Owner::Task(id) => {
                 if let Some(cell) = self.cell(id) {
-                    cell.nudge.notify_waiters();
+                    cell.nudge.ring();
                 }
             }
             Owner::Session(id) => {
                 let desk = self.desks.lock().get(&id).cloned();
                 if let Some(desk) = desk {
-                    desk.nudge.notify_waiters();
+                    desk.nudge.ring();
                 }
             }
         }

@@ -209,7 +209,7 @@ impl Sending {
             session,
             desk: self.engine.desk(session),
             parent: match parent {
-                Some(parent) => Parent::Task(parent.spec),
+                Some(parent) => Parent::Task(parent.spec.clone()),
                 None => Parent::Session,
             },
         };

@@ -132,8 +132,7 @@ impl Engine {
     async fn until_closed(&self, cell: &Arc<Cell>, number: u32) -> Result<Closed, Error> {
         let id = cell.spec.id;
         loop {
-            let mut nudged = std::pin::pin!(cell.nudge.notified());
-            nudged.as_mut().enable();
+            let nudged = cell.nudge.listen();
             let asked = self.store.questions(id).await?;
             let question = asked.into_iter().find(|question| question.number == number);
             if let Some(closed) = question.and_then(|question| question.closed) {

@@ -3,15 +3,18 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use offshoot_core::{
     Cancel, Canceller, Failure, FailureKind, Intent, LiveChildren, Outcome, Owner, Payload,
     Requeue, Row, Stamp, Task, TaskId, decide,
 };
 use offshoot_store::{Batch, CommitError, Conflict, Guard, Write};
+use smallvec::SmallVec;
 
 use crate::body::{BodyError, Ended};
 use crate::cell::{Cell, Eviction};
 use crate::engine::Engine;
+use crate::environment::BoxFuture;
 use crate::error::Error;
 
 /// How a body came to its end.
@@ -25,17 +28,60 @@ pub(crate) enum Conclusion {
 }
 
 /// An end that is being written.
-struct Settlement {
+pub(crate) struct Settlement {
     batch: Batch,
     /// Tasks that end with this commit, and whom it tells.
-    ended: Vec<(TaskId, Owner)>,
-    /// Whether the task waits for children that must be stopped.
+    ended: SmallVec<[(TaskId, Owner); 1]>,
+    /// The request to stop the children that the task leaves behind.
     orphans: Option<Arc<Cancel>>,
 }
 
 impl Engine {
-    /// Writes the end of a task whose body, if it had one here, is gone.
-    pub(crate) async fn conclude(self: Arc<Self>, cell: Arc<Cell>, conclusion: Conclusion) {
+    /// Writes the end of a task whose body is gone: at once if the store
+    /// answers at once, else by the future this returns.
+    pub(crate) fn conclude(
+        self: &Arc<Self>,
+        cell: &Arc<Cell>,
+        conclusion: Conclusion,
+    ) -> Option<BoxFuture<()>> {
+        let mut pending = None;
+        if self.is_simple(cell, &conclusion)
+            // Reading twice is harmless, so a read that is not ready at once
+            // is begun again by the slow way.
+            && let Some(Ok(Some(settlement))) =
+                self.settlement(cell.spec.id, Some(cell.epoch()), &conclusion).now_or_never()
+        {
+            let Settlement { batch, ended, orphans } = settlement;
+            match self.store.commit(batch).try_now() {
+                Ok(Ok(_)) => {
+                    self.settled(cell.spec.id, ended, orphans);
+                    return None;
+                }
+                Ok(Err(_)) => {}
+                Err(commit) => pending = Some((commit, ended, orphans)),
+            }
+        }
+        let (engine, cell) = (self.clone(), cell.clone());
+        Some(Box::pin(async move {
+            if let Some((commit, ended, orphans)) = pending
+                && commit.await.is_ok()
+            {
+                return engine.settled(cell.spec.id, ended, orphans);
+            }
+            engine.conclude_slowly(cell, conclusion).await;
+        }))
+    }
+
+    fn is_simple(&self, cell: &Cell, conclusion: &Conclusion) -> bool {
+        let small = match conclusion {
+            Conclusion::Ended(Ok(value)) => value.bytes() <= self.config.sizes.inline as u64,
+            Conclusion::Evicted(Eviction::Release) => false,
+            _ => true,
+        };
+        small && !self.is_closed() && cell.throttle.lock().is_none()
+    }
+
+    async fn conclude_slowly(self: Arc<Self>, cell: Arc<Cell>, conclusion: Conclusion) {
         if matches!(conclusion, Conclusion::Evicted(Eviction::Release)) {
             return self.release(&cell).await;
         }
@@ -55,7 +101,7 @@ impl Engine {
                         tracing::warn!(task = %id, %error, "the end of a task could not be written yet");
                     }
                     cell.set_settling(true);
-                    cell.changed.notify_waiters();
+                    cell.changed.ring();
                     self.back_off(tries).await;
                     tries = tries.saturating_add(1);
                 }
@@ -78,28 +124,15 @@ impl Engine {
         epoch: Option<u32>,
         conclusion: &Conclusion,
     ) -> Result<(), Error> {
-        let task = self.store.task(id).await?.ok_or_else(|| Error::not_found(id))?;
-        let now = self.now();
-        if !task.is_live() || task.is_held() {
+        let Some(settlement) = self.settlement(id, epoch, conclusion).await? else {
             // An earlier try was written although it was not said so.
             self.leave(id);
             return Ok(());
-        }
-        if epoch.is_some_and(|epoch| epoch != task.lease.epoch) {
-            return Err(Error::LeaseLost(id));
-        }
-        let settlement = self.settlement(&task, epoch, outcome(&task, conclusion), now).await?;
-        match self.store.commit(settlement.batch).await {
+        };
+        let Settlement { batch, ended, orphans } = settlement;
+        match self.store.commit(batch).await {
             Ok(_) => {
-                for (ended, told) in settlement.ended {
-                    self.leave(ended);
-                    self.nudge(told);
-                }
-                if let Some(cancel) = settlement.orphans {
-                    self.touch(id);
-                    self.free_slot(id);
-                    self.cascade_later(id, cancel);
-                }
+                self.settled(id, ended, orphans);
                 Ok(())
             }
             Err(CommitError::Conflict(Conflict::LeaseOver(_) | Conflict::NoTask(_))) => {
@@ -110,9 +143,47 @@ impl Engine {
         }
     }
 
-    /// The commit that ends `task` so; with it end the owners that waited for
-    /// nothing else.
+    /// Tells everybody of ends that are durable.
+    fn settled(
+        self: &Arc<Self>,
+        id: TaskId,
+        ended: SmallVec<[(TaskId, Owner); 1]>,
+        orphans: Option<Arc<Cancel>>,
+    ) {
+        if ended.is_empty() {
+            // It waits for its children, without a body and without a slot.
+            self.free_slot(id);
+            self.touch(id);
+        }
+        for (ended, told) in ended {
+            self.leave(ended);
+            self.nudge(told);
+        }
+        if let Some(cancel) = orphans {
+            self.cascade_later(id, cancel);
+        }
+    }
+
+    /// The commit that ends a task so, with the owners that waited for nothing
+    /// else; `None` if it has ended.
     async fn settlement(
+        &self,
+        id: TaskId,
+        epoch: Option<u32>,
+        conclusion: &Conclusion,
+    ) -> Result<Option<Settlement>, Error> {
+        let task = self.store.task(id).await?.ok_or_else(|| Error::not_found(id))?;
+        if !task.is_live() || task.is_held() {
+            return Ok(None);
+        }
+        if epoch.is_some_and(|epoch| epoch != task.lease.epoch) {
+            return Err(Error::LeaseLost(id));
+        }
+        let outcome = outcome(&task, conclusion);
+        self.settlement_of(&task, epoch, outcome, self.now()).await.map(Some)
+    }
+
+    async fn settlement_of(
         &self,
         task: &Task,
         epoch: Option<u32>,
@@ -134,7 +205,8 @@ impl Engine {
         if children == LiveChildren::Some {
             let batch =
                 batch.guard(Guard::HasChildren(id)).write(Write::Put(decided.task, decided.change));
-            let orphans = (!succeeded).then(|| {
+            // Whoever asked it to stop has its children stopped, too.
+            let orphans = (!succeeded && task.cancel.is_none()).then(|| {
                 Arc::new(Cancel {
                     by: Canceller::OwnerEnded(id),
                     reason: "its owner ended".into(),
@@ -142,12 +214,11 @@ impl Engine {
                     grace: self.config.grace,
                 })
             });
-            let orphans = orphans.or_else(|| task.cancel.clone());
-            return Ok(Settlement { batch, ended: Vec::new(), orphans });
+            return Ok(Settlement { batch, ended: SmallVec::new(), orphans });
         }
         let mut settlement = Settlement {
             batch: batch.guard(Guard::Childless(id)),
-            ended: Vec::new(),
+            ended: SmallVec::new(),
             orphans: None,
         };
         settlement.end(decided, now);

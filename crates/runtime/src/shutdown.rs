@@ -60,8 +60,7 @@ impl Engine {
 
     async fn until_empty(&self) {
         loop {
-            let mut gone = std::pin::pin!(self.gone.notified());
-            gone.as_mut().enable();
+            let gone = self.gone.listen();
             if self.bodies() == 0 {
                 return;
             }

@@ -210,8 +210,7 @@ impl Engine {
         async move {
             loop {
                 let cell = self.cell_of(spec);
-                let mut changed = std::pin::pin!(cell.changed.notified());
-                changed.as_mut().enable();
+                let changed = cell.changed.listen();
                 let task = self.task(spec.id).await?;
                 let task = match task {
                     Some(task) => task,

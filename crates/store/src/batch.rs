@@ -22,7 +22,7 @@ pub struct Batch {
     /// What else must hold.
     pub guards: SmallVec<[Guard; 2]>,
     /// What is written, each with its own preconditions.
-    pub writes: SmallVec<[Write; 2]>,
+    pub writes: SmallVec<[Write; 3]>,
 }
 
 /// The lease under which an attempt writes.
@@ -66,7 +66,7 @@ pub enum Write {
     /// A session's next record: the stored one has the sequence number before.
     PutSession(Session, Change),
     /// A new task; see [`Spawn`].
-    Spawn(Box<Spawn>),
+    Spawn(Spawn),
     /// A task's next record: the stored one has the sequence number before.
     Put(Task, Change),
     /// A row for an owner's inbox. Always accepted.

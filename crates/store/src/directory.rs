@@ -10,7 +10,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
-use offshoot_core::{Counts, IdHash, Owner, SessionId, Task, TaskId};
+use offshoot_core::{Counts, IdHash, Owner, Phase, SessionId, Task, TaskId};
 
 use crate::query::{Order, Page, PageCursor, TaskQuery, Within};
 
@@ -61,6 +61,11 @@ impl Directory {
     /// The task with this id.
     pub fn task(&self, id: TaskId) -> Option<&Task> {
         self.tasks.get(&id).map(|entry| &entry.task)
+    }
+
+    /// Where the task with this id stands in lists.
+    pub fn ordinal(&self, id: TaskId) -> Option<u64> {
+        self.tasks.get(&id).map(|entry| entry.ordinal)
     }
 
     /// How many tasks are here.
@@ -213,6 +218,37 @@ impl Directory {
             self.counts.drop(phase);
         }
         Some(task)
+    }
+
+    /// Takes `counts` for what is counted there: what a store knows of tasks
+    /// that it keeps elsewhere.
+    pub fn remember_counts(&mut self, within: Within, counts: Counts) {
+        match within {
+            Within::Everything => self.counts = counts,
+            Within::Session(id) => self.sessions.entry(id).or_default().counts = counts,
+            Within::Owner(Owner::Session(id)) => self.sessions.entry(id).or_default().own = counts,
+            Within::Owner(Owner::Task(id)) => {
+                if let Some(entry) = self.tasks.get_mut(&id) {
+                    entry.children.get_or_insert_default().counts = counts;
+                }
+            }
+        }
+    }
+
+    /// Counts out a task that was kept elsewhere and is kept nowhere now.
+    pub fn discount(&mut self, owner: Owner, session: SessionId, phase: Phase) {
+        self.counts.drop(phase);
+        if let Some(roster) = self.sessions.get_mut(&session) {
+            roster.counts.drop(phase);
+            if owner == Owner::Session(session) {
+                roster.own.drop(phase);
+            }
+        }
+        if let Owner::Task(parent) = owner
+            && let Some(children) = self.children_mut(parent)
+        {
+            children.counts.drop(phase);
+        }
     }
 
     /// The number of the pending row that tells of the task's end.

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use offshoot_core::{
-    Block, BlockKind, Caller, Caps, Ceiling, Change, Closed, Intent, Owner, Payload, Question, Row,
-    RowBody, Session, Step, StepState, Task, Timer, Wants,
+    Block, BlockKind, Caller, Caps, Ceiling, Change, Closed, Intent, Owner, Payload, Question,
+    Record, Row, RowBody, Session, Step, StepState, Task, Timer, Wants,
 };
 
 use super::world::{World, ack, called, keyed, record, spawn, spawn_under};
@@ -89,7 +89,7 @@ impl Stage {
         let unknown = record(world.spec(&self.session));
         let mut session = world.new_session("nobody");
         session.seq = 2;
-        let stale = Task { seq: self.ended.seq, ..self.ended.clone() };
+        let stale = Task::from(Record { seq: self.ended.seq, ..self.ended.to_record() });
         let (_, absent) = world.decide(&unknown, Intent::Start(world.worker));
         let mut used = world.spec(&self.session);
         used.id = self.lead.id();

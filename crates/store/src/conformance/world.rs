@@ -291,7 +291,7 @@ pub(super) fn spawn(task: &Task) -> Write {
 
 /// The spawn of a task under `caps`.
 pub(super) fn spawn_under(task: &Task, caps: Caps) -> Write {
-    Write::Spawn(Box::new(Spawn { task: task.clone(), caps: Arc::new(caps) }))
+    Write::Spawn(Spawn { task: task.clone(), caps: Arc::new(caps) })
 }
 
 /// A record that is spawned from a spec but not stored.
