@@ -12,6 +12,7 @@ pub struct Bodies {
     returned: HashMap<(TaskId, u32), Returned>,
     entered: HashSet<u64>,
     failed: HashSet<u64>,
+    tried: HashMap<u64, u32>,
     computed: HashMap<(TaskId, String), u32>,
 }
 
@@ -81,8 +82,9 @@ impl Bodies {
             format!("{task} runs under {before:?} and {epoch}")
         })?;
         self.entered.insert(tag);
+        let again = self.tried.get(&tag).is_some_and(|times| *times > 1);
         ensure(
-            !self.failed.contains(&tag),
+            again || !self.failed.contains(&tag),
             "S2.4 if the write fails the body never runs",
             || format!("{task} runs although its spawn was refused"),
         )?;
@@ -117,13 +119,16 @@ impl Bodies {
 
     /// A spawn is tried; whatever was said of it before counts no more.
     pub fn spawning(&mut self, tag: u64) {
+        *self.tried.entry(tag).or_default() += 1;
         self.failed.remove(&tag);
     }
 
-    /// A spawn was refused.
+    /// A spawn was refused. An attempt that does what one before it did may
+    /// be refused what that one was granted.
     pub fn spawn_failed(&mut self, tag: u64) -> Checked {
         self.failed.insert(tag);
-        ensure(!self.entered.contains(&tag), "S2.4 if the write fails the body never runs", || {
+        let again = self.tried.get(&tag).is_some_and(|times| *times > 1);
+        ensure(again || !self.entered.contains(&tag), "S2.4 if the write fails the body never runs", || {
             format!("the spawn of {tag} was refused although its body ran")
         })
     }

@@ -27,6 +27,9 @@ enum Command {
         /// The first of them
         #[arg(long, default_value_t = 1)]
         first: u64,
+        /// Go on after failures, and count them
+        #[arg(long)]
+        survey: bool,
         /// Plant this bug
         #[arg(long, value_parser = bug)]
         bug: Option<Bug>,
@@ -40,7 +43,13 @@ fn bug(word: &str) -> Result<Bug, String> {
 
 fn main() -> ExitCode {
     match Cli::parse().command {
-        Command::Simulate { seeds, seed, first, bug } => {
+        Command::Simulate { seeds, first, survey: true, bug, .. } => {
+            for (invariant, times, seed) in seeds::survey(first, seeds, bug) {
+                println!("{times:>6} times, first by seed {seed}: {invariant}");
+            }
+            ExitCode::SUCCESS
+        }
+        Command::Simulate { seeds, seed, first, bug, .. } => {
             let harvest = match seed {
                 Some(seed) => seeds::live(seed, 1, bug),
                 None => seeds::live(first, seeds, bug),

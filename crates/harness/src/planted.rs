@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use offshoot_core::{
     Blob, Change, Counts, Cursor, MessageId, MessageState, Name, Naming, Owner, Question,
-    Retention, RowBody, Session, SessionId, Space, Spec, Stamp, StepState, Task, TaskId, Timer,
+    Record, Retention, RowBody, Session, SessionId, Space, Spec, Stamp, StepState, Task, TaskId, Timer,
     WorkerId,
 };
 use offshoot_runtime::BoxFuture;
@@ -123,7 +123,7 @@ impl Planted {
             if let Write::Put(task, _) = write
                 && let Some(stored) = self.inner.task(task.id()).await?
             {
-                task.seq = stored.seq + 1;
+                *task = Record { seq: stored.seq + 1, ..task.to_record() }.into();
             }
         }
         self.inner.commit(batch).await
@@ -191,11 +191,12 @@ fn split(batch: Batch, apart: impl Fn(&Write) -> bool) -> (Batch, Batch) {
 fn under_another_name(mut batch: Batch) -> Batch {
     for write in &mut batch.writes {
         if let Write::Spawn(spawn) = write {
-            let Spawn { task, .. } = &mut **spawn;
+            let Spawn { task, .. } = spawn;
             let tail = task.id().to_string();
             let name = format!("{}-{}", task.handle(), &tail[tail.len() - 12..]);
             if let Ok(handle) = Name::new(&name) {
-                task.spec = Arc::new(Spec { handle, ..(*task.spec).clone() });
+                let spec = Arc::new(Spec { handle, ..(*task.spec).clone() });
+                *task = Record { spec, ..task.to_record() }.into();
             }
         }
     }

@@ -39,3 +39,19 @@ pub fn live(first: u64, count: u64, bug: Option<Bug>) -> Harvest {
     }
     Harvest { seeds: count, figures, took: began.elapsed(), failed: None }
 }
+
+/// Lives `count` seeds and goes on after failures: how many broke each
+/// promise, and the first that did.
+pub fn survey(first: u64, count: u64, bug: Option<Bug>) -> Vec<(&'static str, u64, u64)> {
+    panics::quiet();
+    let mut broken: Vec<(&'static str, u64, u64)> = Vec::new();
+    for seed in first..first + count {
+        let Some(failure) = simulate(seed, bug, Trace::default()).failure else { continue };
+        let invariant = failure.violation.invariant;
+        match broken.iter_mut().find(|(known, ..)| *known == invariant) {
+            Some((_, times, _)) => *times += 1,
+            None => broken.push((invariant, 1, seed)),
+        }
+    }
+    broken
+}

@@ -26,6 +26,9 @@ use crate::world::{MAX_ATTEMPTS, World};
 /// timer of the workload and of the runtime is far shorter.
 const HORIZON: Duration = Duration::from_secs(15 * 60);
 
+/// How often everything is cancelled before what still lives is a failure.
+const ROUNDS: usize = 8;
+
 /// A seed whose steps pass this is taken to run in a circle.
 const MOST_STEPS: u64 = 2_000_000;
 
@@ -343,7 +346,13 @@ impl Process {
             return Ok(Stopped::Crashed);
         }
         self.check_rest()?;
-        self.cancel_all()?;
+        // Actors that wake may send off more.
+        for _ in 0..ROUNDS {
+            self.cancel_all()?;
+            if self.model.lock().shadow.live().next().is_none() {
+                break;
+            }
+        }
         {
             let model = self.model.lock();
             rest::check_ended(&model, &self.world.actors.lock())?;
