@@ -51,12 +51,25 @@ impl Engine {
         }
         self.reclaim_slot(cell).await;
         let (id, epoch) = (cell.spec.id, cell.epoch());
-        let resumed =
-            self.change(id, |_, _| Ok(Intent::Resume), |_, batch| batch.fenced(id, epoch)).await;
-        match resumed {
-            Ok(_) | Err(Error::Ended { state: State::Running, .. }) => Ok(()),
-            Err(error) => Err(error),
+        for tries in 0.. {
+            let resumed = self
+                .change(id, |_, _| Ok(Intent::Resume), |_, batch| batch.fenced(id, epoch))
+                .await;
+            match resumed {
+                Ok(_) | Err(Error::Ended { state: State::Running, .. }) => return Ok(()),
+                // The body cannot go on before its record does.
+                Err(Error::Store(_) | Error::Contended) if !self.is_closed() => {
+                    self.back_off(tries).await;
+                }
+                Err(error) => {
+                    // The task has ended meanwhile, and nobody would look for
+                    // the slot any more.
+                    drop(cell.slot.lock().take());
+                    return Err(error);
+                }
+            }
         }
+        Ok(())
     }
 
     /// Takes a slot again; those that resume go before those that start.
