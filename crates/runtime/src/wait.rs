@@ -164,7 +164,8 @@ impl Engine {
             let mut pending: FuturesUnordered<_> =
                 specs.iter().map(|spec| self.until_rest(spec)).collect();
             while let Some(task) = pending.next().await {
-                if want == Want::Any || task?.state.question().is_some() {
+                let task = task?;
+                if want == Want::Any || task.state.question().is_some() {
                     break;
                 }
             }
