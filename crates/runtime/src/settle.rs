@@ -176,7 +176,11 @@ impl Engine {
         if !task.is_live() || task.is_held() {
             return Ok(None);
         }
-        if epoch.is_some_and(|epoch| epoch != task.lease.epoch) {
+        let mine = match epoch {
+            Some(epoch) => epoch == task.lease.epoch,
+            None => task.lease.worker.is_none(),
+        };
+        if !mine {
             return Err(Error::LeaseLost(id));
         }
         let outcome = outcome(&task, conclusion);
@@ -284,22 +288,31 @@ impl Engine {
             grace: self.config.grace,
         });
         for tries in 0.. {
-            let asked =
-                self.change(id, |_, _| Ok(Intent::Cancel(cancel.clone())), |_, batch| batch).await;
-            let ended = match asked {
-                Ok(_) => {
-                    let evicted = Conclusion::Evicted(Eviction::Abort);
-                    self.try_settle(id, None, &evicted).await
-                }
-                Err(error) => Err(error),
-            };
-            match ended {
+            match self.try_disown(id, &cancel).await {
                 Err(Error::Store(_) | Error::Contended) if !self.is_closed() => {
                     self.back_off(tries).await;
                 }
                 _ => return self.leave(id),
             }
         }
+    }
+
+    async fn try_disown(self: &Arc<Self>, id: TaskId, cancel: &Arc<Cancel>) -> Result<(), Error> {
+        let asked = self.change(
+            id,
+            |task, _| match task.cancel {
+                Some(_) => Err(Error::Cancelled),
+                None => Ok(Intent::Cancel(cancel.clone())),
+            },
+            |_, batch| batch,
+        );
+        match asked.await {
+            Ok(_) | Err(Error::Cancelled) => {}
+            Err(error) => return Err(error),
+        }
+        let task = self.task(id).await?.ok_or_else(|| Error::not_found(id))?;
+        let epoch = task.lease.worker.map(|_| task.lease.epoch);
+        self.try_settle(id, epoch, &Conclusion::Evicted(Eviction::Abort)).await
     }
 
     /// Moves a result that is too large for a record to a blob.
