@@ -125,9 +125,7 @@ impl Engine {
         conclusion: &Conclusion,
     ) -> Result<(), Error> {
         let Some(settlement) = self.settlement(id, epoch, conclusion).await? else {
-            // An earlier try was written although it was not said so.
-            self.leave(id);
-            return Ok(());
+            return self.catch_up(id).await;
         };
         let Settlement { batch, ended, orphans } = settlement;
         match self.store.commit(batch).await {
@@ -162,6 +160,45 @@ impl Engine {
         if let Some(cancel) = orphans {
             self.cascade_later(id, cancel);
         }
+    }
+
+    /// Tells everybody of ends that were written by a try that was not
+    /// answered: the task's own, and those of owners that waited for nothing
+    /// else.
+    async fn catch_up(self: &Arc<Self>, id: TaskId) -> Result<(), Error> {
+        let mut ended = SmallVec::new();
+        let mut next = Some(id);
+        while let Some(id) = next.take() {
+            let Some(task) = self.store.task(id).await? else { break };
+            if !task.is_live() {
+                ended.push((id, task.owner()));
+                next = match task.owner() {
+                    Owner::Task(owner) => Some(owner),
+                    Owner::Session(_) => None,
+                };
+            } else if ended.is_empty() {
+                let succeeded =
+                    matches!(task.outcome.as_deref(), Some(Outcome::Completed { .. }));
+                let orphans = self.orphans(&task, succeeded);
+                self.settled(id, ended, orphans);
+                return Ok(());
+            }
+        }
+        self.settled(id, ended, None);
+        Ok(())
+    }
+
+    /// The request to stop the children that a task leaves behind. Whoever
+    /// asked the task itself to stop has its children stopped, too.
+    fn orphans(&self, task: &Task, succeeded: bool) -> Option<Arc<Cancel>> {
+        (!succeeded && task.cancel.is_none()).then(|| {
+            Arc::new(Cancel {
+                by: Canceller::OwnerEnded(task.id()),
+                reason: "its owner ended".into(),
+                at: self.now(),
+                grace: self.config.grace,
+            })
+        })
     }
 
     /// The commit that ends a task so, with the owners that waited for nothing
@@ -209,15 +246,7 @@ impl Engine {
         if children == LiveChildren::Some {
             let batch =
                 batch.guard(Guard::HasChildren(id)).write(Write::Put(decided.task, decided.change));
-            // Whoever asked it to stop has its children stopped, too.
-            let orphans = (!succeeded && task.cancel.is_none()).then(|| {
-                Arc::new(Cancel {
-                    by: Canceller::OwnerEnded(id),
-                    reason: "its owner ended".into(),
-                    at: now,
-                    grace: self.config.grace,
-                })
-            });
+            let orphans = self.orphans(task, succeeded);
             return Ok(Settlement { batch, ended: SmallVec::new(), orphans });
         }
         let mut settlement = Settlement {
