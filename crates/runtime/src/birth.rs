@@ -132,10 +132,11 @@ impl Embryo {
     fn commit(&mut self, engine: &Engine, said: &Said, now: Stamp) -> Commit {
         let caps = engine.config.caps.clone();
         let spawn = SpawnWrite { task: self.task.clone(), caps };
-        let mut batch = Batch::new(now).write(Write::Spawn(spawn));
+        let mut batch = Batch::new(now);
+        batch.push(Write::Spawn(spawn));
         let id = self.task.id();
         if let Some(old) = said.continues {
-            batch = batch.write(Write::Adopt { from: Owner::Task(old), to: Owner::Task(id) });
+            batch.push(Write::Adopt { from: Owner::Task(old), to: Owner::Task(id) });
         }
         if let Some((text, mode)) = &said.first {
             let message = Message {
@@ -146,7 +147,7 @@ impl Embryo {
                 key: None,
                 at: now,
             };
-            batch = batch.write(Write::Deliver(Row::message(Arc::new(message), id)));
+            batch.push(Write::Deliver(Row::message(Arc::new(message), id)));
         }
         engine.store.commit(batch)
     }
@@ -249,7 +250,7 @@ impl Embryo {
 /// Has the body of a durable task that has its slot polled.
 pub(crate) fn launch<B: Body>(engine: &Arc<Engine>, cell: Arc<Cell>, body: B, slot: Slot) {
     if !engine.config.caps.executing.is_none() {
-        *cell.slot.lock() = Some(Box::new(slot));
+        *cell.rare().slot.lock() = Some(slot);
     }
     if let Some(timeout) = cell.spec.timeout {
         engine.expire_after(&cell, timeout);

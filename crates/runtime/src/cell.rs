@@ -45,16 +45,24 @@ pub(crate) struct Cell {
     pub(crate) changed: Signal,
     /// Told when the body has something to look at: a row, a request to stop.
     pub(crate) nudge: Signal,
-    /// The slot the task holds while it executes.
-    pub(crate) slot: Mutex<Option<Box<Slot>>>,
-    pub(crate) throttle: Mutex<Option<Box<Throttle>>>,
-    /// How many waits of the body are under way, once there was one.
-    pub(crate) parking: OnceLock<Box<tokio::sync::Mutex<u32>>>,
+    /// What only some tasks need.
+    rare: OnceLock<Box<Rare>>,
     driver: AtomicWaker,
-    token: OnceLock<CancellationToken>,
-    read_mark: AtomicU64,
     epoch: AtomicU32,
     signals: AtomicU8,
+}
+
+/// What only some tasks need; most live and end without it.
+#[derive(Debug, Default)]
+pub(crate) struct Rare {
+    /// The slot the task holds while it executes.
+    pub(crate) slot: Mutex<Option<Slot>>,
+    /// What the task has said and the store does not know yet.
+    pub(crate) throttle: Mutex<Option<Throttle>>,
+    /// How many waits of the body are under way.
+    pub(crate) waits: tokio::sync::Mutex<u32>,
+    token: OnceLock<CancellationToken>,
+    read_mark: AtomicU64,
 }
 
 impl Cell {
@@ -63,15 +71,26 @@ impl Cell {
             spec,
             changed: Signal::default(),
             nudge: Signal::default(),
-            slot: Mutex::new(None),
-            throttle: Mutex::new(None),
-            parking: OnceLock::new(),
+            rare: OnceLock::new(),
             driver: AtomicWaker::new(),
-            token: OnceLock::new(),
-            read_mark: AtomicU64::new(0),
             epoch: AtomicU32::new(0),
             signals: AtomicU8::new(0),
         }
+    }
+
+    pub(crate) fn rare(&self) -> &Rare {
+        self.rare.get_or_init(Box::default)
+    }
+
+    /// What only some tasks need, if this one did.
+    pub(crate) fn known_rare(&self) -> Option<&Rare> {
+        self.rare.get().map(Box::as_ref)
+    }
+
+    /// Gives the task's slot to the next in turn.
+    pub(crate) fn free_slot(&self) {
+        let slot = self.known_rare().and_then(|rare| rare.slot.lock().take());
+        drop(slot);
     }
 
     /// The epoch of the lease under which the body here runs; 0 if none does.
@@ -87,7 +106,7 @@ impl Cell {
     pub(crate) fn cancel(&self) {
         let before = self.signals.fetch_or(CANCEL, Ordering::AcqRel);
         if before & CANCEL == 0 {
-            if let Some(token) = self.token.get() {
+            if let Some(token) = self.known_rare().and_then(|rare| rare.token.get()) {
                 token.cancel();
             }
             self.nudge.ring();
@@ -111,7 +130,7 @@ impl Cell {
     }
 
     pub(crate) fn token(&self) -> CancellationToken {
-        let token = self.token.get_or_init(CancellationToken::new);
+        let token = self.rare().token.get_or_init(CancellationToken::new);
         // A request that came before the token did must not be missed.
         if self.is_cancelled() {
             token.cancel();
@@ -168,11 +187,11 @@ impl Cell {
 
     /// The number of the last inbox row the body has read.
     pub(crate) fn read_mark(&self) -> u64 {
-        self.read_mark.load(Ordering::Acquire)
+        self.known_rare().map_or(0, |rare| rare.read_mark.load(Ordering::Acquire))
     }
 
     pub(crate) fn mark_read(&self, number: u64) {
-        self.read_mark.fetch_max(number, Ordering::AcqRel);
+        self.rare().read_mark.fetch_max(number, Ordering::AcqRel);
     }
 
     fn has(&self, signal: u8) -> bool {

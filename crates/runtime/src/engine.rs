@@ -129,7 +129,7 @@ impl Engine {
     pub(crate) fn leave(&self, id: TaskId) {
         let cell = self.cells.lock().remove(&id);
         if let Some(cell) = cell {
-            cell.slot.lock().take();
+            cell.free_slot();
             cell.changed.ring();
             cell.nudge.ring();
         }

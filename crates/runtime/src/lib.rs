@@ -41,6 +41,8 @@ mod sweep;
 mod task_ref;
 mod wait;
 mod watch;
+#[cfg(test)]
+mod zz;
 
 pub use ambient::{InToolCall, in_tool_call};
 pub use backend::{Backend, Kind, Reconciled, Registered, Request};

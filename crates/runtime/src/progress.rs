@@ -52,7 +52,7 @@ impl Engine {
     ) -> Result<(), Error> {
         let now = self.world.monotonic();
         let wait = {
-            let mut throttle = cell.throttle.lock();
+            let mut throttle = cell.rare().throttle.lock();
             let throttle = throttle.get_or_insert_default();
             note(throttle);
             match throttle.written {
@@ -75,7 +75,7 @@ impl Engine {
         self.world.spawn(async move {
             world.sleep(wait).await;
             let (Some(engine), Some(cell)) = (engine.upgrade(), cell.upgrade()) else { return };
-            if let Some(throttle) = cell.throttle.lock().as_mut() {
+            if let Some(throttle) = cell.rare().throttle.lock().as_mut() {
                 throttle.scheduled = false;
                 throttle.written = Some(world.monotonic());
             }
@@ -89,7 +89,7 @@ impl Engine {
 
     /// Writes what a task that ends has said last.
     pub(crate) async fn flush_progress(self: &Arc<Self>, cell: &Arc<Cell>) {
-        if cell.throttle.lock().is_none() {
+        if cell.known_rare().is_none_or(|rare| rare.throttle.lock().is_none()) {
             return;
         }
         if let Err(error) = self.write_progress(cell).await {
@@ -98,7 +98,7 @@ impl Engine {
     }
 
     async fn write_progress(self: &Arc<Self>, cell: &Arc<Cell>) -> Result<(), Error> {
-        let (progress, activity) = match cell.throttle.lock().as_mut() {
+        let (progress, activity) = match cell.rare().throttle.lock().as_mut() {
             Some(throttle) => (throttle.progress.take(), throttle.activity.take()),
             None => return Ok(()),
         };

@@ -104,7 +104,7 @@ impl Asking {
             };
             let batch = Batch::new(at)
                 .fenced(id, self.cell.epoch())
-                .write(Write::Ask(question))
+                .write(Write::Ask(Box::new(question)))
                 .write(Write::Deliver(row));
             match engine.store.commit(batch).await {
                 Ok(_) => {
@@ -149,8 +149,11 @@ impl Engine {
 
     async fn withdraw(&self, cell: &Arc<Cell>, number: u32) -> Result<(), Error> {
         let at = self.now();
-        let close =
-            Write::CloseQuestion { task: cell.spec.id, number, closed: Closed::Withdrawn { at } };
+        let close = Write::CloseQuestion {
+            task: cell.spec.id,
+            number,
+            closed: Box::new(Closed::Withdrawn { at }),
+        };
         let batch = Batch::new(at).fenced(cell.spec.id, cell.epoch()).write(close);
         match self.store.commit(batch).await {
             // Answered in the last moment: the answer stands, unread.
@@ -172,7 +175,7 @@ impl Engine {
             return Err(Error::Ended { id: task, state: target.state });
         }
         let at = self.now();
-        let closed = Closed::Answered { by: viewer.caller, answer, at };
+        let closed = Box::new(Closed::Answered { by: viewer.caller, answer, at });
         let batch = Batch::new(at).write(Write::CloseQuestion { task, number, closed });
         self.store.commit(batch).await.map_err(Error::from_commit)?;
         self.nudge(Owner::Task(task));

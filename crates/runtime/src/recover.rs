@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use offshoot_core::{
-    Cancel, Canceller, Failure, FailureKind, Intent, Recovery, Requeue, State, Task,
-};
+use offshoot_core::{Failure, FailureKind, Intent, Recovery, Requeue, State, Task};
 use offshoot_store::{TaskQuery, Within};
 
 use crate::backend::{Reconciled, Registered};
@@ -143,12 +141,7 @@ impl Engine {
         let succeeded =
             matches!(task.outcome.as_deref(), Some(offshoot_core::Outcome::Completed { .. }));
         if !succeeded {
-            let cancel = Cancel {
-                by: Canceller::OwnerEnded(task.id()),
-                reason: "its owner ended".into(),
-                at: self.now(),
-                grace: self.config.grace,
-            };
+            let cancel = self.orphaned(task.id(), self.now());
             self.cascade(task.id(), &Arc::new(cancel), &mut Vec::new()).await?;
         }
         Ok(())

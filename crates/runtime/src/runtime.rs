@@ -86,7 +86,7 @@ impl Runtime {
                 let at = engine.now();
                 let id = SessionId::mint(at, engine.world.random());
                 let record = SessionRecord::new(id, space.clone(), name, at);
-                let batch = Batch::new(at).write(Write::OpenSession(record));
+                let batch = Batch::new(at).write(Write::OpenSession(Box::new(record)));
                 match engine.store.commit(batch).await {
                     Ok(_) => id,
                     Err(CommitError::Conflict(Conflict::SessionExists(found))) => found,

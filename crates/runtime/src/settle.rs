@@ -8,8 +8,7 @@ use offshoot_core::{
     Cancel, Canceller, Failure, FailureKind, Intent, LiveChildren, Outcome, Owner, Payload,
     Requeue, Row, Stamp, Task, TaskId, decide,
 };
-use offshoot_store::{Batch, CommitError, Conflict, Guard, Write};
-use smallvec::SmallVec;
+use offshoot_store::{Batch, Commit, CommitError, Conflict, Fence, Guard, Write};
 
 use crate::body::{BodyError, Ended};
 use crate::cell::{Cell, Eviction};
@@ -27,11 +26,23 @@ pub(crate) enum Conclusion {
     Failed(Failure),
 }
 
-/// An end that is being written.
-pub(crate) struct Settlement {
-    batch: Batch,
-    /// Tasks that end with this commit, and whom it tells.
-    ended: SmallVec<[(TaskId, Owner); 1]>,
+/// What an end depends on.
+struct Facts {
+    task: Task,
+    children: LiveChildren,
+    /// The owners that wait for nothing but this task, nearest first.
+    held: Vec<Task>,
+    /// Who is left to be told.
+    heir: Owner,
+}
+
+/// What follows from an end once it is durable.
+struct Aftermath {
+    /// The task, unless it waits for its children.
+    ended: Option<TaskId>,
+    /// The owners that have ended with it.
+    released: Vec<Task>,
+    told: Owner,
     /// The request to stop the children that the task leaves behind.
     orphans: Option<Arc<Cancel>>,
 }
@@ -44,29 +55,29 @@ impl Engine {
         cell: &Arc<Cell>,
         conclusion: Conclusion,
     ) -> Option<BoxFuture<()>> {
+        let (id, epoch) = (cell.spec.id, Some(cell.epoch()));
         let mut pending = None;
         if self.is_simple(cell, &conclusion)
             // Reading twice is harmless, so a read that is not ready at once
             // is begun again by the slow way.
-            && let Some(Ok(Some(settlement))) =
-                self.settlement(cell.spec.id, Some(cell.epoch()), &conclusion).now_or_never()
+            && let Some(Ok(Some(facts))) = self.facts(id, epoch).now_or_never()
+            && let Ok((commit, aftermath)) = self.write_end(facts, epoch, &conclusion)
         {
-            let Settlement { batch, ended, orphans } = settlement;
-            match self.store.commit(batch).try_now() {
+            match commit.try_now() {
                 Ok(Ok(_)) => {
-                    self.settled(cell.spec.id, ended, orphans);
+                    self.settled(id, aftermath);
                     return None;
                 }
                 Ok(Err(_)) => {}
-                Err(commit) => pending = Some((commit, ended, orphans)),
+                Err(commit) => pending = Some((commit, aftermath)),
             }
         }
         let (engine, cell) = (self.clone(), cell.clone());
         Some(Box::pin(async move {
-            if let Some((commit, ended, orphans)) = pending
+            if let Some((commit, aftermath)) = pending
                 && commit.await.is_ok()
             {
-                return engine.settled(cell.spec.id, ended, orphans);
+                return engine.settled(id, aftermath);
             }
             engine.conclude_slowly(cell, conclusion).await;
         }))
@@ -78,7 +89,8 @@ impl Engine {
             Conclusion::Evicted(Eviction::Release) => false,
             _ => true,
         };
-        small && !self.is_closed() && cell.throttle.lock().is_none()
+        let silent = cell.known_rare().is_none_or(|rare| rare.throttle.lock().is_none());
+        small && silent && !self.is_closed()
     }
 
     async fn conclude_slowly(self: Arc<Self>, cell: Arc<Cell>, conclusion: Conclusion) {
@@ -124,13 +136,13 @@ impl Engine {
         epoch: Option<u32>,
         conclusion: &Conclusion,
     ) -> Result<(), Error> {
-        let Some(settlement) = self.settlement(id, epoch, conclusion).await? else {
+        let Some(facts) = self.facts(id, epoch).await? else {
             return self.catch_up(id).await;
         };
-        let Settlement { batch, ended, orphans } = settlement;
-        match self.store.commit(batch).await {
+        let (commit, aftermath) = self.write_end(facts, epoch, conclusion)?;
+        match commit.await {
             Ok(_) => {
-                self.settled(id, ended, orphans);
+                self.settled(id, aftermath);
                 Ok(())
             }
             Err(CommitError::Conflict(Conflict::LeaseOver(_) | Conflict::NoTask(_))) => {
@@ -142,22 +154,22 @@ impl Engine {
     }
 
     /// Tells everybody of ends that are durable.
-    fn settled(
-        self: &Arc<Self>,
-        id: TaskId,
-        ended: SmallVec<[(TaskId, Owner); 1]>,
-        orphans: Option<Arc<Cancel>>,
-    ) {
-        if ended.is_empty() {
-            // It waits for its children, without a body and without a slot.
-            self.free_slot(id);
-            self.touch(id);
+    fn settled(self: &Arc<Self>, id: TaskId, aftermath: Aftermath) {
+        match aftermath.ended {
+            Some(_) => self.leave(id),
+            None => {
+                // It waits for its children, without a body and without a slot.
+                self.free_slot(id);
+                self.touch(id);
+            }
         }
-        for (ended, told) in ended {
-            self.leave(ended);
-            self.nudge(told);
+        for owner in &aftermath.released {
+            self.leave(owner.id());
         }
-        if let Some(cancel) = orphans {
+        if aftermath.ended.is_some() {
+            self.nudge(aftermath.told);
+        }
+        if let Some(cancel) = aftermath.orphans {
             self.cascade_later(id, cancel);
         }
     }
@@ -166,49 +178,29 @@ impl Engine {
     /// answered: the task's own, and those of owners that waited for nothing
     /// else.
     async fn catch_up(self: &Arc<Self>, id: TaskId) -> Result<(), Error> {
-        let mut ended = SmallVec::new();
-        let mut next = Some(id);
-        while let Some(id) = next.take() {
-            let Some(task) = self.store.task(id).await? else { break };
-            if !task.is_live() {
-                ended.push((id, task.owner()));
-                next = match task.owner() {
-                    Owner::Task(owner) => Some(owner),
-                    Owner::Session(_) => None,
-                };
-            } else if ended.is_empty() {
-                let succeeded =
-                    matches!(task.outcome.as_deref(), Some(Outcome::Completed { .. }));
-                let orphans = self.orphans(&task, succeeded);
-                self.settled(id, ended, orphans);
-                return Ok(());
+        let Some(task) = self.store.task(id).await? else { return Ok(self.leave(id)) };
+        let told = task.owner();
+        let mut aftermath = Aftermath { ended: None, released: Vec::new(), told, orphans: None };
+        if task.is_live() {
+            let succeeded = matches!(task.outcome.as_deref(), Some(Outcome::Completed { .. }));
+            if !succeeded && task.cancel.is_none() {
+                aftermath.orphans = Some(Arc::new(self.orphaned(id, self.now())));
+            }
+        } else {
+            aftermath.ended = Some(id);
+            while let Owner::Task(owner) = aftermath.told
+                && let Some(owner) = self.store.task(owner).await?.filter(|task| !task.is_live())
+            {
+                aftermath.told = owner.owner();
+                aftermath.released.push(owner);
             }
         }
-        self.settled(id, ended, None);
+        self.settled(id, aftermath);
         Ok(())
     }
 
-    /// The request to stop the children that a task leaves behind. Whoever
-    /// asked the task itself to stop has its children stopped, too.
-    fn orphans(&self, task: &Task, succeeded: bool) -> Option<Arc<Cancel>> {
-        (!succeeded && task.cancel.is_none()).then(|| {
-            Arc::new(Cancel {
-                by: Canceller::OwnerEnded(task.id()),
-                reason: "its owner ended".into(),
-                at: self.now(),
-                grace: self.config.grace,
-            })
-        })
-    }
-
-    /// The commit that ends a task so, with the owners that waited for nothing
-    /// else; `None` if it has ended.
-    async fn settlement(
-        &self,
-        id: TaskId,
-        epoch: Option<u32>,
-        conclusion: &Conclusion,
-    ) -> Result<Option<Settlement>, Error> {
+    /// Reads what the end of a task depends on; `None` if it has ended.
+    async fn facts(&self, id: TaskId, epoch: Option<u32>) -> Result<Option<Facts>, Error> {
         let task = self.store.task(id).await?.ok_or_else(|| Error::not_found(id))?;
         if !task.is_live() || task.is_held() {
             return Ok(None);
@@ -220,70 +212,76 @@ impl Engine {
         if !mine {
             return Err(Error::LeaseLost(id));
         }
-        let outcome = outcome(&task, conclusion);
-        self.settlement_of(&task, epoch, outcome, self.now()).await.map(Some)
+        let mut heir = task.owner();
+        let mut held = Vec::new();
+        if self.store.counts(Owner::Task(id)).await?.live() > 0 {
+            return Ok(Some(Facts { task, children: LiveChildren::Some, held, heir }));
+        }
+        while let Owner::Task(id) = heir
+            && let Some(owner) = self.store.task(id).await?.filter(Task::is_held)
+            && self.store.counts(heir).await?.live() == 1
+        {
+            heir = owner.owner();
+            held.push(owner);
+        }
+        Ok(Some(Facts { task, children: LiveChildren::None, held, heir }))
     }
 
-    async fn settlement_of(
+    /// Commits the end of a task, and with it of the owners that waited for
+    /// nothing else. Rows go straight to whoever is left to read them: an
+    /// owner that ends in the same commit would only pass them on.
+    fn write_end(
         &self,
-        task: &Task,
+        facts: Facts,
         epoch: Option<u32>,
-        outcome: Outcome,
-        now: Stamp,
-    ) -> Result<Settlement, Error> {
-        let id = task.id();
-        let children = match self.store.counts(Owner::Task(id)).await?.live() {
-            0 => LiveChildren::None,
-            _ => LiveChildren::Some,
-        };
+        conclusion: &Conclusion,
+    ) -> Result<(Commit, Aftermath), Error> {
+        let Facts { task, children, held, heir } = facts;
+        let (id, now) = (task.id(), self.now());
+        let outcome = outcome(&task, conclusion);
         let succeeded = matches!(outcome, Outcome::Completed { .. });
-        let decided = decide(task, Intent::Finish(outcome, children), now)
+        let decided = decide(&task, Intent::Finish(outcome, children), now)
             .map_err(|_| Error::Ended { id, state: task.state })?;
         let mut batch = Batch::new(now);
-        if let Some(epoch) = epoch {
-            batch = batch.fenced(id, epoch);
-        }
+        batch.fence = epoch.map(|epoch| Fence { task: id, epoch });
+        batch.push(Write::Put(decided.task, decided.change));
+        let mut aftermath = Aftermath { ended: None, released: held, told: heir, orphans: None };
         if children == LiveChildren::Some {
-            let batch =
-                batch.guard(Guard::HasChildren(id)).write(Write::Put(decided.task, decided.change));
-            let orphans = self.orphans(task, succeeded);
-            return Ok(Settlement { batch, ended: SmallVec::new(), orphans });
+            batch.guards.push(Guard::HasChildren(id));
+            // Whoever asked it to stop has its children stopped, too.
+            if !succeeded && task.cancel.is_none() {
+                aftermath.orphans = Some(Arc::new(self.orphaned(id, now)));
+            }
+            return Ok((self.store.commit(batch), aftermath));
         }
-        let mut settlement = Settlement {
-            batch: batch.guard(Guard::Childless(id)),
-            ended: SmallVec::new(),
-            orphans: None,
-        };
-        settlement.end(decided, now);
-        self.release_owners(task, &mut settlement, now).await?;
-        Ok(settlement)
+        batch.guards.push(Guard::Childless(id));
+        batch.push(Write::CloseInbox { task: id, heir });
+        batch.push(Write::Deliver(Row::result(id, heir, now)));
+        let mut child = id;
+        for owner in &aftermath.released {
+            let id = owner.id();
+            let decided = decide(owner, Intent::Release, now).map_err(|_| Error::Contended)?;
+            batch.guards.push(Guard::OnlyChild { owner: id, child });
+            batch.push(Write::Put(decided.task, decided.change));
+            batch.push(Write::CloseInbox { task: id, heir });
+            batch.push(Write::Deliver(Row::result(id, heir, now)));
+            child = id;
+        }
+        if let Owner::Task(owner) = heir {
+            batch.guards.push(Guard::OwnerStays { owner, child });
+        }
+        aftermath.ended = Some(id);
+        Ok((self.store.commit(batch), aftermath))
     }
 
-    async fn release_owners(
-        &self,
-        task: &Task,
-        settlement: &mut Settlement,
-        now: Stamp,
-    ) -> Result<(), Error> {
-        let mut child = task.id();
-        let mut owner = task.owner();
-        while let Owner::Task(id) = owner {
-            let held = self.store.task(id).await?.filter(Task::is_held);
-            let last = match &held {
-                None => false,
-                Some(_) => self.store.counts(owner).await?.live() == 1,
-            };
-            let Some(held) = held.filter(|_| last) else {
-                settlement.batch.guards.push(Guard::OwnerStays { owner: id, child });
-                return Ok(());
-            };
-            settlement.batch.guards.push(Guard::OnlyChild { owner: id, child });
-            let decided = decide(&held, Intent::Release, now).map_err(|_| Error::Contended)?;
-            settlement.end(decided, now);
-            child = id;
-            owner = held.owner();
+    /// The request that stops the children of a task that did not succeed.
+    pub(crate) fn orphaned(&self, owner: TaskId, now: Stamp) -> Cancel {
+        Cancel {
+            by: Canceller::OwnerEnded(owner),
+            reason: "its owner ended".into(),
+            at: now,
+            grace: self.config.grace,
         }
-        Ok(())
     }
 
     /// Gives a task back to the queue because this process lets it go.
@@ -389,19 +387,8 @@ impl Engine {
 
     fn free_slot(&self, id: TaskId) {
         if let Some(cell) = self.cell(id) {
-            cell.slot.lock().take();
+            cell.free_slot();
         }
-    }
-}
-
-impl Settlement {
-    fn end(&mut self, decided: offshoot_core::Decision, now: Stamp) {
-        let (id, owner) = (decided.task.id(), decided.task.owner());
-        let writes = &mut self.batch.writes;
-        writes.push(Write::Put(decided.task, decided.change));
-        writes.push(Write::CloseInbox { task: id, heir: owner });
-        writes.push(Write::Deliver(Row::result(id, owner, now)));
-        self.ended.push((id, owner));
     }
 }
 

@@ -158,7 +158,8 @@ impl Engine {
             let mut session = session.ok_or_else(|| Error::not_found(id))?;
             edit(&mut session.sweeps);
             session.seq += 1;
-            let batch = Batch::new(self.now()).write(Write::PutSession(session, change.clone()));
+            let batch =
+                Batch::new(self.now()).write(Write::PutSession(Box::new(session), change.clone()));
             match self.store.commit(batch).await {
                 Ok(_) => return Ok(()),
                 Err(CommitError::Conflict(Conflict::StaleSession(_))) => {}

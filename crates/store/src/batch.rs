@@ -62,9 +62,9 @@ pub enum Guard {
 #[derive(Clone, Debug)]
 pub enum Write {
     /// A new session: its id and its name in its space are unused.
-    OpenSession(Session),
+    OpenSession(Box<Session>),
     /// A session's next record: the stored one has the sequence number before.
-    PutSession(Session, Change),
+    PutSession(Box<Session>, Change),
     /// A new task; see [`Spawn`].
     Spawn(Spawn),
     /// A task's next record: the stored one has the sequence number before.
@@ -107,7 +107,7 @@ pub enum Write {
     /// A step of a task: no value is committed under its key.
     Step(Step),
     /// A new question: its number is the task's next.
-    Ask(Question),
+    Ask(Box<Question>),
     /// The end of a question: it is open.
     CloseQuestion {
         /// Whose question.
@@ -115,7 +115,7 @@ pub enum Write {
         /// Its number.
         number: u32,
         /// How it is closed.
-        closed: Closed,
+        closed: Box<Closed>,
     },
     /// A timer of a task; replaces one of the same key.
     Arm(Timer),
@@ -194,6 +194,12 @@ impl Batch {
     /// An empty batch, decided at `at`.
     pub fn new(at: Stamp) -> Self {
         Self { at, fence: None, guards: SmallVec::new(), writes: SmallVec::new() }
+    }
+
+    /// Adds a write.
+    #[inline]
+    pub fn push(&mut self, write: Write) {
+        self.writes.push(write);
     }
 
     /// This batch, valid only while the lease holds.

@@ -10,7 +10,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
-use offshoot_core::{Counts, IdHash, Owner, Phase, SessionId, Task, TaskId};
+use offshoot_core::{Counts, IdHash, Owner, Phase, SessionId, Task, TaskId, Usage};
 
 use crate::query::{Order, Page, PageCursor, TaskQuery, Within};
 
@@ -24,11 +24,19 @@ pub struct Directory {
     tasks: HashMap<TaskId, Entry, IdHash>,
     // At most two tasks per owner and name: the live one and the one that
     // ended last.
-    names: HashTable<TaskId>,
+    names: HashTable<Slot>,
     keys: HashMap<(Owner, Arc<str>), TaskId>,
     sessions: HashMap<SessionId, Roster, IdHash>,
     counts: Counts,
     hasher: DefaultHashBuilder,
+}
+
+/// A task by its name. The hash is kept because the name itself is a pointer
+/// or two away.
+#[derive(Debug)]
+struct Slot {
+    hash: u64,
+    id: TaskId,
 }
 
 #[derive(Debug)]
@@ -121,6 +129,20 @@ impl Directory {
         }
     }
 
+    /// What a new task of this owner and session would add to.
+    pub fn usage(&self, owner: Owner, session: SessionId) -> Usage<'_> {
+        static NONE: Counts = Counts::NONE;
+        let roster = self.sessions.get(&session);
+        Usage {
+            owner: match owner {
+                Owner::Session(_) => roster.map_or(&NONE, |roster| &roster.own),
+                Owner::Task(id) => self.children(id).map_or(&NONE, |children| &children.counts),
+            },
+            session: roster.map_or(&NONE, |roster| &roster.counts),
+            space: &self.counts,
+        }
+    }
+
     /// How many live tasks the task owns.
     pub fn live_children(&self, task: TaskId) -> u64 {
         self.children(task).map_or(0, |roster| roster.counts.live())
@@ -148,11 +170,7 @@ impl Directory {
         }
         let hash = self.hasher.hash_one((owner, task.spec.handle.key()));
         self.tasks.insert(id, Entry { task, ordinal, row: None, children: None });
-        let (tasks, hasher) = (&self.tasks, &self.hasher);
-        self.names.insert_unique(hash, id, |id| match tasks.get(id) {
-            Some(entry) => hasher.hash_one((entry.task.owner(), entry.task.spec.handle.key())),
-            None => 0,
-        });
+        self.names.insert_unique(hash, Slot { hash, id }, |slot| slot.hash);
     }
 
     /// Replaces a task's record by its next one.
@@ -186,13 +204,12 @@ impl Directory {
 
     /// Takes a task out.
     pub fn remove(&mut self, id: TaskId, removal: Removal) -> Option<Task> {
-        let task = self.task(id)?;
+        let Entry { task, ordinal, .. } = self.tasks.remove(&id)?;
         let (owner, session, phase) = (task.owner(), task.spec.lineage.session, task.state.phase());
         let hash = self.hasher.hash_one((owner, task.spec.handle.key()));
-        if let Ok(found) = self.names.find_entry(hash, |other| *other == id) {
+        if let Ok(found) = self.names.find_entry(hash, |slot| slot.id == id) {
             found.remove();
         }
-        let Entry { task, ordinal, .. } = self.tasks.remove(&id)?;
         let deleted = removal == Removal::Deleted;
         if let Some(key) = &task.spec.key {
             self.keys.remove(&(owner, key.clone()));
@@ -254,6 +271,14 @@ impl Directory {
     /// The number of the pending row that tells of the task's end.
     pub fn row(&self, task: TaskId) -> Option<u64> {
         self.tasks.get(&task).and_then(|entry| entry.row)
+    }
+
+    /// Forgets the row that tells of the task's end, because it was read.
+    /// Returns the task's session.
+    pub fn take_row(&mut self, task: TaskId) -> Option<SessionId> {
+        let entry = self.tasks.get_mut(&task)?;
+        entry.row = None;
+        Some(entry.task.spec.lineage.session)
     }
 
     /// Notes the pending row that tells of the task's end.
@@ -338,7 +363,8 @@ impl Directory {
         let hash = self.hasher.hash_one((owner, key));
         self.names
             .iter_hash(hash)
-            .filter_map(|id| self.task(*id))
+            .filter(move |slot| slot.hash == hash)
+            .filter_map(|slot| self.task(slot.id))
             .filter(move |task| task.owner() == owner && task.spec.handle.key() == key)
     }
 
@@ -347,9 +373,10 @@ impl Directory {
     fn forget_namesake(&mut self, owner: Owner, id: TaskId, key: &str) {
         let hash = self.hasher.hash_one((owner, key));
         let tasks = &self.tasks;
-        let before = self.names.find_entry(hash, |other| {
-            *other != id
-                && tasks.get(other).is_some_and(|entry| {
+        let before = self.names.find_entry(hash, |slot| {
+            slot.hash == hash
+                && slot.id != id
+                && tasks.get(&slot.id).is_some_and(|entry| {
                     entry.task.owner() == owner && entry.task.spec.handle.key() == key
                 })
         });

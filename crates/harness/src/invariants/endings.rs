@@ -1,6 +1,8 @@
 //! How a task may end, and what its end brings.
 
-use offshoot_core::{Failure, FailureKind, Outcome, Owner, RowBody, State, Task, WorkerId};
+use offshoot_core::{
+    Change, Failure, FailureKind, Outcome, Owner, RowBody, State, Task, TaskId, WorkerId,
+};
 use offshoot_store::{Batch, Write};
 
 use crate::bodies::{Bodies, Returned};
@@ -11,8 +13,24 @@ use crate::violation::{Checked, Violation, ensure};
 /// it owns lives on. `shadow` is the state after the commit.
 pub fn check_told(shadow: &Shadow, batch: &Batch, task: &Task) -> Checked {
     let id = task.id();
+    let ends_too = |owner: TaskId| {
+        let put = batch.writes.iter().find_map(|write| match write {
+            Write::Put(task, Change::Ended(_)) if task.id() == owner => Some(task),
+            _ => None,
+        });
+        put.map(|task| task.owner())
+    };
+    let mut heir = task.owner();
+    while let Owner::Task(owner) = heir
+        && let Some(next) = ends_too(owner)
+    {
+        heir = next;
+    }
     let told = batch.writes.iter().filter(|write| match write {
-        Write::Deliver(row) => row.body == RowBody::Result(id) && row.owner == task.owner(),
+        // An owner that ends in the same commit passes its rows on.
+        Write::Deliver(row) => {
+            row.body == RowBody::Result(id) && (row.owner == task.owner() || row.owner == heir)
+        }
         _ => false,
     });
     let told = told.count();
@@ -29,11 +47,7 @@ pub fn check_told(shadow: &Shadow, batch: &Batch, task: &Task) -> Checked {
     })?;
     if let Owner::Task(owner) = task.owner() {
         let live = shadow.task(owner).is_some_and(Task::is_live);
-        let together = batch
-            .writes
-            .iter()
-            .any(|write| matches!(write, Write::Put(task, _) if task.id() == owner));
-        ensure(live || together, "S2.9 no task outlives its owner", || {
+        ensure(live || ends_too(owner).is_some(), "S2.9 no task outlives its owner", || {
             format!("{id} ended {} after its owner {owner}", task.state)
         })?;
     }

@@ -33,7 +33,7 @@ impl Stage {
         let ended = world.settle(&ended).await;
         let message = world.message(Caller::Task(lead.id()), Some("sent"));
         world.write(world.send(&message, named.id())).await;
-        world.write(Write::Ask(question(world, &lead, 1))).await;
+        world.write(Write::Ask(Box::new(question(world, &lead, 1)))).await;
         let timer = Timer { task: lead.id(), key: "old".into(), due: world.now() };
         world.write(Write::Arm(timer)).await;
         let step = StepState::Committed(Payload::Null);
@@ -65,8 +65,8 @@ impl Stage {
             body: RowBody::Question { task: lead, number: 2 },
         };
         vec![
-            Write::OpenSession(world.new_session("another")),
-            Write::PutSession(session, Change::SweepEnded),
+            Write::OpenSession(Box::new(world.new_session("another"))),
+            Write::PutSession(Box::new(session), Change::SweepEnded),
             spawn(&new),
             put,
             Write::Deliver(asked),
@@ -76,8 +76,8 @@ impl Stage {
             Write::Append { owner: self.owner, blocks: vec![block] },
             Write::Adopt { from: self.owner, to },
             Write::Step(step),
-            Write::Ask(question(world, &self.lead, 2)),
-            Write::CloseQuestion { task: lead, number: 1, closed },
+            Write::Ask(Box::new(question(world, &self.lead, 2))),
+            Write::CloseQuestion { task: lead, number: 1, closed: Box::new(closed) },
             Write::Arm(timer),
             Write::Disarm { task: lead, key: "old".into() },
             Write::Count(Count { counter, by: 5, limit: Some(5) }),
@@ -109,9 +109,9 @@ impl Stage {
         let closed = Closed::Withdrawn { at: world.now() };
         let counter = Counter { owner: self.owner, name: "money".into() };
         vec![
-            Write::OpenSession(world.new_session("main")),
-            Write::PutSession(session, Change::SweepEnded),
-            Write::PutSession(self.session.clone(), Change::SweepEnded),
+            Write::OpenSession(Box::new(world.new_session("main"))),
+            Write::PutSession(Box::new(session), Change::SweepEnded),
+            Write::PutSession(Box::new(self.session.clone()), Change::SweepEnded),
             spawn(&record(used)),
             spawn(&record(world.spec(&world.new_session("nobody")))),
             spawn(&record(world.child_spec(&self.ended))),
@@ -126,8 +126,8 @@ impl Stage {
             Write::Send { row: Row::message(again, self.named.id()), room: 9 },
             Write::Ack(gone),
             Write::Step(once),
-            Write::Ask(question(world, &self.named, 7)),
-            Write::CloseQuestion { task: self.named.id(), number: 1, closed },
+            Write::Ask(Box::new(question(world, &self.named, 7))),
+            Write::CloseQuestion { task: self.named.id(), number: 1, closed: Box::new(closed) },
             Write::Count(Count { counter, by: -1, limit: None }),
         ]
     }

@@ -168,7 +168,7 @@ impl World {
     /// Opens a session.
     pub async fn session(&self, name: &str) -> Session {
         let session = self.new_session(name);
-        self.write(Write::OpenSession(session.clone())).await;
+        self.write(Write::OpenSession(Box::new(session.clone()))).await;
         session
     }
 

@@ -49,13 +49,13 @@ impl Ledger {
                 let name = (session.space.clone(), session.name.key().into());
                 self.session_names.insert(name, id);
                 self.session_order.insert(ordinal, id);
-                self.sessions.insert(id, Desk::new(session));
+                self.sessions.insert(id, Desk::new(*session));
                 self.record(id, None, at, Change::SessionOpened);
             }
             Write::PutSession(session, change) => {
                 let id = session.id;
                 if let Some(desk) = self.sessions.get_mut(&id) {
-                    desk.session = session;
+                    desk.session = *session;
                 }
                 self.record(id, None, at, change);
             }
@@ -79,14 +79,14 @@ impl Ledger {
             }
             Write::Ask(question) => {
                 let (owner, number) = (Owner::Task(question.task), question.number);
-                self.notes_mut(owner).questions.push(question);
+                self.notes_mut(owner).questions.push(*question);
                 self.record_of(owner, at, Change::Asked(number));
             }
             Write::CloseQuestion { task, number, closed } => {
                 let owner = Owner::Task(task);
                 let at_index = (number as usize).wrapping_sub(1);
                 if let Some(question) = self.notes_mut(owner).questions.get_mut(at_index) {
-                    question.closed = Some(closed);
+                    question.closed = Some(*closed);
                 }
                 self.record_of(owner, at, Change::QuestionClosed(number));
             }

@@ -1,6 +1,6 @@
 //! Whether a batch may be applied: every precondition, before any write.
 
-use offshoot_core::{Owner, RowBody, StepState, TaskId, Usage};
+use offshoot_core::{Owner, RowBody, StepState, TaskId};
 
 use super::ledger::Ledger;
 use crate::batch::{Ack, Batch, Count, Fence, Guard, Spawn, Strictness, Write};
@@ -132,11 +132,7 @@ impl Ledger {
         if let Some(found) = self.directory.live_named(owner, spec.handle.key()) {
             return Err(Conflict::NameTaken(found.id()));
         }
-        let usage = Usage {
-            owner: &self.directory.counts(owner),
-            session: &self.directory.counts_within(Some(session)),
-            space: &self.directory.counts_within(None),
-        };
+        let usage = self.directory.usage(owner, session);
         Ok(spawn.caps.admit(task.state.phase(), spec.lineage.depth, usage)?)
     }
 

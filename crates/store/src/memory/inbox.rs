@@ -71,8 +71,7 @@ impl Ledger {
     }
 
     fn acknowledged(&mut self, task: TaskId) {
-        self.directory.set_row(task, None);
-        let Some(session) = self.session_of(Owner::Task(task)) else { return };
+        let Some(session) = self.directory.take_row(task) else { return };
         if let Some(desk) = self.sessions.get_mut(&session) {
             desk.acknowledged.push_back(task);
             while let Some(first) = desk.unread.front()
