@@ -167,7 +167,7 @@ impl Shadow {
                         format!("question {number} of {task} was closed twice"),
                     ));
                 };
-                *open = Some(closed.clone());
+                *open = Some((**closed).clone());
             }
             Write::Arm(_) | Write::Disarm { .. } | Write::Count(_) => {}
         }
