@@ -28,6 +28,9 @@ const SETTLING: u8 = 1 << 5;
 /// The body was aborted and is still there, because it does not yield.
 const UNRESPONSIVE: u8 = 1 << 6;
 
+/// A body of the task is here, or will be when its turn comes.
+const RESIDENT: u8 = 1 << 7;
+
 /// Why a body is dropped before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Eviction {
@@ -66,7 +69,15 @@ pub(crate) struct Rare {
 }
 
 impl Cell {
+    /// The cell of a task whose body is here, or will be.
     pub(crate) fn new(spec: Arc<Spec>) -> Self {
+        let cell = Self::passive(spec);
+        cell.adopt();
+        cell
+    }
+
+    /// The cell of a task that somebody here only waits for.
+    pub(crate) fn passive(spec: Arc<Spec>) -> Self {
         Self {
             spec,
             changed: Signal::default(),
@@ -166,6 +177,15 @@ impl Cell {
         } else {
             Some(Eviction::Abort)
         }
+    }
+
+    /// Says that a body of the task will be here.
+    pub(crate) fn adopt(&self) {
+        self.set(RESIDENT, true);
+    }
+
+    pub(crate) fn is_resident(&self) -> bool {
+        self.has(RESIDENT)
     }
 
     pub(crate) fn set_settling(&self, settling: bool) {

@@ -119,7 +119,7 @@ impl Engine {
     /// The cell of a live task, made if no body of it is here.
     pub(crate) fn cell_of(&self, spec: &Arc<Spec>) -> Arc<Cell> {
         let mut cells = self.cells.lock();
-        cells.entry(spec.id).or_insert_with(|| Arc::new(Cell::new(spec.clone()))).clone()
+        cells.entry(spec.id).or_insert_with(|| Arc::new(Cell::passive(spec.clone()))).clone()
     }
 
     pub(crate) fn enter(&self, cell: &Arc<Cell>) {
