@@ -6,7 +6,9 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use offshoot_core::{Cancel, Intent, Owner, State, Task, TaskId, TooLarge, decide};
-use offshoot_store::{Batch, CommitError, Conflict, PageCursor, TaskQuery, Within, Write};
+use offshoot_store::{
+    Batch, CommitError, Conflict, PageCursor, StoreError, TaskQuery, Within, Write,
+};
 use tokio::sync::oneshot;
 
 use crate::cell::{Cell, Eviction};
@@ -141,10 +143,31 @@ impl Engine {
             Err(Error::Cancelled) => {
                 (self.task(id).await?.ok_or_else(|| Error::not_found(id))?, false)
             }
+            Err(error @ Error::Store(StoreError::Unknown(_))) => {
+                (self.find_request(id, cancel, error).await?, true)
+            }
             Err(error) => return Err(error),
         };
         self.stop(&task).await;
         Ok(Reached { id, newly, cell: self.cell(id) })
+    }
+
+    /// The task, if a request whose commit was not answered stands on it; else
+    /// the error.
+    async fn find_request(
+        &self,
+        id: TaskId,
+        cancel: &Arc<Cancel>,
+        error: Error,
+    ) -> Result<Task, Error> {
+        for tries in 0.. {
+            match self.task(id).await {
+                Ok(Some(task)) if task.cancel.as_ref() == Some(cancel) => return Ok(task),
+                Err(Error::Store(_)) => self.back_off(tries).await,
+                _ => break,
+            }
+        }
+        Err(error)
     }
 
     /// Marks all live descendants of `root`, level by level.
@@ -191,13 +214,14 @@ impl Engine {
                 batch = batch.write(Write::Put(decided.task, decided.change));
             }
         }
-        // Those asked before are not asked again, but what is below them may
-        // not have been reached.
-        let mut reached: Vec<_> = tasks
-            .iter()
-            .filter(|task| task.cancel.is_some())
-            .map(|task| Reached { id: task.id(), newly: false, cell: None })
-            .collect();
+        // Those asked before are not asked again, but whoever asked may not
+        // have come to stop them, nor to what is below them.
+        let mut reached = Vec::with_capacity(tasks.len());
+        for task in tasks.iter().filter(|task| task.cancel.is_some()) {
+            self.stop(task).await;
+            let id = task.id();
+            reached.push(Reached { id, newly: false, cell: self.cell(id) });
+        }
         if asked.is_empty() {
             return Ok(reached);
         }
