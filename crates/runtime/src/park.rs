@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use offshoot_core::{Intent, Lane, State, WaitingOn};
+use offshoot_store::StoreError;
 use tokio::sync::oneshot;
 
 use crate::cell::Cell;
@@ -27,14 +28,18 @@ impl Engine {
         let mut waits = cell.rare().waits.lock().await;
         if *waits == 0 {
             let (id, epoch) = (cell.spec.id, cell.epoch());
-            let parked = self
-                .change(id, |_, _| Ok(Intent::Park(on)), |_, batch| batch.fenced(id, epoch))
-                .await;
-            match parked {
-                Ok(_) => {}
-                // Somebody parked it before: a question keeps it waiting.
-                Err(Error::Ended { state: State::Waiting(_), .. }) => {}
-                Err(error) => return Err(error),
+            for tries in 0.. {
+                let parked = self
+                    .change(id, |_, _| Ok(Intent::Park(on)), |_, batch| batch.fenced(id, epoch))
+                    .await;
+                match parked {
+                    Ok(_) => break,
+                    // Somebody parked it before: a question keeps it waiting.
+                    Err(Error::Ended { state: State::Waiting(_), .. }) => break,
+                    // It may wait or not, and must know before it goes on.
+                    Err(Error::Store(StoreError::Unknown(_))) => self.back_off(tries).await,
+                    Err(error) => return Err(error),
+                }
             }
             cell.free_slot();
         }
