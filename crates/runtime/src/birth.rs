@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use offshoot_core::{
-    Canceller, Intent, Lane, Message, MessageId, Naming, Owner, Payload, Row, Spec, Stamp, State,
+    Canceller, Intent, Lane, Naming, Owner, Payload, Row, Spec, Stamp, State,
     Task, spawn,
 };
 use offshoot_store::{
@@ -138,16 +138,8 @@ impl Embryo {
         if let Some(old) = said.continues {
             batch.push(Write::Adopt { from: Owner::Task(old), to: Owner::Task(id) });
         }
-        if let Some((text, mode)) = &said.first {
-            let message = Message {
-                id: MessageId::mint(now, engine.world.random()),
-                from: said.sender.viewer.caller,
-                text: text.clone(),
-                mode: *mode,
-                key: None,
-                at: now,
-            };
-            batch.push(Write::Deliver(Row::message(Arc::new(message), id)));
+        if let Some(first) = &said.first {
+            batch = batch.write(Write::Deliver(Row::message(first.clone(), id)));
         }
         engine.store.commit(batch)
     }

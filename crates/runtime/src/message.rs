@@ -159,27 +159,23 @@ impl Sending {
 
     async fn send_to(&self, task: Task) -> Result<Receipt, Error> {
         let id = task.id();
-        if !task.is_live() {
+        // A key may find what was sent before the task ended.
+        if !task.is_live() && self.key.is_none() {
             return self.continue_with(task).await;
         }
         if !task.spec.can.has(Capabilities::MESSAGES) {
             return Err(Error::TakesNoMessages(id));
         }
-        let message = self.message();
-        let room = self.engine.config.sizes.inbox;
-        let row = Row::message(message.clone(), id);
-        let batch = Batch::new(message.at).write(Write::Send { row, room });
-        match self.engine.store.commit(batch).await {
-            Ok(_) => {
+        match self.offer(id).await {
+            Ok(receipt) => {
                 self.engine.nudge(Owner::Task(id));
                 if let Some(backend) = self.engine.kinds.get(&task.spec.kind) {
                     backend.deliver(&task);
                 }
-                Ok(Receipt { message: message.id, task: id, state: MessageState::Queued })
+                Ok(receipt)
             }
             Err(CommitError::Conflict(Conflict::MessageKeyUsed(sent))) => {
-                let state = self.engine.message_state(id, sent).await?;
-                Ok(Receipt { message: sent, task: id, state })
+                self.sent_before(id, sent).await
             }
             Err(CommitError::Conflict(Conflict::Ended(_))) => {
                 let task = self.engine.task(id).await?.ok_or_else(|| Error::not_found(id))?;
@@ -187,6 +183,21 @@ impl Sending {
             }
             Err(error) => Err(Error::from_commit(error)),
         }
+    }
+
+    /// Puts the message before a task.
+    async fn offer(&self, task: TaskId) -> Result<Receipt, CommitError> {
+        let message = self.message();
+        let room = self.engine.config.sizes.inbox;
+        let row = Row::message(message.clone(), task);
+        let batch = Batch::new(message.at).write(Write::Send { row, room });
+        self.engine.store.commit(batch).await?;
+        Ok(Receipt { message: message.id, task, state: MessageState::Queued })
+    }
+
+    async fn sent_before(&self, task: TaskId, message: MessageId) -> Result<Receipt, Error> {
+        let state = self.engine.message_state(task, message).await?;
+        Ok(Receipt { message, task, state })
     }
 
     /// A message to a finished task that can go on makes a new one that does.
@@ -223,17 +234,28 @@ impl Sending {
         spawn.said.timeout = old.spec.timeout;
         spawn.said.grace = old.spec.grace;
         spawn.said.key = self.key.as_ref().map(|key| format!("{id}:{key}").into());
-        spawn.said.first = Some((self.text.clone(), self.mode));
+        let first = self.message();
+        spawn.said.first = Some(first.clone());
         // The old handle if it is free, else the next number.
         spawn.said.preferred = Some(old.spec.handle.clone());
         let born = spawn.await?;
-        let pending = self.engine.store.inbox(Owner::Task(born.id()), 0, 1).await?;
-        let message = pending.first().map(|pending| pending.row.id.as_message());
-        Ok(Receipt {
-            message: message.unwrap_or_else(|| self.message().id),
-            task: born.id(),
-            state: MessageState::Queued,
-        })
+        let queued =
+            Receipt { message: first.id, task: born.id(), state: MessageState::Queued };
+        if self.key.is_none() {
+            return Ok(queued);
+        }
+        // The spawn may have found the task of an earlier send; the store
+        // knows under the key which message that one brought.
+        match self.offer(born.id()).await {
+            Ok(_) => Err(Error::Contended),
+            Err(CommitError::Conflict(Conflict::MessageKeyUsed(sent))) if sent == first.id => {
+                Ok(queued)
+            }
+            Err(CommitError::Conflict(Conflict::MessageKeyUsed(sent))) => {
+                self.sent_before(born.id(), sent).await
+            }
+            Err(error) => Err(Error::from_commit(error)),
+        }
     }
 }
 

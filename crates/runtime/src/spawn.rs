@@ -8,7 +8,7 @@ use std::task::{Context as Poller, Poll};
 use std::time::Duration;
 
 use offshoot_core::{
-    Capabilities, Lineage, Mode, Name, NameError, Naming, Origin, Payload, Recovery, RunId,
+    Capabilities, Lineage, Message, MessageId, Mode, Name, NameError, Naming, Origin, Payload, Recovery, RunId,
     SessionId, Spec, Stamp, TaskId, Tie, TooLarge, Visibility, Wake,
 };
 use tokio::sync::oneshot;
@@ -49,7 +49,8 @@ pub(crate) struct Said {
     pub(crate) key: Option<Arc<str>>,
     pub(crate) profile: Option<Arc<str>>,
     pub(crate) origin: Origin,
-    pub(crate) first: Option<(Arc<str>, Mode)>,
+    /// A message that is committed together with the task.
+    pub(crate) first: Option<Arc<Message>>,
     pub(crate) continues: Option<TaskId>,
     /// The handle to try before one is counted.
     pub(crate) preferred: Option<Name>,
@@ -188,7 +189,15 @@ impl<B> Spawn<B> {
 
     /// A first message, committed together with the task.
     pub fn message(mut self, text: &str) -> Self {
-        self.said.first = Some((text.into(), Mode::Steer));
+        let at = self.engine.now();
+        self.said.first = Some(Arc::new(Message {
+            id: MessageId::mint(at, self.engine.world.random()),
+            from: self.said.sender.viewer.caller,
+            text: text.into(),
+            mode: Mode::Steer,
+            key: None,
+            at,
+        }));
         self
     }
 }
@@ -233,8 +242,8 @@ impl Said {
         if let Some(key) = &self.key {
             TooLarge::check("key", key.len(), sizes.text)?;
         }
-        if let Some((text, _)) = &self.first {
-            TooLarge::check("message", text.len(), sizes.message)?;
+        if let Some(first) = &self.first {
+            TooLarge::check("message", first.text.len(), sizes.message)?;
         }
         if self.timeout == Some(Duration::ZERO) {
             return Err(Error::ZeroDuration { what: "a timeout" });
