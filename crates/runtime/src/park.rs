@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use offshoot_core::{Intent, Lane, State, WaitingOn};
 use offshoot_store::StoreError;
 use tokio::sync::oneshot;
 
 use crate::cell::Cell;
 use crate::engine::{Engine, seat};
+use crate::environment::BoxFuture;
 use crate::error::Error;
 use crate::slots::Slot;
 
@@ -19,8 +21,32 @@ pub(crate) struct Parked {
 }
 
 impl Engine {
-    /// Records that the body of `cell` waits, and frees its slot.
+    /// Records that the body of `cell` waits, and frees its slot. A body that
+    /// gives the wait up before it is recorded is resumed once it is.
     pub(crate) async fn park(
+        self: &Arc<Self>,
+        cell: &Arc<Cell>,
+        on: WaitingOn,
+    ) -> Result<Parked, Error> {
+        let (engine, cell) = (self.clone(), cell.clone());
+        self.see_through(Box::pin(async move { engine.record_park(&cell, on).await })).await
+    }
+
+    /// Does `work`, to its end even if the caller gives up: what is not done
+    /// at once goes on by itself.
+    async fn see_through<T: Send + 'static>(
+        &self,
+        mut work: BoxFuture<Result<T, Error>>,
+    ) -> Result<T, Error> {
+        if let Some(done) = (&mut work).now_or_never() {
+            return done;
+        }
+        let (tell, told) = oneshot::channel();
+        self.world.spawn(async move { drop(tell.send(work.await)) });
+        told.await.unwrap_or(Err(Error::Closed))
+    }
+
+    async fn record_park(
         self: &Arc<Self>,
         cell: &Arc<Cell>,
         on: WaitingOn,
@@ -103,7 +129,11 @@ impl Parked {
     /// Ends the wait: takes a slot again and records that the body goes on.
     pub(crate) async fn end(mut self) -> Result<(), Error> {
         match self.cell.take() {
-            Some(cell) => self.engine.unpark(&cell).await,
+            Some(cell) => {
+                let engine = self.engine.clone();
+                let unpark = Box::pin(async move { engine.unpark(&cell).await });
+                self.engine.see_through(unpark).await
+            }
             None => Ok(()),
         }
     }
