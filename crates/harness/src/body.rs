@@ -120,6 +120,7 @@ impl Attempt {
                 world.model(|model| {
                     model.acknowledged("received rows", |model| model.drained(&rows, owner));
                 });
+                world.model(|model| model.acking(&rows));
                 rows.ack().await?;
                 world.model(|model| {
                     model.acknowledged("acked rows", |model| model.acked(&rows, owner));

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use offshoot_core::{
-    Caps, Change, Event, IdHash, Owner, Phase, Receipt, SessionId, Spec, Task, TaskId, WorkerId,
+    Caps, Change, Event, IdHash, Owner, Phase, Receipt, RowId, SessionId, Spec, Task, TaskId, WorkerId,
 };
 use offshoot_runtime::{Rows, WaitEnd, Waited};
 use offshoot_store::{Batch, Write};
@@ -40,6 +40,8 @@ pub struct Model {
     pub violation: Option<Violation>,
     /// What readers of the log have read, by session.
     pub read: HashMap<SessionId, Vec<Event>, IdHash>,
+    /// The rows that somebody acknowledged by themselves.
+    pub explicit: HashSet<RowId, IdHash>,
     /// Whether only the slots are being counted any more.
     pub probing: bool,
     keyed: HashMap<(Owner, String), TaskId>,
@@ -58,6 +60,7 @@ impl Model {
             worker: None,
             violation: None,
             read: HashMap::default(),
+            explicit: HashSet::default(),
             probing: false,
             keyed: HashMap::new(),
             named: HashMap::new(),
@@ -243,6 +246,11 @@ impl Model {
             }
         }
         Ok(())
+    }
+
+    /// Somebody is about to acknowledge rows by themselves.
+    pub fn acking(&mut self, rows: &Rows) {
+        self.explicit.extend(rows.iter().map(|row| row.id()));
     }
 
     /// Rows were acknowledged, or appended to a history: none of them is

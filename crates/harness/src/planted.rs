@@ -89,30 +89,24 @@ impl Planted {
         match self.bug {
             Bug::AckBeforeAppend => {
                 let (first, second) = split(batch, |write| matches!(write, Write::Ack(_)));
-                self.in_two(first, second).await
+                self.inner.commit(first).await?;
+                self.inner.commit(second).await
             }
             Bug::WakeOutsideCommit => {
                 let told = |write: &Write| match write {
                     Write::Deliver(row) => matches!(row.body, RowBody::Result(_)),
                     _ => false,
                 };
-                let (second, first) = split(batch, told);
-                self.in_two(first, second).await
+                let (mut second, first) = split(batch, told);
+                // What the first part was checked for holds no longer.
+                second.guards.clear();
+                second.fence = None;
+                self.inner.commit(first).await?;
+                self.inner.commit(second).await
             }
             Bug::SettleWithoutFence => self.settle(batch).await,
             Bug::NameCheckApart => self.insert(batch).await,
         }
-    }
-
-    async fn in_two(&self, first: Batch, mut second: Batch) -> Result<Cursor, CommitError> {
-        let done = self.inner.commit(first).await?;
-        // What the first part was checked for holds no longer.
-        second.guards.clear();
-        second.fence = None;
-        if second.writes.is_empty() {
-            return Ok(done);
-        }
-        self.inner.commit(second).await
     }
 
     /// Writes over whatever the records are now.

@@ -19,6 +19,7 @@ pub async fn settle(
     match reading {
         Reading::Look => {}
         Reading::Ack => {
+            world.model(|model| model.acking(rows));
             rows.ack().await?;
             world.model(|model| model.acknowledged("an ack", |model| model.acked(rows, owner)));
         }

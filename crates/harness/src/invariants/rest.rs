@@ -6,6 +6,8 @@ use offshoot_store::{Memory, Read, Store, TaskQuery, Within};
 use crate::bodies::Doing;
 use crate::invariants::slots::Executing;
 use crate::model::Model;
+use crate::shadow::Fate;
+
 use crate::violation::{Checked, Violation, ensure};
 
 /// Checks that everybody who does not go on has a reason not to.
@@ -165,6 +167,20 @@ fn check_results(model: &Model) -> Checked {
         let ended = shadow.task(*id).is_some_and(|task| !task.is_live());
         ensure(told.is_some() == ended, "S4.1 every end is told exactly once", || {
             format!("{id} has ended: {ended}, and is told of by {told:?}")
+        })?;
+    }
+    for (id, row) in &shadow.rows {
+        let text = id.to_string();
+        let history = shadow.histories.get(&row.owner);
+        let times = history.map_or(0, |texts| texts.iter().filter(|had| ***had == *text).count());
+        let once = match row.fate {
+            Fate::Appended => times == 1,
+            // Whoever acknowledges a row alone has read it elsewhere.
+            Fate::Acked => model.explicit.contains(id) || times == 1,
+            Fate::Pending | Fate::Nowhere => times == 0,
+        };
+        ensure(once, "S4.3 every row is in its owner's history exactly once, or unread", || {
+            format!("{row:?} of id {id} is {times} times in the history of its owner")
         })?;
     }
     Ok(())
