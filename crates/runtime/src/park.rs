@@ -54,6 +54,7 @@ impl Engine {
         let mut waits = cell.rare().waits.lock().await;
         if *waits == 0 {
             let (id, epoch) = (cell.spec.id, cell.epoch());
+            let mut unknown = false;
             for tries in 0.. {
                 let parked = self
                     .change(id, |_, _| Ok(Intent::Park(on)), |_, batch| batch.fenced(id, epoch))
@@ -63,7 +64,15 @@ impl Engine {
                     // Somebody parked it before: a question keeps it waiting.
                     Err(Error::Ended { state: State::Waiting(_), .. }) => break,
                     // It may wait or not, and must know before it goes on.
-                    Err(Error::Store(StoreError::Unknown(_))) => self.back_off(tries).await,
+                    Err(Error::Store(error))
+                        if unknown || matches!(error, StoreError::Unknown(_)) =>
+                    {
+                        if self.is_closed() {
+                            return Err(error.into());
+                        }
+                        unknown = true;
+                        self.back_off(tries).await;
+                    }
                     Err(error) => return Err(error),
                 }
             }
