@@ -10,6 +10,7 @@
 pub mod actors;
 pub mod bodies;
 pub mod body;
+pub mod crash;
 pub mod disk;
 pub mod executor;
 pub mod figures;
