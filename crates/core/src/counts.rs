@@ -12,6 +12,9 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// No tasks at all.
+    pub const NONE: Self = Self { phases: [0; 7], spawned: 0 };
+
     /// How many tasks are in `phase`.
     pub fn of(&self, phase: Phase) -> u64 {
         self.phases[phase as usize]

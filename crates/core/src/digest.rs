@@ -52,11 +52,11 @@ mod tests {
 
     #[test]
     fn a_digest_is_bounded_and_names_the_handle() {
-        let mut task = queued("scan");
+        let mut task = queued("scan").to_record();
         let outcome = Outcome::value(Payload::encode(&"ü".repeat(5_000)).unwrap());
         task.state = outcome.state();
         task.outcome = Some(Arc::new(outcome));
-        let text = digest(&task, DEFAULT_ALLOWANCE);
+        let text = digest(&task.into(), DEFAULT_ALLOWANCE);
         assert!(text.starts_with("scan-1 completed\nü"));
         assert!(text.contains("…(+2952 more chars)"));
         assert!(text.ends_with("Read the rest by the handle scan-1."));

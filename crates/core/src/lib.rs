@@ -54,8 +54,8 @@ pub use session::{Reach, Session, Sweep};
 pub use state::{Phase, State, WaitingOn};
 pub use step::{Step, StepState, Timer};
 pub use task::{
-    Activity, Capabilities, Doing, Lease, Naming, Progress, Recovery, Spec, Task, Tie, Visibility,
-    Wake,
+    Activity, Capabilities, Doing, Lease, Naming, Progress, Record, Recovery, Spec, Task, Tie,
+    Visibility, Wake,
 };
 pub use time::Stamp;
-pub use transition::{Decision, Illegal, Intent, LiveChildren, Requeue, decide};
+pub use transition::{Decision, Illegal, Intent, LiveChildren, Requeue, decide, spawn};

@@ -65,10 +65,12 @@ impl Name {
 
     /// The name a task gets when nobody gives it one: `<stem>-<n>`.
     pub fn numbered(stem: &str, n: u64) -> Self {
-        let mut shown = CompactString::with_capacity(0);
+        let mut digits = [0; 20];
+        let digits = decimal(n, &mut digits);
+        let mut shown = CompactString::with_capacity(stem.len() + 1 + digits.len());
         shown.push_str(stem);
         shown.push('-');
-        push_decimal(&mut shown, n);
+        shown.push_str(digits);
         let key = if is_folded(stem) { None } else { Some(fold(&shown).into()) };
         Self { shown, key }
     }
@@ -106,18 +108,17 @@ fn fold(text: &str) -> String {
     text.nfkc().flat_map(char::to_lowercase).nfkc().collect()
 }
 
-fn push_decimal(out: &mut CompactString, mut n: u64) {
-    let mut digits = [0u8; 20];
+/// `n` in decimal digits, written to the end of `digits`.
+fn decimal(mut n: u64, digits: &mut [u8; 20]) -> &str {
     let mut at = digits.len();
     loop {
         at -= 1;
         digits[at] = b'0' + (n % 10) as u8;
         n /= 10;
         if n == 0 {
-            break;
+            return std::str::from_utf8(&digits[at..]).unwrap_or_default();
         }
     }
-    out.extend(digits[at..].iter().map(|d| char::from(*d)));
 }
 
 impl PartialEq for Name {

@@ -1,5 +1,6 @@
 //! Values that travel: inputs, results, step values, progress.
 
+use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 
@@ -36,8 +37,24 @@ pub struct Blob {
 impl Payload {
     /// Writes `value` as JSON.
     pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Self, PayloadError> {
-        let text = serde_json::to_string(value).map_err(PayloadError::new)?;
-        Ok(if text == "null" { Self::Null } else { Self::Json(text.into()) })
+        // Most values are small: a buffer that is kept saves an allocation.
+        const KEEP: usize = 64 << 10;
+        thread_local! {
+            static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+        }
+        let mut buffer = BUFFER.take();
+        buffer.clear();
+        let written = serde_json::to_writer(&mut buffer, value);
+        let payload = match (written, std::str::from_utf8(&buffer)) {
+            (Ok(()), Ok("null")) => Ok(Self::Null),
+            (Ok(()), Ok(text)) => Ok(Self::Json(text.into())),
+            (Ok(()), Err(error)) => Err(PayloadError(error.to_string())),
+            (Err(error), _) => Err(PayloadError::new(error)),
+        };
+        if buffer.capacity() <= KEEP {
+            BUFFER.set(buffer);
+        }
+        payload
     }
 
     /// Takes JSON text as it is.

@@ -1,5 +1,6 @@
 //! The record of a task: what never changes, and what does.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -140,6 +141,11 @@ impl Capabilities {
         Self(self.0 | others.0)
     }
 
+    /// These, but not `others`.
+    pub const fn without(self, others: Self) -> Self {
+        Self(self.0 & !others.0)
+    }
+
     /// Whether all of `wanted` are among these.
     pub const fn has(self, wanted: Self) -> bool {
         self.0 & wanted.0 == wanted.0
@@ -163,10 +169,30 @@ impl Capabilities {
     }
 }
 
-/// One record: state, payload and sequence number change together or not at
-/// all. Cloning it copies a few words and no text.
+/// A task as it was at some moment. Cloning it copies a pointer; a change makes
+/// a new one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Task {
+#[serde(transparent)]
+pub struct Task(Arc<Record>);
+
+impl Deref for Task {
+    type Target = Record;
+
+    fn deref(&self) -> &Record {
+        &self.0
+    }
+}
+
+impl From<Record> for Task {
+    fn from(record: Record) -> Self {
+        Self(Arc::new(record))
+    }
+}
+
+/// What a [`Task`] points to: state, payload and sequence number, which change
+/// together or not at all.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
     /// What was asked for.
     pub spec: Arc<Spec>,
     /// How often the record has changed; 1 when it is spawned.
@@ -261,9 +287,9 @@ impl Spec {
     }
 }
 
-impl Task {
+impl Record {
     /// The record of a task that was just asked for.
-    pub fn new(spec: Arc<Spec>) -> Self {
+    pub(crate) fn queued(spec: Arc<Spec>) -> Self {
         let since = spec.spawned_at;
         Self {
             spec,
@@ -279,6 +305,18 @@ impl Task {
             progress: None,
             outcome: None,
         }
+    }
+}
+
+impl Task {
+    /// A task that was just asked for.
+    pub fn new(spec: Arc<Spec>) -> Self {
+        Record::queued(spec).into()
+    }
+
+    /// The record as a value of one's own, to be changed.
+    pub fn to_record(&self) -> Record {
+        (*self.0).clone()
     }
 
     /// Its id.

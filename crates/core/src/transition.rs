@@ -11,7 +11,7 @@ use crate::event::Change;
 use crate::id::WorkerId;
 use crate::outcome::Outcome;
 use crate::state::{State, WaitingOn};
-use crate::task::{Activity, Lease, Progress, Task};
+use crate::task::{Activity, Lease, Progress, Record, Spec, Task};
 use crate::time::Stamp;
 
 /// What somebody wants to happen to a task.
@@ -105,17 +105,14 @@ pub fn decide(task: &Task, intent: Intent, now: Stamp) -> Result<Decision, Illeg
     }
     let refuse = |intent| Err(Illegal::State { from, intent });
     let held = task.is_held();
-    let mut next = task.clone();
+    let mut next = task.to_record();
     next.seq += 1;
     let change = match intent {
         Intent::Start(worker) => {
             if from != State::Queued {
                 return refuse("start");
             }
-            enter(&mut next, State::Running, now);
-            next.lease = Lease { worker: Some(worker), epoch: next.lease.epoch + 1 };
-            next.attempts += 1;
-            next.started_at = Some(now);
+            start(&mut next, worker, now);
             Change::Started { attempt: next.attempts }
         }
         Intent::Park(on) => {
@@ -203,10 +200,27 @@ pub fn decide(task: &Task, intent: Intent, now: Stamp) -> Result<Decision, Illeg
             Change::Progress
         }
     };
-    Ok(Decision { task: next, change })
+    Ok(Decision { task: next.into(), change })
 }
 
-fn enter(task: &mut Task, state: State, now: Stamp) {
+/// The first record of a task: running at once if `worker` has a slot for it,
+/// queued otherwise.
+pub fn spawn(spec: Arc<Spec>, worker: Option<WorkerId>, now: Stamp) -> Task {
+    let mut record = Record::queued(spec);
+    if let Some(worker) = worker {
+        start(&mut record, worker, now);
+    }
+    record.into()
+}
+
+fn start(task: &mut Record, worker: WorkerId, now: Stamp) {
+    enter(task, State::Running, now);
+    task.lease = Lease { worker: Some(worker), epoch: task.lease.epoch + 1 };
+    task.attempts += 1;
+    task.started_at = Some(now);
+}
+
+fn enter(task: &mut Record, state: State, now: Stamp) {
     task.state = state;
     // The wall clock may have gone back; the time in a state may not.
     task.since = now.max(task.since);

@@ -264,7 +264,7 @@ async fn s1_2_the_host_may_write_a_path_of_handles() -> Test {
             .name(name)
             .await?;
         let parent = common::until(&parent, |task| task.progress.is_some()).await;
-        children.push(parent.progress.expect("a report").value.decode::<TaskId>()?);
+        children.push(parent.progress.clone().expect("a report").value.decode::<TaskId>()?);
     }
     assert!(matches!(runtime.task("leaf").await, Err(Error::Ambiguous { .. })));
     assert_eq!(runtime.task("left/leaf").await?.id(), children[0]);

@@ -297,7 +297,7 @@ async fn s2_4_the_record_is_durable_before_the_body_is_polled() -> Test {
             Ok::<_, BodyError>((record.seq, record.state))
         })
         .await?;
-    assert_eq!(task.wait().await?.decode::<(u64, State)>()?, (2, State::Running));
+    assert_eq!(task.wait().await?.decode::<(u64, State)>()?, (1, State::Running));
     Ok(())
 }
 

@@ -192,7 +192,7 @@ async fn s2_9_a_detached_task_outlives_its_parent_and_belongs_to_the_session() -
     session.drain(10).await?.ack().await?;
     let free = session.task("free").await?;
     let record = free.record().await?;
-    assert_eq!((record.state, record.cancel), (State::Running, None));
+    assert_eq!((record.state, record.cancel.clone()), (State::Running, None));
     assert_eq!(record.spec.owner(), Owner::Session(session.id()));
     gate.open();
     let rows = session.receive(10).await?;

@@ -80,9 +80,9 @@ async fn assert_trace(task: &TaskRef) -> Test {
     assert_eq!(texts, ["half of the answer", "grep"]);
     let record = task.record().await?;
     assert!(!record.is_live());
-    let progress = record.progress.expect("progress");
+    let progress = record.progress.clone().expect("progress");
     assert_eq!(progress.value.decode::<String>()?, "the last word");
-    assert_eq!(record.activity.expect("activity").step, 3);
+    assert_eq!(record.activity.clone().expect("activity").step, 3);
     Ok(())
 }
 
@@ -189,7 +189,7 @@ async fn s2_8_saying_the_same_again_does_not_make_it_younger() -> Test {
             Ok::<_, BodyError>(())
         })
         .await?;
-    let activity = task.wait().await?.task.activity.expect("an activity");
+    let activity = task.wait().await?.task.activity.clone().expect("an activity");
     assert_eq!(activity.since, Stamp::from_millis(1_000_000));
     Ok(())
 }
@@ -254,8 +254,12 @@ async fn s3_7_progress_and_activity_are_written_at_most_once_a_second() -> Test 
         })
         .await?;
     let ended = task.wait().await?.task;
-    assert_eq!(ended.progress.expect("progress").value.decode::<u64>()?, 999, "the last stands");
-    assert_eq!(ended.activity.expect("activity").step, 999);
+    assert_eq!(
+        ended.progress.clone().expect("progress").value.decode::<u64>()?,
+        999,
+        "the last stands"
+    );
+    assert_eq!(ended.activity.clone().expect("activity").step, 999);
     let reports = reports(&session, &task).await;
     // Ten seconds, both ends included, and the last word.
     assert!((10..=12).contains(&reports), "{reports} writes in ten seconds");

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use offshoot_core::{
-    Canceller, Intent, Lane, Message, MessageId, Naming, Owner, Row, Spec, Stamp, Task, decide,
+    Canceller, Intent, Lane, Naming, Owner, Payload, Row, Spec, Stamp, Task, spawn,
 };
 use offshoot_store::{
     Batch, Commit, CommitError, Conflict, Spawn as SpawnWrite, StoreError, Write,
@@ -16,7 +16,7 @@ use offshoot_store::{
 use tokio::sync::oneshot;
 
 use crate::body::Body;
-use crate::cell::Cell;
+use crate::cell::{Cell, Eviction};
 use crate::context::Context;
 use crate::drive::Drive;
 use crate::engine::{Engine, is_uncertain, seat};
@@ -29,88 +29,118 @@ use crate::task_ref::TaskRef;
 /// failed; looking goes on.
 const LOOK_UPS: u32 = 6;
 
-/// A task between its spawn and its first poll.
-pub(crate) struct Birth<B> {
-    engine: Arc<Engine>,
-    said: Said,
-    body: B,
+type Born = Result<TaskRef, Error>;
+
+/// A task between its draft and its first poll.
+pub(crate) struct Embryo {
     task: Task,
     cell: Arc<Cell>,
     slot: Option<Slot>,
 }
 
-/// Whether a spawn was answered at once.
-pub(crate) enum Born {
-    Now(Result<TaskRef, Error>),
-    Later(oneshot::Receiver<Result<TaskRef, Error>>),
+/// What a spawn has come to.
+pub(crate) enum Birth {
+    /// It is over.
+    Done(Born),
+    /// It goes on without the caller.
+    Later(Embryo, Option<Commit>),
 }
 
-impl<B: Body> Birth<B> {
-    pub(crate) fn begin(spawn: Spawn<B>) -> Born {
-        let Spawn { engine, body, mut said } = spawn;
-        let now = engine.now();
-        let task = match said.draft(&engine, now) {
-            Ok(task) => task,
-            Err(error) => return Born::Now(Err(error)),
-        };
-        let large = task.spec.input.bytes() > engine.config.sizes.inline as u64;
-        let mut birth = Self::new(engine, said, body, task, now);
-        if large {
-            return birth.later(None);
-        }
-        let commit = birth.commit(now);
-        match commit.try_now() {
-            Ok(Ok(_)) => Born::Now(Ok(birth.start())),
-            // What needs another look goes on without the caller.
-            Ok(Err(error)) => match birth.refusal(&error) {
-                Some(refused) => {
-                    birth.undo();
-                    Born::Now(Err(refused))
-                }
-                None => birth.later(Some(Commit::ready(Err(error)))),
-            },
-            Err(pending) => birth.later(Some(pending)),
-        }
+/// Tries to bring a task to life at once.
+pub(crate) fn attempt<B: Body>(spawn: &mut Spawn<B>) -> Birth {
+    let engine = &spawn.engine;
+    let now = engine.now();
+    let spec = match spawn.said.draft(engine, now) {
+        Ok(spec) => Arc::new(spec),
+        Err(error) => return Birth::Done(Err(error)),
+    };
+    let mut embryo = Embryo::new(engine, spec, now);
+    if embryo.task.spec.input.bytes() > engine.config.sizes.inline as u64 {
+        return Birth::Later(embryo, None);
     }
-
-    fn new(engine: Arc<Engine>, said: Said, body: B, task: Task, now: Stamp) -> Self {
-        let cell = Arc::new(Cell::new(task.spec.clone()));
-        engine.enter(&cell);
-        let slot = engine.slots.take(seat(&task.spec));
-        let mut birth = Self { engine, said, body, task, cell, slot };
-        birth.start_record(now);
-        birth
+    match embryo.commit(engine, &spawn.said, now).try_now() {
+        Ok(Ok(_)) => Birth::Done(embryo.start(spawn)),
+        // What needs another look goes on without the caller.
+        Ok(Err(error)) => match embryo.refusal(&error) {
+            Some(refused) => {
+                embryo.undo(engine);
+                Birth::Done(Err(refused))
+            }
+            None => Birth::Later(embryo, Some(Commit::ready(Err(error)))),
+        },
+        Err(pending) => Birth::Later(embryo, Some(pending)),
     }
+}
 
-    /// A task that has its slot is spawned running: one commit, not two.
-    fn start_record(&mut self, now: Stamp) {
-        if self.slot.is_some()
-            && let Ok(started) = decide(&self.task, Intent::Start(self.engine.worker), now)
-        {
-            self.cell.set_epoch(started.task.lease.epoch);
-            self.task = started.task;
+/// Brings a task to life in a task of the runtime's own.
+pub(crate) fn carry_on<B: Body>(
+    mut spawn: Spawn<B>,
+    mut embryo: Embryo,
+    mut commit: Option<Commit>,
+) -> oneshot::Receiver<Born> {
+    let (tell, told) = oneshot::channel();
+    let engine = spawn.engine.clone();
+    spawn.engine.world.clone().spawn(async move {
+        if let Err(error) = embryo.keep_large_input(&engine).await {
+            embryo.undo(&engine);
+            return drop(tell.send(Err(error)));
         }
-    }
-
-    fn commit(&mut self, now: Stamp) -> Commit {
-        let spawn = SpawnWrite { task: self.task.clone(), caps: self.engine.config.caps.clone() };
-        let mut batch = Batch::new(now).write(Write::Spawn(Box::new(spawn)));
-        let id = self.task.id();
-        if let Some(old) = self.said.continues {
-            batch = batch.write(Write::Adopt { from: Owner::Task(old), to: Owner::Task(id) });
-        }
-        if let Some((text, mode)) = &self.said.first {
-            let message = Message {
-                id: MessageId::mint(now, self.engine.world.random()),
-                from: self.said.sender.viewer.caller,
-                text: text.clone(),
-                mode: *mode,
-                key: None,
-                at: now,
+        loop {
+            let pending = match commit.take() {
+                Some(commit) => commit,
+                None => embryo.commit(&engine, &spawn.said, engine.now()),
             };
-            batch = batch.write(Write::Deliver(Row::message(Arc::new(message), id)));
+            let error = match pending.await {
+                Ok(_) => return drop(tell.send(embryo.start(&mut spawn))),
+                Err(error) => error,
+            };
+            if let Some(refused) = embryo.refusal(&error) {
+                embryo.undo(&engine);
+                return drop(tell.send(Err(refused)));
+            }
+            match error {
+                CommitError::Conflict(Conflict::KeyUsed(_)) => {
+                    embryo.undo(&engine);
+                    let viewer = spawn.said.sender.viewer.clone();
+                    let found = engine.found_by_key(&embryo.task.spec).await;
+                    let found = found.map(|spec| TaskRef::new(engine.clone(), spec, viewer));
+                    return drop(tell.send(found));
+                }
+                CommitError::Conflict(_) => embryo.rename(&engine, &spawn.said),
+                CommitError::Store(error) => {
+                    return embryo.look_up(spawn, error, tell).await;
+                }
+            }
         }
-        self.engine.store.commit(batch)
+    });
+    told
+}
+
+impl Embryo {
+    fn new(engine: &Engine, spec: Arc<Spec>, now: Stamp) -> Self {
+        let cell = Arc::new(Cell::new(spec.clone()));
+        engine.enter(&cell);
+        let slot = engine.slots.take(seat(&spec));
+        // A task that has its slot is spawned running: one commit, not two.
+        let worker = slot.is_some().then_some(engine.worker);
+        let task = spawn(spec, worker, now);
+        cell.set_epoch(task.lease.epoch);
+        Self { task, cell, slot }
+    }
+
+    fn commit(&mut self, engine: &Engine, said: &Said, now: Stamp) -> Commit {
+        let caps = engine.config.caps.clone();
+        let spawn = SpawnWrite { task: self.task.clone(), caps };
+        let mut batch = Batch::new(now);
+        batch.push(Write::Spawn(spawn));
+        let id = self.task.id();
+        if let Some(old) = said.continues {
+            batch.push(Write::Adopt { from: Owner::Task(old), to: Owner::Task(id) });
+        }
+        if let Some(first) = &said.first {
+            batch.push(Write::Deliver(Row::message(first.clone(), id)));
+        }
+        engine.store.commit(batch)
     }
 
     /// The error to tell, unless deciding again may help.
@@ -128,97 +158,51 @@ impl<B: Body> Birth<B> {
         }
     }
 
-    /// Goes on in a task of the runtime's own.
-    fn later(mut self, commit: Option<Commit>) -> Born {
-        let (tell, told) = oneshot::channel();
-        let world = self.engine.world.clone();
-        world.spawn(async move {
-            let mut commit = commit;
-            if let Err(error) = self.keep_large_input().await {
-                self.undo();
-                return drop(tell.send(Err(error)));
-            }
-            loop {
-                let now = self.engine.now();
-                let pending = match commit.take() {
-                    Some(commit) => commit,
-                    None => self.commit(now),
-                };
-                let error = match pending.await {
-                    Ok(_) => return drop(tell.send(Ok(self.start()))),
-                    Err(error) => error,
-                };
-                if let Some(refused) = self.refusal(&error) {
-                    self.undo();
-                    return drop(tell.send(Err(refused)));
-                }
-                match error {
-                    CommitError::Conflict(Conflict::KeyUsed(_)) => {
-                        let found = self.found_by_key().await;
-                        self.undo();
-                        return drop(tell.send(found));
-                    }
-                    CommitError::Conflict(_) => self.rename(),
-                    CommitError::Store(error) => return self.look_up(error, tell).await,
-                }
-            }
-        });
-        Born::Later(told)
-    }
-
-    async fn keep_large_input(&mut self) -> Result<(), Error> {
+    async fn keep_large_input(&mut self, engine: &Engine) -> Result<(), Error> {
         let spec = &self.task.spec;
-        if spec.input.bytes() <= self.engine.config.sizes.inline as u64 {
+        if spec.input.bytes() <= engine.config.sizes.inline as u64 {
             return Ok(());
         }
         let json = spec.input.as_json()?.into();
-        let blob = self.engine.store.put_blob(spec.id, json).await?;
-        let input = offshoot_core::Payload::Blob(blob);
-        self.replace_spec(Spec { input, ..(**spec).clone() });
+        let blob = engine.store.put_blob(spec.id, json).await?;
+        let spec = Spec { input: Payload::Blob(blob), ..(**spec).clone() };
+        self.replace_spec(engine, spec);
         Ok(())
     }
 
-    fn rename(&mut self) {
-        let handle = self.said.next_handle();
-        self.replace_spec(Spec { handle, ..(*self.task.spec).clone() });
+    fn rename(&mut self, engine: &Engine, said: &Said) {
+        let spec = Spec { handle: said.next_handle(), ..(*self.task.spec).clone() };
+        self.replace_spec(engine, spec);
     }
 
-    fn replace_spec(&mut self, spec: Spec) {
-        self.task.spec = Arc::new(spec);
-        let cell = Arc::new(Cell::new(self.task.spec.clone()));
-        cell.set_epoch(self.cell.epoch());
-        self.cell = cell;
-        self.engine.enter(&self.cell);
-    }
-
-    /// The task an earlier spawn with the same key made, if it asked the same.
-    async fn found_by_key(&mut self) -> Result<TaskRef, Error> {
-        let (owner, spec) = (self.task.owner(), &self.task.spec);
-        let key = spec.key.clone().unwrap_or_default();
-        let found = self.engine.store.keyed(owner, &key).await?;
-        let found = found.ok_or(Error::Contended)?;
-        if !found.spec.asks_the_same(spec) {
-            return Err(Error::KeyReused { key, task: found.id() });
-        }
-        Ok(TaskRef::new(self.engine.clone(), found.spec, self.said.sender.viewer.clone()))
+    fn replace_spec(&mut self, engine: &Engine, spec: Spec) {
+        let spec = Arc::new(spec);
+        let worker = self.task.lease.worker;
+        self.task = spawn(spec.clone(), worker, self.task.since);
+        self.cell = Arc::new(Cell::new(spec));
+        self.cell.set_epoch(self.task.lease.epoch);
+        engine.enter(&self.cell);
     }
 
     /// Finds out whether a commit without an answer happened. If that takes
     /// too long the caller is told that it failed, and the task, should it
     /// turn up, is ended unstarted.
-    async fn look_up(self, error: StoreError, tell: oneshot::Sender<Result<TaskRef, Error>>) {
+    async fn look_up<B: Body>(
+        self,
+        mut spawn: Spawn<B>,
+        error: StoreError,
+        tell: oneshot::Sender<Born>,
+    ) {
+        let engine = spawn.engine.clone();
         let mut tell = Some(tell);
         for tries in 0.. {
-            if self.engine.is_closed() {
+            if engine.is_closed() {
                 break;
             }
-            match self.engine.store.task(self.task.id()).await {
+            match engine.store.task(self.task.id()).await {
                 Ok(Some(_)) => match tell.take() {
-                    Some(tell) => return drop(tell.send(Ok(self.start()))),
-                    None => {
-                        let (engine, id) = (self.engine.clone(), self.task.id());
-                        return engine.disown(id, Canceller::Unacknowledged).await;
-                    }
+                    Some(tell) => return drop(tell.send(self.start(&mut spawn))),
+                    None => return engine.disown(self.task.id(), Canceller::Unacknowledged).await,
                 },
                 Ok(None) => break,
                 Err(_) if tries >= LOOK_UPS => {
@@ -228,36 +212,40 @@ impl<B: Body> Birth<B> {
                 }
                 Err(_) => {}
             }
-            self.engine.back_off(tries).await;
+            engine.back_off(tries).await;
         }
-        self.undo();
+        self.undo(&engine);
         if let Some(tell) = tell {
             drop(tell.send(Err(error.into())));
         }
     }
 
     /// Starts or queues the body of a task whose record is durable.
-    fn start(self) -> TaskRef {
-        let Self { engine, said, body, task, cell, slot } = self;
-        let found = TaskRef::new(engine.clone(), task.spec.clone(), said.sender.viewer);
+    fn start<B: Body>(self, spawn: &mut Spawn<B>) -> Born {
+        let Self { task, cell, slot } = self;
+        let body = spawn.body.take().ok_or(Error::Closed)?;
+        let engine = &spawn.engine;
         match slot {
-            Some(slot) => launch(&engine, cell, body, slot),
-            None => queue(&engine, cell, body),
+            Some(slot) => launch(engine, cell, body, slot),
+            None => queue(engine, cell, body),
         }
-        found
+        let viewer = spawn.said.sender.viewer.clone();
+        Ok(TaskRef::new(engine.clone(), task.spec.clone(), viewer))
     }
 
-    fn undo(&self) {
-        self.engine.leave(self.task.id());
+    fn undo(&self, engine: &Engine) {
+        engine.leave(self.task.id());
     }
 }
 
 /// Has the body of a durable task that has its slot polled.
 pub(crate) fn launch<B: Body>(engine: &Arc<Engine>, cell: Arc<Cell>, body: B, slot: Slot) {
-    if engine.config.caps.executing.is_none() {
-        drop(slot);
-    } else {
-        *cell.slot.lock() = Some(Box::new(slot));
+    if !engine.config.caps.executing.is_none() {
+        *cell.rare().slot.lock() = Some(slot);
+    }
+    if engine.is_closed() {
+        // It came too late to be dropped with the others.
+        cell.evict(Eviction::Abandon);
     }
     if let Some(timeout) = cell.spec.timeout {
         engine.expire_after(&cell, timeout);
@@ -278,13 +266,29 @@ pub(crate) fn queue<B: Body>(engine: &Arc<Engine>, cell: Arc<Cell>, body: B) {
 }
 
 impl Engine {
+    /// What an earlier spawn with the same key asked for, if it asked the
+    /// same.
+    async fn found_by_key(&self, spec: &Spec) -> Result<Arc<Spec>, Error> {
+        let key = spec.key.clone().unwrap_or_default();
+        let found = self.store.keyed(spec.owner(), &key).await?;
+        let found = found.ok_or(Error::Contended)?;
+        if !found.spec.asks_the_same(spec) {
+            return Err(Error::KeyReused { key, task: found.id() });
+        }
+        Ok(found.spec.clone())
+    }
+
     /// Starts a queued task that has its slot, unless it has ended meanwhile.
     async fn start_queued<B: Body>(self: Arc<Self>, cell: Arc<Cell>, body: B, slot: Slot) {
         let id = cell.spec.id;
         let mut tries = 0;
         loop {
-            let started =
-                self.change(id, |_, _| Ok(Intent::Start(self.worker)), |_, batch| batch).await;
+            let start = |task: &Task, _| match &task.cancel {
+                // Whoever asked for it ends it.
+                Some(_) => Err(Error::Cancelled),
+                None => Ok(Intent::Start(self.worker)),
+            };
+            let started = self.change(id, start, |_, batch| batch).await;
             match started {
                 Ok(task) => {
                     cell.set_epoch(task.lease.epoch);

@@ -1,34 +1,38 @@
 //! What a live task has in this process beside its record: the ways to reach
 //! its body and those who wait for it.
 
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use futures_util::task::AtomicWaker;
 use offshoot_core::Spec;
 use parking_lot::Mutex;
-use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::progress::Throttle;
+use crate::signal::Signal;
 use crate::slots::Slot;
 
 /// The body is asked to stop.
-const CANCEL: u8 = 1;
+const CANCEL: u16 = 1;
 /// The body is dropped because it did not stop in time.
-const ABORT: u8 = 1 << 1;
+const ABORT: u16 = 1 << 1;
 /// The body is dropped because it ran longer than it may.
-const EXPIRE: u8 = 1 << 2;
+const EXPIRE: u16 = 1 << 2;
 /// The body is dropped and its task goes back into the queue.
-const RELEASE: u8 = 1 << 3;
+const RELEASE: u16 = 1 << 3;
 /// The body is dropped and nothing is written.
-const ABANDON: u8 = 1 << 4;
+const ABANDON: u16 = 1 << 4;
 /// The end of the task could not be written yet.
-const SETTLING: u8 = 1 << 5;
+const SETTLING: u16 = 1 << 5;
 /// The body was aborted and is still there, because it does not yield.
-const UNRESPONSIVE: u8 = 1 << 6;
-/// Nobody here executes the task: the cell is there for those who wait.
-const PASSIVE: u8 = 1 << 7;
+const UNRESPONSIVE: u16 = 1 << 6;
+
+/// Only waiters are here: this process neither executes nor queues the task.
+const UNMANNED: u16 = 1 << 7;
+
+/// Somebody other than the owner has written to the task.
+const OUTSIDE_MAIL: u16 = 1 << 8;
 
 /// Why a body is dropped before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,52 +48,80 @@ pub(crate) enum Eviction {
 pub(crate) struct Cell {
     pub(crate) spec: Arc<Spec>,
     /// Told whenever the record changes; waiters listen.
-    pub(crate) changed: Notify,
+    pub(crate) changed: Signal,
     /// Told when the body has something to look at: a row, a request to stop.
-    pub(crate) nudge: Notify,
-    /// The slot the task holds while it executes.
-    pub(crate) slot: Mutex<Option<Box<Slot>>>,
-    pub(crate) throttle: Mutex<Option<Box<Throttle>>>,
-    /// How many waits of the body are under way, once there was one.
-    pub(crate) parking: OnceLock<Box<tokio::sync::Mutex<u32>>>,
+    pub(crate) nudge: Signal,
+    /// What only some tasks need.
+    rare: OnceLock<Box<Rare>>,
     driver: AtomicWaker,
+    epoch: AtomicU32,
+    signals: AtomicU16,
+}
+
+/// What only some tasks need; most live and end without it.
+#[derive(Debug, Default)]
+pub(crate) struct Rare {
+    /// The slot the task holds while it executes.
+    pub(crate) slot: Mutex<Option<Slot>>,
+    /// What the task has said and the store does not know yet.
+    pub(crate) throttle: Mutex<Option<Throttle>>,
+    /// How many waits of the body are under way.
+    pub(crate) waits: tokio::sync::Mutex<u32>,
     token: OnceLock<CancellationToken>,
     read_mark: AtomicU64,
-    epoch: AtomicU32,
-    signals: AtomicU8,
 }
 
 impl Cell {
     pub(crate) fn new(spec: Arc<Spec>) -> Self {
         Self {
             spec,
-            changed: Notify::new(),
-            nudge: Notify::new(),
-            slot: Mutex::new(None),
-            throttle: Mutex::new(None),
-            parking: OnceLock::new(),
+            changed: Signal::default(),
+            nudge: Signal::default(),
+            rare: OnceLock::new(),
             driver: AtomicWaker::new(),
-            token: OnceLock::new(),
-            read_mark: AtomicU64::new(0),
             epoch: AtomicU32::new(0),
-            signals: AtomicU8::new(0),
+            signals: AtomicU16::new(0),
         }
     }
 
-    /// A cell for those who wait for a task that nobody here executes.
-    pub(crate) fn passive(spec: Arc<Spec>) -> Self {
-        let cell = Self::new(spec);
-        cell.set(PASSIVE, true);
-        cell
+    pub(crate) fn rare(&self) -> &Rare {
+        self.rare.get_or_init(Box::default)
     }
 
-    /// Makes the task this process's to execute.
-    pub(crate) fn take_over(&self) {
-        self.set(PASSIVE, false);
+    /// What only some tasks need, if this one did.
+    pub(crate) fn known_rare(&self) -> Option<&Rare> {
+        self.rare.get().map(Box::as_ref)
     }
 
-    pub(crate) fn is_passive(&self) -> bool {
-        self.has(PASSIVE)
+    /// Gives the task's slot to the next in turn.
+    pub(crate) fn free_slot(&self) {
+        let slot = self.known_rare().and_then(|rare| rare.slot.lock().take());
+        drop(slot);
+    }
+
+    /// A cell for those who wait for a task whose body is not here.
+    pub(crate) fn unmanned(spec: Arc<Spec>) -> Self {
+        Self { signals: AtomicU16::new(UNMANNED), ..Self::new(spec) }
+    }
+
+    /// Whether this process executes the task, or will.
+    pub(crate) fn is_manned(&self) -> bool {
+        !self.has(UNMANNED)
+    }
+
+    /// This process takes the task up.
+    pub(crate) fn man(&self) {
+        self.set(UNMANNED, false);
+    }
+
+    /// Notes that somebody other than the owner has written to the task, and
+    /// gets the message back should it end unread.
+    pub(crate) fn note_outside_mail(&self) {
+        self.set(OUTSIDE_MAIL, true);
+    }
+
+    pub(crate) fn has_outside_mail(&self) -> bool {
+        self.has(OUTSIDE_MAIL)
     }
 
     /// The epoch of the lease under which the body here runs; 0 if none does.
@@ -105,12 +137,12 @@ impl Cell {
     pub(crate) fn cancel(&self) {
         let before = self.signals.fetch_or(CANCEL, Ordering::AcqRel);
         if before & CANCEL == 0 {
-            if let Some(token) = self.token.get() {
+            if let Some(token) = self.known_rare().and_then(|rare| rare.token.get()) {
                 token.cancel();
             }
-            self.nudge.notify_waiters();
+            self.nudge.ring();
         }
-        self.changed.notify_waiters();
+        self.changed.ring();
     }
 
     pub(crate) fn is_cancelled(&self) -> bool {
@@ -120,7 +152,7 @@ impl Cell {
     /// Resolves once the body is asked to stop.
     pub(crate) async fn cancelled(&self) {
         loop {
-            let nudged = self.nudge.notified();
+            let nudged = self.nudge.listen();
             if self.is_cancelled() {
                 return;
             }
@@ -129,7 +161,7 @@ impl Cell {
     }
 
     pub(crate) fn token(&self) -> CancellationToken {
-        let token = self.token.get_or_init(CancellationToken::new);
+        let token = self.rare().token.get_or_init(CancellationToken::new);
         // A request that came before the token did must not be missed.
         if self.is_cancelled() {
             token.cancel();
@@ -177,7 +209,7 @@ impl Cell {
 
     pub(crate) fn set_unresponsive(&self) {
         self.set(UNRESPONSIVE, true);
-        self.changed.notify_waiters();
+        self.changed.ring();
     }
 
     pub(crate) fn is_unresponsive(&self) -> bool {
@@ -186,18 +218,18 @@ impl Cell {
 
     /// The number of the last inbox row the body has read.
     pub(crate) fn read_mark(&self) -> u64 {
-        self.read_mark.load(Ordering::Acquire)
+        self.known_rare().map_or(0, |rare| rare.read_mark.load(Ordering::Acquire))
     }
 
     pub(crate) fn mark_read(&self, number: u64) {
-        self.read_mark.fetch_max(number, Ordering::AcqRel);
+        self.rare().read_mark.fetch_max(number, Ordering::AcqRel);
     }
 
-    fn has(&self, signal: u8) -> bool {
+    fn has(&self, signal: u16) -> bool {
         self.signals.load(Ordering::Acquire) & signal != 0
     }
 
-    fn set(&self, signal: u8, on: bool) {
+    fn set(&self, signal: u16, on: bool) {
         if on {
             self.signals.fetch_or(signal, Ordering::AcqRel);
         } else {

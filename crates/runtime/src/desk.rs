@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use parking_lot::Mutex;
-use tokio::sync::Notify;
+
+use crate::signal::Signal;
 
 /// One session, seen from inside this process.
 #[derive(Debug)]
 pub(crate) struct Desk {
     /// Told when the session's inbox has something new.
-    pub(crate) nudge: Notify,
+    pub(crate) nudge: Signal,
     counters: Mutex<HashMap<Arc<str>, u64>>,
     spawned: u64,
 }
@@ -18,7 +19,7 @@ pub(crate) struct Desk {
 impl Desk {
     /// A desk for a session in which `spawned` tasks were spawned before.
     pub(crate) fn new(spawned: u64) -> Self {
-        Self { nudge: Notify::new(), counters: Mutex::default(), spawned }
+        Self { nudge: Signal::default(), counters: Mutex::default(), spawned }
     }
 
     /// The next number for a handle of this stem.

@@ -11,7 +11,7 @@ use std::task::{Context as Poller, Poll};
 use pin_project_lite::pin_project;
 
 use crate::ambient;
-use crate::body::Body;
+use crate::body::{Body, BodyError, Ended};
 use crate::cell::Eviction;
 use crate::context::Context;
 use crate::environment::BoxFuture;
@@ -61,49 +61,64 @@ impl<B: Body> Future for Drive<B> {
                     this.stage.set(Stage::Over);
                     continue;
                 }
-                StageMut::Unborn { body } => match cell.eviction(poller.waker()) {
-                    Some(why) => Conclusion::Evicted(why),
-                    None => {
-                        let (body, cx) = (body.take(), this.context.clone());
-                        let Some((body, cx)) = body.zip(cx) else { return Poll::Ready(()) };
-                        let begun =
-                            panic::catch(|| ambient::within(this.context, || body.begin(cx)));
-                        match begun {
-                            Ok(run) => {
-                                this.stage.set(Stage::Running { run });
-                                continue;
-                            }
-                            Err(panicked) => Conclusion::Panicked(panicked),
+                StageMut::Unborn { .. } | StageMut::Running { .. } => {
+                    let evicted = cell.eviction(poller.waker());
+                    let (context, mut stage) = (&mut *this.context, this.stage.as_mut());
+                    // The body goes before its end is told, and a panic in its
+                    // destructors is the end it comes to.
+                    let polled = panic::catch(|| {
+                        let conclusion = match evicted {
+                            Some(why) => Conclusion::Evicted(why),
+                            None => match poll_body(context, stage.as_mut(), poller) {
+                                Poll::Ready(ended) => Conclusion::Ended(ended),
+                                Poll::Pending => return None,
+                            },
+                        };
+                        stage.set(Stage::Over);
+                        Some(conclusion)
+                    });
+                    match polled {
+                        Ok(None) => return Poll::Pending,
+                        Ok(Some(conclusion)) => conclusion,
+                        Err(panicked) => {
+                            let dropped = panic::catch(|| this.stage.set(Stage::Over));
+                            Conclusion::Panicked(dropped.err().unwrap_or(panicked))
                         }
                     }
-                },
-                StageMut::Running { run } => match cell.eviction(poller.waker()) {
-                    Some(why) => Conclusion::Evicted(why),
-                    None => {
-                        let polled =
-                            panic::catch(|| ambient::within(this.context, || run.poll(poller)));
-                        match polled {
-                            Ok(Poll::Pending) => return Poll::Pending,
-                            Ok(Poll::Ready(ended)) => Conclusion::Ended(ended),
-                            Err(panicked) => Conclusion::Panicked(panicked),
-                        }
-                    }
-                },
-            };
-            // The body goes before its end is told, and a panic in its
-            // destructors is the end it comes to.
-            let dropped = panic::catch(|| this.stage.set(Stage::Over));
-            let conclusion = match dropped {
-                Ok(()) => conclusion,
-                Err(panicked) => Conclusion::Panicked(panicked),
+                }
             };
             if matches!(conclusion, Conclusion::Evicted(Eviction::Abandon)) {
                 return Poll::Ready(());
             }
             let Some(context) = this.context.as_ref() else { return Poll::Ready(()) };
-            let settle =
-                Box::pin(context.engine().clone().conclude(context.cell().clone(), conclusion));
-            this.stage.set(Stage::Settling { settle });
+            match context.engine().conclude(context.cell(), conclusion) {
+                None => return Poll::Ready(()),
+                Some(settle) => this.stage.set(Stage::Settling { settle }),
+            }
         }
     }
+}
+
+/// Polls the body, beginning it first if it has not begun.
+fn poll_body<B: Body>(
+    context: &mut Option<Context>,
+    mut stage: Pin<&mut Stage<B>>,
+    poller: &mut Poller<'_>,
+) -> Poll<Ended> {
+    let cx = match stage.as_mut().project() {
+        StageMut::Unborn { .. } => context.clone(),
+        _ => None,
+    };
+    ambient::within(context, || {
+        if let (StageMut::Unborn { body }, Some(cx)) = (stage.as_mut().project(), cx)
+            && let Some(body) = body.take()
+        {
+            let run = body.begin(cx);
+            stage.set(Stage::Running { run });
+        }
+        match stage.project() {
+            StageMut::Running { run } => run.poll(poller),
+            _ => Poll::Ready(Err(BodyError::message("the body is gone"))),
+        }
+    })
 }

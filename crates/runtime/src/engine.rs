@@ -10,8 +10,7 @@ use offshoot_core::{
 };
 use offshoot_store::{Batch, CommitError, Conflict, Store, StoreError, Write};
 use parking_lot::Mutex;
-use tokio::sync::{Notify, watch};
-use tokio_util::sync::CancellationToken;
+use tokio::sync::watch;
 
 use crate::backend::Backend;
 use crate::cell::{Cell, Eviction};
@@ -19,6 +18,7 @@ use crate::config::Config;
 use crate::desk::Desk;
 use crate::environment::World;
 use crate::error::Error;
+use crate::signal::Signal;
 use crate::slots::Slots;
 
 const OPEN: u8 = 0;
@@ -42,10 +42,10 @@ pub(crate) struct Engine {
     /// The kind of closures.
     pub(crate) function: Arc<str>,
     /// Told when a body here is gone.
-    pub(crate) gone: Notify,
+    pub(crate) gone: Signal,
+    /// Told when the runtime is over.
+    pub(crate) closed: Signal,
     pub(crate) recovered: watch::Sender<bool>,
-    /// Cancelled when the runtime closes.
-    pub(crate) closed: CancellationToken,
     cells: Mutex<HashMap<TaskId, Arc<Cell>, IdHash>>,
     desks: Mutex<HashMap<SessionId, Arc<Desk>, IdHash>>,
     stage: AtomicU8,
@@ -69,9 +69,9 @@ impl Engine {
             kinds,
             worker,
             function: FUNCTION.into(),
-            gone: Notify::new(),
+            gone: Signal::default(),
+            closed: Signal::default(),
             recovered: watch::Sender::new(false),
-            closed: CancellationToken::new(),
             cells: Mutex::default(),
             desks: Mutex::default(),
             stage: AtomicU8::new(OPEN),
@@ -111,18 +111,19 @@ impl Engine {
     /// settles what is left.
     pub(crate) fn abandon(&self) {
         self.stage.store(CLOSED, Ordering::Release);
-        self.closed.cancel();
         self.slots.close();
         let cells = std::mem::take(&mut *self.cells.lock());
         for cell in cells.into_values() {
             cell.evict(Eviction::Abandon);
-            cell.changed.notify_waiters();
-            cell.nudge.notify_waiters();
+            cell.changed.ring();
+            cell.nudge.ring();
         }
-        for desk in std::mem::take(&mut *self.desks.lock()).into_values() {
-            desk.nudge.notify_waiters();
+        let desks = std::mem::take(&mut *self.desks.lock());
+        for desk in desks.into_values() {
+            desk.nudge.ring();
         }
-        self.gone.notify_waiters();
+        self.gone.ring();
+        self.closed.ring();
     }
 
     // Cells and desks.
@@ -134,7 +135,7 @@ impl Engine {
     /// The cell of a live task, made if no body of it is here.
     pub(crate) fn cell_of(&self, spec: &Arc<Spec>) -> Arc<Cell> {
         let mut cells = self.cells.lock();
-        cells.entry(spec.id).or_insert_with(|| Arc::new(Cell::passive(spec.clone()))).clone()
+        cells.entry(spec.id).or_insert_with(|| Arc::new(Cell::unmanned(spec.clone()))).clone()
     }
 
     pub(crate) fn enter(&self, cell: &Arc<Cell>) {
@@ -144,11 +145,24 @@ impl Engine {
     pub(crate) fn leave(&self, id: TaskId) {
         let cell = self.cells.lock().remove(&id);
         if let Some(cell) = cell {
-            cell.slot.lock().take();
-            cell.changed.notify_waiters();
-            cell.nudge.notify_waiters();
+            cell.free_slot();
+            cell.changed.ring();
+            cell.nudge.ring();
+            if cell.has_outside_mail() {
+                self.nudge_above(&cell.spec);
+            }
         }
-        self.gone.notify_waiters();
+        self.gone.ring();
+    }
+
+    /// Tells everybody above a task that unread messages may have come back.
+    fn nudge_above(&self, spec: &Spec) {
+        let mut parent = spec.lineage.parent;
+        while let Some(cell) = parent.and_then(|id| self.cell(id)) {
+            cell.nudge.ring();
+            parent = cell.spec.lineage.parent;
+        }
+        self.nudge(Owner::Session(spec.lineage.session));
     }
 
     /// Drops the cell of a task that has ended, if no body of it is here.
@@ -166,7 +180,7 @@ impl Engine {
     /// Tells those who wait for the task that its record has changed.
     pub(crate) fn touch(&self, id: TaskId) {
         if let Some(cell) = self.cell(id) {
-            cell.changed.notify_waiters();
+            cell.changed.ring();
         }
     }
 
@@ -175,13 +189,13 @@ impl Engine {
         match owner {
             Owner::Task(id) => {
                 if let Some(cell) = self.cell(id) {
-                    cell.nudge.notify_waiters();
+                    cell.nudge.ring();
                 }
             }
             Owner::Session(id) => {
                 let desk = self.desks.lock().get(&id).cloned();
                 if let Some(desk) = desk {
-                    desk.nudge.notify_waiters();
+                    desk.nudge.ring();
                 }
             }
         }

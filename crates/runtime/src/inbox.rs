@@ -125,8 +125,7 @@ impl Engine {
         }
         let parked = self.park(cell, WaitingOn::Message).await?;
         let received = loop {
-            let mut nudged = std::pin::pin!(cell.nudge.notified());
-            nudged.as_mut().enable();
+            let nudged = cell.nudge.listen();
             match self.drain_task(cell, limit).await {
                 Ok(rows) if rows.is_empty() => {}
                 received => break received,

@@ -33,6 +33,7 @@ mod runtime;
 mod session;
 mod settle;
 mod shutdown;
+mod signal;
 mod slots;
 mod spawn;
 mod step;

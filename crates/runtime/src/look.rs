@@ -229,7 +229,7 @@ impl Engine {
                 let before = self.slots.position(task.id(), seat(&task.spec));
                 reasons.push(Reason::Queue(before.unwrap_or(0)));
             }
-            State::Running if self.cell(task.id()).is_none_or(|cell| cell.epoch() == 0) => {
+            State::Running if !self.is_here(task) => {
                 reasons.push(Reason::NoWorker(task.spec.kind.clone()));
             }
             State::Running => {
@@ -240,6 +240,9 @@ impl Engine {
                 ];
                 let said = said.into_iter().flatten().max().unwrap_or(task.since);
                 reasons.push(Reason::SilentSince(said));
+            }
+            State::Waiting(_) if !task.is_held() && !self.is_here(task) => {
+                reasons.push(Reason::NoWorker(task.spec.kind.clone()));
             }
             State::Waiting(on) => reasons.push(match on {
                 WaitingOn::Children => {
@@ -259,6 +262,11 @@ impl Engine {
         }
         let handle = task.handle().to_owned();
         Ok(Why { handle, state: task.state, since: task.since, reasons })
+    }
+
+    /// Whether the task's body is in this process.
+    fn is_here(&self, task: &Task) -> bool {
+        self.cell(task.id()).is_some_and(|cell| cell.epoch() > 0)
     }
 
     /// Whether this process executes tasks of this one's kind.

@@ -5,8 +5,8 @@ use std::future::IntoFuture;
 use std::sync::Arc;
 
 use offshoot_core::{
-    Capabilities, Message, MessageId, MessageState, Mode, Owner, Receipt, Row, Task, TaskId,
-    TooLarge,
+    Capabilities, Message, MessageId, MessageState, Mode, Owner, Receipt, Row, RowBody, Task,
+    TaskId, TooLarge,
 };
 use offshoot_store::{Batch, CommitError, Conflict, TaskQuery, Within, Write};
 
@@ -103,20 +103,29 @@ impl Sending {
                 let task = self.engine.task(parent).await?;
                 self.send_to(task.ok_or_else(|| Error::not_found(parent))?).await
             }
-            session => {
-                let message = self.message();
-                let row = Row {
-                    id: message.id.into(),
-                    owner: session,
-                    at: message.at,
-                    body: offshoot_core::RowBody::Message(message.clone()),
-                };
-                let batch = Batch::new(message.at).write(Write::Deliver(row));
-                self.engine.store.commit(batch).await.map_err(Error::from_commit)?;
+            session => self.send_to_session(session, cell.spec.id).await,
+        }
+    }
+
+    async fn send_to_session(&self, session: Owner, sender: TaskId) -> Result<Receipt, Error> {
+        let message = self.message();
+        let row = Row {
+            id: message.id.into(),
+            owner: session,
+            at: message.at,
+            body: RowBody::Message(message.clone()),
+        };
+        let batch = Batch::new(message.at).write(Write::Send { row, room: usize::MAX });
+        match self.engine.store.commit(batch).await {
+            Ok(_) => {
                 self.engine.nudge(session);
-                let task = cell.spec.id;
-                Ok(Receipt { message: message.id, task, state: MessageState::Queued })
+                Ok(Receipt { message: message.id, task: sender, state: MessageState::Queued })
             }
+            Err(CommitError::Conflict(Conflict::MessageKeyUsed(sent))) => {
+                let state = self.engine.message_state(sender, sent).await?;
+                Ok(Receipt { message: sent, task: sender, state })
+            }
+            Err(error) => Err(Error::from_commit(error)),
         }
     }
 
@@ -159,11 +168,17 @@ impl Sending {
 
     async fn send_to(&self, task: Task) -> Result<Receipt, Error> {
         let id = task.id();
-        if !task.is_live() {
+        // A key may tell of a message that was sent while the task was alive.
+        if !task.is_live() && self.key.is_none() {
             return self.continue_with(task).await;
         }
-        if !task.spec.can.has(Capabilities::MESSAGES) {
+        if task.is_live() && !task.spec.can.has(Capabilities::MESSAGES) {
             return Err(Error::TakesNoMessages(id));
+        }
+        if self.viewer.caller.as_owner() != Some(task.owner())
+            && let Some(cell) = self.engine.cell(id)
+        {
+            cell.note_outside_mail();
         }
         let message = self.message();
         let room = self.engine.config.sizes.inbox;
@@ -209,7 +224,7 @@ impl Sending {
             session,
             desk: self.engine.desk(session),
             parent: match parent {
-                Some(parent) => Parent::Task(parent.spec),
+                Some(parent) => Parent::Task(parent.spec.clone()),
                 None => Parent::Session,
             },
         };
@@ -223,17 +238,19 @@ impl Sending {
         spawn.said.timeout = old.spec.timeout;
         spawn.said.grace = old.spec.grace;
         spawn.said.key = self.key.as_ref().map(|key| format!("{id}:{key}").into());
-        spawn.said.first = Some((self.text.clone(), self.mode));
+        let message = self.message();
+        spawn.said.first = Some(message.clone());
         // The old handle if it is free, else the next number.
         spawn.said.preferred = Some(old.spec.handle.clone());
         let born = spawn.await?;
-        let pending = self.engine.store.inbox(Owner::Task(born.id()), 0, 1).await?;
-        let message = pending.first().map(|pending| pending.row.id.as_message());
-        Ok(Receipt {
-            message: message.unwrap_or_else(|| self.message().id),
-            task: born.id(),
-            state: MessageState::Queued,
-        })
+        let id = born.id();
+        if self.key.is_none() {
+            return Ok(Receipt { message: message.id, task: id, state: MessageState::Queued });
+        }
+        // The new task may be that of an earlier send with this key: its inbox
+        // knows which message that was.
+        let task = self.engine.task(id).await?.ok_or_else(|| Error::not_found(id))?;
+        Box::pin(self.send_to(task)).await
     }
 }
 
@@ -277,7 +294,21 @@ impl Engine {
                 Ok(if waits { MessageState::Queued } else { MessageState::Delivered })
             }
             Some(state) => Ok(state),
-            None => Ok(MessageState::Consumed),
+            None => self.message_home(task, message).await,
         }
+    }
+
+    /// How far a message that is not in the task's inbox has come: perhaps the
+    /// task has sent it to its session.
+    async fn message_home(
+        &self,
+        sender: TaskId,
+        message: MessageId,
+    ) -> Result<MessageState, Error> {
+        let owner = self.store.task(sender).await?.map(|task| task.owner());
+        let Some(session @ Owner::Session(_)) = owner else { return Ok(MessageState::Consumed) };
+        let unread = self.store.inbox(session, 0, usize::MAX).await?;
+        let waits = unread.iter().any(|pending| pending.row.id == message.into());
+        Ok(if waits { MessageState::Queued } else { MessageState::Consumed })
     }
 }

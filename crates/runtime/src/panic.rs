@@ -1,15 +1,18 @@
 //! Panics of bodies: caught, with their message and where they happened.
 
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
 use offshoot_core::{Failure, FailureKind};
 
 thread_local! {
-    // Set while a body of ours is polled on this thread.
-    static WATCHED: RefCell<Option<Option<String>>> = const { RefCell::new(None) };
+    // How many bodies of ours are being polled on this thread, one inside
+    // another.
+    static WATCHED: Cell<u32> = const { Cell::new(0) };
+    // Where the last panic under watch happened.
+    static LOCATION: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
 /// Has panics tell where they happen. Other hooks stay in place and go first.
@@ -19,29 +22,28 @@ pub(crate) fn install() {
         let others = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
             others(info);
-            let location = info.location().map(ToString::to_string);
-            WATCHED.with(|watched| {
-                if let Ok(mut watched) = watched.try_borrow_mut()
-                    && let Some(found) = watched.as_mut()
-                {
-                    *found = location;
-                }
-            });
+            if WATCHED.get() > 0 {
+                let location = info.location().map(ToString::to_string);
+                LOCATION.with(|last| {
+                    if let Ok(mut last) = last.try_borrow_mut() {
+                        *last = location;
+                    }
+                });
+            }
         }));
     });
 }
 
 /// Calls `poll` and turns a panic into a failure.
 pub(crate) fn catch<T>(poll: impl FnOnce() -> T) -> Result<T, Failure> {
-    // Bodies can run runtimes of their own, so the outer watch is kept.
-    let outer = WATCHED.with(|watched| watched.replace(Some(None)));
+    WATCHED.set(WATCHED.get() + 1);
     let caught = catch_unwind(AssertUnwindSafe(poll));
-    let location = WATCHED.with(|watched| watched.replace(outer)).flatten();
+    WATCHED.set(WATCHED.get() - 1);
     caught.map_err(|panic| Failure {
         kind: FailureKind::Panic,
         message: message(&*panic),
         causes: Vec::new(),
-        location,
+        location: LOCATION.take(),
     })
 }
 

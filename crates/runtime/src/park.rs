@@ -25,7 +25,7 @@ impl Engine {
         cell: &Arc<Cell>,
         on: WaitingOn,
     ) -> Result<Parked, Error> {
-        let mut waits = cell.parking.get_or_init(Box::default).lock().await;
+        let mut waits = cell.rare().waits.lock().await;
         if *waits == 0 {
             let (id, epoch) = (cell.spec.id, cell.epoch());
             let parked = self
@@ -37,15 +37,14 @@ impl Engine {
                 Err(Error::Ended { state: State::Waiting(_), .. }) => {}
                 Err(error) => return Err(error),
             }
-            let slot = cell.slot.lock().take();
-            drop(slot);
+            cell.free_slot();
         }
         *waits += 1;
         Ok(Parked { engine: self.clone(), cell: Some(cell.clone()) })
     }
 
     async fn unpark(self: &Arc<Self>, cell: &Arc<Cell>) -> Result<(), Error> {
-        let mut waits = cell.parking.get_or_init(Box::default).lock().await;
+        let mut waits = cell.rare().waits.lock().await;
         *waits = waits.saturating_sub(1);
         if *waits > 0 {
             return Ok(());
@@ -81,7 +80,7 @@ impl Engine {
                 }
             }
         };
-        *cell.slot.lock() = Some(Box::new(slot));
+        *cell.rare().slot.lock() = Some(slot);
     }
 }
 

@@ -44,7 +44,13 @@ impl Engine {
     ) -> Result<(), Error> {
         self.check_open()?;
         let same = |known: &Arc<Activity>| known.step == step && known.doing == doing;
-        if cell.throttle.lock().as_ref().is_some_and(|said| said.doing.as_ref().is_some_and(same)) {
+        if cell
+            .rare()
+            .throttle
+            .lock()
+            .as_ref()
+            .is_some_and(|said| said.doing.as_ref().is_some_and(same))
+        {
             return Ok(());
         }
         let activity = Arc::new(Activity { step, doing, since: self.now() });
@@ -62,7 +68,7 @@ impl Engine {
     ) -> Result<(), Error> {
         let now = self.world.monotonic();
         let wait = {
-            let mut throttle = cell.throttle.lock();
+            let mut throttle = cell.rare().throttle.lock();
             let throttle = throttle.get_or_insert_default();
             note(throttle);
             match throttle.written {
@@ -85,7 +91,7 @@ impl Engine {
         self.world.spawn(async move {
             world.sleep(wait).await;
             let (Some(engine), Some(cell)) = (engine.upgrade(), weak.upgrade()) else { return };
-            if let Some(throttle) = cell.throttle.lock().as_mut() {
+            if let Some(throttle) = cell.rare().throttle.lock().as_mut() {
                 throttle.scheduled = false;
                 throttle.written = Some(world.monotonic());
             }
@@ -115,7 +121,7 @@ impl Engine {
 
     /// Writes what a task has said and the store does not know, in one write.
     pub(crate) async fn write_progress(self: &Arc<Self>, cell: &Arc<Cell>) -> Result<(), Error> {
-        let (progress, activity) = match cell.throttle.lock().as_mut() {
+        let (progress, activity) = match cell.rare().throttle.lock().as_mut() {
             Some(throttle) => (throttle.progress.take(), throttle.activity.take()),
             None => return Ok(()),
         };
@@ -128,7 +134,9 @@ impl Engine {
         let (id, epoch) = (cell.spec.id, cell.epoch());
         let written =
             self.change(id, |_, _| Ok(intent.clone()), |_, batch| batch.fenced(id, epoch)).await;
-        if let (Err(Error::Store(_)), Some(throttle)) = (&written, cell.throttle.lock().as_mut()) {
+        if let (Err(Error::Store(_)), Some(throttle)) =
+            (&written, cell.rare().throttle.lock().as_mut())
+        {
             // Not lost: it is written with what is said next, or at the end.
             throttle.progress = throttle.progress.take().or(progress);
             throttle.activity = throttle.activity.take().or(activity);

@@ -107,7 +107,7 @@ impl Asking {
             };
             let batch = Batch::new(at)
                 .fenced(id, self.cell.epoch())
-                .write(Write::Ask(question))
+                .write(Write::Ask(Box::new(question)))
                 .write(Write::Deliver(row));
             match engine.store.commit(batch).await {
                 Ok(_) => {
@@ -135,8 +135,7 @@ impl Engine {
     async fn until_closed(&self, cell: &Arc<Cell>, number: u32) -> Result<Closed, Error> {
         let id = cell.spec.id;
         loop {
-            let mut nudged = std::pin::pin!(cell.nudge.notified());
-            nudged.as_mut().enable();
+            let nudged = cell.nudge.listen();
             let asked = self.store.questions(id).await?;
             let question = asked.into_iter().find(|question| question.number == number);
             if let Some(closed) = question.and_then(|question| question.closed) {
@@ -153,8 +152,11 @@ impl Engine {
 
     async fn withdraw(&self, cell: &Arc<Cell>, number: u32) -> Result<(), Error> {
         let at = self.now();
-        let close =
-            Write::CloseQuestion { task: cell.spec.id, number, closed: Closed::Withdrawn { at } };
+        let close = Write::CloseQuestion {
+            task: cell.spec.id,
+            number,
+            closed: Box::new(Closed::Withdrawn { at }),
+        };
         let batch = Batch::new(at).fenced(cell.spec.id, cell.epoch()).write(close);
         match self.store.commit(batch).await {
             // Answered in the last moment: the answer stands, unread.
@@ -178,7 +180,7 @@ impl Engine {
             return Err(Error::Ended { id: task, state: target.state });
         }
         let at = self.now();
-        let closed = Closed::Answered { by: viewer.caller, answer, at };
+        let closed = Box::new(Closed::Answered { by: viewer.caller, answer, at });
         let batch = Batch::new(at).write(Write::CloseQuestion { task, number, closed });
         self.store.commit(batch).await.map_err(Error::from_commit)?;
         self.nudge(Owner::Task(task));

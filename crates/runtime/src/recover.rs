@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use offshoot_core::{
-    Cancel, Canceller, Failure, FailureKind, Intent, Recovery, Requeue, State, Task,
-};
+use offshoot_core::{Failure, FailureKind, Intent, Recovery, Requeue, State, Task};
 use offshoot_store::{TaskQuery, Within};
 
 use crate::backend::{Reconciled, Registered};
@@ -75,8 +73,8 @@ impl Engine {
 
     async fn judge(self: &Arc<Self>, task: Task) -> Result<(), Error> {
         // This process's own: spawned while recovery was under way.
-        let ours = self.cell(task.id()).is_some_and(|cell| !cell.is_passive());
-        if ours || task.lease.worker == Some(self.worker) {
+        let ours = self.cell(task.id()).is_some_and(|cell| cell.is_manned());
+        if task.lease.worker == Some(self.worker) || ours {
             return Ok(());
         }
         if !self.executes(&task) {
@@ -85,7 +83,7 @@ impl Engine {
         let id = task.id();
         // A cascade that a crash interrupted goes on, whatever the task does.
         if let Some(cancel) = &task.cancel {
-            self.cascade(id, cancel, &mut Vec::new()).await?;
+            self.cascade_fully(id, cancel).await?;
         }
         if task.is_held() {
             return self.judge_held(&task).await;
@@ -141,16 +139,8 @@ impl Engine {
     /// A task whose body had returned waits for its children; if it had
     /// failed, they are stopped.
     async fn judge_held(self: &Arc<Self>, task: &Task) -> Result<(), Error> {
-        let succeeded =
-            matches!(task.outcome.as_deref(), Some(offshoot_core::Outcome::Completed { .. }));
-        if !succeeded {
-            let cancel = Cancel {
-                by: Canceller::OwnerEnded(task.id()),
-                reason: "its owner ended".into(),
-                at: self.now(),
-                grace: self.config.grace,
-            };
-            self.cascade(task.id(), &Arc::new(cancel), &mut Vec::new()).await?;
+        if let Some(cancel) = self.orphaned(task, self.now()) {
+            self.cascade_fully(task.id(), &cancel).await?;
         }
         Ok(())
     }
@@ -174,9 +164,11 @@ impl Engine {
         task: Task,
         backend: Arc<dyn crate::backend::Backend>,
     ) -> Result<(), Error> {
-        // Somebody may wait for the task already; they wait at this cell.
+        // Somebody may be waiting for the task already.
         let cell = self.cell_of(&task.spec);
-        cell.take_over();
+        cell.man();
+        // Who has written to it is not known any more.
+        cell.note_outside_mail();
         let body = Registered(Some(backend));
         if task.crashes == 0 {
             queue(self, cell, body);

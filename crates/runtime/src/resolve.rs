@@ -73,7 +73,7 @@ impl Engine {
                 }
             }
         };
-        Ok(TaskRef::new(self.clone(), task.spec, viewer.clone()))
+        Ok(TaskRef::new(self.clone(), task.spec.clone(), viewer.clone()))
     }
 
     async fn named(&self, owner: Owner, text: &str) -> Result<Task, Error> {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use hashbrown::HashMap;
 use offshoot_core::{
-    Caller, Caps, Counts, Name, Retention, Session as SessionRecord, SessionId, Sizes, Space,
-    Visibility,
+    Caller, Caps, Counts, Name, Retention, Session as SessionRecord, SessionId, Sizes, Space, Task,
+    TaskId, Visibility,
 };
 use offshoot_store::{
     Batch, CommitError, Conflict, OpenStore, Page, PageCursor, Store, Tenure, Within, Write,
@@ -86,7 +86,7 @@ impl Runtime {
                 let at = engine.now();
                 let id = SessionId::mint(at, engine.world.random());
                 let record = SessionRecord::new(id, space.clone(), name, at);
-                let batch = Batch::new(at).write(Write::OpenSession(record));
+                let batch = Batch::new(at).write(Write::OpenSession(Box::new(record)));
                 match engine.store.commit(batch).await {
                     Ok(_) => id,
                     Err(CommitError::Conflict(Conflict::SessionExists(found))) => found,
@@ -111,6 +111,11 @@ impl Runtime {
     /// is: the host may touch everything.
     pub async fn task(&self, handle: &str) -> Result<TaskRef, Error> {
         self.engine.find(&host(), None, handle).await
+    }
+
+    /// The record of the task with this id.
+    pub async fn get(&self, id: TaskId) -> Result<Option<Task>, Error> {
+        self.engine.task(id).await
     }
 
     /// All tasks there are.

@@ -120,8 +120,7 @@ impl Session {
     /// What came home, once something has.
     pub async fn receive(&self, limit: usize) -> Result<Rows, Error> {
         loop {
-            let mut nudged = std::pin::pin!(self.desk.nudge.notified());
-            nudged.as_mut().enable();
+            let nudged = self.desk.nudge.listen();
             let rows = self.drain(limit).await?;
             if !rows.is_empty() {
                 return Ok(rows);

@@ -3,15 +3,17 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use offshoot_core::{
     Cancel, Canceller, Failure, FailureKind, Intent, LiveChildren, Outcome, Owner, Payload,
-    Requeue, Row, Stamp, Task, TaskId, decide,
+    Requeue, Row, Stamp, State, Task, TaskId, decide,
 };
-use offshoot_store::{Batch, CommitError, Conflict, Guard, Write};
+use offshoot_store::{Batch, Commit, CommitError, Conflict, Fence, Guard, Write};
 
 use crate::body::{BodyError, Ended};
 use crate::cell::{Cell, Eviction};
 use crate::engine::Engine;
+use crate::environment::BoxFuture;
 use crate::error::Error;
 
 /// How a body came to its end.
@@ -24,18 +26,74 @@ pub(crate) enum Conclusion {
     Failed(Failure),
 }
 
-/// An end that is being written.
-struct Settlement {
-    batch: Batch,
-    /// Tasks that end with this commit, and whom it tells.
-    ended: Vec<(TaskId, Owner)>,
-    /// Whether the task waits for children that must be stopped.
+/// What an end depends on.
+struct Facts {
+    task: Task,
+    children: LiveChildren,
+    /// The owners that wait for nothing but this task, nearest first.
+    held: Vec<Task>,
+    /// Who is left to be told.
+    heir: Owner,
+}
+
+/// What follows from an end once it is durable.
+struct Aftermath {
+    /// The task, unless it waits for its children.
+    ended: Option<TaskId>,
+    /// The owners that have ended with it.
+    released: Vec<Task>,
+    told: Owner,
+    /// The request to stop the children that the task leaves behind.
     orphans: Option<Arc<Cancel>>,
 }
 
 impl Engine {
-    /// Writes the end of a task whose body, if it had one here, is gone.
-    pub(crate) async fn conclude(self: Arc<Self>, cell: Arc<Cell>, conclusion: Conclusion) {
+    /// Writes the end of a task whose body is gone: at once if the store
+    /// answers at once, else by the future this returns.
+    pub(crate) fn conclude(
+        self: &Arc<Self>,
+        cell: &Arc<Cell>,
+        conclusion: Conclusion,
+    ) -> Option<BoxFuture<()>> {
+        let (id, epoch) = (cell.spec.id, Some(cell.epoch()));
+        let mut pending = None;
+        if self.is_simple(cell, &conclusion)
+            // Reading twice is harmless, so a read that is not ready at once
+            // is begun again by the slow way.
+            && let Some(Ok(Some(facts))) = self.facts(id, epoch).now_or_never()
+            && let Ok((commit, aftermath)) = self.write_end(facts, epoch, &conclusion)
+        {
+            match commit.try_now() {
+                Ok(Ok(_)) => {
+                    self.settled(id, aftermath);
+                    return None;
+                }
+                Ok(Err(_)) => {}
+                Err(commit) => pending = Some((commit, aftermath)),
+            }
+        }
+        let (engine, cell) = (self.clone(), cell.clone());
+        Some(Box::pin(async move {
+            if let Some((commit, aftermath)) = pending
+                && commit.await.is_ok()
+            {
+                return engine.settled(id, aftermath);
+            }
+            engine.conclude_slowly(cell, conclusion).await;
+        }))
+    }
+
+    fn is_simple(&self, cell: &Cell, conclusion: &Conclusion) -> bool {
+        let small = match conclusion {
+            Conclusion::Ended(Ok(value)) => value.bytes() <= self.config.sizes.inline as u64,
+            Conclusion::Evicted(Eviction::Release) => false,
+            _ => true,
+        };
+        let silent = cell.known_rare().is_none_or(|rare| rare.throttle.lock().is_none());
+        small && silent && !self.is_closed()
+    }
+
+    async fn conclude_slowly(self: Arc<Self>, cell: Arc<Cell>, conclusion: Conclusion) {
         if matches!(conclusion, Conclusion::Evicted(Eviction::Release)) {
             return self.release(&cell).await;
         }
@@ -59,7 +117,7 @@ impl Engine {
                         tracing::warn!(task = %id, %error, "the end of a task could not be written yet");
                     }
                     cell.set_settling(true);
-                    cell.changed.notify_waiters();
+                    cell.changed.ring();
                     self.back_off(tries).await;
                     tries = tries.saturating_add(1);
                 }
@@ -82,29 +140,14 @@ impl Engine {
         epoch: Option<u32>,
         conclusion: &Conclusion,
     ) -> Result<(), Error> {
-        let task = self.store.task(id).await?.ok_or_else(|| Error::not_found(id))?;
-        let now = self.now();
-        if !task.is_live() || task.is_held() {
+        let Some(facts) = self.facts(id, epoch).await? else {
             // An earlier try was written although it was not said so.
-            self.leave(id);
-            return Ok(());
-        }
-        if epoch.is_some_and(|epoch| epoch != task.lease.epoch) {
-            return Err(Error::LeaseLost(id));
-        }
-        let settlement = self.settlement(&task, epoch, outcome(&task, conclusion), now).await?;
-        match self.store.commit(settlement.batch).await {
+            return self.catch_up(id).await;
+        };
+        let (commit, aftermath) = self.write_end(facts, epoch, conclusion)?;
+        match commit.await {
             Ok(_) => {
-                if settlement.ended.is_empty() {
-                    self.hold(id);
-                }
-                for (ended, told) in settlement.ended {
-                    self.leave(ended);
-                    self.nudge(told);
-                }
-                if let Some(cancel) = settlement.orphans {
-                    self.cascade_later(id, cancel);
-                }
+                self.settled(id, aftermath);
                 Ok(())
             }
             Err(CommitError::Conflict(Conflict::LeaseOver(_) | Conflict::NoTask(_))) => {
@@ -115,76 +158,144 @@ impl Engine {
         }
     }
 
-    /// The commit that ends `task` so; with it end the owners that waited for
-    /// nothing else.
-    async fn settlement(
-        &self,
-        task: &Task,
-        epoch: Option<u32>,
-        outcome: Outcome,
-        now: Stamp,
-    ) -> Result<Settlement, Error> {
-        let id = task.id();
-        let children = match self.store.counts(Owner::Task(id)).await?.live() {
-            0 => LiveChildren::None,
-            _ => LiveChildren::Some,
-        };
-        let succeeded = matches!(outcome, Outcome::Completed { .. });
-        let decided = decide(task, Intent::Finish(outcome, children), now)
-            .map_err(|_| Error::Ended { id, state: task.state })?;
-        let mut batch = Batch::new(now);
-        if let Some(epoch) = epoch {
-            batch = batch.fenced(id, epoch);
+    /// Tells everybody of ends that are durable.
+    fn settled(self: &Arc<Self>, id: TaskId, aftermath: Aftermath) {
+        match aftermath.ended {
+            Some(_) => self.leave(id),
+            None => self.hold(id),
         }
-        if children == LiveChildren::Some {
-            let batch =
-                batch.guard(Guard::HasChildren(id)).write(Write::Put(decided.task, decided.change));
-            let orphans = (!succeeded).then(|| {
-                Arc::new(Cancel {
-                    by: Canceller::OwnerEnded(id),
-                    reason: "its owner ended".into(),
-                    at: now,
-                    grace: self.config.grace,
-                })
-            });
-            let orphans = orphans.or_else(|| task.cancel.clone());
-            return Ok(Settlement { batch, ended: Vec::new(), orphans });
+        for owner in &aftermath.released {
+            self.leave(owner.id());
         }
-        let mut settlement = Settlement {
-            batch: batch.guard(Guard::Childless(id)),
-            ended: Vec::new(),
-            orphans: None,
-        };
-        settlement.end(decided, now);
-        self.release_owners(task, &mut settlement, now).await?;
-        Ok(settlement)
+        if aftermath.ended.is_some() {
+            self.nudge(aftermath.told);
+        }
+        if let Some(cancel) = aftermath.orphans {
+            self.cascade_later(id, cancel);
+        }
     }
 
-    async fn release_owners(
-        &self,
-        task: &Task,
-        settlement: &mut Settlement,
-        now: Stamp,
-    ) -> Result<(), Error> {
-        let mut child = task.id();
-        let mut owner = task.owner();
-        while let Owner::Task(id) = owner {
-            let held = self.store.task(id).await?.filter(Task::is_held);
-            let last = match &held {
-                None => false,
-                Some(_) => self.store.counts(owner).await?.live() == 1,
-            };
-            let Some(held) = held.filter(|_| last) else {
-                settlement.batch.guards.push(Guard::OwnerStays { owner: id, child });
+    /// Does what follows from an end whose commit gave no answer: whoever it
+    /// ended leaves, and whoever it tells is woken.
+    async fn catch_up(self: &Arc<Self>, id: TaskId) -> Result<(), Error> {
+        let mut next = Owner::Task(id);
+        while let Owner::Task(id) = next {
+            let Some(task) = self.store.task(id).await? else { return Ok(()) };
+            if task.is_held() {
+                self.hold(id);
+                if let Some(cancel) = self.orphaned(&task, self.now()) {
+                    self.cascade_later(id, cancel);
+                }
+            }
+            if task.is_live() {
                 return Ok(());
-            };
-            settlement.batch.guards.push(Guard::OnlyChild { owner: id, child });
-            let decided = decide(&held, Intent::Release, now).map_err(|_| Error::Contended)?;
-            settlement.end(decided, now);
-            child = id;
-            owner = held.owner();
+            }
+            self.leave(id);
+            self.nudge(task.owner());
+            next = task.owner();
         }
         Ok(())
+    }
+
+    /// Keeps a task that waits for its children, without a body and without a
+    /// slot.
+    fn hold(&self, id: TaskId) {
+        if let Some(cell) = self.cell(id) {
+            cell.set_epoch(0);
+            cell.set_settling(false);
+            cell.free_slot();
+            cell.changed.ring();
+        }
+        self.gone.ring();
+    }
+
+    /// The request to stop the children of a task that ends as its record
+    /// says. Whoever asked it to stop has its children stopped, too.
+    pub(crate) fn orphaned(&self, task: &Task, now: Stamp) -> Option<Arc<Cancel>> {
+        let succeeded = matches!(task.outcome.as_deref(), Some(Outcome::Completed { .. }));
+        (!succeeded && task.cancel.is_none()).then(|| {
+            Arc::new(Cancel {
+                by: Canceller::OwnerEnded(task.id()),
+                reason: "its owner ended".into(),
+                at: now,
+                grace: self.config.grace,
+            })
+        })
+    }
+
+    /// Reads what the end of a task depends on; `None` if it has ended.
+    async fn facts(&self, id: TaskId, epoch: Option<u32>) -> Result<Option<Facts>, Error> {
+        let task = self.store.task(id).await?.ok_or_else(|| Error::not_found(id))?;
+        if !task.is_live() || task.is_held() {
+            return Ok(None);
+        }
+        let ours = match epoch {
+            Some(epoch) => epoch == task.lease.epoch,
+            // Otherwise its body is on its way, and ends it.
+            None => task.state == State::Queued,
+        };
+        if !ours {
+            return Err(Error::LeaseLost(id));
+        }
+        let mut heir = task.owner();
+        let mut held = Vec::new();
+        if self.store.counts(Owner::Task(id)).await?.live() > 0 {
+            return Ok(Some(Facts { task, children: LiveChildren::Some, held, heir }));
+        }
+        while let Owner::Task(id) = heir
+            && let Some(owner) = self.store.task(id).await?.filter(Task::is_held)
+            && self.store.counts(heir).await?.live() == 1
+        {
+            heir = owner.owner();
+            held.push(owner);
+        }
+        Ok(Some(Facts { task, children: LiveChildren::None, held, heir }))
+    }
+
+    /// Commits the end of a task, and with it of the owners that waited for
+    /// nothing else. Rows go straight to whoever is left to read them: an
+    /// owner that ends in the same commit would only pass them on.
+    fn write_end(
+        &self,
+        facts: Facts,
+        epoch: Option<u32>,
+        conclusion: &Conclusion,
+    ) -> Result<(Commit, Aftermath), Error> {
+        let Facts { task, children, held, heir } = facts;
+        let (id, now) = (task.id(), self.now());
+        let outcome = outcome(&task, conclusion);
+        let decided = decide(&task, Intent::Finish(outcome, children), now)
+            .map_err(|_| Error::Ended { id, state: task.state })?;
+        let mut batch = Batch::new(now);
+        batch.fence = epoch.map(|epoch| Fence { task: id, epoch });
+        let orphans = match children {
+            LiveChildren::Some => self.orphaned(&decided.task, now),
+            LiveChildren::None => None,
+        };
+        batch.push(Write::Put(decided.task, decided.change));
+        let mut aftermath = Aftermath { ended: None, released: held, told: heir, orphans };
+        if children == LiveChildren::Some {
+            batch.guards.push(Guard::HasChildren(id));
+            return Ok((self.store.commit(batch), aftermath));
+        }
+        batch.guards.push(Guard::Childless(id));
+        batch.push(Write::CloseInbox { task: id, heir });
+        batch.push(Write::Deliver(Row::result(id, heir, now)));
+        let mut child = id;
+        for owner in &aftermath.released {
+            let id = owner.id();
+            let decided = decide(owner, Intent::Release, now).map_err(|_| Error::Contended)?;
+            batch.guards.push(Guard::OnlyChild { owner: id, child });
+            batch.push(Write::Put(decided.task, decided.change));
+            batch.push(Write::CloseInbox { task: id, heir });
+            batch.push(Write::Deliver(Row::result(id, heir, now)));
+            child = id;
+        }
+        if let Owner::Task(owner) = heir {
+            batch.guards.push(Guard::OwnerStays { owner, child });
+        }
+        aftermath.ended = Some(id);
+        Ok((self.store.commit(batch), aftermath))
     }
 
     /// Gives a task back to the queue because this process lets it go.
@@ -221,9 +332,10 @@ impl Engine {
             let asked =
                 self.change(id, |_, _| Ok(Intent::Cancel(cancel.clone())), |_, batch| batch).await;
             let ended = match asked {
-                Ok(_) => {
+                Ok(task) => {
                     let evicted = Conclusion::Evicted(Eviction::Abort);
-                    self.try_settle(id, None, &evicted).await
+                    let epoch = (task.state != State::Queued).then_some(task.lease.epoch);
+                    self.try_settle(id, epoch, &evicted).await
                 }
                 Err(error) => Err(error),
             };
@@ -277,29 +389,6 @@ impl Engine {
                 }
             }
         }
-    }
-
-    /// Keeps a task whose body has returned until its children have ended: it
-    /// executes nothing and takes no slot.
-    fn hold(&self, id: TaskId) {
-        if let Some(cell) = self.cell(id) {
-            let slot = cell.slot.lock().take();
-            drop(slot);
-            cell.set_settling(false);
-            cell.set_epoch(0);
-            cell.changed.notify_waiters();
-        }
-    }
-}
-
-impl Settlement {
-    fn end(&mut self, decided: offshoot_core::Decision, now: Stamp) {
-        let (id, owner) = (decided.task.id(), decided.task.owner());
-        let writes = &mut self.batch.writes;
-        writes.push(Write::Put(decided.task, decided.change));
-        writes.push(Write::CloseInbox { task: id, heir: owner });
-        writes.push(Write::Deliver(Row::result(id, owner, now)));
-        self.ended.push((id, owner));
     }
 }
 

@@ -8,14 +8,14 @@ use std::task::{Context as Poller, Poll};
 use std::time::Duration;
 
 use offshoot_core::{
-    Capabilities, Lineage, Mode, Name, NameError, Naming, Origin, Payload, Recovery, RunId,
-    SessionId, Spec, Stamp, Task, TaskId, Tie, TooLarge, Visibility, Wake,
+    Capabilities, Lineage, Message, MessageId, Mode, Name, NameError, Naming, Origin, Payload,
+    Recovery, RunId, SessionId, Spec, Stamp, TaskId, Tie, TooLarge, Visibility, Wake,
 };
 use tokio::sync::oneshot;
 
 use crate::ambient;
 use crate::backend::{Registered, Request};
-use crate::birth::{Birth, Born};
+use crate::birth::{Birth, attempt, carry_on};
 use crate::body::{Body, Closure};
 use crate::context::Context;
 use crate::desk::Desk;
@@ -29,7 +29,7 @@ use crate::task_ref::{TaskRef, Viewer};
 #[must_use = "a spawn does nothing until it is awaited"]
 pub struct Spawn<B> {
     pub(crate) engine: Arc<Engine>,
-    pub(crate) body: B,
+    pub(crate) body: Option<B>,
     pub(crate) said: Said,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct Said {
     pub(crate) key: Option<Arc<str>>,
     pub(crate) profile: Option<Arc<str>>,
     pub(crate) origin: Origin,
-    pub(crate) first: Option<(Arc<str>, Mode)>,
+    pub(crate) first: Option<Arc<Message>>,
     pub(crate) continues: Option<TaskId>,
     /// The handle to try before one is counted.
     pub(crate) preferred: Option<Name>,
@@ -108,7 +108,7 @@ impl Spawn<Registered> {
             None => Err(Error::UnknownKind(kind.clone())),
         };
         let said = Said::new(sender, kind, input, can, recovery);
-        Self { engine, body: Registered(backend), said }
+        Self { engine, body: Some(Registered(backend)), said }
     }
 }
 
@@ -117,7 +117,7 @@ impl<F> Spawn<Closure<F>> {
         let can = Capabilities::CANCEL.with(Capabilities::MESSAGES).with(Capabilities::TRANSCRIPT);
         let kind = engine.function.clone();
         let said = Said::new(sender, kind, Ok(Payload::Null), can, Recovery::Lose);
-        Self { engine, body: Closure(body), said }
+        Self { engine, body: Some(Closure(body)), said }
     }
 }
 
@@ -131,6 +131,13 @@ impl<B> Spawn<B> {
     /// Lets the task outlive its parent: its session owns it.
     pub fn detached(mut self) -> Self {
         self.said.tie = Tie::Detached;
+        self
+    }
+
+    /// Spawns under this task, as if its body had.
+    pub fn under(mut self, parent: &TaskRef) -> Self {
+        self.said.sender.session = parent.spec.lineage.session;
+        self.said.sender.parent = Parent::Task(parent.spec.clone());
         self
     }
 
@@ -203,8 +210,16 @@ impl<B> Spawn<B> {
 
     /// A first message, committed together with the task.
     pub fn message(mut self, text: &str) -> Self {
-        self.said.first = Some((text.into(), Mode::Steer));
-        self
+        let at = self.engine.now();
+        self.said.first = Some(Arc::new(Message {
+            id: MessageId::mint(at, self.engine.world.random()),
+            from: self.said.sender.viewer.caller,
+            text: text.into(),
+            mode: Mode::Steer,
+            key: None,
+            at,
+        }));
+        self.needs(Capabilities::MESSAGES)
     }
 }
 
@@ -239,18 +254,18 @@ impl Said {
     }
 
     /// The record the spawn asks for, or why it cannot be.
-    pub(crate) fn draft(&mut self, engine: &Engine, at: Stamp) -> Result<Task, Error> {
+    pub(crate) fn draft(&mut self, engine: &Engine, at: Stamp) -> Result<Spec, Error> {
         engine.check_accepting()?;
         self.sender.look_around(self.tie);
         let sizes = &engine.config.sizes;
-        let input = self.input.clone()?;
+        let input = std::mem::replace(&mut self.input, Ok(Payload::Null))?;
         let bytes = usize::try_from(input.bytes()).unwrap_or(usize::MAX);
         TooLarge::check("input", bytes, sizes.value)?;
         if let Some(key) = &self.key {
             TooLarge::check("key", key.len(), sizes.text)?;
         }
-        if let Some((text, _)) = &self.first {
-            TooLarge::check("message", text.len(), sizes.message)?;
+        if let Some(first) = &self.first {
+            TooLarge::check("message", first.text.len(), sizes.message)?;
         }
         if self.timeout == Some(Duration::ZERO) {
             return Err(Error::ZeroDuration { what: "a timeout" });
@@ -280,7 +295,7 @@ impl Said {
             }
         };
         let id = engine.mint_task(at);
-        Ok(Task::new(Arc::new(Spec {
+        Ok(Spec {
             id,
             lineage: self.lineage(engine, id),
             kind: self.kind.clone(),
@@ -298,7 +313,7 @@ impl Said {
             key: self.key.clone(),
             can: self.can,
             spawned_at: at,
-        })))
+        })
     }
 
     /// The next handle nobody has given, perhaps taken all the same.
@@ -366,12 +381,14 @@ impl<B: Body> Future for Spawning<B> {
     type Output = Result<TaskRef, Error>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Poller<'_>) -> Poll<Self::Output> {
-        if let Stage::Said(_) = &self.0
-            && let Stage::Said(spawn) = std::mem::replace(&mut self.0, Stage::Done)
-        {
-            match Birth::begin(spawn) {
-                Born::Now(born) => return Poll::Ready(born),
-                Born::Later(later) => self.0 = Stage::Later(later),
+        if let Stage::Said(spawn) = &mut self.0 {
+            match attempt(spawn) {
+                Birth::Done(born) => return Poll::Ready(born),
+                Birth::Later(embryo, commit) => {
+                    if let Stage::Said(spawn) = std::mem::replace(&mut self.0, Stage::Done) {
+                        self.0 = Stage::Later(carry_on(spawn, embryo, commit));
+                    }
+                }
             }
         }
         match &mut self.0 {

@@ -101,7 +101,17 @@ impl Engine {
     ) -> Result<usize, Error> {
         self.change_session(session, Change::SweepBegan, |sweeps| sweeps.push(sweep.clone()))
             .await?;
-        self.finish_sweep(session, &sweep).await
+        let mut tries = 0;
+        loop {
+            match self.finish_sweep(session, &sweep).await {
+                // It is durable, so it goes on until it has reached them all.
+                Err(Error::Store(_) | Error::Contended) if !self.is_closed() => {
+                    self.back_off(tries).await;
+                    tries = tries.saturating_add(1);
+                }
+                finished => return finished,
+            }
+        }
     }
 
     /// Cancels everything a durable sweep reaches, then takes it out of the
@@ -158,7 +168,8 @@ impl Engine {
             let mut session = session.ok_or_else(|| Error::not_found(id))?;
             edit(&mut session.sweeps);
             session.seq += 1;
-            let batch = Batch::new(self.now()).write(Write::PutSession(session, change.clone()));
+            let batch =
+                Batch::new(self.now()).write(Write::PutSession(Box::new(session), change.clone()));
             match self.store.commit(batch).await {
                 Ok(_) => return Ok(()),
                 Err(CommitError::Conflict(Conflict::StaleSession(_))) => {}

@@ -150,7 +150,8 @@ impl Engine {
     ) -> Result<Vec<Waited>, Error> {
         self.check_open()?;
         let found = self.look(&specs).await?;
-        if is_enough(&found, want) || timeout == Some(Duration::ZERO) {
+        let enough = is_enough(&found, want) || self.is_any_asking(&found).await?;
+        if enough || timeout == Some(Duration::ZERO) {
             return self.waited(found).await;
         }
         let parked = match &viewer.cell {
@@ -178,7 +179,7 @@ impl Engine {
             let mut pending: FuturesUnordered<_> =
                 specs.iter().map(|spec| self.until_rest(spec)).collect();
             while let Some(task) = pending.next().await {
-                if want == Want::Any || task?.is_live() {
+                if want == Want::Any || task?.state.question().is_some() {
                     break;
                 }
             }
@@ -211,29 +212,31 @@ impl Engine {
 
     /// Resolves when the task has ended or needs input.
     pub(crate) async fn until_rest(self: &Arc<Self>, spec: &Arc<Spec>) -> Result<Task, Error> {
-        let mut answered = 0;
+        let mut seen = 0;
         loop {
-            let rests = |task: &Task| {
-                !task.is_live() || (task.state.question().is_some() && task.seq > answered)
-            };
-            let task = self.until(spec, rests).await?;
-            match self.end_of(&task).await? {
-                WaitEnd::Ended | WaitEnd::NeedsInput => return Ok(task),
-                WaitEnd::TimedOut => answered = task.seq,
+            let rests = |task: &Task| !task.is_live() || task.state.question().is_some();
+            let task = self.until(spec, |task| task.seq > seen && rests(task)).await?;
+            if !task.is_live() || self.is_asking(&task).await? {
+                return Ok(task);
             }
+            seen = task.seq;
         }
     }
 
-    /// Why a wait for the task would return now. A question that was answered
-    /// needs no input, even if its body has not gone on yet.
-    async fn end_of(&self, task: &Task) -> Result<WaitEnd, Error> {
-        if !task.is_live() {
-            return Ok(WaitEnd::Ended);
-        }
-        let Some(number) = task.state.question() else { return Ok(WaitEnd::TimedOut) };
+    /// Whether the task waits for an answer that nobody has given yet.
+    async fn is_asking(&self, task: &Task) -> Result<bool, Error> {
+        let Some(number) = task.state.question() else { return Ok(false) };
         let asked = self.store.questions(task.id()).await?;
-        let open = asked.iter().any(|one| one.number == number && one.closed.is_none());
-        Ok(if open { WaitEnd::NeedsInput } else { WaitEnd::TimedOut })
+        Ok(asked.iter().any(|question| question.number == number && question.closed.is_none()))
+    }
+
+    async fn is_any_asking(&self, tasks: &[Task]) -> Result<bool, Error> {
+        for task in tasks {
+            if self.is_asking(task).await? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Resolves when the record is as wanted. Listens before it looks, so that
@@ -246,8 +249,7 @@ impl Engine {
         async move {
             loop {
                 let cell = self.cell_of(spec);
-                let mut changed = std::pin::pin!(cell.changed.notified());
-                changed.as_mut().enable();
+                let changed = cell.changed.listen();
                 let task = self.task(spec.id).await?;
                 let task = match task {
                     Some(task) => task,
@@ -267,20 +269,25 @@ impl Engine {
         }
     }
 
-    async fn look(&self, specs: &[Arc<Spec>]) -> Result<Vec<(Task, WaitEnd)>, Error> {
+    async fn look(&self, specs: &[Arc<Spec>]) -> Result<Vec<Task>, Error> {
         let mut found = Vec::with_capacity(specs.len());
         for spec in specs {
             let task = self.task(spec.id).await?;
-            let task = task.ok_or_else(|| Error::not_found(spec.id))?;
-            let end = self.end_of(&task).await?;
-            found.push((task, end));
+            found.push(task.ok_or_else(|| Error::not_found(spec.id))?);
         }
         Ok(found)
     }
 
-    async fn waited(self: &Arc<Self>, tasks: Vec<(Task, WaitEnd)>) -> Result<Vec<Waited>, Error> {
+    async fn waited(self: &Arc<Self>, tasks: Vec<Task>) -> Result<Vec<Waited>, Error> {
         let mut found = Vec::with_capacity(tasks.len());
-        for (task, end) in tasks {
+        for task in tasks {
+            let end = if !task.is_live() {
+                WaitEnd::Ended
+            } else if self.is_asking(&task).await? {
+                WaitEnd::NeedsInput
+            } else {
+                WaitEnd::TimedOut
+            };
             let pending = match end {
                 WaitEnd::Ended => self.store.result_row(task.id()).await?,
                 _ => None,
@@ -293,14 +300,11 @@ impl Engine {
     }
 }
 
-fn is_enough(found: &[(Task, WaitEnd)], want: Want) -> bool {
-    let mut ends = found.iter().map(|(_, end)| *end);
-    if ends.clone().any(|end| end == WaitEnd::NeedsInput) || found.is_empty() {
-        return true;
-    }
+fn is_enough(found: &[Task], want: Want) -> bool {
+    let ended = |task: &Task| !task.is_live();
     match want {
-        Want::Any => ends.any(|end| end == WaitEnd::Ended),
-        Want::All => ends.all(|end| end == WaitEnd::Ended),
+        Want::Any => found.iter().any(ended) || found.is_empty(),
+        Want::All => found.iter().all(ended),
     }
 }
 

@@ -81,10 +81,11 @@ impl Events {
             let bell = self.bell.clone().unwrap_or_default();
             let mut rung = std::pin::pin!(bell.notified());
             rung.as_mut().enable();
+            let closed = std::pin::pin!(self.engine.closed.listen());
             self.engine.check_open()?;
             let page = self.engine.store.events(self.session, self.cursor, PAGE).await??;
             if page.events.is_empty() {
-                select(rung, std::pin::pin!(self.engine.closed.cancelled())).await;
+                select(rung, closed).await;
             } else {
                 self.read.extend(page.events);
             }

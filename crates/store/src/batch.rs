@@ -22,7 +22,7 @@ pub struct Batch {
     /// What else must hold.
     pub guards: SmallVec<[Guard; 2]>,
     /// What is written, each with its own preconditions.
-    pub writes: SmallVec<[Write; 2]>,
+    pub writes: SmallVec<[Write; 3]>,
 }
 
 /// The lease under which an attempt writes.
@@ -62,17 +62,18 @@ pub enum Guard {
 #[derive(Clone, Debug)]
 pub enum Write {
     /// A new session: its id and its name in its space are unused.
-    OpenSession(Session),
+    OpenSession(Box<Session>),
     /// A session's next record: the stored one has the sequence number before.
-    PutSession(Session, Change),
+    PutSession(Box<Session>, Change),
     /// A new task; see [`Spawn`].
-    Spawn(Box<Spawn>),
+    Spawn(Spawn),
     /// A task's next record: the stored one has the sequence number before.
     Put(Task, Change),
     /// A row for an owner's inbox. Always accepted.
     Deliver(Row),
-    /// A message for a live task's inbox: it holds fewer than `room` messages,
-    /// and the message's key is unused there.
+    /// A message for the inbox of a session or of a live task: it holds fewer
+    /// than `room` messages if it is a task's, and the message's key is unused
+    /// there.
     Send {
         /// The message.
         row: Row,
@@ -107,7 +108,7 @@ pub enum Write {
     /// A step of a task: no value is committed under its key.
     Step(Step),
     /// A new question: its number is the task's next.
-    Ask(Question),
+    Ask(Box<Question>),
     /// The end of a question: it is open.
     CloseQuestion {
         /// Whose question.
@@ -115,7 +116,7 @@ pub enum Write {
         /// Its number.
         number: u32,
         /// How it is closed.
-        closed: Closed,
+        closed: Box<Closed>,
     },
     /// A timer of a task; replaces one of the same key.
     Arm(Timer),
@@ -194,6 +195,12 @@ impl Batch {
     /// An empty batch, decided at `at`.
     pub fn new(at: Stamp) -> Self {
         Self { at, fence: None, guards: SmallVec::new(), writes: SmallVec::new() }
+    }
+
+    /// Adds a write.
+    #[inline]
+    pub fn push(&mut self, write: Write) {
+        self.writes.push(write);
     }
 
     /// This batch, valid only while the lease holds.

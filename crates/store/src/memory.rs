@@ -7,6 +7,7 @@ mod inbox;
 mod ledger;
 mod log;
 mod notes;
+mod retention;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -136,7 +137,7 @@ impl Store for Memory {
     }
 
     fn counter(&self, counter: &Counter) -> Read<u64> {
-        self.read(|ledger| ledger.counters.get(counter).copied().unwrap_or(0))
+        self.read(|ledger| ledger.counter(counter))
     }
 
     fn events(
@@ -161,7 +162,7 @@ impl Store for Memory {
     }
 
     fn blob(&self, blob: Blob) -> Read<Option<Arc<str>>> {
-        self.read(|ledger| ledger.blobs.get(&(blob.task, blob.number)).cloned())
+        self.read(|ledger| ledger.blob(blob))
     }
 
     fn expire(&self, now: Stamp, limit: usize) -> Read<usize> {

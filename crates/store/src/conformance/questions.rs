@@ -25,7 +25,7 @@ fn answered(world: &World) -> Closed {
 }
 
 fn close(task: &Task, number: u32, closed: Closed) -> Write {
-    Write::CloseQuestion { task: task.id(), number, closed }
+    Write::CloseQuestion { task: task.id(), number, closed: Box::new(closed) }
 }
 
 pub(super) async fn s5_5_questions_are_kept_in_order_with_their_answers(world: World) {
@@ -37,7 +37,7 @@ pub(super) async fn s5_5_questions_are_kept_in_order_with_their_answers(world: W
     let mut asked = Vec::new();
     for number in 1..=3 {
         let question = question(&world, &task, number);
-        world.write(Write::Ask(question.clone())).await;
+        world.write(Write::Ask(Box::new(question.clone()))).await;
         asked.push(question);
     }
     assert_eq!(store.questions(task.id()).await.unwrap(), asked);
@@ -63,19 +63,19 @@ pub(super) async fn s5_5_a_question_has_the_next_number(world: World) {
     let session = world.session("main").await;
     let (task, other) = (world.running(&session).await, world.running(&session).await);
     for wrong in [0, 2] {
-        let ask = Write::Ask(question(&world, &task, wrong));
+        let ask = Write::Ask(Box::new(question(&world, &task, wrong)));
         let conflict = Conflict::QuestionClosed(task.id(), wrong);
         assert_eq!(world.refused_write(ask).await, conflict);
     }
-    world.write(Write::Ask(question(&world, &task, 1))).await;
-    let again = Write::Ask(question(&world, &task, 1));
+    world.write(Write::Ask(Box::new(question(&world, &task, 1)))).await;
+    let again = Write::Ask(Box::new(question(&world, &task, 1)));
     assert_eq!(world.refused_write(again).await, Conflict::QuestionClosed(task.id(), 1));
     // Numbers are the task's own, and a closed question keeps its number.
-    world.write(Write::Ask(question(&world, &other, 1))).await;
+    world.write(Write::Ask(Box::new(question(&world, &other, 1)))).await;
     world.write(close(&task, 1, answered(&world))).await;
-    let again = Write::Ask(question(&world, &task, 1));
+    let again = Write::Ask(Box::new(question(&world, &task, 1)));
     assert_eq!(world.refused_write(again).await, Conflict::QuestionClosed(task.id(), 1));
-    world.write(Write::Ask(question(&world, &task, 2))).await;
+    world.write(Write::Ask(Box::new(question(&world, &task, 2)))).await;
 }
 
 pub(super) async fn s5_5_a_question_is_closed_once(world: World) {
@@ -84,7 +84,7 @@ pub(super) async fn s5_5_a_question_is_closed_once(world: World) {
     let conflict = Conflict::QuestionClosed(task.id(), 1);
     let early = close(&task, 1, answered(&world));
     assert_eq!(world.refused_write(early).await, conflict, "never asked");
-    world.write(Write::Ask(question(&world, &task, 1))).await;
+    world.write(Write::Ask(Box::new(question(&world, &task, 1)))).await;
     let first = answered(&world);
     world.write(close(&task, 1, first.clone())).await;
     let late = close(&task, 1, Closed::Withdrawn { at: world.now() });

@@ -36,11 +36,12 @@ pub(super) async fn an_unknown_session_is_none(world: World) {
 
 pub(super) async fn a_session_name_is_unique_in_its_space(world: World) {
     let session = world.session("main").await;
-    let conflict = world.refused_write(Write::OpenSession(world.new_session("MAIN"))).await;
+    let conflict =
+        world.refused_write(Write::OpenSession(Box::new(world.new_session("MAIN")))).await;
     assert_eq!(conflict, Conflict::SessionExists(session.id));
     let mut elsewhere = world.new_session("main");
     elsewhere.space = Space::new("elsewhere");
-    world.write(Write::OpenSession(elsewhere.clone())).await;
+    world.write(Write::OpenSession(Box::new(elsewhere.clone()))).await;
     let found = world.store().session_named(&elsewhere.space, &elsewhere.name).await.unwrap();
     assert_eq!(found.map(|found| found.id), Some(elsewhere.id));
 }
@@ -49,7 +50,7 @@ pub(super) async fn a_session_id_is_used_once(world: World) {
     let session = world.session("main").await;
     let mut again = world.new_session("other");
     again.id = session.id;
-    let conflict = world.refused_write(Write::OpenSession(again)).await;
+    let conflict = world.refused_write(Write::OpenSession(Box::new(again))).await;
     assert_eq!(conflict, Conflict::SessionExists(session.id));
 }
 
@@ -57,7 +58,7 @@ pub(super) async fn s6_4_a_sweep_is_part_of_the_session_record(world: World) {
     let session = world.session("main").await;
     let swept = next(&world, &session);
     let after = world.store().cursor();
-    world.write(Write::PutSession(swept.clone(), Change::SweepBegan)).await;
+    world.write(Write::PutSession(Box::new(swept.clone()), Change::SweepBegan)).await;
     assert_eq!(world.store().session(session.id).await.unwrap(), Some(swept));
     assert_eq!(world.changes(&session, after).await, [Change::SweepBegan]);
 }
@@ -65,12 +66,14 @@ pub(super) async fn s6_4_a_sweep_is_part_of_the_session_record(world: World) {
 pub(super) async fn a_session_changes_only_from_the_record_it_was_decided_on(world: World) {
     let session = world.session("main").await;
     let first = next(&world, &session);
-    world.write(Write::PutSession(first.clone(), Change::SweepBegan)).await;
-    let conflict = world.refused_write(Write::PutSession(first, Change::SweepBegan)).await;
+    world.write(Write::PutSession(Box::new(first.clone()), Change::SweepBegan)).await;
+    let conflict =
+        world.refused_write(Write::PutSession(Box::new(first), Change::SweepBegan)).await;
     assert_eq!(conflict, Conflict::StaleSession(session.id));
     let unknown = next(&world, &world.new_session("nobody"));
     let id = unknown.id;
-    let conflict = world.refused_write(Write::PutSession(unknown, Change::SweepBegan)).await;
+    let conflict =
+        world.refused_write(Write::PutSession(Box::new(unknown), Change::SweepBegan)).await;
     assert_eq!(conflict, Conflict::NoSession(id));
 }
 

@@ -4,7 +4,7 @@ use offshoot_core::{
     Change, Cursor, Intent, LiveChildren, Owner, Phase, Reach, Session, Sweep, Task,
 };
 
-use super::world::{World, cancel, detached, record, spawn, value};
+use super::world::{World, cancel, detached, record, spawn, started, value};
 use crate::batch::Write;
 use crate::error::Conflict;
 use crate::query::Within;
@@ -26,8 +26,7 @@ pub(super) async fn s2_4_a_spawned_task_is_there_when_the_commit_answers(world: 
 pub(super) async fn a_task_that_starts_at_once_is_one_event(world: World) {
     let session = world.session("main").await;
     let after = world.store().cursor();
-    let queued = record(world.spec(&session));
-    let (running, _) = world.decide(&queued, Intent::Start(world.worker));
+    let running = started(&world, world.spec(&session));
     world.write(spawn(&running)).await;
     assert_eq!(world.task(running.id()).await, Some(running));
     assert_eq!(world.changes(&session, after).await, [Change::SpawnedRunning]);
@@ -92,7 +91,7 @@ pub(super) async fn s6_3_a_spawn_into_a_session_that_is_being_cancelled_is_refus
         let session = world.session(&format!("{reach:?}")).await;
         let parent = world.running(&session).await;
         let swept = sweep(&world, &session, reach);
-        world.write(Write::PutSession(swept, Change::SweepBegan)).await;
+        world.write(Write::PutSession(Box::new(swept), Change::SweepBegan)).await;
         let closed = Conflict::OwnerClosed(Owner::Session(session.id));
         let spec = world.spec(&session);
         assert_eq!(world.refused_write(spawn(&record(spec))).await, closed);
@@ -105,7 +104,7 @@ pub(super) async fn s6_5_a_sweep_of_some_tasks_leaves_the_session_open(world: Wo
     let session = world.session("main").await;
     let parent = world.running(&session).await;
     let swept = sweep(&world, &session, Reach::ChildrenOf(parent.id()));
-    world.write(Write::PutSession(swept, Change::SweepBegan)).await;
+    world.write(Write::PutSession(Box::new(swept), Change::SweepBegan)).await;
     world.spawn(world.spec(&session)).await;
 }
 
@@ -124,7 +123,8 @@ pub(super) async fn s2_9_a_detached_task_belongs_to_its_session(world: World) {
 pub(super) async fn preconditions_are_judged_against_the_state_before_the_batch(world: World) {
     let session = world.new_session("main");
     let task = record(world.spec(&session));
-    let batch = world.batch().write(Write::OpenSession(session.clone())).write(spawn(&task));
+    let batch =
+        world.batch().write(Write::OpenSession(Box::new(session.clone()))).write(spawn(&task));
     assert_eq!(world.refused(batch).await, Conflict::NoSession(session.id));
     assert!(world.events(None, Cursor::START).await.is_empty());
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use offshoot_core::{
     Activity, Capabilities, Change, Doing, Failure, FailureKind, Intent, LiveChildren, Outcome,
-    Payload, Phase, Progress, Recovery, Requeue, Spec, Stamp, State, Task, Tie, Visibility,
+    Payload, Phase, Progress, Record, Recovery, Requeue, Spec, Stamp, State, Task, Tie, Visibility,
     WaitingOn, Wake,
 };
 
@@ -126,7 +126,7 @@ pub(super) async fn s2_2_a_record_changes_only_from_the_one_it_was_decided_on(wo
     // Neither the same record again, nor one that leaves a gap.
     let again = Write::Put(done.clone(), Change::Ended(Phase::Completed));
     assert_eq!(world.refused_write(again).await, Conflict::Stale(task.id()));
-    let ahead = Task { seq: done.seq + 2, ..done };
+    let ahead = Task::from(Record { seq: done.seq + 2, ..done.to_record() });
     let ahead = Write::Put(ahead, Change::Ended(Phase::Completed));
     assert_eq!(world.refused_write(ahead).await, Conflict::Stale(task.id()));
 }

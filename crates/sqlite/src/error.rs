@@ -1,0 +1,123 @@
+//! What an error of SQLite means to a caller.
+
+use std::path::Path;
+
+use offshoot_store::{Conflict, StoreError};
+use rusqlite::ErrorCode;
+use rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
+
+use crate::codec::Damaged;
+
+/// Why a batch was not written.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// A precondition failed; nothing of the batch was written.
+    Conflict(Conflict),
+    /// The store failed; the transaction must be rolled back.
+    Fault(Fault),
+}
+
+/// Why the store failed.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    Sql(rusqlite::Error),
+    Damaged(Damaged),
+}
+
+impl From<Conflict> for Refusal {
+    fn from(conflict: Conflict) -> Self {
+        Self::Conflict(conflict)
+    }
+}
+
+impl From<rusqlite::Error> for Refusal {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Fault(Fault::Sql(error))
+    }
+}
+
+impl From<Fault> for Refusal {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sql(error)
+    }
+}
+
+impl From<Damaged> for Fault {
+    fn from(damaged: Damaged) -> Self {
+        Self::Damaged(damaged)
+    }
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Sql(error) => error.fmt(f),
+            Self::Damaged(damaged) => damaged.fmt(f),
+        }
+    }
+}
+
+impl Fault {
+    /// Whether there is no room on the disk.
+    pub(crate) fn is_full(&self) -> bool {
+        match self {
+            Self::Sql(error) => {
+                // The shared index of the WAL fails to grow for no other reason.
+                error.sqlite_error_code() == Some(ErrorCode::DiskFull)
+                    || error
+                        .sqlite_error()
+                        .is_some_and(|error| error.extended_code == SQLITE_IOERR_SHMSIZE)
+            }
+            Self::Damaged(_) => false,
+        }
+    }
+
+    fn is_damage(&self) -> bool {
+        match self {
+            Self::Sql(error) => matches!(
+                error.sqlite_error_code(),
+                Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
+            ),
+            Self::Damaged(_) => true,
+        }
+    }
+
+    /// This fault to somebody whose write surely did not happen.
+    pub(crate) fn not_written(&self, path: &Path) -> StoreError {
+        self.told(path, StoreError::NotWritten)
+    }
+
+    /// This fault to somebody whose write may have happened.
+    pub(crate) fn unknown(&self, path: &Path) -> StoreError {
+        match self.is_full() {
+            // A commit frame that found no room is not a commit frame.
+            true => StoreError::Full { path: path.into() },
+            false => StoreError::Unknown(self.to_string().into()),
+        }
+    }
+
+    /// This fault to somebody who reads.
+    pub(crate) fn not_read(&self, path: &Path) -> StoreError {
+        self.told(path, StoreError::NotRead)
+    }
+
+    fn told(
+        &self,
+        path: &Path,
+        otherwise: impl FnOnce(std::sync::Arc<str>) -> StoreError,
+    ) -> StoreError {
+        if self.is_full() {
+            StoreError::Full { path: path.into() }
+        } else if self.is_damage() {
+            StoreError::Corrupt { path: path.into(), detail: self.to_string().into() }
+        } else {
+            otherwise(self.to_string().into())
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! The image, loaded from the file at open.
+//!
+//! Only sessions and live tasks are read. What has ended is counted by the
+//! totals that every transaction keeps, so the cost does not grow with it.
+
+use offshoot_core::{Counts, Owner, TaskId};
+use offshoot_store::Within;
+use rusqlite::Connection;
+
+use crate::codec::{Damaged, id};
+use crate::error::Fault;
+use crate::image::{Image, Mail};
+use crate::record::{self, TASK, blob, decode_session, decode_totals, owner_id};
+
+pub(crate) fn load(connection: &Connection) -> Result<Image, Fault> {
+    let mut image = Image::default();
+    let clock: i64 = connection.query_row("SELECT stands FROM clock", [], |row| row.get(0))?;
+    image.clock = clock as u64;
+    let mut totals = load_sessions(connection, &mut image)?;
+    load_live(connection, &mut image, &mut totals)?;
+    let mut all = Vec::new();
+    for (within, counts) in totals {
+        if let Within::Session(_) = within {
+            all.push(counts);
+        }
+        image.directory.remember_counts(within, counts);
+    }
+    image.directory.remember_counts(Within::Everything, sum(&all)?);
+    load_mail(connection, &mut image)?;
+    Ok(image)
+}
+
+type Totals = Vec<(Within, Counts)>;
+
+fn load_sessions(connection: &Connection, image: &mut Image) -> Result<Totals, Fault> {
+    let mut totals = Vec::new();
+    let mut select = connection.prepare(
+        "SELECT number, ordinal, forgotten, record, totals FROM sessions ORDER BY number",
+    )?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let session = decode_session(blob(row, 3)?)?;
+        if let Some(bytes) = row.get_ref(4)?.as_blob_or_null().map_err(|_| strange())? {
+            let [within, own] = decode_totals(bytes)?;
+            totals.push((Within::Session(session.id), within));
+            totals.push((Within::Owner(Owner::Session(session.id)), own));
+        }
+        let (ordinal, forgotten): (i64, i64) = (row.get(1)?, row.get(2)?);
+        image.open(session, row.get(0)?, ordinal as u64, forgotten as u64);
+    }
+    Ok(totals)
+}
+
+fn load_live(connection: &Connection, image: &mut Image, totals: &mut Totals) -> Result<(), Fault> {
+    let mut live = connection
+        .prepare("SELECT ordinal FROM tasks INDEXED BY tasks_live WHERE phase < 3")?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<Vec<i64>>>()?;
+    // In the order of the table, which is also that of parents before their
+    // children.
+    live.sort_unstable();
+    let mut select =
+        connection.prepare(&format!("SELECT {TASK}, totals FROM tasks WHERE ordinal = ?1"))?;
+    for ordinal in live {
+        let mut rows = select.query([ordinal])?;
+        let row = rows.next()?.ok_or(Damaged::Strange("an index of a task that is gone"))?;
+        let (ordinal, task) = record::task(row, image)?;
+        if let Some(bytes) = row.get_ref(9)?.as_blob_or_null().map_err(|_| strange())? {
+            let [owned] = decode_totals(bytes)?;
+            totals.push((Within::Owner(Owner::Task(task.id())), owned));
+        }
+        image.directory.insert(task, ordinal as u64);
+    }
+    Ok(())
+}
+
+fn load_mail(connection: &Connection, image: &mut Image) -> Result<(), Fault> {
+    // The inboxes of tasks are those whose key begins with a one.
+    let mut select = connection.prepare(
+        "SELECT owner, count(*), sum(message) FROM inbox WHERE owner >= x'01' GROUP BY owner",
+    )?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let task = id(owner_id(blob(row, 0)?)?, TaskId::from_bytes)?;
+        let (rows, messages): (i64, i64) = (row.get(1)?, row.get(2)?);
+        image.mail.insert(task, Mail { rows: rows as u64, messages: messages as u64 });
+    }
+    Ok(())
+}
+
+/// The sum of counts.
+fn sum(all: &[Counts]) -> Result<Counts, Fault> {
+    let mut phases = [0u64; 7];
+    let mut spawned = 0u64;
+    for counts in all {
+        for (sum, phase) in phases.iter_mut().zip(offshoot_core::Phase::ALL) {
+            *sum += counts.of(phase);
+        }
+        spawned += counts.spawned();
+    }
+    let sum = serde_json::json!({ "phases": phases, "spawned": spawned });
+    Ok(serde_json::from_value(sum).map_err(|_| Damaged::Strange("totals that do not add up"))?)
+}
+
+fn strange() -> Damaged {
+    Damaged::Strange("totals that are not bytes")
+}

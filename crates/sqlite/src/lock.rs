@@ -1,0 +1,97 @@
+//! The folder's lock: one process at a time, told apart from a dead one.
+//!
+//! The operating system holds the lock and drops it with the process, so
+//! nothing stale can be left. The file's text only says who it is.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+use offshoot_store::StoreError;
+
+const FILE: &str = "lock";
+
+#[derive(Debug)]
+pub(crate) struct Lock {
+    file: File,
+    path: PathBuf,
+    made: bool,
+}
+
+impl Lock {
+    /// Takes the lock, or says who has it. Nothing is written yet.
+    pub(crate) fn take(folder: &Path) -> Result<Self, StoreError> {
+        let path = folder.join(FILE);
+        let made = !path.exists();
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(&path).map_err(|error| refused(&path, &error))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Self { file, path, made }),
+            Err(TryLockError::WouldBlock) => {
+                let mut holder = String::new();
+                let told = file.read_to_string(&mut holder).is_ok() && !holder.trim().is_empty();
+                let holder = if told { holder.trim() } else { "another process" };
+                Err(StoreError::Locked { path: folder.into(), holder: holder.into() })
+            }
+            Err(TryLockError::Error(error)) => Err(refused(&path, &error)),
+        }
+    }
+
+    /// Says who holds the lock.
+    pub(crate) fn sign(&mut self) -> Result<(), StoreError> {
+        let name = std::env::current_exe().ok();
+        let name = name.as_deref().and_then(Path::file_name).unwrap_or_default();
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let since = since.map_or(0, |since| i64::try_from(since.as_micros()).unwrap_or(i64::MAX));
+        let holder = format!(
+            "process {} ({}, since {})\n",
+            std::process::id(),
+            name.to_string_lossy(),
+            offshoot_core::Stamp::from_micros(since),
+        );
+        let signed = self
+            .file
+            .set_len(0)
+            .and_then(|()| self.file.rewind())
+            .and_then(|()| self.file.write_all(holder.as_bytes()));
+        // On a full disk the lock holds all the same, unsigned.
+        match signed {
+            Err(error) if error.kind() != std::io::ErrorKind::StorageFull => {
+                Err(refused(&self.path, &error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives the lock back as if it had never been taken.
+    pub(crate) fn retract(self) {
+        if self.made {
+            // Worth a try only: an empty lock file disturbs nobody.
+            std::fs::remove_file(&self.path).ok();
+        }
+    }
+}
+
+fn refused(path: &Path, error: &std::io::Error) -> StoreError {
+    StoreError::NotRead(format!("{}: {error}", path.display()).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_taker_is_told_who_holds_it_until_it_is_dropped() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut held = Lock::take(folder.path()).unwrap();
+        held.sign().unwrap();
+        let refused = Lock::take(folder.path()).unwrap_err();
+        let holder = format!("process {}", std::process::id());
+        assert!(refused.to_string().contains(&holder), "{refused}");
+        drop(held);
+        Lock::take(folder.path()).unwrap();
+    }
+}

@@ -1,0 +1,37 @@
+//! The format of the file: what it is, and how an older one becomes the
+//! present one.
+//!
+//! Migrations are numbered from 1, only go forward and are never changed once
+//! released; `PRAGMA user_version` says how many a file has had.
+
+use rusqlite::Connection;
+
+/// Every migration, the first one first.
+const MIGRATIONS: [&str; 2] = [
+    include_str!("../migrations/0001_records.sql"),
+    include_str!("../migrations/0002_children.sql"),
+];
+
+/// The format this version reads and writes.
+pub(crate) const FORMAT: u32 = MIGRATIONS.len() as u32;
+
+/// What marks a SQLite file as ours: "Offs".
+pub(crate) const APPLICATION: u32 = 0x4f66_6673;
+
+/// Brings a file to the present format, each step in a transaction of its own.
+pub(crate) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
+    migrate_to(connection, FORMAT)
+}
+
+fn migrate_to(connection: &mut Connection, format: u32) -> rusqlite::Result<()> {
+    let done: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let wanted = MIGRATIONS.iter().zip(1u32..).take_while(|(_, number)| *number <= format);
+    for (sql, number) in wanted.filter(|(_, number)| *number > done) {
+        let step = connection.transaction()?;
+        step.execute_batch(sql)?;
+        step.pragma_update(None, "application_id", APPLICATION)?;
+        step.pragma_update(None, "user_version", number)?;
+        step.commit()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,212 @@
+//! How a folder is opened: look, lock, look closer, load, and only then write.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use offshoot_store::{Read, Store, StoreError};
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use crate::blobs::Blobs;
+use crate::codec::Damaged;
+use crate::connection::{self, FILE, beside};
+use crate::error::Fault;
+use crate::folder::{Folder, Medium};
+use crate::image::Image;
+use crate::inspect::{Found, inspect};
+use crate::load::load;
+use crate::lock::Lock;
+use crate::migrate::{FORMAT, migrate};
+use crate::reader::start_readers;
+use crate::shared::Shared;
+use crate::store::Sqlite;
+use crate::writer;
+
+/// Opens a folder on the thread that will write to it.
+pub(crate) fn open(folder: Folder) -> Read<Arc<dyn Store>> {
+    let (reply, answer) = oneshot::channel();
+    let thread = std::thread::Builder::new().name("offshoot-writer".into());
+    let started = thread.spawn(move || serve(&folder, reply));
+    match started {
+        Ok(_) => Read::later(answer),
+        Err(error) => Read::ready(Err(StoreError::NotRead(error.to_string().into()))),
+    }
+}
+
+type Reply = oneshot::Sender<Result<Arc<dyn Store>, StoreError>>;
+
+fn serve(folder: &Folder, reply: Reply) {
+    let Opened { lock, connection, image } = match ready(folder) {
+        Ok(opened) => opened,
+        Err(error) => {
+            // Nobody is left to tell if the caller has gone.
+            reply.send(Err(error)).ok();
+            return;
+        }
+    };
+    let shared = Arc::new(Shared::new(folder.path.clone(), image, Blobs::at(&folder.path)));
+    let ending = Ending(shared.clone());
+    let readers = match start_readers(folder, &shared) {
+        Ok(readers) => readers,
+        Err(fault) => {
+            reply.send(Err(fault.not_read(&folder.path))).ok();
+            return;
+        }
+    };
+    crate::blobs::sweep_orphans(&shared);
+    let store: Arc<dyn Store> = Arc::new(Sqlite::new(shared.clone()));
+    // If the caller has gone, this drops the store, which closes the queue.
+    drop(reply.send(Ok(store)));
+    if let Err(fault) = writer::run(&connection, &shared, folder.group) {
+        tracing::error!(path = %folder.path.display(), %fault, "the store's writer has stopped");
+    }
+    shared.close();
+    shared.jobs.close();
+    shared.applied.set(u64::MAX);
+    for reader in readers {
+        reader.join().ok();
+    }
+    writer::merge(&connection);
+    drop(connection);
+    drop(lock);
+    drop(ending);
+}
+
+/// Says that the folder is free, however the thread ends.
+struct Ending(Arc<Shared>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.close();
+        self.0.jobs.close();
+        self.0.applied.set(u64::MAX);
+        // Only after a failure is anything left.
+        self.0.requests.clear();
+        self.0.jobs.clear();
+        self.0.gone.set();
+    }
+}
+
+struct Opened {
+    lock: Lock,
+    connection: Connection,
+    image: Image,
+}
+
+fn ready(folder: &Folder) -> Result<Opened, StoreError> {
+    let path = &folder.path;
+    make_folder(path).map_err(|error| refused(path, &error))?;
+    // Locked before it is looked at: to open and close a file that another
+    // thread of this process uses would take that one's locks away.
+    let mut lock = Lock::take(path)?;
+    let looked = inspect(path).and_then(|found| Ok((found, look_closer(folder, found)?)));
+    let (found, loaded) = match looked {
+        Ok(looked) => looked,
+        Err(error) => {
+            lock.retract();
+            return Err(error);
+        }
+    };
+    lock.sign()?;
+    if found == Found::Nothing {
+        make_file(folder)?;
+    }
+    let fault = |fault: Fault| fault.not_read(path);
+    let mut connection = connection::writer(folder).map_err(|error| fault(error.into()))?;
+    migrate(&mut connection).map_err(|error| fault(error.into()))?;
+    let image = match loaded {
+        Some(image) => image,
+        None => {
+            // A newer format must be in the file itself before it is used, so
+            // that an older version can see it there.
+            writer::merge(&connection);
+            load(&connection).map_err(fault)?
+        }
+    };
+    Ok(Opened { lock, connection, image })
+}
+
+/// Loads a store of the present format without changing anything; `None` if
+/// it must be made or migrated first.
+fn look_closer(folder: &Folder, found: Found) -> Result<Option<Image>, StoreError> {
+    if found == Found::Nothing || folder.medium == Medium::Memory {
+        return Ok(None);
+    }
+    let path = folder.path.join(FILE);
+    let closer = || -> Result<Result<Option<Image>, u32>, Fault> {
+        let observer = connection::observer(&path)?;
+        let format: u32 = observer.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        if format > FORMAT {
+            return Ok(Err(format));
+        }
+        if format < FORMAT {
+            // A migration writes, so it had better know what it writes to.
+            let sound: String =
+                observer.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+            return match sound == "ok" {
+                true => Ok(Ok(None)),
+                false => Err(Damaged::Strange("pages that do not fit together").into()),
+            };
+        }
+        load(&observer).map(Some).map(Ok)
+    };
+    match closer() {
+        Ok(Ok(image)) => Ok(image),
+        Ok(Err(found)) => Err(StoreError::Newer { path, found, known: FORMAT }),
+        Err(fault) => Err(match fault.not_read(&path) {
+            // A table that is not there is damage, too.
+            StoreError::NotRead(detail) => StoreError::Corrupt { path, detail },
+            other => other,
+        }),
+    }
+}
+
+/// Makes the file under another name and gives it its own when it is whole.
+fn make_file(folder: &Folder) -> Result<(), StoreError> {
+    if folder.medium == Medium::Memory {
+        return Ok(());
+    }
+    let file = folder.path.join(FILE);
+    let draft = beside(&file, ".new");
+    let io = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::StorageFull => StoreError::Full { path: folder.path.clone() },
+        _ => refused(&draft, &error),
+    };
+    for suffix in ["", "-wal", "-shm", "-journal"] {
+        match std::fs::remove_file(beside(&draft, suffix)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(io(error)),
+            _ => {}
+        }
+    }
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(&draft).map_err(io)?;
+    let made = || -> rusqlite::Result<()> {
+        let mut connection = Connection::open(&draft)?;
+        connection.pragma_update(None, "page_size", 4_096)?;
+        migrate(&mut connection)?;
+        connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+        connection.close().map_err(|(_, error)| error)
+    };
+    made().map_err(|error| Fault::from(error).not_written(&folder.path))?;
+    std::fs::File::open(&draft).and_then(|draft| draft.sync_all()).map_err(io)?;
+    std::fs::rename(&draft, &file).map_err(io)?;
+    std::fs::File::open(&folder.path).and_then(|folder| folder.sync_all()).map_err(io)
+}
+
+fn make_folder(path: &Path) -> std::io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+fn refused(path: &Path, error: &std::io::Error) -> StoreError {
+    StoreError::NotRead(format!("{}: {error}", path.display()).into())
+}

@@ -1,0 +1,125 @@
+//! What waits for the writer: bounded, and taken all at once.
+//!
+//! The writer does not linger for more. What arrives while it is busy with one
+//! transaction shares the next one, so the busier the callers, the more of
+//! them share an fsync.
+
+use std::collections::VecDeque;
+
+use parking_lot::{Condvar, Mutex};
+
+#[derive(Debug)]
+pub(crate) struct Queue<T> {
+    state: Mutex<State<T>>,
+    filled: Condvar,
+    emptied: Condvar,
+    room: usize,
+}
+
+#[derive(Debug)]
+struct State<T> {
+    waiting: VecDeque<T>,
+    takers: usize,
+    closed: bool,
+}
+
+impl<T> Queue<T> {
+    /// An empty queue. Past `room` whoever pushes waits.
+    pub(crate) fn new(room: usize) -> Self {
+        Self {
+            state: Mutex::new(State { waiting: VecDeque::new(), takers: 0, closed: false }),
+            filled: Condvar::new(),
+            emptied: Condvar::new(),
+            room: room.max(1),
+        }
+    }
+
+    /// Puts an item at the end, or gives it back if the queue is closed.
+    pub(crate) fn push(&self, item: T) -> Result<(), T> {
+        let mut state = self.state.lock();
+        while state.waiting.len() >= self.room && !state.closed {
+            self.emptied.wait(&mut state);
+        }
+        if state.closed {
+            return Err(item);
+        }
+        state.waiting.push_back(item);
+        let wake = state.takers > 0;
+        drop(state);
+        if wake {
+            self.filled.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Waits for something and moves up to `most` items into `taken`; `false`
+    /// when the queue is closed and empty.
+    pub(crate) fn take(&self, taken: &mut Vec<T>, most: usize) -> bool {
+        let mut state = self.state.lock();
+        while state.waiting.is_empty() {
+            if state.closed {
+                return false;
+            }
+            state.takers += 1;
+            self.filled.wait(&mut state);
+            state.takers -= 1;
+        }
+        let full = state.waiting.len() >= self.room;
+        let count = most.min(state.waiting.len());
+        taken.extend(state.waiting.drain(..count));
+        drop(state);
+        if full {
+            self.emptied.notify_all();
+        }
+        true
+    }
+
+    /// Drops what waits, so that nobody waits for an answer in vain.
+    pub(crate) fn clear(&self) {
+        let dropped = std::mem::take(&mut self.state.lock().waiting);
+        drop(dropped);
+        self.emptied.notify_all();
+    }
+
+    /// Takes no more items; those that wait are still handed out.
+    pub(crate) fn close(&self) {
+        self.state.lock().closed = true;
+        self.filled.notify_all();
+        self.emptied.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn what_waits_is_taken_together_and_in_order() {
+        let queue = Queue::new(8);
+        (0..5).for_each(|item| queue.push(item).unwrap());
+        let mut taken = Vec::new();
+        assert!(queue.take(&mut taken, 3));
+        assert_eq!(taken, [0, 1, 2]);
+        queue.close();
+        assert_eq!(queue.push(9), Err(9));
+        assert!(queue.take(&mut taken, 3));
+        assert_eq!(taken, [0, 1, 2, 3, 4]);
+        assert!(!queue.take(&mut taken, 3));
+    }
+
+    #[test]
+    fn a_full_queue_holds_back_whoever_pushes() {
+        let queue = Arc::new(Queue::new(1));
+        queue.push(0).unwrap();
+        let other = queue.clone();
+        let pusher = std::thread::spawn(move || other.push(1));
+        let mut taken = Vec::new();
+        while taken.len() < 2 {
+            queue.take(&mut taken, 8);
+        }
+        assert_eq!(taken, [0, 1]);
+        pusher.join().unwrap().unwrap();
+    }
+}

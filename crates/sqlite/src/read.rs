@@ -1,0 +1,43 @@
+//! What is read from the file: all that the image does not hold.
+
+mod events;
+mod inbox;
+mod list;
+mod notes;
+mod task;
+
+use offshoot_core::{Owner, SessionId, Space};
+use rusqlite::OptionalExtension;
+
+use crate::error::Fault;
+use crate::reader::Reading;
+use crate::record::Sessions;
+
+impl Reading<'_> {
+    /// What stands for an owner in the table of tasks.
+    fn owner_number(&self, owner: Owner) -> Result<Option<i64>, Fault> {
+        match owner {
+            Owner::Session(id) => Ok(self.session_number(id).map(|number| -number)),
+            Owner::Task(id) => {
+                let sql = "SELECT ordinal FROM tasks WHERE id = ?1";
+                let mut select = self.connection.prepare_cached(sql)?;
+                Ok(select.query_row([id.to_bytes()], |row| row.get(0)).optional()?)
+            }
+        }
+    }
+
+    fn session_number(&self, id: SessionId) -> Option<i64> {
+        self.shared.image.read().desks.get(&id).map(|desk| desk.number)
+    }
+}
+
+impl Sessions for Reading<'_> {
+    fn numbered(&self, number: i64) -> Option<(SessionId, Space)> {
+        self.shared.image.read().numbered(number)
+    }
+}
+
+/// A count of rows as SQLite takes it.
+fn at_most(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}

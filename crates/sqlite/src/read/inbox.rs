@@ -1,0 +1,81 @@
+//! Inboxes.
+
+use offshoot_core::{MessageId, MessageState, Owner, RowBody, TaskId};
+use offshoot_store::Pending;
+
+use super::at_most;
+use crate::codec::decode_row;
+use crate::error::Fault;
+use crate::reader::Reading;
+use crate::record::{blob, column, owner_id, owner_key};
+use crate::write::unread_row;
+
+impl Reading<'_> {
+    pub(crate) fn inbox(
+        &self,
+        owner: Owner,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Pending>, Fault> {
+        let mut select = self.connection.prepare_cached(
+            "SELECT number, row FROM inbox WHERE owner = ?1 AND number > ?2 \
+             ORDER BY number LIMIT ?3",
+        )?;
+        let key = owner_key(owner);
+        let mut rows = select.query((key, column(after), at_most(limit)))?;
+        let mut pending = Vec::new();
+        while let Some(row) = rows.next()? {
+            let number: i64 = row.get(0)?;
+            pending.push(self.pending(number, blob(row, 1)?, &key)?);
+        }
+        Ok(pending)
+    }
+
+    pub(crate) fn result_row(&self, task: TaskId) -> Result<Option<Pending>, Fault> {
+        let Some(task) = self.task(task)? else { return Ok(None) };
+        let Some((owner, number)) = unread_row(self.connection, &task)? else { return Ok(None) };
+        let mut select = self
+            .connection
+            .prepare_cached("SELECT row FROM inbox WHERE owner = ?1 AND number = ?2")?;
+        let mut rows = select.query((&owner, number))?;
+        match rows.next()? {
+            None => Ok(None),
+            Some(row) => self.pending(number, blob(row, 0)?, &owner).map(Some),
+        }
+    }
+
+    pub(crate) fn message(
+        &self,
+        task: TaskId,
+        message: MessageId,
+    ) -> Result<Option<MessageState>, Fault> {
+        let mut returned = self
+            .connection
+            .prepare_cached("SELECT 1 FROM returned WHERE task = ?1 AND message = ?2")?;
+        if returned.exists((task.to_bytes(), message.to_bytes()))? {
+            return Ok(Some(MessageState::Returned));
+        }
+        let mut queued = self
+            .connection
+            .prepare_cached("SELECT 1 FROM inbox WHERE owner = ?1 AND id = ?2 LIMIT 1")?;
+        let queued = queued.exists((owner_key(Owner::Task(task)), message.to_bytes()))?;
+        Ok(queued.then_some(MessageState::Queued))
+    }
+
+    fn pending(&self, number: i64, row: &[u8], owner: &[u8]) -> Result<Pending, Fault> {
+        let row = decode_row(row, owner_id(owner)?)?;
+        let task = match row.body {
+            RowBody::Result(task) | RowBody::Question { task, .. } => {
+                let known = self.shared.image.read().directory.task(task).cloned();
+                match known {
+                    // The image may be ahead of this reading, and that is fine:
+                    // it is never behind it.
+                    Some(known) => Some(known),
+                    None => self.task(task)?,
+                }
+            }
+            _ => None,
+        };
+        Ok(Pending { number: number as u64, row, task })
+    }
+}

@@ -1,0 +1,146 @@
+//! What the threads and handles of one store share.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use offshoot_core::{Cursor, Retention, Stamp, WorkerId};
+use offshoot_store::{Batch, CommitError, StoreError};
+use parking_lot::{Condvar, Mutex, RwLock};
+use tokio::sync::oneshot;
+
+use crate::blobs::Blobs;
+use crate::image::Image;
+use crate::queue::Queue;
+use crate::reader::Job;
+
+/// How many requests may wait before whoever asks is held back.
+const ROOM: usize = 16_384;
+
+pub(crate) struct Shared {
+    /// The data folder.
+    pub(crate) path: PathBuf,
+    pub(crate) requests: Queue<Request>,
+    pub(crate) jobs: Queue<Job>,
+    pub(crate) image: RwLock<Image>,
+    pub(crate) applied: Applied,
+    pub(crate) retention: Mutex<Retention>,
+    pub(crate) holder: Mutex<Option<WorkerId>>,
+    pub(crate) blobs: Blobs,
+    pub(crate) closed: AtomicBool,
+    /// Set when the threads have ended and the folder is free.
+    pub(crate) gone: Latch,
+}
+
+/// What the writer is asked for.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all of them are commits")]
+pub(crate) enum Request {
+    Commit { batch: Batch, reply: oneshot::Sender<Result<Cursor, CommitError>> },
+    Expire { now: Stamp, limit: usize, reply: oneshot::Sender<Result<usize, StoreError>> },
+}
+
+impl Shared {
+    pub(crate) fn new(path: PathBuf, image: Image, blobs: Blobs) -> Self {
+        Self {
+            path,
+            requests: Queue::new(ROOM),
+            jobs: Queue::new(ROOM),
+            applied: Applied::new(image.clock),
+            image: RwLock::new(image),
+            retention: Mutex::default(),
+            holder: Mutex::default(),
+            blobs,
+            closed: AtomicBool::new(false),
+            gone: Latch::default(),
+        }
+    }
+
+    /// Takes no more requests. Those that wait are served.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        self.requests.close();
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sqlite").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// How far the image has followed the file.
+///
+/// A reader may see a commit in the file a moment before the image shows it.
+/// It waits here for that moment, so that nobody who reads twice goes back in
+/// time.
+#[derive(Debug)]
+pub(crate) struct Applied {
+    clock: AtomicU64,
+    lock: Mutex<()>,
+    moved: Condvar,
+}
+
+impl Applied {
+    fn new(clock: u64) -> Self {
+        Self { clock: AtomicU64::new(clock), lock: Mutex::new(()), moved: Condvar::new() }
+    }
+
+    pub(crate) fn set(&self, clock: u64) {
+        self.clock.store(clock, Ordering::Release);
+        // Whoever saw the old value under the lock is waiting by now.
+        drop(self.lock.lock());
+        self.moved.notify_all();
+    }
+
+    pub(crate) fn wait(&self, clock: u64) {
+        if self.clock.load(Ordering::Acquire) >= clock {
+            return;
+        }
+        let mut lock = self.lock.lock();
+        while self.clock.load(Ordering::Acquire) < clock {
+            self.moved.wait(&mut lock);
+        }
+    }
+}
+
+/// Something that happens once and can be waited for.
+#[derive(Debug, Default)]
+pub(crate) struct Latch {
+    set: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Latch {
+    pub(crate) fn set(&self) {
+        *self.set.lock() = true;
+        self.changed.notify_all();
+    }
+
+    pub(crate) fn wait(&self) {
+        let mut set = self.set.lock();
+        while !*set {
+            self.changed.wait(&mut set);
+        }
+    }
+
+    /// Waits for at most `patience`; whether it happened.
+    pub(crate) fn wait_for(&self, patience: std::time::Duration) -> bool {
+        let until = std::time::Instant::now().checked_add(patience);
+        let mut set = self.set.lock();
+        while !*set {
+            match until {
+                None => self.changed.wait(&mut set),
+                Some(until) => {
+                    if self.changed.wait_until(&mut set, until).timed_out() {
+                        return *set;
+                    }
+                }
+            }
+        }
+        true
+    }
+}

@@ -1,0 +1,175 @@
+//! Inboxes, written.
+
+use offshoot_core::{Caller, Change, Owner, Row, RowBody, Stamp, TaskId};
+use offshoot_store::{Ack, Batch, Write};
+use rusqlite::OptionalExtension;
+
+use super::Writing;
+use crate::codec::{decode_row, encode_row};
+use crate::error::Fault;
+use crate::image::{Mail, Op};
+use crate::record::{column, owner_id, owner_key};
+
+impl Writing<'_, '_> {
+    /// What is unread in a task's inbox.
+    pub(super) fn mail(&self, task: TaskId) -> Mail {
+        let changed = self.ahead.mail.get(&task);
+        changed.or_else(|| self.image.mail.get(&task)).copied().unwrap_or_default()
+    }
+
+    fn set_mail(&mut self, task: TaskId, mail: Mail) {
+        self.ahead.mail.insert(task, mail);
+        self.ahead.ops.push(Op::Mail(task, mail));
+    }
+
+    pub(super) fn deliver(&mut self, row: &Row) -> Result<(), Fault> {
+        let foretold = match row.body {
+            RowBody::Result(task) => self.foretold.take_if(|(of, _)| *of == task),
+            _ => None,
+        };
+        let number = match foretold {
+            Some((_, number)) => number,
+            None => self.ahead.tick(),
+        };
+        if let (RowBody::Result(task), None) = (&row.body, foretold) {
+            self.sql.told.execute((task.to_bytes(), column(number)))?;
+        }
+        self.place(number, row)
+    }
+
+    /// The number that the row about a task's end will have. It is taken
+    /// before the task is written, so that one statement writes both.
+    pub(super) fn foretell(&mut self, batch: &Batch) {
+        self.foretold = None;
+        let ending = batch.writes.iter().find_map(|write| match write {
+            Write::Put(task, _) if !task.is_live() => Some(task.id()),
+            _ => None,
+        });
+        let Some(ending) = ending else { return };
+        let tells = |write: &Write| matches!(write, Write::Deliver(row) if row.body == RowBody::Result(ending));
+        if batch.writes.iter().any(tells) {
+            self.foretold = Some((ending, self.ahead.tick()));
+        }
+    }
+
+    pub(super) fn foretold(&self, task: TaskId) -> Option<i64> {
+        self.foretold.filter(|(of, _)| *of == task).map(|(_, number)| column(number))
+    }
+
+    pub(super) fn send(&mut self, row: &Row, at: Stamp) -> Result<(), Fault> {
+        self.deliver(row)?;
+        match &row.body {
+            RowBody::Message(message) => {
+                self.record_of(row.owner, at, Change::MessageQueued(message.id))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn place(&mut self, number: u64, row: &Row) -> Result<(), Fault> {
+        let message = match &row.body {
+            RowBody::Message(message) => Some(message),
+            _ => None,
+        };
+        let owner = owner_key(row.owner);
+        self.sql.put_row.execute((
+            owner,
+            column(number),
+            row.id.to_bytes(),
+            encode_row(row),
+            message.is_some(),
+        ))?;
+        if let Owner::Task(task) = row.owner {
+            let mut mail = self.mail(task);
+            mail.rows += 1;
+            mail.messages += u64::from(message.is_some());
+            self.set_mail(task, mail);
+            if let Some(message) = message
+                && let Some(key) = &message.key
+            {
+                let id = message.id.to_bytes();
+                self.sql.put_message_key.execute((owner, &**key, id))?;
+            }
+        }
+        if let RowBody::Result(task) = row.body {
+            self.ahead.ops.push(Op::Told { task, number, row: row.clone() });
+        }
+        Ok(())
+    }
+
+    pub(super) fn acknowledge(&mut self, ack: &Ack, at: Stamp) -> Result<(), Fault> {
+        let owner = owner_key(ack.owner);
+        let mut read = 0;
+        for row in &ack.rows {
+            let number = column(row.number);
+            if let Owner::Task(task) = ack.owner {
+                let found = self.sql.row.query_row((owner, number), |row| row.get::<_, bool>(1));
+                let Some(message) = found.optional()? else { continue };
+                if self.sql.ack.execute((owner, number, row.id.to_bytes()))? == 0 {
+                    continue;
+                }
+                let mut mail = self.mail(task);
+                mail.rows = mail.rows.saturating_sub(1);
+                mail.messages = mail.messages.saturating_sub(u64::from(message));
+                self.set_mail(task, mail);
+            } else if self.sql.ack.execute((owner, number, row.id.to_bytes()))? == 0 {
+                continue;
+            }
+            read += 1;
+            let task = row.id.as_task();
+            self.ahead.ops.push(Op::Read { task, number: row.number });
+        }
+        if read == 0 {
+            return Ok(());
+        }
+        self.record_of(ack.owner, at, Change::Acknowledged { rows: read })
+    }
+
+    pub(super) fn close_inbox(&mut self, task: TaskId, heir: Owner) -> Result<(), Fault> {
+        // Most tasks end with nothing unread, which memory knows.
+        if self.mail(task).rows == 0 {
+            return Ok(());
+        }
+        let owner = owner_key(Owner::Task(task));
+        let rows = self.unread(owner)?;
+        self.sql.empty_inbox.execute([owner])?;
+        self.set_mail(task, Mail::default());
+        for (number, mut row) in rows {
+            if let RowBody::Message(message) = &row.body {
+                let message = message.clone();
+                self.sql.put_returned.execute((task.to_bytes(), message.id.to_bytes()))?;
+                // Its own inbox closes whatever the order of the batch.
+                let sender = self.living(message.from)?.filter(|of| *of != Owner::Task(task));
+                let Some(sender) = sender else { continue };
+                row.owner = sender;
+                row.body = RowBody::Returned(message);
+            } else {
+                row.owner = heir;
+                self.sql.put_moved.execute((column(number), owner_key(heir)))?;
+            }
+            self.place(number, &row)?;
+        }
+        Ok(())
+    }
+
+    fn unread(&mut self, owner: [u8; 17]) -> Result<Vec<(u64, Row)>, Fault> {
+        let mut found = self.sql.rows.query([owner])?;
+        let mut rows = Vec::new();
+        while let Some(row) = found.next()? {
+            let number: i64 = row.get(0)?;
+            rows.push((
+                number as u64,
+                decode_row(crate::record::blob(row, 1)?, owner_id(&owner)?)?,
+            ));
+        }
+        Ok(rows)
+    }
+
+    /// The owner that a caller is, if it can still read.
+    fn living(&mut self, caller: Caller) -> Result<Option<Owner>, Fault> {
+        Ok(match caller.as_owner() {
+            Some(Owner::Task(id)) if !self.task_of(id)?.is_some_and(|task| task.is_live()) => None,
+            owner => owner,
+        })
+    }
+}

@@ -1,0 +1,255 @@
+//! The writer: one thread, one transaction for all that waits.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use offshoot_core::{Cursor, IdHash, SessionId};
+use offshoot_store::{Batch, CommitError, Conflict};
+use rusqlite::Connection;
+use tokio::sync::{Notify, oneshot};
+
+use crate::error::{Fault, Refusal};
+use crate::image::Op;
+use crate::shared::{Request, Shared};
+use crate::write::{Ahead, Care, Statements, Writing};
+
+/// How many batches the image takes at a time, so that those who read from it
+/// are not held up by a large transaction.
+const SLICE: usize = 64;
+
+/// Serves requests until the queue is closed and empty.
+pub(crate) fn run(connection: &Connection, shared: &Shared, group: usize) -> Result<(), Fault> {
+    let mut writer = Writer { connection, shared, sql: Statements::prepare(connection)? };
+    let mut waiting = Vec::with_capacity(group.min(1_024));
+    while shared.requests.take(&mut waiting, group) {
+        let mut commits = Vec::with_capacity(waiting.len());
+        for request in waiting.drain(..) {
+            match request {
+                Request::Commit { batch, reply } => commits.push((batch, reply)),
+                Request::Expire { now, limit, reply } => {
+                    writer.serve(std::mem::take(&mut commits));
+                    let expired = writer.expire(now, limit);
+                    // Nobody is left to tell if the caller has gone.
+                    reply.send(expired).ok();
+                }
+            }
+        }
+        writer.serve(commits);
+    }
+    Ok(())
+}
+
+/// Moves what the log holds into the file and empties the log.
+pub(crate) fn merge(connection: &Connection) {
+    let merged = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+    if let Err(error) = merged {
+        // Nothing is lost: the log is merged at the next opening.
+        tracing::warn!(%error, "the store's log could not be merged");
+    }
+}
+
+type Reply = oneshot::Sender<Result<Cursor, CommitError>>;
+
+pub(crate) struct Writer<'c> {
+    pub(crate) connection: &'c Connection,
+    pub(crate) shared: &'c Shared,
+    pub(crate) sql: Statements<'c>,
+}
+
+/// A committed transaction, and how each of its batches fared.
+struct Written {
+    verdicts: Vec<Result<Mark, Conflict>>,
+    ahead: Ahead,
+}
+
+/// Where the changes of a batch end.
+struct Mark {
+    ops: usize,
+    cursor: Cursor,
+}
+
+/// A transaction that did not become one.
+enum Failed {
+    /// It could not begin, which is no batch's fault.
+    Refused(Fault),
+    /// It was rolled back.
+    Undone(Fault),
+    /// The commit itself failed.
+    InDoubt(Fault),
+}
+
+impl Writer<'_> {
+    fn serve(&mut self, commits: Vec<(Batch, Reply)>) {
+        if commits.is_empty() {
+            return;
+        }
+        let (batches, replies): (Vec<_>, Vec<_>) = commits.into_iter().unzip();
+        match self.attempt(&batches, Care::Trusting) {
+            Ok(written) => self.publish(written, replies),
+            Err(Failed::Refused(fault)) => {
+                self.refuse(replies, &fault.not_written(&self.shared.path).into());
+            }
+            Err(Failed::Undone(fault)) if fault.is_full() => {
+                self.refuse(replies, &fault.not_written(&self.shared.path).into());
+            }
+            // Whichever batch it was, the others shall not suffer for it.
+            Err(Failed::Undone(_)) => {
+                for (batch, reply) in batches.iter().zip(replies) {
+                    self.serve_alone(batch, reply);
+                }
+            }
+            Err(Failed::InDoubt(fault)) => {
+                self.refuse(replies, &fault.unknown(&self.shared.path).into());
+            }
+        }
+    }
+
+    fn serve_alone(&mut self, batch: &Batch, reply: Reply) {
+        let path = &self.shared.path;
+        match self.attempt(std::slice::from_ref(batch), Care::Wary) {
+            Ok(written) => self.publish(written, vec![reply]),
+            Err(Failed::Refused(fault) | Failed::Undone(fault)) => {
+                self.refuse(vec![reply], &fault.not_written(path).into());
+            }
+            Err(Failed::InDoubt(fault)) => self.refuse(vec![reply], &fault.unknown(path).into()),
+        }
+    }
+
+    fn refuse(&self, replies: Vec<Reply>, error: &CommitError) {
+        for reply in replies {
+            reply.send(Err(error.clone())).ok();
+        }
+    }
+
+    /// Writes batches in one transaction.
+    fn attempt(&mut self, batches: &[Batch], care: Care) -> Result<Written, Failed> {
+        self.begin().map_err(Failed::Refused)?;
+        let image = self.shared.image.read();
+        let mut writing = Writing::new(&mut self.sql, &image, care);
+        let mut verdicts = Vec::with_capacity(batches.len());
+        let mut wrote = false;
+        let mut outcome = Ok(());
+        for batch in batches {
+            match writing.batch(batch) {
+                Ok(()) => {
+                    wrote |= !batch.writes.is_empty();
+                    let (ops, clock) = (writing.ahead.ops.len(), writing.ahead.clock);
+                    verdicts.push(Ok(Mark { ops, cursor: Cursor::new(clock) }));
+                }
+                Err(Refusal::Conflict(conflict)) => verdicts.push(Err(conflict)),
+                Err(Refusal::Fault(fault)) => {
+                    outcome = Err(fault);
+                    break;
+                }
+            }
+        }
+        if outcome.is_ok() && wrote {
+            outcome = writing.flush();
+        }
+        let ahead = writing.ahead;
+        drop(image);
+        match outcome {
+            Err(fault) => {
+                self.roll_back();
+                Err(Failed::Undone(fault))
+            }
+            Ok(()) if !wrote => {
+                self.roll_back();
+                Ok(Written { verdicts, ahead })
+            }
+            Ok(()) => match self.sql.commit.execute([]) {
+                Ok(_) => Ok(Written { verdicts, ahead }),
+                Err(error) => {
+                    self.roll_back();
+                    Err(Failed::InDoubt(error.into()))
+                }
+            },
+        }
+    }
+
+    /// Shows the image what was committed, then answers.
+    fn publish(&self, written: Written, replies: Vec<Reply>) {
+        let Written { verdicts, ahead } = written;
+        let keep = self.shared.retention.lock().in_memory;
+        let clock = ahead.clock;
+        let mut ops = ahead.ops.into_iter();
+        let mut applied = 0;
+        let mut verdicts = verdicts.into_iter().zip(replies).peekable();
+        let mut answers = Vec::with_capacity(SLICE);
+        let mut bells = Bells::default();
+        while verdicts.peek().is_some() {
+            let mut image = self.shared.image.write();
+            for (verdict, reply) in verdicts.by_ref().take(SLICE) {
+                if let Ok(mark) = &verdict {
+                    for op in ops.by_ref().take(mark.ops - applied) {
+                        bells.note(&op);
+                        image.apply(op, keep);
+                    }
+                    applied = mark.ops;
+                    image.clock = mark.cursor.number();
+                }
+                answers.push((verdict, reply));
+            }
+            bells.resolve(|session| image.desks.get(&session).map(|desk| desk.bell.clone()));
+            drop(image);
+            if verdicts.peek().is_none() {
+                self.shared.applied.set(clock);
+            }
+            bells.ring();
+            for (verdict, reply) in answers.drain(..) {
+                reply.send(verdict.map(|mark| mark.cursor).map_err(CommitError::from)).ok();
+            }
+        }
+    }
+
+    pub(crate) fn begin(&mut self) -> Result<(), Fault> {
+        if !self.connection.is_autocommit() {
+            self.sql.rollback.execute([])?;
+        }
+        self.sql.begin.execute([])?;
+        Ok(())
+    }
+
+    pub(crate) fn roll_back(&mut self) {
+        // After some errors SQLite has rolled back already; whatever is left
+        // over is rolled back before the next transaction.
+        if !self.connection.is_autocommit()
+            && let Err(error) = self.sql.rollback.execute([])
+        {
+            tracing::warn!(%error, "a transaction could not be rolled back");
+        }
+    }
+}
+
+/// The sessions whose logs grew.
+#[derive(Default)]
+pub(crate) struct Bells {
+    sessions: HashMap<SessionId, Option<Arc<Notify>>, IdHash>,
+    last: Option<SessionId>,
+}
+
+impl Bells {
+    pub(crate) fn note(&mut self, op: &Op) {
+        if let Op::Event(event) = op
+            && self.last != Some(event.session)
+        {
+            self.last = Some(event.session);
+            self.sessions.insert(event.session, None);
+        }
+    }
+
+    pub(crate) fn resolve(&mut self, bell: impl Fn(SessionId) -> Option<Arc<Notify>>) {
+        for (session, found) in &mut self.sessions {
+            *found = bell(*session);
+        }
+    }
+
+    pub(crate) fn ring(&mut self) {
+        self.last = None;
+        for (_, bell) in self.sessions.drain() {
+            if let Some(bell) = bell {
+                bell.notify_waiters();
+            }
+        }
+    }
+}
