@@ -272,10 +272,25 @@ impl Engine {
         let key = spec.key.clone().unwrap_or_default();
         let found = self.store.keyed(spec.owner(), &key).await?;
         let found = found.ok_or(Error::Contended)?;
-        if !found.spec.asks_the_same(spec) {
+        let mut asked = spec.clone();
+        if self.is_same_value(&found.spec.input, &asked.input).await? {
+            asked.input = found.spec.input.clone();
+        }
+        if !found.spec.asks_the_same(&asked) {
             return Err(Error::KeyReused { key, task: found.id() });
         }
         Ok(found.spec.clone())
+    }
+
+    /// Whether two values are the same, although each may be kept in a blob of
+    /// its own.
+    async fn is_same_value(&self, one: &Payload, other: &Payload) -> Result<bool, Error> {
+        match (one, other) {
+            (Payload::Blob(one), Payload::Blob(other)) if one.bytes == other.bytes => {
+                Ok(self.store.blob(*one).await? == self.store.blob(*other).await?)
+            }
+            (one, other) => Ok(one == other),
+        }
     }
 
     /// Starts a queued task that has its slot, unless it has ended meanwhile.
