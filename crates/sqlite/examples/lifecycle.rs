@@ -2,7 +2,7 @@
 //! answered after its fsync.
 //!
 //! ```text
-//! cargo run --release -p offshoot-sqlite --example lifecycle [tasks]
+//! cargo run --release -p offshoot-sqlite --example lifecycle [tasks [open]]
 //! ```
 //! Prints lifecycles per second with many callers and with one, on the disk,
 //! in memory, and with one transaction for each operation; the writer's CPU
@@ -156,11 +156,13 @@ fn writer_time() -> Duration {
     let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let writers = threads.filter_map(|thread| {
         let path = thread.path();
-        let number: u64 = thread.file_name().to_str()?.parse().ok()?;
         let name = std::fs::read_to_string(path.join("comm")).ok()?;
+        // Numbers of threads wrap around; when they started does not.
+        let stat = std::fs::read_to_string(path.join("stat")).ok()?;
+        let started: u64 = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()?;
         let time = std::fs::read_to_string(path.join("schedstat")).ok()?;
         let time: u64 = time.split_whitespace().next()?.parse().ok()?;
-        (name.trim() == "offshoot-writer").then_some((number, time))
+        (name.trim() == "offshoot-writer").then_some((started, time))
     });
     Duration::from_nanos(writers.max().map_or(0, |(_, time)| time))
 }
@@ -205,9 +207,10 @@ async fn opening(tasks: usize) -> Outcomes<()> {
     for _ in 0..2 {
         let started = Instant::now();
         let store = Sqlite::at(folder.path()).open_store().await?;
-        let took = started.elapsed();
+        let (took, cpu) = (started.elapsed(), writer_time());
         let counts = store.counts_within(None).await?;
-        println!("open: {} live of {} stored: {took:.2?}", counts.live(), counts.spawned());
+        let (live, stored) = (counts.live(), counts.spawned());
+        println!("open: {live} live of {stored} stored: {took:.2?}, CPU {cpu:.2?}");
         store.close(Duration::from_secs(60)).await?;
     }
     Ok(())

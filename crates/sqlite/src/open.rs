@@ -45,6 +45,7 @@ fn serve(folder: &Folder, reply: Reply) {
         }
     };
     let shared = Arc::new(Shared::new(folder.path.clone(), image, Blobs::at(&folder.path)));
+    shared.enlist();
     let ending = Ending(shared.clone());
     let readers = match start_readers(folder, &shared) {
         Ok(readers) => readers,
@@ -98,6 +99,7 @@ fn ready(folder: &Folder) -> Result<Opened, StoreError> {
     make_folder(path).map_err(|error| refused(path, &error))?;
     // Locked before it is looked at: to open and close a file that another
     // thread of this process uses would take that one's locks away.
+    Shared::wait_for_closing(path);
     let mut lock = Lock::take(path)?;
     let looked = inspect(path).and_then(|found| Ok((found, look_closer(folder, found)?)));
     let (found, loaded) = match looked {

@@ -20,7 +20,9 @@ use crate::shared::{Request, Shared};
 
 /// A store in a data folder.
 ///
-/// Made by opening a [`Folder`]. Dropping the last handle finishes what was
+/// Made by opening a [`Folder`]. Commits and reads are handed to threads of the
+/// store's own; when thousands wait already, whoever hands in another is held
+/// back until there is room. Dropping the last handle finishes what was
 /// handed in, ends the threads and gives the folder back.
 #[derive(Debug)]
 pub struct Sqlite {

@@ -80,6 +80,7 @@ pub(super) async fn s3_7_a_page_of_the_log_says_where_to_go_on(world: World) {
                 break;
             }
             assert_eq!(page.next, page.events.last().unwrap().cursor);
+            assert!(page.next > after, "the log does not go on");
             after = page.next;
             read.extend(page.events);
         }

@@ -263,6 +263,7 @@ impl World {
             let page = self.store().tasks(query.clone()).await.unwrap();
             assert!(page.items.len() <= query.limit, "a page holds more than was asked for");
             found.extend(page.items);
+            assert!(page.next.is_none() || page.next != query.after, "the list does not go on");
             match page.next {
                 Some(next) => query.after = Some(next),
                 None => return found,
@@ -283,6 +284,7 @@ impl World {
             if page.events.is_empty() {
                 return found;
             }
+            assert!(page.next > after, "the log does not go on");
             after = page.next;
             found.extend(page.events);
         }

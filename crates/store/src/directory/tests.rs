@@ -352,4 +352,5 @@ fn keys_find_their_task_until_it_leaves() {
     assert!(directory.keyed(task.owner(), "step 2").is_none());
     directory.remove(task.id(), Removal::Deleted);
     assert!(directory.keyed(task.owner(), "step 1").is_none());
+    assert!(directory.keys.is_empty(), "nothing of it is left");
 }
