@@ -77,7 +77,7 @@ pub enum Change {
     Ended(Phase),
     /// The task was asked to stop.
     CancelRequested,
-    /// The task reported.
+    /// The task reported, and may do something else.
     Progress,
     /// The task does something else.
     Activity,

@@ -141,6 +141,11 @@ impl Capabilities {
         Self(self.0 | others.0)
     }
 
+    /// These, but not `others`.
+    pub const fn without(self, others: Self) -> Self {
+        Self(self.0 & !others.0)
+    }
+
     /// Whether all of `wanted` are among these.
     pub const fn has(self, wanted: Self) -> bool {
         self.0 & wanted.0 == wanted.0

@@ -35,6 +35,8 @@ pub enum Intent {
     Progress(Arc<Progress>),
     /// It does something else now.
     Activity(Arc<Activity>),
+    /// It reports and does something else now, in one write.
+    Report(Arc<Progress>, Arc<Activity>),
 }
 
 /// Whether a task that ends owns tasks that have not.
@@ -188,6 +190,14 @@ pub fn decide(task: &Task, intent: Intent, now: Stamp) -> Result<Decision, Illeg
             }
             next.activity = Some(activity);
             Change::Activity
+        }
+        Intent::Report(progress, activity) => {
+            if from == State::Queued || held {
+                return refuse("report progress");
+            }
+            next.progress = Some(progress);
+            next.activity = Some(activity);
+            Change::Progress
         }
     };
     Ok(Decision { task: next.into(), change })

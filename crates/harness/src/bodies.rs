@@ -128,9 +128,11 @@ impl Bodies {
     pub fn spawn_failed(&mut self, tag: u64) -> Checked {
         self.failed.insert(tag);
         let again = self.tried.get(&tag).is_some_and(|times| *times > 1);
-        ensure(again || !self.entered.contains(&tag), "S2.4 if the write fails the body never runs", || {
-            format!("the spawn of {tag} was refused although its body ran")
-        })
+        ensure(
+            again || !self.entered.contains(&tag),
+            "S2.4 if the write fails the body never runs",
+            || format!("the spawn of {tag} was refused although its body ran"),
+        )
     }
 
     /// A step is computed; how often it was before.

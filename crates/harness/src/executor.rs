@@ -96,7 +96,8 @@ impl Wake for Wakeup {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        let queued = self.state.compare_exchange(IDLE, QUEUED, Ordering::Relaxed, Ordering::Relaxed);
+        let queued =
+            self.state.compare_exchange(IDLE, QUEUED, Ordering::Relaxed, Ordering::Relaxed);
         if queued.is_ok() {
             self.core.0.lock().ready.push(self.slot);
         }

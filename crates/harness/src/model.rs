@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
 use offshoot_core::{
-    Caps, Change, Event, IdHash, Owner, Phase, Receipt, RowId, SessionId, Spec, Task, TaskId, WorkerId,
+    Caps, Change, Event, IdHash, Owner, Phase, Receipt, RowId, SessionId, Spec, Task, TaskId,
+    WorkerId,
 };
 use offshoot_runtime::{Rows, WaitEnd, Waited};
 use offshoot_store::{Batch, Write};
@@ -288,7 +289,12 @@ fn describe(batch: &Batch) -> String {
     for write in &batch.writes {
         line += &match write {
             Write::Spawn(spawn) => {
-                format!("spawn {} {} of {}; ", spawn.task.id(), spawn.task.state, spawn.task.owner())
+                format!(
+                    "spawn {} {} of {}; ",
+                    spawn.task.id(),
+                    spawn.task.state,
+                    spawn.task.owner()
+                )
             }
             Write::Put(task, change) => format!("put {} #{} {change:?}; ", task.id(), task.seq),
             Write::Deliver(row) => format!("deliver {} to {}; ", row.id, row.owner),

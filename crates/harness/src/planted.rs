@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_core::{
-    Blob, Change, Counts, Cursor, MessageId, MessageState, Name, Naming, Owner, Question,
-    Record, Retention, RowBody, Session, SessionId, Space, Spec, Stamp, StepState, Task, TaskId, Timer,
+    Blob, Change, Counts, Cursor, MessageId, MessageState, Name, Naming, Owner, Question, Record,
+    Retention, RowBody, Session, SessionId, Space, Spec, Stamp, StepState, Task, TaskId, Timer,
     WorkerId,
 };
 use offshoot_runtime::BoxFuture;

@@ -84,8 +84,7 @@ impl Life {
         let mut caps = Caps { depth: 4, ..Caps::default() };
         let small = |rng: &mut Rng| rng.happens(400).then(|| rng.between(1, 3) as u64);
         if rng.happens(500) {
-            caps.executing =
-                Ceiling { owner: small(rng), session: small(rng), space: small(rng) };
+            caps.executing = Ceiling { owner: small(rng), session: small(rng), space: small(rng) };
         }
         if rng.happens(200) {
             let live = rng.between(2, 8) as u64;
@@ -157,7 +156,11 @@ impl Simulation {
                 stopped = process.run(|world| world.actors.lock().iter().all(Option::is_none))?;
             }
             if stopped != Stopped::Crashed {
-                stopped = if last { process.finish(&self.plan)? } else { process.close(&mut self.rng)? };
+                stopped = if last {
+                    process.finish(&self.plan)?
+                } else {
+                    process.close(&mut self.rng)?
+                };
             }
             epoch = process.end(&mut self.rng, stopped);
             author = Some(Author::resume(self.rng.fork(), number as u64));
@@ -179,8 +182,7 @@ impl Simulation {
     fn process(&mut self, author: Author, epoch: Stamp) -> Process {
         let executor = Executor::new(self.rng.fork(), epoch);
         let sim = executor.sim();
-        let disk =
-            Disk::new(self.memory.clone(), sim.clone(), self.model.clone(), self.plan.odds);
+        let disk = Disk::new(self.memory.clone(), sim.clone(), self.model.clone(), self.plan.odds);
         let world = World::new(sim.clone(), self.model.clone(), author);
         let model = self.model.clone();
         model.lock().trace.note(|| "a process starts".to_owned());

@@ -28,10 +28,6 @@ impl fmt::Display for Violation {
 pub type Checked = Result<(), Violation>;
 
 /// Passes if `holds`; else says how it does not.
-pub fn ensure(
-    holds: bool,
-    invariant: &'static str,
-    detail: impl FnOnce() -> String,
-) -> Checked {
+pub fn ensure(holds: bool, invariant: &'static str, detail: impl FnOnce() -> String) -> Checked {
     if holds { Ok(()) } else { Err(Violation::new(invariant, detail())) }
 }

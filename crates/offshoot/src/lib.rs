@@ -1,5 +1,65 @@
 //! Background sub-agents that are never lost.
+//!
+//! Send tasks off, keep going, and get every result back: across turns, panics,
+//! dropped waiters and `kill -9`. A task is durable before its body is polled,
+//! and its result is durable before anybody is told.
+//!
+//! # A first task
+//! ```
+//! use offshoot::{BodyError, Memory, Runtime};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), offshoot::Error> {
+//! let runtime = Runtime::builder(Memory::new()).open().await?;
+//! let session = runtime.session("main").await?;
+//!
+//! let sum = session
+//!     .spawn_ephemeral(|_cx| async { Ok::<_, BodyError>(2 + 2) })
+//!     .name("sum")
+//!     .await?;
+//! assert_eq!(sum.wait().await?.decode::<u32>()?, 4);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What is where
+//! - [`Runtime`] opens on a store and recovers by itself what an earlier
+//!   process left. [`Session`] owns tasks, an inbox and a history.
+//! - [`Kind`] makes a typed function a kind of task that survives a crash:
+//!   resumable, idempotent, or lost with notice. Closures
+//!   ([`Session::spawn_ephemeral`]) are lost with their process, and say so.
+//! - [`Context`] is what a body has in hand: its token, inbox, journal
+//!   ([`Context::step`]), progress, questions, and the tasks it owns.
+//! - [`TaskRef`] waits, watches, sends, peeks, cancels. [`Rows`] are what came
+//!   home.
+//! - [`Memory`] and [`Sqlite`] are stores; [`core`](mod@core) has the records
+//!   and the rules.
+//!
+//! # How a result travels
+//! ```text
+//!  spawn ──► admitted ──► record committed ──► body polled under a lease
+//!                                                    │ returns, fails, panics,
+//!                                                    │ is stopped, or dies
+//!                                                    ▼
+//!            ┌────────────── one commit ──────────────────────┐
+//!            │ record with its outcome · the owner's inbox row │
+//!            │ · the owners that waited for nothing else       │
+//!            └────────────────────────┬────────────────────────┘
+//!                                     ▼
+//!              waiters and owner are woken ──► drain ──► ack, or append to
+//!                                              a history and ack in one commit
+//! ```
+//! There is no second path: watching, listing and peeking read records, and
+//! reading never acknowledges.
 
 pub use offshoot_core as core;
 pub use offshoot_runtime::*;
-pub use offshoot_store::Memory;
+#[cfg(feature = "sqlite")]
+pub use offshoot_sqlite::{Folder, Sqlite};
+pub use offshoot_store as store;
+pub use offshoot_store::{Memory, OpenStore, Page, PageCursor, Store, StoreError};
+
+// Compiles and runs the README's example with the doctests.
+#[cfg(all(doctest, feature = "sqlite"))]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

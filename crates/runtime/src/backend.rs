@@ -139,7 +139,7 @@ where
 
     /// The kind reads no messages; sending it one is refused.
     pub fn without_messages(mut self) -> Self {
-        self.capabilities = Capabilities::CANCEL.with(Capabilities::TRANSCRIPT);
+        self.capabilities = self.capabilities.without(Capabilities::MESSAGES);
         self
     }
 

@@ -8,8 +8,7 @@
 use std::sync::Arc;
 
 use offshoot_core::{
-    Canceller, Intent, Lane, Naming, Owner, Payload, Row, Spec, Stamp, State,
-    Task, spawn,
+    Canceller, Intent, Lane, Naming, Owner, Payload, Row, Spec, Stamp, State, Task, spawn,
 };
 use offshoot_store::{
     Batch, Commit, CommitError, Conflict, Spawn as SpawnWrite, StoreError, Write,
@@ -17,7 +16,7 @@ use offshoot_store::{
 use tokio::sync::oneshot;
 
 use crate::body::Body;
-use crate::cell::Cell;
+use crate::cell::{Cell, Eviction};
 use crate::context::Context;
 use crate::drive::Drive;
 use crate::engine::{Engine, is_uncertain, seat};
@@ -139,7 +138,7 @@ impl Embryo {
             batch.push(Write::Adopt { from: Owner::Task(old), to: Owner::Task(id) });
         }
         if let Some(first) = &said.first {
-            batch = batch.write(Write::Deliver(Row::message(first.clone(), id)));
+            batch.push(Write::Deliver(Row::message(first.clone(), id)));
         }
         engine.store.commit(batch)
     }
@@ -244,6 +243,10 @@ pub(crate) fn launch<B: Body>(engine: &Arc<Engine>, cell: Arc<Cell>, body: B, sl
     if !engine.config.caps.executing.is_none() {
         *cell.rare().slot.lock() = Some(slot);
     }
+    if engine.is_closed() {
+        // It came too late to be dropped with the others.
+        cell.evict(Eviction::Abandon);
+    }
     if let Some(timeout) = cell.spec.timeout {
         engine.expire_after(&cell, timeout);
     }
@@ -269,10 +272,20 @@ impl Engine {
         let key = spec.key.clone().unwrap_or_default();
         let found = self.store.keyed(spec.owner(), &key).await?;
         let found = found.ok_or(Error::Contended)?;
-        if !found.spec.asks_the_same(spec) {
+        if !found.spec.asks_the_same(spec) && !self.asks_at_length(&found.spec, spec).await? {
             return Err(Error::KeyReused { key, task: found.id() });
         }
         Ok(found.spec.clone())
+    }
+
+    /// Whether two requests differ only in where their large inputs are kept.
+    async fn asks_at_length(&self, found: &Spec, asked: &Spec) -> Result<bool, Error> {
+        let (Payload::Blob(one), Payload::Blob(other)) = (&found.input, &asked.input) else {
+            return Ok(false);
+        };
+        let moved = Spec { input: found.input.clone(), ..asked.clone() };
+        Ok(found.asks_the_same(&moved)
+            && self.store.blob(*one).await? == self.store.blob(*other).await?)
     }
 
     /// Starts a queued task that has its slot, unless it has ended meanwhile.

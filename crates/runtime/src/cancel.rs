@@ -86,16 +86,10 @@ impl Engine {
                 Ok(root) => root,
                 Err(error) => return drop(tell.send(Err(error))),
             };
-            let mut reached = vec![root];
-            let cascaded = engine.cascade(id, &cancel, &mut reached).await;
-            let count = reached.iter().filter(|reach| reach.newly).count();
-            engine.watch_over(reached, cancel.grace);
-            // The request stands on the root: what the store did not take now
-            // is reached later.
-            if cascaded.is_err() {
-                engine.cascade_later(id, cancel);
-            }
-            drop(tell.send(cascaded.map(|()| count)));
+            let newly = usize::from(root.newly);
+            engine.watch_over(vec![root], cancel.grace);
+            let below = engine.cascade_fully(id, &cancel).await;
+            drop(tell.send(below.map(|below| newly + below)));
         });
         told.await.unwrap_or(Err(Error::Closed))
     }
@@ -104,20 +98,33 @@ impl Engine {
     pub(crate) fn cascade_later(self: &Arc<Self>, id: TaskId, cancel: Arc<Cancel>) {
         let engine = self.clone();
         self.world.spawn(async move {
-            let mut tries = 0;
-            loop {
-                let mut reached = Vec::new();
-                let cascaded = engine.cascade(id, &cancel, &mut reached).await;
-                engine.watch_over(reached, cancel.grace);
-                match cascaded {
-                    Err(Error::Store(_) | Error::Contended) if !engine.is_closed() => {
-                        engine.back_off(tries).await;
-                        tries += 1;
-                    }
-                    _ => return,
-                }
+            if let Err(error) = engine.cascade_fully(id, &cancel).await {
+                tracing::debug!(task = %id, %error, "a cascade is left to the next runtime");
             }
         });
+    }
+
+    /// Carries a durable request down to the last descendant, however often
+    /// the store fails on the way; how many it reached.
+    pub(crate) async fn cascade_fully(
+        self: &Arc<Self>,
+        id: TaskId,
+        cancel: &Arc<Cancel>,
+    ) -> Result<usize, Error> {
+        let (mut count, mut tries) = (0, 0);
+        loop {
+            let mut reached = Vec::new();
+            let cascaded = self.cascade(id, cancel, &mut reached).await;
+            count += reached.iter().filter(|reach| reach.newly).count();
+            self.watch_over(reached, cancel.grace);
+            match cascaded {
+                Err(Error::Store(_) | Error::Contended) if !self.is_closed() => {
+                    self.back_off(tries).await;
+                    tries = tries.saturating_add(1);
+                }
+                cascaded => return cascaded.map(|()| count),
+            }
+        }
     }
 
     /// Marks one task; a request that stands already is left as it is.
@@ -126,48 +133,30 @@ impl Engine {
         id: TaskId,
         cancel: &Arc<Cancel>,
     ) -> Result<Reached, Error> {
-        let asked = self
-            .change(
-                id,
-                |task, _| {
-                    if task.is_live() && task.cancel.is_some() {
-                        return Err(Error::Cancelled);
-                    }
-                    Ok(Intent::Cancel(cancel.clone()))
-                },
-                |_, batch| batch,
-            )
-            .await;
-        let (task, newly) = match asked {
-            Ok(task) => (task, true),
-            Err(Error::Cancelled) => {
-                (self.task(id).await?.ok_or_else(|| Error::not_found(id))?, false)
+        let request = |task: &Task, _| {
+            if task.is_live() && task.cancel.is_some() {
+                return Err(Error::Cancelled);
             }
-            Err(error @ Error::Store(StoreError::Unknown(_))) => {
-                (self.find_request(id, cancel, error).await?, true)
-            }
-            Err(error) => return Err(error),
+            Ok(Intent::Cancel(cancel.clone()))
         };
+        let mut tries = 0;
+        let task = loop {
+            match self.change(id, request, |_, batch| batch).await {
+                Ok(task) => break task,
+                Err(Error::Cancelled) => {
+                    break self.task(id).await?.ok_or_else(|| Error::not_found(id))?;
+                }
+                // It may stand in the record, and then somebody must act on it.
+                Err(Error::Store(StoreError::Unknown(_))) if !self.is_closed() => {
+                    self.back_off(tries).await;
+                    tries = tries.saturating_add(1);
+                }
+                Err(error) => return Err(error),
+            }
+        };
+        let newly = task.cancel.as_ref() == Some(cancel);
         self.stop(&task).await;
         Ok(Reached { id, newly, cell: self.cell(id) })
-    }
-
-    /// The task, if a request whose commit was not answered stands on it; else
-    /// the error.
-    async fn find_request(
-        &self,
-        id: TaskId,
-        cancel: &Arc<Cancel>,
-        error: Error,
-    ) -> Result<Task, Error> {
-        for tries in 0.. {
-            match self.task(id).await {
-                Ok(Some(task)) if task.cancel.as_ref() == Some(cancel) => return Ok(task),
-                Err(Error::Store(_)) => self.back_off(tries).await,
-                _ => break,
-            }
-        }
-        Err(error)
     }
 
     /// Marks all live descendants of `root`, level by level.
@@ -214,13 +203,13 @@ impl Engine {
                 batch = batch.write(Write::Put(decided.task, decided.change));
             }
         }
-        // Those asked before are not asked again, but whoever asked may not
-        // have come to stop them, nor to what is below them.
-        let mut reached = Vec::with_capacity(tasks.len());
+        // Those asked before are not asked again, but nobody may have acted on
+        // it, and what is below them may not have been reached.
+        let mut reached = Vec::new();
         for task in tasks.iter().filter(|task| task.cancel.is_some()) {
             self.stop(task).await;
-            let id = task.id();
-            reached.push(Reached { id, newly: false, cell: self.cell(id) });
+            let (id, newly) = (task.id(), task.cancel.as_ref() == Some(cancel));
+            reached.push(Reached { id, newly, cell: self.cell(id) });
         }
         if asked.is_empty() {
             return Ok(reached);

@@ -1,7 +1,7 @@
 //! What a live task has in this process beside its record: the ways to reach
 //! its body and those who wait for it.
 
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use futures_util::task::AtomicWaker;
@@ -14,22 +14,25 @@ use crate::signal::Signal;
 use crate::slots::Slot;
 
 /// The body is asked to stop.
-const CANCEL: u8 = 1;
+const CANCEL: u16 = 1;
 /// The body is dropped because it did not stop in time.
-const ABORT: u8 = 1 << 1;
+const ABORT: u16 = 1 << 1;
 /// The body is dropped because it ran longer than it may.
-const EXPIRE: u8 = 1 << 2;
+const EXPIRE: u16 = 1 << 2;
 /// The body is dropped and its task goes back into the queue.
-const RELEASE: u8 = 1 << 3;
+const RELEASE: u16 = 1 << 3;
 /// The body is dropped and nothing is written.
-const ABANDON: u8 = 1 << 4;
+const ABANDON: u16 = 1 << 4;
 /// The end of the task could not be written yet.
-const SETTLING: u8 = 1 << 5;
+const SETTLING: u16 = 1 << 5;
 /// The body was aborted and is still there, because it does not yield.
-const UNRESPONSIVE: u8 = 1 << 6;
+const UNRESPONSIVE: u16 = 1 << 6;
 
-/// A body of the task is here, or will be when its turn comes.
-const RESIDENT: u8 = 1 << 7;
+/// Only waiters are here: this process neither executes nor queues the task.
+const UNMANNED: u16 = 1 << 7;
+
+/// Somebody other than the owner has written to the task.
+const OUTSIDE_MAIL: u16 = 1 << 8;
 
 /// Why a body is dropped before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +55,7 @@ pub(crate) struct Cell {
     rare: OnceLock<Box<Rare>>,
     driver: AtomicWaker,
     epoch: AtomicU32,
-    signals: AtomicU8,
+    signals: AtomicU16,
 }
 
 /// What only some tasks need; most live and end without it.
@@ -71,13 +74,6 @@ pub(crate) struct Rare {
 impl Cell {
     /// The cell of a task whose body is here, or will be.
     pub(crate) fn new(spec: Arc<Spec>) -> Self {
-        let cell = Self::passive(spec);
-        cell.adopt();
-        cell
-    }
-
-    /// The cell of a task that somebody here only waits for.
-    pub(crate) fn passive(spec: Arc<Spec>) -> Self {
         Self {
             spec,
             changed: Signal::default(),
@@ -85,7 +81,7 @@ impl Cell {
             rare: OnceLock::new(),
             driver: AtomicWaker::new(),
             epoch: AtomicU32::new(0),
-            signals: AtomicU8::new(0),
+            signals: AtomicU16::new(0),
         }
     }
 
@@ -102,6 +98,31 @@ impl Cell {
     pub(crate) fn free_slot(&self) {
         let slot = self.known_rare().and_then(|rare| rare.slot.lock().take());
         drop(slot);
+    }
+
+    /// A cell for those who wait for a task whose body is not here.
+    pub(crate) fn unmanned(spec: Arc<Spec>) -> Self {
+        Self { signals: AtomicU16::new(UNMANNED), ..Self::new(spec) }
+    }
+
+    /// Whether this process executes the task, or will.
+    pub(crate) fn is_manned(&self) -> bool {
+        !self.has(UNMANNED)
+    }
+
+    /// This process takes the task up.
+    pub(crate) fn man(&self) {
+        self.set(UNMANNED, false);
+    }
+
+    /// Notes that somebody other than the owner has written to the task, and
+    /// gets the message back should it end unread.
+    pub(crate) fn note_outside_mail(&self) {
+        self.set(OUTSIDE_MAIL, true);
+    }
+
+    pub(crate) fn has_outside_mail(&self) -> bool {
+        self.has(OUTSIDE_MAIL)
     }
 
     /// The epoch of the lease under which the body here runs; 0 if none does.
@@ -179,15 +200,6 @@ impl Cell {
         }
     }
 
-    /// Says that a body of the task will be here.
-    pub(crate) fn adopt(&self) {
-        self.set(RESIDENT, true);
-    }
-
-    pub(crate) fn is_resident(&self) -> bool {
-        self.has(RESIDENT)
-    }
-
     pub(crate) fn set_settling(&self, settling: bool) {
         self.set(SETTLING, settling);
     }
@@ -214,11 +226,11 @@ impl Cell {
         self.rare().read_mark.fetch_max(number, Ordering::AcqRel);
     }
 
-    fn has(&self, signal: u8) -> bool {
+    fn has(&self, signal: u16) -> bool {
         self.signals.load(Ordering::Acquire) & signal != 0
     }
 
-    fn set(&self, signal: u8, on: bool) {
+    fn set(&self, signal: u16, on: bool) {
         if on {
             self.signals.fetch_or(signal, Ordering::AcqRel);
         } else {

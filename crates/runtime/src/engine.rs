@@ -1,7 +1,7 @@
 //! The shared state of a runtime, and what every operation is made of.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
 use std::time::Duration;
 
 use hashbrown::HashMap;
@@ -43,10 +43,14 @@ pub(crate) struct Engine {
     pub(crate) function: Arc<str>,
     /// Told when a body here is gone.
     pub(crate) gone: Signal,
+    /// Told when the runtime is over.
+    pub(crate) closed: Signal,
     pub(crate) recovered: watch::Sender<bool>,
     cells: Mutex<HashMap<TaskId, Arc<Cell>, IdHash>>,
     desks: Mutex<HashMap<SessionId, Arc<Desk>, IdHash>>,
     stage: AtomicU8,
+    /// The latest moment that was shown to anybody, in microseconds.
+    latest: AtomicI64,
 }
 
 impl Engine {
@@ -66,15 +70,23 @@ impl Engine {
             worker,
             function: FUNCTION.into(),
             gone: Signal::default(),
+            closed: Signal::default(),
             recovered: watch::Sender::new(false),
             cells: Mutex::default(),
             desks: Mutex::default(),
             stage: AtomicU8::new(OPEN),
+            latest: AtomicI64::new(i64::MIN),
         }
     }
 
     pub(crate) fn now(&self) -> Stamp {
         self.world.wall()
+    }
+
+    /// Now, or the latest moment this ever said if the clock has gone back.
+    pub(crate) fn latest(&self) -> Stamp {
+        let now = self.now().as_micros();
+        Stamp::from_micros(self.latest.fetch_max(now, Ordering::AcqRel).max(now))
     }
 
     /// Whether operations are still accepted.
@@ -106,8 +118,12 @@ impl Engine {
             cell.changed.ring();
             cell.nudge.ring();
         }
-        self.desks.lock().clear();
+        let desks = std::mem::take(&mut *self.desks.lock());
+        for desk in desks.into_values() {
+            desk.nudge.ring();
+        }
         self.gone.ring();
+        self.closed.ring();
     }
 
     // Cells and desks.
@@ -119,7 +135,7 @@ impl Engine {
     /// The cell of a live task, made if no body of it is here.
     pub(crate) fn cell_of(&self, spec: &Arc<Spec>) -> Arc<Cell> {
         let mut cells = self.cells.lock();
-        cells.entry(spec.id).or_insert_with(|| Arc::new(Cell::passive(spec.clone()))).clone()
+        cells.entry(spec.id).or_insert_with(|| Arc::new(Cell::unmanned(spec.clone()))).clone()
     }
 
     pub(crate) fn enter(&self, cell: &Arc<Cell>) {
@@ -132,8 +148,21 @@ impl Engine {
             cell.free_slot();
             cell.changed.ring();
             cell.nudge.ring();
+            if cell.has_outside_mail() {
+                self.nudge_above(&cell.spec);
+            }
         }
         self.gone.ring();
+    }
+
+    /// Tells everybody above a task that unread messages may have come back.
+    fn nudge_above(&self, spec: &Spec) {
+        let mut parent = spec.lineage.parent;
+        while let Some(cell) = parent.and_then(|id| self.cell(id)) {
+            cell.nudge.ring();
+            parent = cell.spec.lineage.parent;
+        }
+        self.nudge(Owner::Session(spec.lineage.session));
     }
 
     /// Drops the cell of a task that has ended, if no body of it is here.

@@ -35,6 +35,11 @@ impl<'a> Arrival<'a> {
         self.0.task.as_ref()
     }
 
+    /// The task that has ended, if the row tells of an end.
+    pub fn result(&self) -> Option<&'a Task> {
+        self.task().filter(|_| matches!(self.body(), RowBody::Result(_)))
+    }
+
     /// What it says.
     pub fn body(&self) -> &'a RowBody {
         &self.0.row.body

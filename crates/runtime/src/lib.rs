@@ -41,8 +41,6 @@ mod sweep;
 mod task_ref;
 mod wait;
 mod watch;
-#[cfg(test)]
-mod zz;
 
 pub use ambient::{InToolCall, in_tool_call};
 pub use backend::{Backend, Kind, Reconciled, Registered, Request};

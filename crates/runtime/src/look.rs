@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::IntoFuture;
 use std::sync::Arc;
+use std::time::Duration;
 
 use offshoot_core::{Name, Owner, Phase, RunId, Stamp, State, Task, WaitingOn};
 use offshoot_store::{Order, Page, PageCursor, TaskQuery, Within};
@@ -17,13 +18,13 @@ use crate::task_ref::Viewer;
 #[derive(Clone, Debug)]
 pub struct Tasks {
     engine: Arc<Engine>,
+    viewer: Viewer,
     query: TaskQuery,
 }
 
 impl Tasks {
     pub(crate) fn new(engine: Arc<Engine>, viewer: Viewer, within: Within) -> Self {
-        let _ = viewer;
-        Self { engine, query: TaskQuery::new(within) }
+        Self { engine, viewer, query: TaskQuery::new(within) }
     }
 
     /// Only tasks in this phase; call it again for more phases.
@@ -62,7 +63,7 @@ impl Tasks {
         self
     }
 
-    /// Only tasks that this owner owns.
+    /// Only tasks that this owner owns, of those the caller may see.
     pub fn owner(mut self, owner: Owner) -> Self {
         self.query.within = Within::Owner(owner);
         self
@@ -94,7 +95,14 @@ impl IntoFuture for Tasks {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
             self.engine.check_open()?;
-            Ok(self.engine.store.tasks(self.query).await?)
+            let Page { items, next } = self.engine.store.tasks(self.query).await?;
+            let mut seen = Vec::with_capacity(items.len());
+            for task in items {
+                if self.engine.may_touch(&self.viewer, &task).await? {
+                    seen.push(task);
+                }
+            }
+            Ok(Page { items: seen, next })
         })
     }
 }
@@ -104,6 +112,9 @@ impl IntoFuture for Tasks {
 pub struct Snapshot {
     /// The record.
     pub task: Task,
+    /// How long ago it was spawned; of a task that has ended, how long it
+    /// took. It never decreases, even if the clock goes back.
+    pub age: Duration,
     /// The body has ended and its end could not be written yet.
     pub settling: bool,
     /// The body was aborted and is still there, because it does not yield.
@@ -195,7 +206,9 @@ impl Engine {
             task.is_live() && is(crate::cell::Cell::is_settling),
             task.is_live() && is(crate::cell::Cell::is_unresponsive),
         );
-        Snapshot { task, settling, unresponsive }
+        let until = if task.is_live() { self.latest() } else { task.since };
+        let age = until.since(task.spec.spawned_at);
+        Snapshot { task, age, settling, unresponsive }
     }
 
     pub(crate) async fn why(&self, task: Task) -> Result<Why, Error> {
@@ -216,7 +229,7 @@ impl Engine {
                 let before = self.slots.position(task.id(), seat(&task.spec));
                 reasons.push(Reason::Queue(before.unwrap_or(0)));
             }
-            State::Running if self.cell(task.id()).is_none_or(|cell| cell.epoch() == 0) => {
+            State::Running if !self.is_here(task) => {
                 reasons.push(Reason::NoWorker(task.spec.kind.clone()));
             }
             State::Running => {
@@ -227,6 +240,9 @@ impl Engine {
                 ];
                 let said = said.into_iter().flatten().max().unwrap_or(task.since);
                 reasons.push(Reason::SilentSince(said));
+            }
+            State::Waiting(_) if !task.is_held() && !self.is_here(task) => {
+                reasons.push(Reason::NoWorker(task.spec.kind.clone()));
             }
             State::Waiting(on) => reasons.push(match on {
                 WaitingOn::Children => {
@@ -246,6 +262,11 @@ impl Engine {
         }
         let handle = task.handle().to_owned();
         Ok(Why { handle, state: task.state, since: task.since, reasons })
+    }
+
+    /// Whether the task's body is in this process.
+    fn is_here(&self, task: &Task) -> bool {
+        self.cell(task.id()).is_some_and(|cell| cell.epoch() > 0)
     }
 
     /// Whether this process executes tasks of this one's kind.

@@ -5,8 +5,8 @@ use std::future::IntoFuture;
 use std::sync::Arc;
 
 use offshoot_core::{
-    Capabilities, Message, MessageId, MessageState, Mode, Owner, Receipt, Row, Task, TaskId,
-    TooLarge,
+    Capabilities, Message, MessageId, MessageState, Mode, Owner, Receipt, Row, RowBody, Task,
+    TaskId, TooLarge,
 };
 use offshoot_store::{Batch, CommitError, Conflict, TaskQuery, Within, Write};
 
@@ -103,20 +103,29 @@ impl Sending {
                 let task = self.engine.task(parent).await?;
                 self.send_to(task.ok_or_else(|| Error::not_found(parent))?).await
             }
-            session => {
-                let message = self.message();
-                let row = Row {
-                    id: message.id.into(),
-                    owner: session,
-                    at: message.at,
-                    body: offshoot_core::RowBody::Message(message.clone()),
-                };
-                let batch = Batch::new(message.at).write(Write::Deliver(row));
-                self.engine.store.commit(batch).await.map_err(Error::from_commit)?;
+            session => self.send_to_session(session, cell.spec.id).await,
+        }
+    }
+
+    async fn send_to_session(&self, session: Owner, sender: TaskId) -> Result<Receipt, Error> {
+        let message = self.message();
+        let row = Row {
+            id: message.id.into(),
+            owner: session,
+            at: message.at,
+            body: RowBody::Message(message.clone()),
+        };
+        let batch = Batch::new(message.at).write(Write::Send { row, room: usize::MAX });
+        match self.engine.store.commit(batch).await {
+            Ok(_) => {
                 self.engine.nudge(session);
-                let task = cell.spec.id;
-                Ok(Receipt { message: message.id, task, state: MessageState::Queued })
+                Ok(Receipt { message: message.id, task: sender, state: MessageState::Queued })
             }
+            Err(CommitError::Conflict(Conflict::MessageKeyUsed(sent))) => {
+                let state = self.engine.message_state(sender, sent).await?;
+                Ok(Receipt { message: sent, task: sender, state })
+            }
+            Err(error) => Err(Error::from_commit(error)),
         }
     }
 
@@ -159,12 +168,17 @@ impl Sending {
 
     async fn send_to(&self, task: Task) -> Result<Receipt, Error> {
         let id = task.id();
-        // A key may find what was sent before the task ended.
+        // A key may tell of a message that was sent while the task was alive.
         if !task.is_live() && self.key.is_none() {
             return self.continue_with(task).await;
         }
-        if !task.spec.can.has(Capabilities::MESSAGES) {
+        if task.is_live() && !task.spec.can.has(Capabilities::MESSAGES) {
             return Err(Error::TakesNoMessages(id));
+        }
+        if self.viewer.caller.as_owner() != Some(task.owner())
+            && let Some(cell) = self.engine.cell(id)
+        {
+            cell.note_outside_mail();
         }
         match self.offer(id).await {
             Ok(receipt) => {
@@ -234,25 +248,24 @@ impl Sending {
         spawn.said.timeout = old.spec.timeout;
         spawn.said.grace = old.spec.grace;
         spawn.said.key = self.key.as_ref().map(|key| format!("{id}:{key}").into());
-        let first = self.message();
-        spawn.said.first = Some(first.clone());
+        let message = self.message();
+        spawn.said.first = Some(message.clone());
         // The old handle if it is free, else the next number.
         spawn.said.preferred = Some(old.spec.handle.clone());
         let born = spawn.await?;
-        let queued =
-            Receipt { message: first.id, task: born.id(), state: MessageState::Queued };
+        let id = born.id();
         if self.key.is_none() {
-            return Ok(queued);
+            return Ok(Receipt { message: message.id, task: id, state: MessageState::Queued });
         }
         // The spawn may have found the task of an earlier send; the store
         // knows under the key which message that one brought.
-        match self.offer(born.id()).await {
+        match self.offer(id).await {
             Ok(_) => Err(Error::Contended),
-            Err(CommitError::Conflict(Conflict::MessageKeyUsed(sent))) if sent == first.id => {
-                Ok(queued)
+            Err(CommitError::Conflict(Conflict::MessageKeyUsed(sent))) if sent == message.id => {
+                Ok(Receipt { message: sent, task: id, state: MessageState::Queued })
             }
             Err(CommitError::Conflict(Conflict::MessageKeyUsed(sent))) => {
-                self.sent_before(born.id(), sent).await
+                self.sent_before(id, sent).await
             }
             Err(error) => Err(Error::from_commit(error)),
         }
@@ -299,7 +312,21 @@ impl Engine {
                 Ok(if waits { MessageState::Queued } else { MessageState::Delivered })
             }
             Some(state) => Ok(state),
-            None => Ok(MessageState::Consumed),
+            None => self.message_home(task, message).await,
         }
+    }
+
+    /// How far a message that is not in the task's inbox has come: perhaps the
+    /// task has sent it to its session.
+    async fn message_home(
+        &self,
+        sender: TaskId,
+        message: MessageId,
+    ) -> Result<MessageState, Error> {
+        let owner = self.store.task(sender).await?.map(|task| task.owner());
+        let Some(session @ Owner::Session(_)) = owner else { return Ok(MessageState::Consumed) };
+        let unread = self.store.inbox(session, 0, usize::MAX).await?;
+        let waits = unread.iter().any(|pending| pending.row.id == message.into());
+        Ok(if waits { MessageState::Queued } else { MessageState::Consumed })
     }
 }

@@ -1,6 +1,6 @@
 //! Progress and activity: the latest stands, and at most one write a second.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use offshoot_core::{Activity, Doing, Intent, Payload, Progress, TooLarge};
@@ -17,6 +17,8 @@ const INTERVAL: Duration = Duration::from_secs(1);
 pub(crate) struct Throttle {
     progress: Option<Arc<Progress>>,
     activity: Option<Arc<Activity>>,
+    /// What it does, known to the store or not.
+    doing: Option<Arc<Activity>>,
     written: Option<Duration>,
     scheduled: bool,
 }
@@ -41,8 +43,22 @@ impl Engine {
         doing: Doing,
     ) -> Result<(), Error> {
         self.check_open()?;
+        let same = |known: &Arc<Activity>| known.step == step && known.doing == doing;
+        if cell
+            .rare()
+            .throttle
+            .lock()
+            .as_ref()
+            .is_some_and(|said| said.doing.as_ref().is_some_and(same))
+        {
+            return Ok(());
+        }
         let activity = Arc::new(Activity { step, doing, since: self.now() });
-        self.say(cell, |throttle| throttle.activity = Some(activity)).await
+        self.say(cell, |throttle| {
+            throttle.doing = Some(activity.clone());
+            throttle.activity = Some(activity);
+        })
+        .await
     }
 
     async fn say(
@@ -70,55 +86,61 @@ impl Engine {
             }
         };
         let Some(wait) = wait else { return self.write_progress(cell).await };
-        let (engine, cell) = (Arc::downgrade(self), Arc::downgrade(cell));
+        let (engine, weak) = (Arc::downgrade(self), Arc::downgrade(cell));
         let world = self.world.clone();
         self.world.spawn(async move {
             world.sleep(wait).await;
-            let (Some(engine), Some(cell)) = (engine.upgrade(), cell.upgrade()) else { return };
+            let (Some(engine), Some(cell)) = (engine.upgrade(), weak.upgrade()) else { return };
             if let Some(throttle) = cell.rare().throttle.lock().as_mut() {
                 throttle.scheduled = false;
                 throttle.written = Some(world.monotonic());
             }
-            // The task may have ended, and then its last word is written.
-            if let Err(error) = engine.write_progress(&cell).await {
-                tracing::debug!(task = %cell.spec.id, %error, "progress was not written");
-            }
+            drop(cell);
+            engine.write_late(weak).await;
         });
         Ok(())
     }
 
-    /// Writes what a task that ends has said last.
-    pub(crate) async fn flush_progress(self: &Arc<Self>, cell: &Arc<Cell>) {
-        if cell.known_rare().is_none_or(|rare| rare.throttle.lock().is_none()) {
-            return;
-        }
-        if let Err(error) = self.write_progress(cell).await {
-            tracing::debug!(task = %cell.spec.id, %error, "the last progress was not written");
+    /// Writes what a task has said, as long as it lives and the store fails.
+    async fn write_late(self: &Arc<Self>, cell: Weak<Cell>) {
+        for tries in 0.. {
+            let Some(cell) = cell.upgrade() else { return };
+            match self.write_progress(&cell).await {
+                Err(Error::Store(_)) if !self.is_closed() => {}
+                Ok(()) => return,
+                // The task has ended, and its last word is written.
+                Err(error) => {
+                    tracing::debug!(task = %cell.spec.id, %error, "progress was not written");
+                    return;
+                }
+            }
+            drop(cell);
+            self.back_off(tries).await;
         }
     }
 
-    async fn write_progress(self: &Arc<Self>, cell: &Arc<Cell>) -> Result<(), Error> {
+    /// Writes what a task has said and the store does not know, in one write.
+    pub(crate) async fn write_progress(self: &Arc<Self>, cell: &Arc<Cell>) -> Result<(), Error> {
         let (progress, activity) = match cell.rare().throttle.lock().as_mut() {
             Some(throttle) => (throttle.progress.take(), throttle.activity.take()),
             None => return Ok(()),
         };
+        let intent = match (&progress, &activity) {
+            (None, None) => return Ok(()),
+            (Some(progress), None) => Intent::Progress(progress.clone()),
+            (None, Some(activity)) => Intent::Activity(activity.clone()),
+            (Some(progress), Some(activity)) => Intent::Report(progress.clone(), activity.clone()),
+        };
         let (id, epoch) = (cell.spec.id, cell.epoch());
-        if let Some(progress) = progress {
-            self.change(
-                id,
-                |_, _| Ok(Intent::Progress(progress.clone())),
-                |_, batch| batch.fenced(id, epoch),
-            )
-            .await?;
+        let written =
+            self.change(id, |_, _| Ok(intent.clone()), |_, batch| batch.fenced(id, epoch)).await;
+        if let (Err(Error::Store(_)), Some(throttle)) =
+            (&written, cell.rare().throttle.lock().as_mut())
+        {
+            // Not lost: it is written with what is said next, or at the end.
+            throttle.progress = throttle.progress.take().or(progress);
+            throttle.activity = throttle.activity.take().or(activity);
         }
-        if let Some(activity) = activity {
-            self.change(
-                id,
-                |_, _| Ok(Intent::Activity(activity.clone())),
-                |_, batch| batch.fenced(id, epoch),
-            )
-            .await?;
-        }
-        Ok(())
+        written.map(|_| ())
     }
 }

@@ -40,7 +40,10 @@ impl Engine {
         let mut query = TaskQuery::new(Within::Everything).live();
         query.limit = BATCH;
         loop {
-            let page = self.store.tasks(query.clone()).await?;
+            let mut page = self.store.tasks(query.clone()).await?;
+            if self.resume_cascades(&page.items).await? > 0 {
+                page = self.store.tasks(query.clone()).await?;
+            }
             let mut judged: FuturesUnordered<_> =
                 page.items.into_iter().map(|task| self.judge(task)).collect();
             while let Some(judged) = judged.next().await {
@@ -53,6 +56,19 @@ impl Engine {
             self.pause().await;
         }
         self.resume_sweeps().await
+    }
+
+    /// Goes on with the cascades that a crash interrupted, before anybody they
+    /// reach is judged; how many there were.
+    async fn resume_cascades(self: &Arc<Self>, tasks: &[Task]) -> Result<usize, Error> {
+        let mut resumed = 0;
+        for task in tasks.iter().filter(|task| self.executes(task)) {
+            if let Some(cancel) = &task.cancel {
+                self.cascade_fully(task.id(), cancel).await?;
+                resumed += 1;
+            }
+        }
+        Ok(resumed)
     }
 
     async fn resume_sweeps(self: &Arc<Self>) -> Result<(), Error> {
@@ -87,18 +103,14 @@ impl Engine {
 
     async fn judge_as_is(self: &Arc<Self>, task: &Task) -> Result<(), Error> {
         // This process's own: spawned while recovery was under way.
-        let resident = self.cell(task.id()).is_some_and(|cell| cell.is_resident());
-        if task.lease.worker == Some(self.worker) || resident {
+        let ours = self.cell(task.id()).is_some_and(|cell| cell.is_manned());
+        if task.lease.worker == Some(self.worker) || ours {
             return Ok(());
         }
         if !self.executes(task) {
             return Ok(());
         }
         let id = task.id();
-        // A cascade that a crash interrupted goes on, whatever the task does.
-        if let Some(cancel) = &task.cancel {
-            self.cascade(id, cancel, &mut Vec::new()).await?;
-        }
         if task.is_held() {
             return self.judge_held(task).await;
         }
@@ -152,11 +164,8 @@ impl Engine {
     /// A task whose body had returned waits for its children; if it had
     /// failed, they are stopped.
     async fn judge_held(self: &Arc<Self>, task: &Task) -> Result<(), Error> {
-        let succeeded =
-            matches!(task.outcome.as_deref(), Some(offshoot_core::Outcome::Completed { .. }));
-        if !succeeded {
-            let cancel = self.orphaned(task.id(), self.now());
-            self.cascade(task.id(), &Arc::new(cancel), &mut Vec::new()).await?;
+        if let Some(cancel) = self.orphaned(task, self.now()) {
+            self.cascade_fully(task.id(), &cancel).await?;
         }
         Ok(())
     }
@@ -183,9 +192,11 @@ impl Engine {
         task: &Task,
         backend: Arc<dyn crate::backend::Backend>,
     ) -> Result<(), Error> {
-        // Somebody may be waiting for it already.
+        // Somebody may be waiting for the task already.
         let cell = self.cell_of(&task.spec);
-        cell.adopt();
+        cell.man();
+        // Who has written to it is not known any more.
+        cell.note_outside_mail();
         let body = Registered(Some(backend));
         if task.crashes == 0 {
             queue(self, cell, body);

@@ -20,7 +20,7 @@ impl Engine {
         if self.may_touch(viewer, &task).await? { Ok(task) } else { Err(Error::Forbidden(id)) }
     }
 
-    async fn may_touch(&self, viewer: &Viewer, task: &Task) -> Result<bool, Error> {
+    pub(crate) async fn may_touch(&self, viewer: &Viewer, task: &Task) -> Result<bool, Error> {
         if viewer.caller.may_touch(task, viewer.visibility, || false) {
             return Ok(true);
         }
@@ -28,13 +28,14 @@ impl Engine {
             return Ok(false);
         }
         let Caller::Task(viewer) = viewer.caller else { return Ok(false) };
-        // Up from the target: depth is capped, so this ends soon.
-        let mut parent = task.spec.lineage.parent;
-        while let Some(id) = parent {
+        // Up from the target, owner by owner: depth is capped, so this ends
+        // soon, and a detached task belongs to nobody below its session.
+        let mut owner = Some(task.owner());
+        while let Some(Owner::Task(id)) = owner {
             if id == viewer {
                 return Ok(true);
             }
-            parent = self.store.task(id).await?.and_then(|task| task.spec.lineage.parent);
+            owner = self.store.task(id).await?.map(|task| task.owner());
         }
         Ok(false)
     }
@@ -57,9 +58,7 @@ impl Engine {
                 (Caller::Session(id), Visibility::Children) => {
                     self.named(Owner::Session(id), text).await?
                 }
-                (Caller::Task(id), Visibility::Children) => {
-                    self.named(Owner::Task(id), text).await?
-                }
+                (Caller::Task(id), Visibility::Children) => self.named_by(id, text).await?,
                 (Caller::Session(id), Visibility::Subtree) => {
                     self.search(viewer, Within::Session(id), text).await?
                 }
@@ -81,6 +80,20 @@ impl Engine {
         match self.store.named(owner, &Name::key_of(text)).await? {
             Some(task) => Ok(task),
             None => Err(self.no_such(Within::Owner(owner), text).await),
+        }
+    }
+
+    /// What a task calls so: one that it owns, or itself.
+    async fn named_by(&self, id: TaskId, text: &str) -> Result<Task, Error> {
+        let key = Name::key_of(text);
+        let itself = self.task(id).await?.filter(|task| task.spec.handle.key() == key);
+        let Some(itself) = itself else { return self.named(Owner::Task(id), text).await };
+        match self.store.named(Owner::Task(id), &key).await?.filter(Task::is_live) {
+            Some(child) => {
+                let ids = vec![itself.id(), child.id()];
+                Err(Error::Ambiguous { what: text.to_owned(), ids })
+            }
+            None => Ok(itself),
         }
     }
 

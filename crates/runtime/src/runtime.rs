@@ -56,6 +56,16 @@ const EXPIRY_BATCH: usize = 1_000;
 pub struct Runtime {
     engine: Arc<Engine>,
     tenure: Option<Tenure>,
+    closing: Closing,
+}
+
+/// Who closes the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Closing {
+    /// The runtime, which opened it.
+    Runtime,
+    /// Whoever opened it before.
+    Elsewhere,
 }
 
 /// What a runtime is told before it opens.
@@ -144,7 +154,9 @@ impl Runtime {
         let left = self.engine.shut_down(patience).await;
         self.engine.abandon();
         self.tenure.take();
-        self.engine.store.close(patience).await?;
+        if self.closing == Closing::Runtime {
+            self.engine.store.close(patience).await?;
+        }
         Ok(left)
     }
 }
@@ -152,6 +164,10 @@ impl Runtime {
 impl Drop for Runtime {
     fn drop(&mut self) {
         self.engine.abandon();
+        // Handles may live on; the store is free for the next runtime now.
+        if self.closing == Closing::Runtime {
+            drop(self.engine.store.close(Duration::ZERO));
+        }
     }
 }
 
@@ -240,7 +256,8 @@ impl<S: OpenStore> Builder<S> {
         let tenure = engine.store.claim(engine.worker)?;
         engine.world.spawn(engine.clone().recover());
         engine.expire_for_ever();
-        Ok(Runtime { engine, tenure: Some(tenure) })
+        let closing = if S::SHARED { Closing::Elsewhere } else { Closing::Runtime };
+        Ok(Runtime { engine, tenure: Some(tenure), closing })
     }
 }
 

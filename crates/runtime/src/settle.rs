@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use offshoot_core::{
     Cancel, Canceller, Failure, FailureKind, Intent, LiveChildren, Outcome, Owner, Payload,
-    Requeue, Row, Stamp, Task, TaskId, decide,
+    Requeue, Row, Stamp, State, Task, TaskId, decide,
 };
 use offshoot_store::{Batch, Commit, CommitError, Conflict, Fence, Guard, Write};
 
@@ -85,7 +85,10 @@ impl Engine {
 
     fn is_simple(&self, cell: &Cell, conclusion: &Conclusion) -> bool {
         let small = match conclusion {
-            Conclusion::Ended(Ok(value)) => value.bytes() <= self.config.sizes.inline as u64,
+            Conclusion::Ended(Ok(value)) => {
+                let sizes = &self.config.sizes;
+                value.bytes() <= sizes.inline.min(sizes.value) as u64
+            }
             Conclusion::Evicted(Eviction::Release) => false,
             _ => true,
         };
@@ -97,7 +100,6 @@ impl Engine {
         if matches!(conclusion, Conclusion::Evicted(Eviction::Release)) {
             return self.release(&cell).await;
         }
-        self.flush_progress(&cell).await;
         let conclusion = self.keep_large_result(&cell, conclusion).await;
         let id = cell.spec.id;
         let mut tries = 0;
@@ -105,7 +107,12 @@ impl Engine {
             if self.is_closed() {
                 return;
             }
-            match self.try_settle(id, Some(cell.epoch()), &conclusion).await {
+            // The end does not overtake the last word.
+            let settled = match self.write_progress(&cell).await {
+                Err(Error::Store(error)) => Err(Error::Store(error)),
+                _ => self.try_settle(id, Some(cell.epoch()), &conclusion).await,
+            };
+            match settled {
                 Ok(()) => return,
                 Err(Error::Contended) => continue,
                 Err(Error::Store(error)) => {
@@ -137,6 +144,7 @@ impl Engine {
         conclusion: &Conclusion,
     ) -> Result<(), Error> {
         let Some(facts) = self.facts(id, epoch).await? else {
+            // An earlier try was written although it was not said so.
             return self.catch_up(id).await;
         };
         let (commit, aftermath) = self.write_end(facts, epoch, conclusion)?;
@@ -157,11 +165,7 @@ impl Engine {
     fn settled(self: &Arc<Self>, id: TaskId, aftermath: Aftermath) {
         match aftermath.ended {
             Some(_) => self.leave(id),
-            None => {
-                // It waits for its children, without a body and without a slot.
-                self.free_slot(id);
-                self.touch(id);
-            }
+            None => self.hold(id),
         }
         for owner in &aftermath.released {
             self.leave(owner.id());
@@ -174,29 +178,52 @@ impl Engine {
         }
     }
 
-    /// Tells everybody of ends that were written by a try that was not
-    /// answered: the task's own, and those of owners that waited for nothing
-    /// else.
+    /// Does what follows from an end whose commit gave no answer: whoever it
+    /// ended leaves, and whoever it tells is woken.
     async fn catch_up(self: &Arc<Self>, id: TaskId) -> Result<(), Error> {
-        let Some(task) = self.store.task(id).await? else { return Ok(self.leave(id)) };
-        let told = task.owner();
-        let mut aftermath = Aftermath { ended: None, released: Vec::new(), told, orphans: None };
-        if task.is_live() {
-            let succeeded = matches!(task.outcome.as_deref(), Some(Outcome::Completed { .. }));
-            if !succeeded && task.cancel.is_none() {
-                aftermath.orphans = Some(Arc::new(self.orphaned(id, self.now())));
+        let mut next = Owner::Task(id);
+        while let Owner::Task(id) = next {
+            let Some(task) = self.store.task(id).await? else { return Ok(()) };
+            if task.is_held() {
+                self.hold(id);
+                if let Some(cancel) = self.orphaned(&task, self.now()) {
+                    self.cascade_later(id, cancel);
+                }
             }
-        } else {
-            aftermath.ended = Some(id);
-            while let Owner::Task(owner) = aftermath.told
-                && let Some(owner) = self.store.task(owner).await?.filter(|task| !task.is_live())
-            {
-                aftermath.told = owner.owner();
-                aftermath.released.push(owner);
+            if task.is_live() {
+                return Ok(());
             }
+            self.leave(id);
+            self.nudge(task.owner());
+            next = task.owner();
         }
-        self.settled(id, aftermath);
         Ok(())
+    }
+
+    /// Keeps a task that waits for its children, without a body and without a
+    /// slot.
+    fn hold(&self, id: TaskId) {
+        if let Some(cell) = self.cell(id) {
+            cell.set_epoch(0);
+            cell.set_settling(false);
+            cell.free_slot();
+            cell.changed.ring();
+        }
+        self.gone.ring();
+    }
+
+    /// The request to stop the children of a task that ends as its record
+    /// says. Whoever asked it to stop has its children stopped, too.
+    pub(crate) fn orphaned(&self, task: &Task, now: Stamp) -> Option<Arc<Cancel>> {
+        let succeeded = matches!(task.outcome.as_deref(), Some(Outcome::Completed { .. }));
+        (!succeeded && task.cancel.is_none()).then(|| {
+            Arc::new(Cancel {
+                by: Canceller::OwnerEnded(task.id()),
+                reason: "its owner ended".into(),
+                at: now,
+                grace: self.config.grace,
+            })
+        })
     }
 
     /// Reads what the end of a task depends on; `None` if it has ended.
@@ -205,11 +232,12 @@ impl Engine {
         if !task.is_live() || task.is_held() {
             return Ok(None);
         }
-        let mine = match epoch {
+        let ours = match epoch {
             Some(epoch) => epoch == task.lease.epoch,
-            None => task.lease.worker.is_none(),
+            // Otherwise its body is on its way, and ends it.
+            None => task.state == State::Queued,
         };
-        if !mine {
+        if !ours {
             return Err(Error::LeaseLost(id));
         }
         let mut heir = task.owner();
@@ -239,19 +267,18 @@ impl Engine {
         let Facts { task, children, held, heir } = facts;
         let (id, now) = (task.id(), self.now());
         let outcome = outcome(&task, conclusion);
-        let succeeded = matches!(outcome, Outcome::Completed { .. });
         let decided = decide(&task, Intent::Finish(outcome, children), now)
             .map_err(|_| Error::Ended { id, state: task.state })?;
         let mut batch = Batch::new(now);
         batch.fence = epoch.map(|epoch| Fence { task: id, epoch });
+        let orphans = match children {
+            LiveChildren::Some => self.orphaned(&decided.task, now),
+            LiveChildren::None => None,
+        };
         batch.push(Write::Put(decided.task, decided.change));
-        let mut aftermath = Aftermath { ended: None, released: held, told: heir, orphans: None };
+        let mut aftermath = Aftermath { ended: None, released: held, told: heir, orphans };
         if children == LiveChildren::Some {
             batch.guards.push(Guard::HasChildren(id));
-            // Whoever asked it to stop has its children stopped, too.
-            if !succeeded && task.cancel.is_none() {
-                aftermath.orphans = Some(Arc::new(self.orphaned(id, now)));
-            }
             return Ok((self.store.commit(batch), aftermath));
         }
         batch.guards.push(Guard::Childless(id));
@@ -272,16 +299,6 @@ impl Engine {
         }
         aftermath.ended = Some(id);
         Ok((self.store.commit(batch), aftermath))
-    }
-
-    /// The request that stops the children of a task that did not succeed.
-    pub(crate) fn orphaned(&self, owner: TaskId, now: Stamp) -> Cancel {
-        Cancel {
-            by: Canceller::OwnerEnded(owner),
-            reason: "its owner ended".into(),
-            at: now,
-            grace: self.config.grace,
-        }
     }
 
     /// Gives a task back to the queue because this process lets it go.
@@ -366,10 +383,10 @@ impl Engine {
     ) -> Result<Payload, Error> {
         let sizes = &self.config.sizes;
         let bytes = usize::try_from(value.bytes()).unwrap_or(usize::MAX);
+        offshoot_core::TooLarge::check(what, bytes, sizes.value)?;
         if bytes <= sizes.inline {
             return Ok(value);
         }
-        offshoot_core::TooLarge::check(what, bytes, sizes.value)?;
         let json: Arc<str> = value.as_json()?.into();
         let mut tries = 0;
         loop {
@@ -382,12 +399,6 @@ impl Engine {
                     tries += 1;
                 }
             }
-        }
-    }
-
-    fn free_slot(&self, id: TaskId) {
-        if let Some(cell) = self.cell(id) {
-            cell.free_slot();
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use offshoot_core::{Cancel, Canceller, Recovery, State};
+use offshoot_core::{Cancel, Canceller, Recovery};
 
 use crate::cell::{Cell, Eviction};
 use crate::engine::Engine;
@@ -21,8 +21,19 @@ impl Engine {
             at: self.now(),
             grace: patience / 2,
         });
-        for cell in self.cells() {
-            self.let_go(&cell, &cancel).await;
+        // A slot that is given back now starts nobody.
+        self.slots.close();
+        // What cannot go on later ends first: it takes its children with it,
+        // whatever they could do.
+        let (lasting, mortal): (Vec<_>, Vec<_>) =
+            self.cells().into_iter().partition(|cell| self.can_go_on(cell));
+        for cell in mortal {
+            self.stop_for_good(&cell, &cancel).await;
+        }
+        for cell in lasting {
+            if cell.epoch() > 0 && !cell.is_cancelled() {
+                cell.evict(Eviction::Release);
+            }
         }
         let over = std::pin::pin!(self.world.sleep(patience));
         let empty = std::pin::pin!(self.until_empty());
@@ -32,23 +43,23 @@ impl Engine {
         }
     }
 
-    async fn let_go(self: &Arc<Self>, cell: &Arc<Cell>, cancel: &Arc<Cancel>) {
-        let executing = cell.epoch() > 0;
-        match cell.spec.recovery {
-            Recovery::Resume | Recovery::Restart if executing => cell.evict(Eviction::Release),
-            // What never started can start elsewhere, unless it is a closure.
-            _ if !executing && self.kinds.contains_key(&cell.spec.kind) => {}
-            _ => {
-                let Ok(Some(task)) = self.task(cell.spec.id).await else { return };
-                if !task.is_live() || (task.state != State::Queued && !executing) {
-                    return;
-                }
-                match self.cancel_tree(task, cancel.clone()).await {
-                    Ok(_) | Err(Error::Ended { .. }) => {}
-                    Err(error) => {
-                        tracing::warn!(task = %cell.spec.id, %error, "could not be cancelled");
-                    }
-                }
+    /// Whether a later runtime can go on with the task, or start it.
+    fn can_go_on(&self, cell: &Cell) -> bool {
+        let registered = self.kinds.contains_key(&cell.spec.kind);
+        registered && (cell.spec.recovery != Recovery::Lose || cell.epoch() == 0)
+    }
+
+    async fn stop_for_good(self: &Arc<Self>, cell: &Cell, cancel: &Arc<Cancel>) {
+        let Ok(Some(task)) = self.task(cell.spec.id).await else { return };
+        // One that waits for its children has its outcome, and one that is
+        // somebody else's is not touched.
+        if !task.is_live() || task.is_held() || !cell.is_manned() {
+            return;
+        }
+        match self.cancel_tree(task, cancel.clone()).await {
+            Ok(_) | Err(Error::Ended { .. }) => {}
+            Err(error) => {
+                tracing::warn!(task = %cell.spec.id, %error, "could not be cancelled");
             }
         }
     }

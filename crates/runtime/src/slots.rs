@@ -15,8 +15,16 @@ type Claim = Box<dyn FnOnce(Slot) + Send>;
 pub(crate) struct Slots(Option<Arc<Mutex<Desk>>>);
 
 struct Desk {
+    stage: Stage,
     admission: Admission,
     claims: HashMap<TaskId, (Seat, Claim), IdHash>,
+}
+
+/// Whether anybody is served any more.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Open,
+    Closed,
 }
 
 impl std::fmt::Debug for Desk {
@@ -31,7 +39,11 @@ pub(crate) struct Slot(Option<(Arc<Mutex<Desk>>, Seat)>);
 
 impl Slots {
     pub(crate) fn new(ceiling: Ceiling) -> Self {
-        let desk = Desk { admission: Admission::new(ceiling), claims: HashMap::default() };
+        let desk = Desk {
+            stage: Stage::Open,
+            admission: Admission::new(ceiling),
+            claims: HashMap::default(),
+        };
         Self((!ceiling.is_none()).then(|| Arc::new(Mutex::new(desk))))
     }
 
@@ -50,6 +62,11 @@ impl Slots {
         let Some(desk) = &self.0 else { return claim(Slot(None)) };
         {
             let mut desk = desk.lock();
+            if desk.stage == Stage::Closed {
+                // The claim goes without the lock: it may own slots itself.
+                drop(desk);
+                return drop(claim);
+            }
             desk.admission.enqueue(task, seat, lane);
             desk.claims.insert(task, (seat, claim));
         }
@@ -75,7 +92,11 @@ impl Slots {
     /// Drops every claim: nobody is served any more.
     pub(crate) fn close(&self) {
         if let Some(desk) = &self.0 {
-            let claims = std::mem::take(&mut desk.lock().claims);
+            let claims = {
+                let mut desk = desk.lock();
+                desk.stage = Stage::Closed;
+                std::mem::take(&mut desk.claims)
+            };
             drop(claims);
         }
     }

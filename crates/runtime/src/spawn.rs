@@ -8,8 +8,8 @@ use std::task::{Context as Poller, Poll};
 use std::time::Duration;
 
 use offshoot_core::{
-    Capabilities, Lineage, Message, MessageId, Mode, Name, NameError, Naming, Origin, Payload, Recovery, RunId,
-    SessionId, Spec, Stamp, TaskId, Tie, TooLarge, Visibility, Wake,
+    Capabilities, Lineage, Message, MessageId, Mode, Name, NameError, Naming, Origin, Payload,
+    Recovery, RunId, SessionId, Spec, Stamp, TaskId, Tie, TooLarge, Visibility, Wake,
 };
 use tokio::sync::oneshot;
 
@@ -17,6 +17,7 @@ use crate::ambient;
 use crate::backend::{Registered, Request};
 use crate::birth::{Birth, attempt, carry_on};
 use crate::body::{Body, Closure};
+use crate::context::Context;
 use crate::desk::Desk;
 use crate::engine::Engine;
 use crate::error::Error;
@@ -72,6 +73,27 @@ pub(crate) enum Parent {
     Ambient,
     /// Nobody: the session itself.
     Session,
+}
+
+impl Sender {
+    /// Takes the body around the spawn as the parent, if it is of the same
+    /// session. What it owns is then its own to touch, not the session's.
+    fn look_around(&mut self, tie: Tie) {
+        if !matches!(self.parent, Parent::Ambient) {
+            return;
+        }
+        let session = self.session;
+        let around = |cx: &Context| (cx.lineage().session == session).then(|| cx.clone());
+        self.parent = match ambient::with(around).flatten() {
+            Some(cx) => {
+                if tie == Tie::Owned {
+                    self.viewer = cx.viewer();
+                }
+                Parent::Task(cx.spec().clone())
+            }
+            None => Parent::Session,
+        };
+    }
 }
 
 impl Spawn<Registered> {
@@ -198,7 +220,7 @@ impl<B> Spawn<B> {
             key: None,
             at,
         }));
-        self
+        self.needs(Capabilities::MESSAGES)
     }
 }
 
@@ -235,6 +257,7 @@ impl Said {
     /// The record the spawn asks for, or why it cannot be.
     pub(crate) fn draft(&mut self, engine: &Engine, at: Stamp) -> Result<Spec, Error> {
         engine.check_accepting()?;
+        self.sender.look_around(self.tie);
         let sizes = &engine.config.sizes;
         let input = std::mem::replace(&mut self.input, Ok(Payload::Null))?;
         let bytes = usize::try_from(input.bytes()).unwrap_or(usize::MAX);
@@ -248,7 +271,20 @@ impl Said {
         if self.timeout == Some(Duration::ZERO) {
             return Err(Error::ZeroDuration { what: "a timeout" });
         }
-        let missing = self.can.missing(self.needs);
+        if let Some(profile) = &self.profile {
+            let bad = |error| Error::BadProfile(profile.to_string(), error);
+            Name::new(profile).map_err(bad)?;
+        }
+        for (what, said) in
+            [("tool call", &self.origin.tool_call), ("agent's name", &self.origin.agent)]
+        {
+            TooLarge::check(what, said.as_ref().map_or(0, |said| said.len()), sizes.text)?;
+        }
+        let needs = match self.first {
+            Some(_) => self.needs.with(Capabilities::MESSAGES),
+            None => self.needs,
+        };
+        let missing = self.can.missing(needs);
         if !missing.is_empty() {
             return Err(Error::Incapable { kind: self.kind.clone(), missing });
         }
@@ -291,9 +327,7 @@ impl Said {
         let space = engine.config.space.clone();
         let parent = match &self.sender.parent {
             Parent::Task(spec) => Some(spec.clone()),
-            Parent::Session => None,
-            Parent::Ambient => ambient::with(|cx| cx.spec().clone())
-                .filter(|spec| spec.lineage.session == self.sender.session),
+            Parent::Session | Parent::Ambient => None,
         };
         let mut origin = self.origin.clone();
         if let Some(parent) = &parent {

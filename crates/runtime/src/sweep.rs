@@ -187,7 +187,8 @@ impl Engine {
                 return Err(Error::Store(error));
             }
             session.seq += 1;
-            let batch = Batch::new(self.now()).write(Write::PutSession(Box::new(session), change.clone()));
+            let batch =
+                Batch::new(self.now()).write(Write::PutSession(Box::new(session), change.clone()));
             match self.store.commit(batch).await {
                 Ok(_) => return Ok(()),
                 Err(CommitError::Conflict(Conflict::StaleSession(_)))

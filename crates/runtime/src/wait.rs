@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;
-use offshoot_core::{Outcome, Spec, Task, WaitingOn};
+use offshoot_core::{Outcome, Spec, Task, TaskId, WaitingOn};
 use offshoot_store::{Ack, Batch, RowRef, Strictness, Write};
 use serde::de::DeserializeOwned;
 
@@ -31,6 +31,8 @@ pub struct WaitMany {
     engine: Arc<Engine>,
     viewer: Viewer,
     specs: Vec<Arc<Spec>>,
+    /// Tasks that somebody else's references name.
+    foreign: Vec<TaskId>,
     want: Want,
     timeout: Option<Duration>,
 }
@@ -98,8 +100,14 @@ impl WaitMany {
         viewer: Viewer,
         tasks: impl IntoIterator<Item = &'a TaskRef>,
     ) -> Self {
-        let specs = tasks.into_iter().map(|task| task.spec.clone()).collect();
-        Self { engine, viewer, specs, want: Want::All, timeout: None }
+        let (mut specs, mut foreign) = (Vec::new(), Vec::new());
+        for task in tasks {
+            specs.push(task.spec.clone());
+            if task.viewer.caller != viewer.caller {
+                foreign.push(task.id());
+            }
+        }
+        Self { engine, viewer, specs, foreign, want: Want::All, timeout: None }
     }
 
     /// Returns as soon as one of the tasks has ended or needs input. Without
@@ -121,8 +129,14 @@ impl IntoFuture for WaitMany {
     type IntoFuture = BoxFuture<Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let Self { engine, viewer, specs, want, timeout } = self;
-        Box::pin(async move { engine.wait(&viewer, specs, want, timeout).await })
+        let Self { engine, viewer, specs, foreign, want, timeout } = self;
+        Box::pin(async move {
+            // A reference is no pass: the caller itself must be in scope.
+            for task in foreign {
+                engine.touchable(&viewer, task).await?;
+            }
+            engine.wait(&viewer, specs, want, timeout).await
+        })
     }
 }
 
@@ -145,8 +159,8 @@ impl Engine {
         };
         let began = self.world.monotonic();
         let found = loop {
-            let left = timeout
-                .map(|timeout| timeout.saturating_sub(self.world.monotonic() - began));
+            let left =
+                timeout.map(|timeout| timeout.saturating_sub(self.world.monotonic() - began));
             let enough = self.until_enough(viewer, &specs, want, left).await;
             let found = match enough {
                 Ok(()) => self.look(&specs).await,
@@ -180,7 +194,7 @@ impl Engine {
                 specs.iter().map(|spec| self.until_rest(spec)).collect();
             while let Some(task) = pending.next().await {
                 let task = task?;
-                if want == Want::Any || task.state.question().is_some() {
+                if want == Want::Any || task.is_live() {
                     break;
                 }
             }
@@ -213,7 +227,29 @@ impl Engine {
 
     /// Resolves when the task has ended or needs input.
     pub(crate) async fn until_rest(self: &Arc<Self>, spec: &Arc<Spec>) -> Result<Task, Error> {
-        self.until(spec, |task| !task.is_live() || task.state.question().is_some()).await
+        let mut answered = 0;
+        loop {
+            let rests = |task: &Task| {
+                !task.is_live() || (task.state.question().is_some() && task.seq > answered)
+            };
+            let task = self.until(spec, rests).await?;
+            match self.end_of(&task).await? {
+                WaitEnd::Ended | WaitEnd::NeedsInput => return Ok(task),
+                WaitEnd::TimedOut => answered = task.seq,
+            }
+        }
+    }
+
+    /// Why a wait for the task would return now. A question that was answered
+    /// needs no input, even if its body has not gone on yet.
+    async fn end_of(&self, task: &Task) -> Result<WaitEnd, Error> {
+        if !task.is_live() {
+            return Ok(WaitEnd::Ended);
+        }
+        let Some(number) = task.state.question() else { return Ok(WaitEnd::TimedOut) };
+        let asked = self.store.questions(task.id()).await?;
+        let open = asked.iter().any(|one| one.number == number && one.closed.is_none());
+        Ok(if open { WaitEnd::NeedsInput } else { WaitEnd::TimedOut })
     }
 
     /// Resolves when the record is as wanted. Listens before it looks, so that
@@ -246,25 +282,20 @@ impl Engine {
         }
     }
 
-    async fn look(&self, specs: &[Arc<Spec>]) -> Result<Vec<Task>, Error> {
+    async fn look(&self, specs: &[Arc<Spec>]) -> Result<Vec<(Task, WaitEnd)>, Error> {
         let mut found = Vec::with_capacity(specs.len());
         for spec in specs {
             let task = self.task(spec.id).await?;
-            found.push(task.ok_or_else(|| Error::not_found(spec.id))?);
+            let task = task.ok_or_else(|| Error::not_found(spec.id))?;
+            let end = self.end_of(&task).await?;
+            found.push((task, end));
         }
         Ok(found)
     }
 
-    async fn waited(self: &Arc<Self>, tasks: Vec<Task>) -> Result<Vec<Waited>, Error> {
+    async fn waited(self: &Arc<Self>, tasks: Vec<(Task, WaitEnd)>) -> Result<Vec<Waited>, Error> {
         let mut found = Vec::with_capacity(tasks.len());
-        for task in tasks {
-            let end = if !task.is_live() {
-                WaitEnd::Ended
-            } else if task.state.question().is_some() {
-                WaitEnd::NeedsInput
-            } else {
-                WaitEnd::TimedOut
-            };
+        for (task, end) in tasks {
             let pending = match end {
                 WaitEnd::Ended => self.store.result_row(task.id()).await?,
                 _ => None,
@@ -277,13 +308,15 @@ impl Engine {
     }
 }
 
-fn is_enough(found: &[Task], want: Want) -> bool {
-    let ended = |task: &Task| !task.is_live();
-    found.iter().any(|task| task.state.question().is_some())
-        || match want {
-            Want::Any => found.iter().any(ended) || found.is_empty(),
-            Want::All => found.iter().all(ended),
-        }
+fn is_enough(found: &[(Task, WaitEnd)], want: Want) -> bool {
+    let mut ends = found.iter().map(|(_, end)| *end);
+    if ends.clone().any(|end| end == WaitEnd::NeedsInput) || found.is_empty() {
+        return true;
+    }
+    match want {
+        Want::Any => ends.any(|end| end == WaitEnd::Ended),
+        Want::All => ends.all(|end| end == WaitEnd::Ended),
+    }
 }
 
 impl Waited {

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use futures_util::future::select;
 use offshoot_core::{Cursor, Event, SessionId, Task};
 use offshoot_store::{TaskQuery, Within};
 use tokio::sync::Notify;
@@ -80,10 +81,11 @@ impl Events {
             let bell = self.bell.clone().unwrap_or_default();
             let mut rung = std::pin::pin!(bell.notified());
             rung.as_mut().enable();
+            let closed = std::pin::pin!(self.engine.closed.listen());
             self.engine.check_open()?;
             let page = self.engine.store.events(self.session, self.cursor, PAGE).await??;
             if page.events.is_empty() {
-                rung.await;
+                select(rung, closed).await;
             } else {
                 self.read.extend(page.events);
             }

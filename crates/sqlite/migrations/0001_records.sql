@@ -47,7 +47,8 @@ CREATE UNIQUE INDEX tasks_id ON tasks (id);
 -- that ended last: a name is free only once its task has ended.
 CREATE INDEX tasks_name ON tasks (owner, name);
 CREATE INDEX tasks_session ON tasks (session);
-CREATE INDEX tasks_live ON tasks (phase) WHERE phase < 3;
+-- No two live tasks of one owner have the same name; also finds what is live.
+CREATE UNIQUE INDEX tasks_live ON tasks (owner, name) WHERE phase < 3;
 CREATE INDEX tasks_ended ON tasks (since) WHERE phase >= 3;
 CREATE UNIQUE INDEX tasks_key ON tasks (owner, key) WHERE key IS NOT NULL;
 

@@ -1,9 +1,11 @@
 //! Values too large for a record: one file each.
 //!
-//! A file is whole and on the disk before any record refers to it, and a
-//! record is gone before its files are. What a crash leaves in between is an
-//! orphan, and the next opening removes it.
+//! A value belongs to its task and lies in a folder of its task's. It is whole
+//! and on the disk before any record refers to it, and its task is gone before
+//! it is. What a crash leaves in between, of a task that was never spawned or
+//! is deleted, is an orphan, and the next opening removes it.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -15,7 +17,6 @@ use offshoot_store::StoreError;
 use rusqlite::Connection;
 
 use crate::error::Fault;
-use crate::record::column;
 use crate::shared::Shared;
 
 #[derive(Debug)]
@@ -37,24 +38,24 @@ impl Blobs {
     /// Writes a value.
     pub(crate) fn put(&self, task: TaskId, json: &str) -> Result<Blob, StoreError> {
         let written = || -> std::io::Result<Blob> {
-            self.make_folder()?;
-            let mut blob = Blob { task, number: 0, bytes: json.len() as u64 };
-            blob.number = loop {
+            let folder = self.of(task);
+            make_folder(&folder)?;
+            let number = loop {
                 let number = self.next.fetch_add(1, Ordering::Relaxed);
                 if !self.path(task, number).exists() {
                     break number;
                 }
             };
-            let path = self.path(task, blob.number);
+            let path = self.path(task, number);
             let draft = path.with_extension("tmp");
             let kept = write_whole(&draft, json.as_bytes())
                 .and_then(|()| std::fs::rename(&draft, &path))
-                .and_then(|()| File::open(&self.folder)?.sync_all());
+                .and_then(|()| File::open(&folder)?.sync_all());
             if kept.is_err() {
-                // What cannot be removed now is an orphan at the next opening.
+                // What cannot be removed now goes with its task.
                 std::fs::remove_file(&draft).ok();
             }
-            kept.map(|()| blob)
+            kept.map(|()| Blob { task, number, bytes: json.len() as u64 })
         };
         written().map_err(|error| match error.kind() {
             std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
@@ -75,50 +76,62 @@ impl Blobs {
         }
     }
 
-    /// Removes the file of a value that nothing refers to any more.
-    pub(crate) fn remove(&self, task: TaskId, number: u64) {
-        if let Err(error) = std::fs::remove_file(self.path(task, number))
+    /// Removes the values of a task that is deleted.
+    pub(crate) fn remove(&self, task: TaskId) {
+        if let Err(error) = std::fs::remove_dir_all(self.of(task))
             && error.kind() != std::io::ErrorKind::NotFound
         {
-            tracing::warn!(%error, "a blob could not be removed; the next opening tries again");
+            tracing::warn!(%error, "blobs could not be removed; the next opening tries again");
         }
+    }
+
+    fn of(&self, task: TaskId) -> PathBuf {
+        self.folder.join(task.to_string())
     }
 
     fn path(&self, task: TaskId, number: u64) -> PathBuf {
-        self.folder.join(format!("{task}.{number}.json"))
-    }
-
-    fn make_folder(&self) -> std::io::Result<()> {
-        if self.folder.is_dir() {
-            return Ok(());
-        }
-        let mut builder = std::fs::DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(&self.folder)?;
-        self.folder.parent().map_or(Ok(()), |parent| File::open(parent)?.sync_all())
+        self.of(task).join(format!("{number}.json"))
     }
 
     fn remove_orphans(&self, connection: &Connection) -> Result<(), Fault> {
-        let Ok(files) = std::fs::read_dir(&self.folder) else { return Ok(()) };
-        let mut kept = connection.prepare("SELECT 1 FROM blobs WHERE task = ?1 AND number = ?2")?;
-        for file in files.flatten() {
-            let name = file.file_name();
-            let Some((task, number, whole)) = name.to_str().and_then(parse) else { continue };
-            // What this process writes may not have its record yet.
-            if number >= self.first {
+        let Ok(folders) = std::fs::read_dir(&self.folder) else { return Ok(()) };
+        let mut stored = connection.prepare("SELECT 1 FROM tasks WHERE id = ?1")?;
+        for folder in folders.flatten() {
+            let name = folder.file_name();
+            let Some(task) = name.to_str().and_then(|name| name.parse::<TaskId>().ok()) else {
                 continue;
+            };
+            let stored = stored.exists([task.to_bytes()])?;
+            for file in std::fs::read_dir(folder.path()).into_iter().flatten().flatten() {
+                // What this process writes may not have its task yet.
+                let orphan = parse(&file.file_name())
+                    .is_some_and(|(number, whole)| number < self.first && !(stored && whole));
+                if orphan && let Err(error) = std::fs::remove_file(file.path()) {
+                    tracing::warn!(%error, "an orphaned blob could not be removed");
+                }
             }
-            if whole && kept.exists((task.to_bytes(), column(number)))? {
-                continue;
-            }
-            if let Err(error) = std::fs::remove_file(file.path()) {
-                tracing::warn!(%error, "an orphaned blob could not be removed");
+            if !stored {
+                // It stays if this process has put something there.
+                std::fs::remove_dir(folder.path()).ok();
             }
         }
         Ok(())
     }
+}
+
+/// Makes a folder and those above it, each durable in the one above.
+fn make_folder(folder: &Path) -> std::io::Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let above = folder.parent();
+    above.map_or(Ok(()), make_folder)?;
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)?;
+    above.map_or(Ok(()), |above| File::open(above)?.sync_all())
 }
 
 /// Removes, beside everything else that goes on, what earlier processes left.
@@ -144,10 +157,8 @@ fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     file.sync_all()
 }
 
-/// The task and number of a blob's file, and whether it was written to its
-/// end.
-fn parse(name: &str) -> Option<(TaskId, u64, bool)> {
-    let (rest, ending) = name.rsplit_once('.')?;
-    let (task, number) = rest.split_once('.')?;
-    Some((task.parse().ok()?, number.parse().ok()?, ending == "json"))
+/// The number of a blob's file, and whether it was written to its end.
+fn parse(name: &OsStr) -> Option<(u64, bool)> {
+    let (number, ending) = name.to_str()?.split_once('.')?;
+    Some((number.parse().ok()?, ending == "json"))
 }

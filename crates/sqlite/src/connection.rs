@@ -13,6 +13,9 @@ pub(crate) const FILE: &str = "offshoot.db";
 /// Pages that the log holds before they are moved into the file.
 const CHECKPOINT_PAGES: u32 = 4_000;
 
+/// What the log shrinks to after a burst, in bytes.
+const LOG_BYTES: u32 = 64 << 20;
+
 /// The connection that writes.
 pub(crate) fn writer(folder: &Folder) -> rusqlite::Result<Connection> {
     let connection = match folder.medium {
@@ -25,6 +28,7 @@ pub(crate) fn writer(folder: &Folder) -> rusqlite::Result<Connection> {
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update_and_check(None, "wal_autocheckpoint", CHECKPOINT_PAGES, |_| Ok(()))?;
+    connection.pragma_update_and_check(None, "journal_size_limit", LOG_BYTES, |_| Ok(()))?;
     connection.pragma_update(None, "cache_size", -16_384)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.pragma_update(None, "foreign_keys", false)?;

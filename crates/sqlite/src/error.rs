@@ -121,3 +121,30 @@ impl Fault {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::ffi;
+
+    use super::*;
+
+    fn fault(code: i32) -> Fault {
+        Fault::Sql(rusqlite::Error::SqliteFailure(ffi::Error::new(code), None))
+    }
+
+    #[test]
+    fn a_caller_hears_what_it_can_do_about_it() {
+        let path = Path::new("data");
+        let full = fault(ffi::SQLITE_FULL);
+        assert!(matches!(full.not_written(path), StoreError::Full { .. }));
+        assert!(matches!(full.unknown(path), StoreError::Full { .. }));
+        let fsync = fault(ffi::SQLITE_IOERR_FSYNC);
+        assert!(matches!(fsync.not_written(path), StoreError::NotWritten(_)));
+        assert!(matches!(fsync.unknown(path), StoreError::Unknown(_)));
+        assert!(matches!(fsync.not_read(path), StoreError::NotRead(_)));
+        let corrupt = fault(ffi::SQLITE_CORRUPT);
+        assert!(matches!(corrupt.not_read(path), StoreError::Corrupt { .. }));
+        let damaged = Fault::Damaged(Damaged::Short);
+        assert!(matches!(damaged.not_read(path), StoreError::Corrupt { .. }));
+    }
+}

@@ -52,11 +52,18 @@ fn load_sessions(connection: &Connection, image: &mut Image) -> Result<Totals, F
 }
 
 fn load_live(connection: &Connection, image: &mut Image, totals: &mut Totals) -> Result<(), Fault> {
-    // Parents come before their children, whose ordinals are higher.
-    let mut select = connection
-        .prepare(&format!("SELECT {TASK}, totals FROM tasks WHERE phase < 3 ORDER BY ordinal"))?;
-    let mut rows = select.query([])?;
-    while let Some(row) = rows.next()? {
+    let mut live = connection
+        .prepare("SELECT ordinal FROM tasks INDEXED BY tasks_live WHERE phase < 3")?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<Vec<i64>>>()?;
+    // In the order of the table, which is also that of parents before their
+    // children.
+    live.sort_unstable();
+    let mut select =
+        connection.prepare(&format!("SELECT {TASK}, totals FROM tasks WHERE ordinal = ?1"))?;
+    for ordinal in live {
+        let mut rows = select.query([ordinal])?;
+        let row = rows.next()?.ok_or(Damaged::Strange("an index of a task that is gone"))?;
         let (ordinal, task) = record::task(row, image)?;
         if let Some(bytes) = row.get_ref(9)?.as_blob_or_null().map_err(|_| strange())? {
             let [owned] = decode_totals(bytes)?;

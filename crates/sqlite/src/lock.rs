@@ -75,6 +75,16 @@ impl Lock {
     }
 }
 
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing the file is not enough: a process that is being started may
+        // hold a copy of it for a moment, and the lock with it.
+        if let Err(error) = self.file.unlock() {
+            tracing::warn!(%error, "the folder's lock could not be given back");
+        }
+    }
+}
+
 fn refused(path: &Path, error: &std::io::Error) -> StoreError {
     StoreError::NotRead(format!("{}: {error}", path.display()).into())
 }

@@ -7,8 +7,10 @@
 use rusqlite::Connection;
 
 /// Every migration, the first one first.
-const MIGRATIONS: [&str; 2] =
-    [include_str!("../migrations/0001_records.sql"), include_str!("../migrations/0002_blobs.sql")];
+const MIGRATIONS: [&str; 2] = [
+    include_str!("../migrations/0001_records.sql"),
+    include_str!("../migrations/0002_children.sql"),
+];
 
 /// The format this version reads and writes.
 pub(crate) const FORMAT: u32 = MIGRATIONS.len() as u32;

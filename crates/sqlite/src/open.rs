@@ -8,6 +8,7 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use crate::blobs::Blobs;
+use crate::codec::Damaged;
 use crate::connection::{self, FILE, beside};
 use crate::error::Fault;
 use crate::folder::{Folder, Medium};
@@ -44,6 +45,7 @@ fn serve(folder: &Folder, reply: Reply) {
         }
     };
     let shared = Arc::new(Shared::new(folder.path.clone(), image, Blobs::at(&folder.path)));
+    shared.enlist();
     let ending = Ending(shared.clone());
     let readers = match start_readers(folder, &shared) {
         Ok(readers) => readers,
@@ -79,6 +81,9 @@ impl Drop for Ending {
         self.0.close();
         self.0.jobs.close();
         self.0.applied.set(u64::MAX);
+        // Only after a failure is anything left.
+        self.0.requests.clear();
+        self.0.jobs.clear();
         self.0.gone.set();
     }
 }
@@ -91,10 +96,11 @@ struct Opened {
 
 fn ready(folder: &Folder) -> Result<Opened, StoreError> {
     let path = &folder.path;
-    inspect(path)?;
     make_folder(path).map_err(|error| refused(path, &error))?;
+    // Locked before it is looked at: to open and close a file that another
+    // thread of this process uses would take that one's locks away.
+    Shared::wait_for_closing(path);
     let mut lock = Lock::take(path)?;
-    // Somebody may have written between the look and the lock.
     let looked = inspect(path).and_then(|found| Ok((found, look_closer(folder, found)?)));
     let (found, loaded) = match looked {
         Ok(looked) => looked,
@@ -135,10 +141,14 @@ fn look_closer(folder: &Folder, found: Found) -> Result<Option<Image>, StoreErro
         if format > FORMAT {
             return Ok(Err(format));
         }
-        let tables: i64 =
-            observer.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-        if format < FORMAT && tables > 0 {
-            return Ok(Ok(None));
+        if format < FORMAT {
+            // A migration writes, so it had better know what it writes to.
+            let sound: String =
+                observer.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+            return match sound == "ok" {
+                true => Ok(Ok(None)),
+                false => Err(Damaged::Strange("pages that do not fit together").into()),
+            };
         }
         load(&observer).map(Some).map(Ok)
     };

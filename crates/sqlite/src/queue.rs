@@ -74,6 +74,13 @@ impl<T> Queue<T> {
         true
     }
 
+    /// Drops what waits, so that nobody waits for an answer in vain.
+    pub(crate) fn clear(&self) {
+        let dropped = std::mem::take(&mut self.state.lock().waiting);
+        drop(dropped);
+        self.emptied.notify_all();
+    }
+
     /// Takes no more items; those that wait are still handed out.
     pub(crate) fn close(&self) {
         self.state.lock().closed = true;

@@ -1,5 +1,6 @@
 //! The readers: a few threads, each with a connection of its own.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -33,7 +34,14 @@ pub(crate) fn start_readers(
             let started = thread.spawn(move || {
                 let mut jobs = Vec::with_capacity(1);
                 while shared.jobs.take(&mut jobs, 1) {
-                    jobs.drain(..).for_each(|job| job(&connection));
+                    for job in jobs.drain(..) {
+                        // A reader outlives a job that panics; whoever asked
+                        // sees that no answer comes.
+                        let job = AssertUnwindSafe(|| job(&connection));
+                        if catch_unwind(job).is_err() {
+                            tracing::error!("a read of the store panicked");
+                        }
+                    }
                 }
             });
             started.map_err(|error| {
@@ -77,6 +85,9 @@ impl Shared {
         connection: &Connection,
         read: impl FnOnce(&Reading<'_>) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
+        if !connection.is_autocommit() {
+            connection.execute_batch("ROLLBACK")?;
+        }
         connection.prepare_cached("BEGIN")?.execute([])?;
         let done = || -> Result<T, Fault> {
             let mut clock = connection.prepare_cached("SELECT stands FROM clock")?;

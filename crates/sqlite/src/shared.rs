@@ -1,7 +1,8 @@
 //! What the threads and handles of one store share.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use offshoot_core::{Cursor, Retention, Stamp, WorkerId};
 use offshoot_store::{Batch, CommitError, StoreError};
@@ -33,6 +34,7 @@ pub(crate) struct Shared {
 
 /// What the writer is asked for.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all of them are commits")]
 pub(crate) enum Request {
     Commit { batch: Batch, reply: oneshot::Sender<Result<Cursor, CommitError>> },
     Expire { now: Stamp, limit: usize, reply: oneshot::Sender<Result<usize, StoreError>> },
@@ -62,6 +64,29 @@ impl Shared {
 
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
+    }
+}
+
+/// The stores of this process, open or closing.
+static HERE: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
+
+impl Shared {
+    /// Notes an open store for whoever opens the same folder later.
+    pub(crate) fn enlist(self: &Arc<Self>) {
+        let mut here = HERE.lock();
+        here.retain(|other| other.strong_count() > 0);
+        here.push(Arc::downgrade(self));
+    }
+
+    /// Waits until a store of this process that is closing has let go of the
+    /// folder: whoever closes and opens again must not find it locked.
+    pub(crate) fn wait_for_closing(path: &Path) {
+        let here: Vec<_> = HERE.lock().iter().filter_map(Weak::upgrade).collect();
+        for other in here {
+            if other.path == path && other.is_closed() {
+                other.gone.wait();
+            }
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use offshoot_core::{
 };
 use offshoot_store::{
     Batch, Commit, CommitError, Counter, EventPage, Expired, HistoryPage, Page, PageCursor,
-    Pending, Read, Store, StoreError, TaskQuery, Tenure,
+    Pending, Read, Store, StoreError, TaskQuery, Tenure, Within,
 };
 use tokio::sync::{Notify, oneshot};
 
@@ -20,7 +20,9 @@ use crate::shared::{Request, Shared};
 
 /// A store in a data folder.
 ///
-/// Made by opening a [`Folder`]. Dropping the last handle finishes what was
+/// Made by opening a [`Folder`]. Commits and reads are handed to threads of the
+/// store's own; when thousands wait already, whoever hands in another is held
+/// back until there is room. Dropping the last handle finishes what was
 /// handed in, ends the threads and gives the folder back.
 #[derive(Debug)]
 pub struct Sqlite {
@@ -125,8 +127,17 @@ impl Store for Sqlite {
 
     fn tasks(&self, query: TaskQuery) -> Read<Page<Task>> {
         let live = |phase: &Phase| !phase.is_terminal();
-        if !query.phases.is_empty() && query.phases.iter().all(live) {
-            return self.see(|image| image.directory.page(&query));
+        let all_live = !query.phases.is_empty() && query.phases.iter().all(live);
+        let seen = self.glance(|image| {
+            // An owner that has left memory took its list along.
+            let here = match query.within {
+                Within::Owner(Owner::Task(id)) => image.directory.task(id).is_some(),
+                _ => true,
+            };
+            (all_live && here).then(|| image.directory.page(&query))
+        });
+        if let Some(seen) = seen {
+            return seen;
         }
         self.shared.read(move |file| file.tasks(&query))
     }

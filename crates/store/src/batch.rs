@@ -71,8 +71,9 @@ pub enum Write {
     Put(Task, Change),
     /// A row for an owner's inbox. Always accepted.
     Deliver(Row),
-    /// A message for a live task's inbox: it holds fewer than `room` messages,
-    /// and the message's key is unused there.
+    /// A message for the inbox of a session or of a live task: it holds fewer
+    /// than `room` messages if it is a task's, and the message's key is unused
+    /// there.
     Send {
         /// The message.
         row: Row,

@@ -25,6 +25,10 @@ pub struct Directory {
     // At most two tasks per owner and name: the live one and the one that
     // ended last.
     names: HashTable<Slot>,
+    // Tasks whose name a later one had when it ended: they get it back when
+    // that one is deleted. By ordinal, which is the order in which they ended,
+    // since two tasks of one name never live at the same time.
+    eclipsed: HashMap<(Owner, Box<str>), BTreeMap<u64, TaskId>>,
     keys: HashMap<(Owner, Arc<str>), TaskId>,
     sessions: HashMap<SessionId, Roster, IdHash>,
     counts: Counts,
@@ -168,9 +172,12 @@ impl Directory {
         if let Some(key) = &task.spec.key {
             self.keys.insert((owner, key.clone()), id);
         }
-        let hash = self.hasher.hash_one((owner, task.spec.handle.key()));
         self.tasks.insert(id, Entry { task, ordinal, row: None, children: None });
-        self.names.insert_unique(hash, Slot { hash, id }, |slot| slot.hash);
+        if phase.is_terminal() {
+            self.name_ended(id);
+        } else {
+            self.give_name(id);
+        }
     }
 
     /// Replaces a task's record by its next one.
@@ -181,12 +188,10 @@ impl Directory {
             entry.task = task;
             return;
         }
-        let (owner, session) = (task.owner(), task.spec.lineage.session);
+        let (id, owner, session) = (task.id(), task.owner(), task.spec.lineage.session);
+        entry.task = task;
         if to.is_terminal() && self.names.len() > 1 {
-            self.forget_namesake(owner, task.id(), task.spec.handle.key());
-        }
-        if let Some(entry) = self.tasks.get_mut(&task.id()) {
-            entry.task = task;
+            self.eclipse_others(id);
         }
         self.counts.shift(from, to);
         if let Some(roster) = self.sessions.get_mut(&session) {
@@ -204,12 +209,9 @@ impl Directory {
 
     /// Takes a task out.
     pub fn remove(&mut self, id: TaskId, removal: Removal) -> Option<Task> {
+        self.release_name(id, removal);
         let Entry { task, ordinal, .. } = self.tasks.remove(&id)?;
         let (owner, session, phase) = (task.owner(), task.spec.lineage.session, task.state.phase());
-        let hash = self.hasher.hash_one((owner, task.spec.handle.key()));
-        if let Ok(found) = self.names.find_entry(hash, |slot| slot.id == id) {
-            found.remove();
-        }
         let deleted = removal == Removal::Deleted;
         if let Some(key) = &task.spec.key {
             self.keys.remove(&(owner, key.clone()));
@@ -368,20 +370,78 @@ impl Directory {
             .filter(move |task| task.owner() == owner && task.spec.handle.key() == key)
     }
 
-    /// When a task ends, the one of the same name that ended before it gives
-    /// up the name.
-    fn forget_namesake(&mut self, owner: Owner, id: TaskId, key: &str) {
-        let hash = self.hasher.hash_one((owner, key));
-        let tasks = &self.tasks;
-        let before = self.names.find_entry(hash, |slot| {
-            slot.hash == hash
-                && slot.id != id
-                && tasks.get(&slot.id).is_some_and(|entry| {
-                    entry.task.owner() == owner && entry.task.spec.handle.key() == key
-                })
-        });
-        if let Ok(before) = before {
-            before.remove();
+    fn give_name(&mut self, id: TaskId) {
+        let Some(Entry { task, .. }) = self.tasks.get(&id) else { return };
+        let hash = self.hasher.hash_one((task.owner(), task.spec.handle.key()));
+        self.names.insert_unique(hash, Slot { hash, id }, |slot| slot.hash);
+    }
+
+    /// Takes a task's name away; whether it had it.
+    fn take_name(&mut self, id: TaskId) -> bool {
+        let Some(task) = self.task(id) else { return false };
+        let hash = self.hasher.hash_one((task.owner(), task.spec.handle.key()));
+        self.names.find_entry(hash, |slot| slot.id == id).map(|found| found.remove()).is_ok()
+    }
+
+    /// Gives the name to a task that came here ended, unless one is here that
+    /// ended after it.
+    fn name_ended(&mut self, id: TaskId) {
+        let Some(Entry { task, ordinal, .. }) = self.tasks.get(&id) else { return };
+        let (owner, key) = (task.owner(), task.spec.handle.key());
+        let later = |other: &Task| {
+            let entry = self.tasks.get(&other.id());
+            !other.is_live() && entry.is_some_and(|entry| entry.ordinal > *ordinal)
+        };
+        if self.all_named(owner, key).any(later) {
+            let (name, ordinal) = ((owner, key.into()), *ordinal);
+            self.eclipsed.entry(name).or_default().insert(ordinal, id);
+        } else {
+            self.eclipse_others(id);
+            self.give_name(id);
+        }
+    }
+
+    /// Takes the name from the one that ended before this one did.
+    fn eclipse_others(&mut self, id: TaskId) {
+        let Some(Entry { task, .. }) = self.tasks.get(&id) else { return };
+        let (owner, key) = (task.owner(), task.spec.handle.key());
+        let before = self.all_named(owner, key).find(|other| !other.is_live() && other.id() != id);
+        let Some(Entry { task: before, ordinal, .. }) =
+            before.and_then(|before| self.tasks.get(&before.id()))
+        else {
+            return;
+        };
+        let (name, ordinal, before) = ((owner, key.into()), *ordinal, before.id());
+        self.take_name(before);
+        self.eclipsed.entry(name).or_default().insert(ordinal, before);
+    }
+
+    /// Takes the name of a task that leaves and gives it to the one that ended
+    /// before it.
+    fn release_name(&mut self, id: TaskId, removal: Removal) {
+        let had_it = self.take_name(id);
+        if self.eclipsed.is_empty() {
+            return;
+        }
+        let Some(Entry { task, ordinal, .. }) = self.tasks.get(&id) else { return };
+        let name = (task.owner(), task.spec.handle.key().into());
+        let (ordinal, ended) = (*ordinal, !task.is_live());
+        let Some(eclipsed) = self.eclipsed.get_mut(&name) else { return };
+        eclipsed.remove(&ordinal);
+        let heir = match (had_it && ended, removal) {
+            (false, _) => None,
+            (true, Removal::Deleted) => eclipsed.pop_last(),
+            // The one that ended last is elsewhere, so nobody here has the name.
+            (true, Removal::Evicted) => {
+                eclipsed.clear();
+                None
+            }
+        };
+        if eclipsed.is_empty() {
+            self.eclipsed.remove(&name);
+        }
+        if let Some((_, heir)) = heir {
+            self.give_name(heir);
         }
     }
 }
@@ -402,3 +462,6 @@ fn ordered<'a>(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -129,6 +129,12 @@ struct Shared {
     // Orders the decisions as the writes are ordered.
     deciding: Mutex<()>,
     last_cursor: Mutex<Cursor>,
+    // Apart, so that whoever gives an answer late does not hold the store.
+    replies: Arc<Replies>,
+}
+
+#[derive(Default)]
+struct Replies {
     withheld: Notify,
     // What owes an answer that never comes: dropping it would be an answer.
     silent: Mutex<Vec<Box<dyn Send>>>,
@@ -144,8 +150,7 @@ impl Faulty {
             blobs: AtomicU64::new(0),
             deciding: Mutex::new(()),
             last_cursor: Mutex::new(Cursor::START),
-            withheld: Notify::new(),
-            silent: Mutex::new(Vec::new()),
+            replies: Arc::default(),
         }))
     }
 
@@ -172,7 +177,7 @@ impl Faulty {
     /// Returns when an answer has been withheld ([`Fault::NoReply`]) since
     /// this was last asked; what it was the answer to has been written.
     pub async fn withheld(&self) {
-        self.0.withheld.notified().await;
+        self.0.replies.withheld.notified().await;
     }
 
     fn inner(&self) -> Option<Arc<dyn Store>> {
@@ -209,10 +214,10 @@ impl Faulty {
                 let shared = self.0.clone();
                 std::thread::spawn(move || {
                     wait(written);
-                    shared.strike(fault, sender, fail);
+                    Shared::strike(shared, fault, sender, fail);
                 });
             }
-            None | Some(Ok(_)) => self.0.strike(fault, sender, fail),
+            None | Some(Ok(_)) => Shared::strike(self.0.clone(), fault, sender, fail),
         }
         Answer::later(answer)
     }
@@ -220,24 +225,26 @@ impl Faulty {
 
 impl Shared {
     fn strike<T: Send + 'static>(
-        &self,
+        shared: Arc<Self>,
         fault: Fault,
         reply: oneshot::Sender<T>,
         fail: fn(StoreError) -> T,
     ) {
+        if fault.crashes() {
+            shared.crash();
+        }
+        // The store may be opened again as soon as the answer is there.
+        let replies = shared.replies.clone();
+        drop(shared);
         // Nobody may be listening any more, which is no concern of the store.
         let say = |reply: oneshot::Sender<T>, error| drop(reply.send(fail(error)));
         match fault {
             Fault::Before => say(reply, StoreError::NotWritten("injected".into())),
             Fault::After => say(reply, StoreError::Unknown("injected".into())),
-            Fault::LostReply => drop(reply),
+            Fault::LostReply | Fault::CrashBefore | Fault::CrashAfter => drop(reply),
             Fault::NoReply => {
-                self.silent.lock().push(Box::new(reply));
-                self.withheld.notify_one();
-            }
-            Fault::CrashBefore | Fault::CrashAfter => {
-                self.crash();
-                drop(reply);
+                replies.silent.lock().push(Box::new(reply));
+                replies.withheld.notify_one();
             }
         }
     }
@@ -248,7 +255,7 @@ impl Shared {
             *self.last_cursor.lock() = inner.cursor();
         }
         // With the process gone, everybody who still hopes may stop.
-        self.silent.lock().clear();
+        self.replies.silent.lock().clear();
     }
 }
 

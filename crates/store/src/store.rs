@@ -148,11 +148,17 @@ impl Drop for Tenure {
 
 /// What a runtime opens its store from: a store, or where to find one.
 pub trait OpenStore {
+    /// Whether the store was open before and stays so: then whoever opened it
+    /// closes it. A runtime closes what it opened itself.
+    const SHARED: bool = false;
+
     /// Opens the store.
     fn open_store(self) -> Read<Arc<dyn Store>>;
 }
 
 impl OpenStore for Arc<dyn Store> {
+    const SHARED: bool = true;
+
     fn open_store(self) -> Read<Arc<dyn Store>> {
         Read::ready(Ok(self))
     }

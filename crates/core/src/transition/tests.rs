@@ -105,6 +105,10 @@ fn intent() -> impl Strategy<Value = Intent> {
         Just(Intent::Cancel(cancel())),
         Just(Intent::Progress(Arc::new(Progress { value: Payload::Null, at: now() }))),
         Just(Intent::Activity(Arc::new(Activity { step: 1, doing: Doing::Idle, since: now() }))),
+        Just(Intent::Report(
+            Arc::new(Progress { value: Payload::Null, at: now() }),
+            Arc::new(Activity { step: 2, doing: Doing::Model, since: now() }),
+        )),
     ]
 }
 

@@ -36,8 +36,7 @@ pub async fn sweep(world: &World, session: &Session) -> Result<(), Error> {
             let top: Vec<_> = world.model(|model| {
                 let tasks = live.iter().filter_map(|id| model.shadow.task(*id));
                 let owned = tasks.filter(|task| {
-                    task.spec.lineage.parent.is_none()
-                        && task.spec.tie == offshoot_core::Tie::Owned
+                    task.spec.lineage.parent.is_none() && task.spec.tie == offshoot_core::Tie::Owned
                 });
                 owned.map(|task| task.id()).collect()
             });

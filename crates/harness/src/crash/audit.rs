@@ -108,9 +108,8 @@ impl Books {
             ensure(!over || !task.is_live(), "all tasks end", || {
                 format!("{id} is {} at the end", task.state)
             })?;
-            let executes = task.is_live()
-                && task.state != offshoot_core::State::Queued
-                && !task.is_held();
+            let executes =
+                task.is_live() && task.state != offshoot_core::State::Queued && !task.is_held();
             ensure(
                 executes == task.lease.worker.is_some(),
                 "S9.1 nothing runs without a lease",
@@ -191,13 +190,11 @@ impl Books {
                     })
                 }),
                 Entry::Cancelled(root) => self.check_cancel(*root),
-                Entry::Computing { task, key } => {
-                    ensure(
-                        !stepped.contains(&(*task, key.as_str())),
-                        "S9.6 a committed step is never recomputed",
-                        || format!("step {key:?} of {task} was computed again"),
-                    )
-                }
+                Entry::Computing { task, key } => ensure(
+                    !stepped.contains(&(*task, key.as_str())),
+                    "S9.6 a committed step is never recomputed",
+                    || format!("step {key:?} of {task} was computed again"),
+                ),
                 Entry::Stepped { task, key, value } => {
                     stepped.insert((*task, key.as_str()));
                     let stored = self.store.step(*task, key).await?;
@@ -224,11 +221,9 @@ impl Books {
         ensure(task.owner() == owner, "S1.6 an owner never changes", || {
             format!("{id} was spawned under {owner}, stored is {}", task.owner())
         })?;
-        ensure(
-            name.is_none_or(|name| name == task.handle()),
-            "S1.4 one winner for a name",
-            || format!("{id} was acknowledged as {name:?}, stored is {:?}", task.handle()),
-        )
+        ensure(name.is_none_or(|name| name == task.handle()), "S1.4 one winner for a name", || {
+            format!("{id} was acknowledged as {name:?}, stored is {:?}", task.handle())
+        })
     }
 
     fn check_cancel(&self, root: TaskId) -> Checked {

@@ -16,9 +16,10 @@ pub fn check(shadow: &Shadow, task: &Task, caps: &Caps) -> Checked {
             format!("{id} was spawned under {parent}: {:?}", shadow.task(parent))
         })?;
     }
-    let namesake = shadow.live().map(|known| &known.task).find(|other| {
-        other.owner() == owner && other.spec.handle.key() == task.spec.handle.key()
-    });
+    let namesake = shadow
+        .live()
+        .map(|known| &known.task)
+        .find(|other| other.owner() == owner && other.spec.handle.key() == task.spec.handle.key());
     ensure(namesake.is_none(), "S1.4 a name is unique among the live tasks of one owner", || {
         format!("{id} and {:?} are both called {:?}", namesake.map(Task::id), task.handle())
     })?;

@@ -40,7 +40,8 @@ pub(crate) enum Scope {
 /// Whom a task counts for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kin {
-    pub(crate) owner: Owner,
+    /// Nobody if its owner has been deleted.
+    pub(crate) owner: Option<Owner>,
     pub(crate) session: SessionId,
 }
 
@@ -117,6 +118,16 @@ impl Ahead {
         self.session_names.len() as i64
     }
 
+    /// Whether the counts of an owner are known without the image.
+    pub(crate) fn has_counts(&self, owner: Owner) -> bool {
+        self.counts.contains_key(&Scope::Owner(owner))
+    }
+
+    /// Takes what an owner counts that the image does not hold.
+    pub(crate) fn remember_counts(&mut self, owner: Owner, counts: Counts) {
+        self.counts.insert(Scope::Owner(owner), counts);
+    }
+
     /// What a scope counts now.
     pub(crate) fn counts(&self, image: &Image, scope: Scope) -> Counts {
         self.counts.get(&scope).copied().unwrap_or_else(|| scope.counts(image))
@@ -137,7 +148,8 @@ impl Ahead {
     }
 
     fn each_count(&mut self, image: &Image, kin: Kin, change: impl Fn(&mut Counts)) {
-        for scope in [Scope::Everything, Scope::Session(kin.session), Scope::Owner(kin.owner)] {
+        let scopes = [Scope::Everything, Scope::Session(kin.session)];
+        for scope in scopes.into_iter().chain(kin.owner.map(Scope::Owner)) {
             change(self.counts.entry(scope).or_insert_with(|| scope.counts(image)));
         }
     }

@@ -61,9 +61,9 @@ impl Writing<'_, '_> {
                 Some(_) => Err(Conflict::Stale(task.id()).into()),
             },
             Write::Ack(ack) => self.check_ack(ack),
-            Write::Send { row, room } => match (&row.body, row.owner) {
-                (RowBody::Message(message), Owner::Task(task)) => {
-                    self.check_send(task, *room, message.key.as_deref())
+            Write::Send { row, room } => match &row.body {
+                RowBody::Message(message) => {
+                    self.check_send(row.owner, *room, message.key.as_deref())
                 }
                 _ => Ok(()),
             },
@@ -200,16 +200,17 @@ impl Writing<'_, '_> {
         Ok(())
     }
 
-    fn check_send(&mut self, task: TaskId, limit: usize, key: Option<&str>) -> Result<(), Refusal> {
-        let stored = self.task_of(task)?.ok_or(Conflict::NoTask(task))?;
+    fn check_send(&mut self, owner: Owner, limit: usize, key: Option<&str>) -> Result<(), Refusal> {
         if let Some(key) = key {
-            let key = (owner_key(Owner::Task(task)), key);
+            let key = (owner_key(owner), key);
             let used = self.sql.message_key.query_row(key, |row| row.get::<_, [u8; 16]>(0));
             if let Some(message) = used.optional()? {
                 let message = id(message, offshoot_core::MessageId::from_bytes);
                 return Err(Conflict::MessageKeyUsed(message.map_err(Fault::from)?).into());
             }
         }
+        let Owner::Task(task) = owner else { return Ok(()) };
+        let stored = self.task_of(task)?.ok_or(Conflict::NoTask(task))?;
         if !stored.is_live() {
             return Err(Conflict::Ended(task).into());
         }

@@ -1,9 +1,9 @@
 //! What is past its retention, deleted.
 
-use offshoot_core::{Change, Owner, RowId, SessionId, Stamp, Task, TaskId};
+use offshoot_core::{Change, Owner, RowId, SessionId, Stamp, Task};
+use offshoot_store::StoreError;
 use rusqlite::Connection;
 
-use super::ahead::Kin;
 use super::{Ahead, Care, Writing};
 use crate::codec::{Damaged, decode_chunk};
 use crate::error::Fault;
@@ -23,16 +23,16 @@ struct Trimmed {
 #[derive(Default)]
 struct Expired {
     tasks: Vec<Task>,
-    blobs: Vec<(TaskId, u64)>,
     logs: Vec<Trimmed>,
 }
 
 impl Writer<'_> {
     /// Deletes up to `limit` tasks whose retention has ended, and the events
     /// that are too many.
-    pub(crate) fn expire(&mut self, now: Stamp, limit: usize) -> Result<usize, Fault> {
+    pub(crate) fn expire(&mut self, now: Stamp, limit: usize) -> Result<usize, StoreError> {
         let retention = *self.shared.retention.lock();
-        self.begin()?;
+        let path = &self.shared.path;
+        self.begin().map_err(|fault| fault.not_written(path))?;
         let image = self.shared.image.read();
         let mut writing = Writing::new(&mut self.sql, &image, Care::Trusting);
         let connection = self.connection;
@@ -41,7 +41,7 @@ impl Writer<'_> {
             let cuts = (now.before(retention.delivered), now.before(retention.undelivered));
             expired.tasks = writing.due(connection, cuts, limit)?;
             for task in &expired.tasks {
-                writing.delete(connection, task, &mut expired.blobs)?;
+                writing.delete(connection, task)?;
                 let session = task.spec.lineage.session;
                 writing.ahead.record(session, Some(task.id()), now, Change::Deleted);
             }
@@ -53,10 +53,13 @@ impl Writer<'_> {
         };
         let done = done();
         drop(image);
-        let committed = done.and_then(|done| {
-            self.sql.commit.execute([])?;
-            Ok(done)
-        });
+        let committed = match done {
+            Err(fault) => Err(fault.not_written(path)),
+            Ok(done) => match self.sql.commit.execute([]) {
+                Ok(_) => Ok(done),
+                Err(error) => Err(Fault::from(error).unknown(path)),
+            },
+        };
         if committed.is_err() {
             self.roll_back();
         }
@@ -86,8 +89,8 @@ impl Writer<'_> {
         drop(image);
         self.shared.applied.set(ahead.clock);
         bells.ring();
-        for (task, number) in expired.blobs {
-            self.shared.blobs.remove(task, number);
+        for task in expired.tasks {
+            self.shared.blobs.remove(task.id());
         }
     }
 }
@@ -112,9 +115,9 @@ impl Writing<'_, '_> {
             && let Some(row) = rows.next()?
         {
             let (_, task) = record::task(row, self.image)?;
-            let cut = match unread_row(connection, &task)? {
-                Some(_) => undelivered,
-                None => delivered,
+            let cut = match self.has_reader(&task) && unread_row(connection, &task)?.is_some() {
+                true => undelivered,
+                false => delivered,
             };
             if task.since < cut {
                 due.push(task);
@@ -123,21 +126,18 @@ impl Writing<'_, '_> {
         Ok(due)
     }
 
-    fn delete(
-        &mut self,
-        connection: &Connection,
-        task: &Task,
-        blobs: &mut Vec<(TaskId, u64)>,
-    ) -> Result<(), Fault> {
+    /// Whether the owner of a task is still there to read of its end.
+    fn has_reader(&self, task: &Task) -> bool {
+        match task.owner() {
+            Owner::Session(_) => true,
+            Owner::Task(owner) => self.image.directory.task(owner).is_some_and(Task::is_live),
+        }
+    }
+
+    fn delete(&mut self, connection: &Connection, task: &Task) -> Result<(), Fault> {
         let id = task.id();
         if let Some((owner, number)) = unread_row(connection, task)? {
             self.sql.ack.execute((owner, number, RowId::from(id).to_bytes()))?;
-        }
-        let mut select = connection.prepare_cached("SELECT number FROM blobs WHERE task = ?1")?;
-        let mut rows = select.query([id.to_bytes()])?;
-        while let Some(row) = rows.next()? {
-            let number: i64 = row.get(0)?;
-            blobs.push((id, number as u64));
         }
         let of_task = [
             "DELETE FROM specs WHERE ordinal = (SELECT ordinal FROM tasks WHERE id = ?1)",
@@ -147,7 +147,6 @@ impl Writing<'_, '_> {
             "DELETE FROM steps WHERE task = ?1",
             "DELETE FROM questions WHERE task = ?1",
             "DELETE FROM timers WHERE task = ?1",
-            "DELETE FROM blobs WHERE task = ?1",
         ];
         for sql in of_task {
             connection.prepare_cached(sql)?.execute([id.to_bytes()])?;
@@ -161,7 +160,7 @@ impl Writing<'_, '_> {
         for sql in of_owner {
             connection.prepare_cached(sql)?.execute([owner_key(Owner::Task(id))])?;
         }
-        let kin = Kin { owner: task.owner(), session: task.spec.lineage.session };
+        let kin = self.kin(task)?;
         self.ahead.count_out(self.image, kin, task.state.phase());
         Ok(())
     }

@@ -24,7 +24,6 @@ impl Writing<'_, '_> {
         let mut total = last.map_or(0, |last| last + 1);
         for block in blocks {
             self.sql.append.execute((key, total, encode_block(block)))?;
-            self.refer(&block.data)?;
             total += 1;
         }
         self.record_of(owner, at, Change::HistoryGrew(total as u64))
@@ -48,7 +47,6 @@ impl Writing<'_, '_> {
             }
             StepState::Committed(value) => {
                 self.sql.put_step.execute((task, &*step.key, encode_value(value)))?;
-                self.refer(value)?;
                 let change = Change::StepCommitted(step.key.clone());
                 self.record_of(Owner::Task(step.task), at, change)
             }
@@ -61,7 +59,6 @@ impl Writing<'_, '_> {
         asked.json(question);
         let closed = question.closed.as_ref().map(encode_closed);
         self.sql.ask.execute((task.to_bytes(), number, asked.finish(), closed))?;
-        self.refer(&question.about)?;
         self.record_of(Owner::Task(task), at, Change::Asked(number))
     }
 
@@ -72,9 +69,6 @@ impl Writing<'_, '_> {
         at: Stamp,
     ) -> Result<(), Fault> {
         self.sql.close_question.execute((task.to_bytes(), number, encode_closed(closed)))?;
-        if let Closed::Answered { answer, .. } = closed {
-            self.refer(answer)?;
-        }
         self.record_of(Owner::Task(task), at, Change::QuestionClosed(number))
     }
 

@@ -40,6 +40,7 @@ statements! {
     task_totals: "UPDATE tasks SET totals = ?2 WHERE ordinal = ?1";
     task: &format!("SELECT {TASK} FROM tasks WHERE id = ?1");
     task_exists: "SELECT 1 FROM tasks WHERE id = ?1";
+    owned: "SELECT totals FROM tasks WHERE id = ?1";
     keyed: "SELECT id FROM tasks WHERE owner = ?1 AND key = ?2";
 
     put_row: "INSERT INTO inbox (owner, number, id, row, message) VALUES (?1, ?2, ?3, ?4, ?5)";
@@ -74,7 +75,6 @@ statements! {
     counter: "SELECT value FROM counters WHERE owner = ?1 AND name = ?2";
     put_counter: "INSERT OR REPLACE INTO counters (owner, name, value) VALUES (?1, ?2, ?3)";
 
-    put_blob: "INSERT OR IGNORE INTO blobs (task, number) VALUES (?1, ?2)";
     put_chunk: "INSERT INTO log (last, session, span, events, chunk) VALUES (?1, ?2, ?3, ?4, ?5)";
 }
 

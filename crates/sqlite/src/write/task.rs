@@ -1,13 +1,13 @@
 //! Tasks and sessions, written.
 
-use offshoot_core::{Change, Outcome, Payload, Phase, Session, Stamp, Task};
+use offshoot_core::{Change, Owner, Phase, Session, Stamp, Task};
 
 use super::Writing;
 use super::ahead::Kin;
 use crate::codec::{Damaged, encode_spec, encode_state};
 use crate::error::Fault;
 use crate::image::Op;
-use crate::record::{column, encode_session};
+use crate::record::{column, decode_totals, encode_session};
 
 /// The largest spec that stays in its task's row.
 const SPEC_IN_ROW: usize = 1 << 10;
@@ -44,9 +44,8 @@ impl Writing<'_, '_> {
         if let Some(apart) = apart {
             self.sql.put_spec.execute((column(ordinal), apart))?;
         }
-        self.refer(&spec.input)?;
-        self.refer_outcome(task)?;
-        self.ahead.count_in(self.image, Kin { owner, session }, task.state.phase());
+        let kin = self.kin(task)?;
+        self.ahead.count_in(self.image, kin, task.state.phase());
         self.ahead.spawn(task, ordinal);
         self.ahead.record(session, Some(spec.id), at, change);
         Ok(())
@@ -61,13 +60,30 @@ impl Writing<'_, '_> {
             Some(told) => self.sql.put.execute((ordinal, phase as i64, since, state, told))?,
             None => self.sql.put_quietly.execute((ordinal, phase as i64, since, state))?,
         };
-        self.refer_outcome(task)?;
-        let (owner, session) = (task.owner(), task.spec.lineage.session);
-        let kin = Kin { owner, session };
+        let kin = self.kin(task)?;
         self.ahead.count_shift(self.image, kin, before.state.phase(), phase);
         self.ahead.put(task, ordinal);
-        self.ahead.record(session, Some(task.id()), at, change.clone());
+        self.ahead.record(kin.session, Some(task.id()), at, change.clone());
         Ok(())
+    }
+
+    /// Whom a task counts for. An owner that has ended may have left memory;
+    /// then what it counts is read.
+    pub(super) fn kin(&mut self, task: &Task) -> Result<Kin, Fault> {
+        let (owner, session) = (task.owner(), task.spec.lineage.session);
+        let known = Kin { owner: Some(owner), session };
+        let Owner::Task(id) = owner else { return Ok(known) };
+        let here = self.ahead.tasks.contains_key(&id) || self.image.directory.task(id).is_some();
+        if here || self.ahead.has_counts(owner) {
+            return Ok(known);
+        }
+        let mut rows = self.sql.owned.query([id.to_bytes()])?;
+        let Some(row) = rows.next()? else { return Ok(Kin { owner: None, session }) };
+        if let Some(totals) = row.get::<_, Option<Vec<u8>>>(0)? {
+            let [counts] = decode_totals(&totals)?;
+            self.ahead.remember_counts(owner, counts);
+        }
+        Ok(known)
     }
 
     pub(super) fn open_session(&mut self, session: &Session, at: Stamp) -> Result<(), Fault> {
@@ -99,21 +115,6 @@ impl Writing<'_, '_> {
         self.ahead.sessions.insert(session.id, (session.clone(), number));
         self.ahead.ops.push(Op::PutSession(session.clone()));
         self.ahead.record(session.id, None, at, change.clone());
-        Ok(())
-    }
-
-    fn refer_outcome(&mut self, task: &Task) -> Result<(), Fault> {
-        match task.outcome.as_deref() {
-            Some(Outcome::Completed { value, .. }) => self.refer(value),
-            _ => Ok(()),
-        }
-    }
-
-    /// Notes that a blob is referred to, so that it is not an orphan.
-    pub(super) fn refer(&mut self, payload: &Payload) -> Result<(), Fault> {
-        if let Payload::Blob(blob) = payload {
-            self.sql.put_blob.execute((blob.task.to_bytes(), column(blob.number)))?;
-        }
         Ok(())
     }
 }

@@ -1,170 +1,11 @@
 //! All of a batch or nothing: every write beside every precondition that can
 //! fail.
 
-use std::sync::Arc;
+use offshoot_core::Change;
 
-use offshoot_core::{
-    Block, BlockKind, Caller, Caps, Ceiling, Change, Closed, Intent, Owner, Payload, Question,
-    Record, Row, RowBody, Session, Step, StepState, Task, Timer, Wants,
-};
-
-use super::world::{World, ack, called, keyed, record, spawn, spawn_under};
-use crate::batch::{Batch, Count, Counter, Guard, RowRef, Strictness, Write};
-use crate::query::Pending;
-
-/// A store in which every write is possible and every precondition can fail.
-struct Stage {
-    session: Session,
-    owner: Owner,
-    named: Task,
-    lead: Task,
-    ended: Task,
-    rows: Vec<Pending>,
-}
-
-impl Stage {
-    async fn set(world: &World) -> Self {
-        let session = world.session("main").await;
-        let owner = Owner::Session(session.id);
-        let named = world.spawn(keyed(called(world.spec(&session), "docs"), "step 1")).await;
-        let lead = world.running(&session).await;
-        world.running_child(&lead).await;
-        let ended = world.running(&session).await;
-        let ended = world.settle(&ended).await;
-        let message = world.message(Caller::Task(lead.id()), Some("sent"));
-        world.write(world.send(&message, named.id())).await;
-        world.write(Write::Ask(Box::new(question(world, &lead, 1)))).await;
-        let timer = Timer { task: lead.id(), key: "old".into(), due: world.now() };
-        world.write(Write::Arm(timer)).await;
-        let step = StepState::Committed(Payload::Null);
-        world.write(Write::Step(Step { task: lead.id(), key: "once".into(), state: step })).await;
-        let block = Block::new(BlockKind::User, "go", world.now());
-        world.write(Write::Append { owner, blocks: vec![block] }).await;
-        let rows = world.inbox(owner).await;
-        Self { session, owner, named, lead, ended, rows }
-    }
-
-    /// One of every write, all of which may happen.
-    fn everything(&self, world: &World) -> Vec<Write> {
-        let mut session = self.session.clone();
-        session.seq += 1;
-        let new = record(world.spec(&self.session));
-        let to = Owner::Task(new.id());
-        let (_, put) = world.decide(&self.lead, Intent::Park(offshoot_core::WaitingOn::Message));
-        let lead = self.lead.id();
-        let message = world.message(Caller::Host, Some("new"));
-        let counter = Counter { owner: self.owner, name: "tokens".into() };
-        let step = Step { task: lead, key: "fetch".into(), state: committed() };
-        let timer = Timer { task: lead, key: "new".into(), due: world.now() };
-        let block = Block::new(BlockKind::Notice, "read", world.now());
-        let closed = Closed::Withdrawn { at: world.now() };
-        let asked = Row {
-            id: world.message(Caller::Host, None).id.into(),
-            owner: self.owner,
-            at: world.now(),
-            body: RowBody::Question { task: lead, number: 2 },
-        };
-        vec![
-            Write::OpenSession(Box::new(world.new_session("another"))),
-            Write::PutSession(Box::new(session), Change::SweepEnded),
-            spawn(&new),
-            put,
-            Write::Deliver(asked),
-            world.send(&message, lead),
-            ack(self.owner, &self.rows, Strictness::MustBePending),
-            Write::CloseInbox { task: self.named.id(), heir: self.owner },
-            Write::Append { owner: self.owner, blocks: vec![block] },
-            Write::Adopt { from: self.owner, to },
-            Write::Step(step),
-            Write::Ask(Box::new(question(world, &self.lead, 2))),
-            Write::CloseQuestion { task: lead, number: 1, closed: Box::new(closed) },
-            Write::Arm(timer),
-            Write::Disarm { task: lead, key: "old".into() },
-            Write::Count(Count { counter, by: 5, limit: Some(5) }),
-        ]
-    }
-
-    /// Every precondition of a write that does not hold.
-    fn impossible(&self, world: &World) -> Vec<Write> {
-        let unknown = record(world.spec(&self.session));
-        let mut session = world.new_session("nobody");
-        session.seq = 2;
-        let stale = Task::from(Record { seq: self.ended.seq, ..self.ended.to_record() });
-        let (_, absent) = world.decide(&unknown, Intent::Start(world.worker));
-        let mut used = world.spec(&self.session);
-        used.id = self.lead.id();
-        let shut = Caps { live: Ceiling { space: Some(0), ..Ceiling::NONE }, ..Caps::default() };
-        let send = |to| {
-            let row = Row::message(world.message(Caller::Host, None), to);
-            Write::Send { row, room: 0 }
-        };
-        let again = world.message(Caller::Host, Some("sent"));
-        let gone = RowRef { number: 0, id: self.lead.id().into() };
-        let gone = crate::batch::Ack {
-            owner: self.owner,
-            rows: vec![gone],
-            strictness: Strictness::MustBePending,
-        };
-        let once = Step { task: self.lead.id(), key: "once".into(), state: committed() };
-        let closed = Closed::Withdrawn { at: world.now() };
-        let counter = Counter { owner: self.owner, name: "money".into() };
-        vec![
-            Write::OpenSession(Box::new(world.new_session("main"))),
-            Write::PutSession(Box::new(session), Change::SweepEnded),
-            Write::PutSession(Box::new(self.session.clone()), Change::SweepEnded),
-            spawn(&record(used)),
-            spawn(&record(world.spec(&world.new_session("nobody")))),
-            spawn(&record(world.child_spec(&self.ended))),
-            spawn(&record(called(world.spec(&self.session), "docs"))),
-            spawn(&record(keyed(world.spec(&self.session), "step 1"))),
-            spawn_under(&record(world.spec(&self.session)), shut),
-            absent,
-            Write::Put(stale, Change::Activity),
-            send(unknown.id()),
-            send(self.ended.id()),
-            send(self.named.id()),
-            Write::Send { row: Row::message(again, self.named.id()), room: 9 },
-            Write::Ack(gone),
-            Write::Step(once),
-            Write::Ask(Box::new(question(world, &self.named, 7))),
-            Write::CloseQuestion { task: self.named.id(), number: 1, closed: Box::new(closed) },
-            Write::Count(Count { counter, by: -1, limit: None }),
-        ]
-    }
-
-    /// Every guard and fence that does not hold.
-    fn forbidden(&self, world: &World) -> Vec<Batch> {
-        let (lead, named) = (self.lead.id(), self.named.id());
-        let guard = |guard| world.batch().guard(guard);
-        vec![
-            world.batch().fenced(lead, self.lead.lease.epoch + 1),
-            world.batch().fenced(named, 0),
-            world.batch().fenced(world.task_id(), 1),
-            guard(Guard::Childless(lead)),
-            guard(Guard::HasChildren(named)),
-            guard(Guard::OnlyChild { owner: lead, child: named }),
-            guard(Guard::HasChildren(named)).guard(Guard::HasChildren(lead)),
-            guard(Guard::HasChildren(lead)).guard(Guard::HasChildren(named)),
-        ]
-    }
-}
-
-fn committed() -> StepState {
-    StepState::Committed(Payload::encode("value").unwrap())
-}
-
-fn question(world: &World, task: &Task, number: u32) -> Question {
-    Question {
-        task: task.id(),
-        number,
-        wants: Wants::Input,
-        text: "which?".into(),
-        about: Payload::Null,
-        key: None,
-        at: world.now(),
-        closed: None,
-    }
-}
+use super::stage::Stage;
+use super::world::World;
+use crate::batch::{Batch, Counter, Guard, Write};
 
 fn with(batch: Batch, writes: impl IntoIterator<Item = Write>) -> Batch {
     writes.into_iter().fold(batch, Batch::write)
@@ -222,7 +63,6 @@ pub(super) async fn an_empty_batch_changes_nothing(world: World) {
     let guarded = world.batch().guard(Guard::HasChildren(stage.lead.id()));
     world.commit(guarded).await.unwrap();
     assert_eq!(world.snapshot().await, before);
-    let shared: Arc<str> = "tokens".into();
-    let counter = Counter { owner: stage.owner, name: shared };
+    let counter = Counter { owner: stage.owner, name: "tokens".into() };
     assert_eq!(world.store().counter(&counter).await.unwrap(), 0);
 }

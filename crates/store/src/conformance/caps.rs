@@ -1,8 +1,8 @@
 //! Caps: checked in the same step as the spawn, against every level.
 
-use offshoot_core::{Cap, CapReached, Caps, Ceiling, Intent, Level, Owner, Task};
+use offshoot_core::{Cap, CapReached, Caps, Ceiling, Level, Owner, Task};
 
-use super::world::{World, record, spawn_under};
+use super::world::{World, record, spawn_under, started};
 use crate::error::Conflict;
 
 fn ceiling(level: Level, limit: u64) -> Ceiling {
@@ -77,7 +77,7 @@ pub(super) async fn s8_1_the_queued_cap_refuses_what_would_queue(world: World) {
         assert_eq!(reached, CapReached { cap: Cap::Queued(level), limit: used, used });
     }
     let none = Ceiling { owner: Some(0), session: Some(0), space: Some(0) };
-    let (running, _) = world.decide(&task, Intent::Start(world.worker));
+    let running = started(&world, (*task.spec).clone());
     world.write(spawn_under(&running, Caps { queued: none, ..open() })).await;
 }
 

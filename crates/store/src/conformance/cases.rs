@@ -184,6 +184,34 @@ macro_rules! __for_each_case {
                 s10_1_filters_admit_what_they_say,
                 a_list_of_nothing_is_empty,
             }
+            counts {
+                s8_1_counts_lists_and_inboxes_are_right_after_anything,
+                nobody_owns_nothing,
+            }
+            retention {
+                s10_4_a_read_result_is_deleted_after_its_retention,
+                s10_4_an_unread_result_is_kept_longer,
+                s10_4_a_result_whose_owner_ended_counts_as_read,
+                s10_4_age_counts_from_the_end_whenever_it_was_read,
+                s10_4_live_tasks_are_never_deleted,
+                s10_4_deleting_goes_in_bounded_steps,
+                s10_4_nothing_of_a_deleted_task_is_left,
+                s9_4_a_key_lives_as_long_as_its_task,
+                s8_1_a_deleted_task_still_counts_as_spawned,
+                s1_7_a_name_finds_an_older_task_when_the_newer_is_deleted,
+            }
+            reopen {
+                s4_3_everything_acknowledged_is_there_after_a_crash,
+                s4_3_everything_acknowledged_is_there_after_a_close,
+                s4_3_a_commit_under_way_at_a_crash_is_whole_or_absent,
+                s4_3_every_refusal_holds_after_a_crash,
+                s3_7_the_log_goes_on_where_it_stood,
+                s3_4_a_row_keeps_its_number_and_later_ones_get_higher,
+                s10_1_a_page_cursor_survives,
+                s8_5_blobs_are_not_numbered_twice,
+                s10_4_what_is_deleted_stays_deleted_and_counted,
+                a_store_that_was_left_empty_opens_empty,
+            }
             atomicity {
                 a_batch_with_one_impossible_write_leaves_nothing,
                 a_batch_behind_a_guard_that_fails_leaves_nothing,
@@ -205,6 +233,17 @@ macro_rules! __for_each_case {
                 s2_3_no_reader_sees_a_row_without_its_result,
                 s1_5_dropping_the_answer_does_not_take_the_commit_back,
             }
+            faults {
+                s4_3_an_error_before_a_write_leaves_nothing_of_it,
+                s4_3_an_error_after_a_write_leaves_all_of_it,
+                s4_3_a_lost_reply_leaves_all_of_the_write,
+                s4_3_an_answer_that_never_comes_leaves_all_of_the_write,
+                s4_3_a_crash_before_a_write_leaves_nothing_of_it,
+                s4_3_a_crash_after_a_write_leaves_all_of_it,
+                s4_3_any_run_of_faults_comes_to_the_same_end,
+                s8_5_a_blob_that_failed_is_put_again,
+                a_store_that_crashed_answers_nothing,
+            }
         }
     };
 }
@@ -220,8 +259,9 @@ macro_rules! __tests {
             $(
                 #[test]
                 fn $case() {
-                    let fixture = ::std::sync::Arc::new($fixture);
-                    $crate::conformance::run(stringify!($module), stringify!($case), fixture);
+                    $crate::conformance::run(stringify!($module), stringify!($case), || {
+                        ::std::sync::Arc::new($fixture)
+                    });
                 }
             )*
         }
@@ -242,8 +282,8 @@ macro_rules! __table {
 
 /// Turns every case of the suite into a `#[test]`, in a module per noun.
 ///
-/// The expression makes a fresh [`Fixture`](crate::conformance::Fixture); it
-/// is evaluated once per test.
+/// The expression makes a [`Fixture`](crate::conformance::Fixture) without
+/// data; it is evaluated for each store that a case needs.
 #[macro_export]
 macro_rules! conformance {
     ($fixture:expr) => {
@@ -255,13 +295,13 @@ type Case = fn(World) -> Pin<Box<dyn Future<Output = ()>>>;
 
 const CASES: &[(&str, &str, Case)] = crate::__for_each_case! { __table () };
 
-/// Runs one case on a fresh fixture. Panics if it does not hold.
+/// Runs one case on fixtures that `make` makes, each without data. Panics if it does not hold.
 ///
 /// [`conformance!`](crate::conformance!) calls it; so may a runner of its own.
-pub fn run(module: &str, case: &str, fixture: Arc<dyn Fixture>) {
+pub fn run(module: &str, case: &str, make: impl Fn() -> Arc<dyn Fixture> + 'static) {
     let found = CASES.iter().find(|(of, name, _)| *of == module && *name == case);
     let (_, _, run) = found.expect("the case is in the list");
-    block_on(async move { run(World::new(fixture).await).await });
+    block_on(async move { run(World::new(Arc::new(make)).await).await });
 }
 
 /// Runs a future on this thread.

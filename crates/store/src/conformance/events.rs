@@ -80,6 +80,7 @@ pub(super) async fn s3_7_a_page_of_the_log_says_where_to_go_on(world: World) {
                 break;
             }
             assert_eq!(page.next, page.events.last().unwrap().cursor);
+            assert!(page.next > after, "the log does not go on");
             after = page.next;
             read.extend(page.events);
         }
@@ -108,11 +109,6 @@ pub(super) async fn s3_6_the_bell_rings_after_a_commit(world: World) {
     }
 }
 
-/// Lets a store delete what its retention says is over.
-async fn expire_all(world: &World) {
-    while world.store().expire(world.now(), 10).await.unwrap() > 0 {}
-}
-
 async fn chatter(world: &World, session: &Session, events: usize) {
     for n in 0..events {
         let block = offshoot_core::Block::new(
@@ -130,7 +126,7 @@ pub(super) async fn s3_7_a_cursor_older_than_the_log_is_told_that_it_expired(wor
     world.store().set_retention(Retention { events: 4, ..Retention::default() });
     let early = world.store().cursor();
     chatter(&world, &session, 20).await;
-    expire_all(&world).await;
+    world.expire(world.now()).await;
     for old in [Cursor::START, early] {
         let answer = world.store().events(Some(session.id), old, 100).await.unwrap();
         let expired = answer.expect_err("the events after this cursor are gone");
@@ -149,7 +145,7 @@ pub(super) async fn s3_7_one_sessions_chatter_does_not_expire_anothers_log(world
     let (quiet, loud) = (world.session("quiet").await, world.session("loud").await);
     world.store().set_retention(Retention { events: 4, ..Retention::default() });
     chatter(&world, &loud, 20).await;
-    expire_all(&world).await;
+    world.expire(world.now()).await;
     assert_eq!(world.changes(&quiet, Cursor::START).await, [Change::SessionOpened]);
 }
 
@@ -160,7 +156,7 @@ pub(super) async fn s3_7_the_log_of_all_goes_on_from_one_oldest_cursor(world: Wo
     for session in &sessions {
         chatter(&world, session, 10).await;
     }
-    expire_all(&world).await;
+    world.expire(world.now()).await;
     let expired = world.store().events(None, Cursor::START, 100).await.unwrap().unwrap_err();
     let events = world.events(None, expired.oldest).await;
     let newest = world.events(Some(sessions[2].id), expired.oldest).await;

@@ -8,7 +8,8 @@ use crate::store::Store;
 /// A place where a store keeps its data, empty when it is made.
 pub trait Fixture: Send + Sync + 'static {
     /// Opens the store on the data that is there. The one opened before has
-    /// been dropped, after a close or, as in a crash, without one.
+    /// been dropped, after a close or, as in a crash, without one, and writes
+    /// nothing more.
     fn open(&self) -> Read<Arc<dyn Store>>;
 
     /// Who may hold the store.

@@ -1,6 +1,8 @@
 //! Pages of tasks: each task once, whatever happens meanwhile.
 
-use offshoot_core::{Intent, Owner, Phase, Task, TaskId, WaitingOn};
+use std::time::Duration;
+
+use offshoot_core::{Intent, Owner, Phase, Retention, Task, TaskId, WaitingOn};
 
 use super::world::{World, called, cancel, record, spawn};
 use crate::query::{Order, TaskQuery, Within};
@@ -50,43 +52,56 @@ pub(super) async fn s10_1_tasks_of_one_commit_are_listed_in_its_order(world: Wor
 }
 
 pub(super) async fn s10_1_a_task_that_stays_is_listed_once_while_others_come_and_go(world: World) {
+    let delivered = Duration::ZERO;
+    world.store().set_retention(Retention { delivered, ..Retention::default() });
     for order in [Order::OldestFirst, Order::NewestFirst] {
-        let session = world.session(&format!("{order:?}")).await;
-        let mut staying = Vec::new();
-        let mut passing = Vec::new();
-        for _ in 0..9 {
-            staying.push(world.running(&session).await);
-            passing.push(world.running(&session).await);
-        }
-        let within = Within::Session(session.id);
-        let mut query = TaskQuery { order, limit: 4, ..TaskQuery::new(within).live() };
-        let mut listed = Vec::new();
-        loop {
-            let page = world.store().tasks(query.clone()).await.unwrap();
-            listed.extend(ids(&page.items));
-            // Between pages one ends and is read, one changes, and one comes.
-            if let Some(task) = passing.pop() {
-                world.settle(&task).await;
-                world.drain(task.owner()).await;
-            }
-            let changing = staying.pop().unwrap();
-            let parked = world.put(&changing, Intent::Park(WaitingOn::Message)).await;
-            staying.insert(0, world.put(&parked, Intent::Resume).await);
-            world.running(&session).await;
-            match page.next {
-                Some(next) => query.after = Some(next),
-                None => break,
-            }
-        }
-        for task in staying {
-            let times = listed.iter().filter(|id| **id == task.id()).count();
-            assert_eq!(times, 1, "{order:?}: a task was listed {times} times");
-        }
-        let mut once = listed.clone();
-        once.sort_unstable();
-        once.dedup();
-        assert_eq!(once.len(), listed.len(), "{order:?}: no task is listed twice");
+        comes_and_goes(&world, order, "live", TaskQuery::live).await;
+        comes_and_goes(&world, order, "all", std::convert::identity).await;
     }
+}
+
+async fn comes_and_goes(
+    world: &World,
+    order: Order,
+    which: &str,
+    narrow: impl Fn(TaskQuery) -> TaskQuery,
+) {
+    let session = world.session(&format!("{order:?} {which}")).await;
+    let mut staying = Vec::new();
+    let mut passing = Vec::new();
+    for _ in 0..9 {
+        staying.push(world.running(&session).await);
+        passing.push(world.running(&session).await);
+    }
+    let all = TaskQuery::new(Within::Session(session.id));
+    let mut query = narrow(TaskQuery { order, limit: 4, ..all });
+    let mut listed = Vec::new();
+    loop {
+        let page = world.store().tasks(query.clone()).await.unwrap();
+        listed.extend(ids(&page.items));
+        // Between pages some end and are deleted, one changes, and one comes.
+        for task in passing.drain(..passing.len().min(2)) {
+            world.settle(&task).await;
+        }
+        world.drain(Owner::Session(session.id)).await;
+        world.expire(world.now()).await;
+        let changing = staying.pop().unwrap();
+        let parked = world.put(&changing, Intent::Park(WaitingOn::Message)).await;
+        staying.insert(0, world.put(&parked, Intent::Resume).await);
+        passing.push(world.running(&session).await);
+        match page.next {
+            Some(next) => query.after = Some(next),
+            None => break,
+        }
+    }
+    for task in staying {
+        let times = listed.iter().filter(|id| **id == task.id()).count();
+        assert_eq!(times, 1, "{order:?} {which}: a task was listed {times} times");
+    }
+    let mut once = listed.clone();
+    once.sort_unstable();
+    once.dedup();
+    assert_eq!(once.len(), listed.len(), "{order:?} {which}: a task was listed twice");
 }
 
 pub(super) async fn s10_1_filters_admit_what_they_say(world: World) {

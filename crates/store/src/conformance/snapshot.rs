@@ -137,6 +137,7 @@ async fn sessions(store: &dyn Store) -> Result<Vec<Session>, StoreError> {
     let (mut found, mut after) = (Vec::new(), None);
     loop {
         let page = store.sessions(after, 3).await?;
+        assert!(page.next.is_none() || page.next != after, "the list does not go on");
         found.extend(page.items);
         match page.next {
             Some(next) => after = Some(next),
@@ -149,6 +150,7 @@ async fn tasks(store: &dyn Store, within: Within) -> Result<Vec<Task>, StoreErro
     let (mut found, mut query) = (Vec::new(), TaskQuery::new(within));
     loop {
         let page = store.tasks(query.clone()).await?;
+        assert!(page.next.is_none() || page.next != query.after, "the list does not go on");
         found.extend(page.items);
         match page.next {
             Some(next) => query.after = Some(next),
@@ -171,6 +173,7 @@ async fn log(
         if page.events.is_empty() {
             return Ok(found);
         }
+        assert!(page.next > after, "the log does not go on");
         after = page.next;
         let view =
             |event: offshoot_core::Event| (event.session, event.task, event.at, event.change);

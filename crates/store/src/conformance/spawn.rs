@@ -4,7 +4,7 @@ use offshoot_core::{
     Change, Cursor, Intent, LiveChildren, Owner, Phase, Reach, Session, Sweep, Task,
 };
 
-use super::world::{World, cancel, detached, record, spawn, value};
+use super::world::{World, cancel, detached, record, spawn, started, value};
 use crate::batch::Write;
 use crate::error::Conflict;
 use crate::query::Within;
@@ -26,8 +26,7 @@ pub(super) async fn s2_4_a_spawned_task_is_there_when_the_commit_answers(world: 
 pub(super) async fn a_task_that_starts_at_once_is_one_event(world: World) {
     let session = world.session("main").await;
     let after = world.store().cursor();
-    let queued = record(world.spec(&session));
-    let (running, _) = world.decide(&queued, Intent::Start(world.worker));
+    let running = started(&world, world.spec(&session));
     world.write(spawn(&running)).await;
     assert_eq!(world.task(running.id()).await, Some(running));
     assert_eq!(world.changes(&session, after).await, [Change::SpawnedRunning]);

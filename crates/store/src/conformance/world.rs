@@ -16,8 +16,12 @@ use crate::error::{CommitError, Conflict};
 use crate::query::{Pending, TaskQuery, Within};
 use crate::store::Store;
 
+/// Makes a fixture with no data.
+pub(super) type Make = Arc<dyn Fn() -> Arc<dyn Fixture>>;
+
 /// A store, a clock and a source of ids that are the same in every run.
 pub struct World {
+    make: Make,
     fixture: Arc<dyn Fixture>,
     store: RefCell<Option<Arc<dyn Store>>>,
     millis: Cell<i64>,
@@ -29,9 +33,11 @@ pub struct World {
 
 impl World {
     /// A world on a fresh fixture, with its store open.
-    pub async fn new(fixture: Arc<dyn Fixture>) -> Self {
+    pub async fn new(make: Arc<dyn Fn() -> Arc<dyn Fixture>>) -> Self {
+        let fixture = make();
         let store = fixture.open().await.unwrap();
         Self {
+            make,
             fixture,
             store: RefCell::new(Some(store)),
             millis: Cell::new(1_700_000_000_000),
@@ -44,6 +50,17 @@ impl World {
     /// The store.
     pub fn store(&self) -> Arc<dyn Store> {
         self.store.borrow().clone().expect("the store is open")
+    }
+
+    /// Another world, with data, clock and ids of its own.
+    pub async fn another(&self) -> Self {
+        Self::new(self.make.clone()).await
+    }
+
+    /// Puts something between the cases and the store, until it is reopened.
+    pub fn wrap(&self, wrapped: impl FnOnce(Arc<dyn Store>) -> Arc<dyn Store>) {
+        let store = self.store.replace(None).expect("the store is open");
+        self.store.replace(Some(wrapped(store)));
     }
 
     /// How the store is opened.
@@ -246,6 +263,7 @@ impl World {
             let page = self.store().tasks(query.clone()).await.unwrap();
             assert!(page.items.len() <= query.limit, "a page holds more than was asked for");
             found.extend(page.items);
+            assert!(page.next.is_none() || page.next != query.after, "the list does not go on");
             match page.next {
                 Some(next) => query.after = Some(next),
                 None => return found,
@@ -266,6 +284,7 @@ impl World {
             if page.events.is_empty() {
                 return found;
             }
+            assert!(page.next > after, "the log does not go on");
             after = page.next;
             found.extend(page.events);
         }
@@ -275,6 +294,17 @@ impl World {
     pub async fn changes(&self, session: &Session, after: Cursor) -> Vec<Change> {
         let events = self.events(Some(session.id), after).await;
         events.into_iter().map(|event| event.change).collect()
+    }
+
+    /// Deletes everything whose retention has ended at `now`; how many.
+    pub async fn expire(&self, now: Stamp) -> usize {
+        let mut deleted = 0;
+        loop {
+            match self.store().expire(now, 10).await.unwrap() {
+                0 => return deleted,
+                some => deleted += some,
+            }
+        }
     }
 
     /// Everything that can be seen of the store.
@@ -297,6 +327,11 @@ pub(super) fn spawn_under(task: &Task, caps: Caps) -> Write {
 /// A record that is spawned from a spec but not stored.
 pub(super) fn record(spec: Spec) -> Task {
     Task::new(Arc::new(spec))
+}
+
+/// A record that starts at once but is not stored.
+pub(super) fn started(world: &World, spec: Spec) -> Task {
+    offshoot_core::spawn(Arc::new(spec), Some(world.worker), world.now())
 }
 
 /// A spec that is detached from its parent.

@@ -1,16 +1,24 @@
 //! A batch whose preconditions hold, written.
 
-use offshoot_core::{Change, Cursor, Owner, Phase, Row, RowBody, Stamp, StepState, Task};
+use offshoot_core::{Change, Cursor, Owner, Phase, Row, RowBody, Stamp, StepState, Task, TaskId};
+use smallvec::SmallVec;
 
 use super::ledger::{Desk, Ledger};
-use crate::batch::{Batch, Write};
+use crate::batch::{Batch, Counter, Write};
 
 impl Ledger {
     /// Applies a checked batch; it cannot fail.
     pub(super) fn apply(&mut self, batch: Batch) -> Cursor {
+        let mut ended = SmallVec::<[TaskId; 2]>::new();
         for write in batch.writes {
+            if let Write::Put(task, _) = &write
+                && !task.is_live()
+            {
+                ended.push(task.id());
+            }
             self.apply_write(write, batch.at);
         }
+        self.note_ends(&ended);
         self.cursor()
     }
 
@@ -67,7 +75,8 @@ impl Ledger {
             }
             Write::Adopt { from, to } => {
                 let blocks = self.notes.get(&from).map(|notes| notes.history.clone());
-                self.notes_mut(to).history = blocks.unwrap_or_default();
+                // Before what is there, if anything is: histories only grow.
+                self.notes_mut(to).history.splice(0..0, blocks.unwrap_or_default());
             }
             Write::Step(step) => {
                 let owner = Owner::Task(step.task);
@@ -99,18 +108,16 @@ impl Ledger {
                 self.notes_mut(Owner::Task(task)).timers.retain(|timer| timer.key != key);
             }
             Write::Count(count) => {
-                let value = self.counters.entry(count.counter).or_default();
+                let Counter { owner, name } = count.counter;
+                let value = self.counters.entry(owner).or_default().entry(name).or_default();
                 *value = value.saturating_add_signed(count.by);
             }
         }
     }
 
     fn put(&mut self, task: Task, at: Stamp, change: Change) {
-        let (session, id, ended) = (task.spec.lineage.session, task.id(), !task.is_live());
+        let (session, id) = (task.spec.lineage.session, task.id());
         self.directory.replace(task);
-        if ended && let Some(desk) = self.sessions.get_mut(&session) {
-            desk.unread.push_back(id);
-        }
         self.record(session, Some(id), at, change);
     }
 

@@ -54,9 +54,9 @@ impl Ledger {
                 Some(_) => Err(Conflict::Stale(task.id())),
             },
             Write::Ack(ack) => self.check_ack(ack),
-            Write::Send { row, room } => match (&row.body, row.owner) {
-                (RowBody::Message(message), Owner::Task(task)) => {
-                    self.check_send(task, *room, message.key.as_deref())
+            Write::Send { row, room } => match &row.body {
+                RowBody::Message(message) => {
+                    self.check_send(row.owner, *room, message.key.as_deref())
                 }
                 _ => Ok(()),
             },
@@ -147,14 +147,15 @@ impl Ledger {
         }
     }
 
-    fn check_send(&self, id: TaskId, limit: usize, key: Option<&str>) -> Result<(), Conflict> {
-        let task = self.directory.task(id).ok_or(Conflict::NoTask(id))?;
-        let inbox = self.inboxes.get(&Owner::Task(id));
+    fn check_send(&self, owner: Owner, limit: usize, key: Option<&str>) -> Result<(), Conflict> {
+        let inbox = self.inboxes.get(&owner);
         if let Some(key) = key
             && let Some(message) = inbox.and_then(|inbox| inbox.keys.get(key))
         {
             return Err(Conflict::MessageKeyUsed(*message));
         }
+        let Owner::Task(id) = owner else { return Ok(()) };
+        let task = self.directory.task(id).ok_or(Conflict::NoTask(id))?;
         if !task.is_live() {
             return Err(Conflict::Ended(id));
         }
@@ -165,7 +166,7 @@ impl Ledger {
     }
 
     fn check_count(&self, count: &Count) -> Result<(), Conflict> {
-        let value = self.counters.get(&count.counter).copied().unwrap_or(0);
+        let value = self.counter(&count.counter);
         let next = value.checked_add_signed(count.by);
         if next.is_some_and(|next| count.limit.is_none_or(|limit| next <= limit)) {
             return Ok(());

@@ -64,37 +64,39 @@ impl Ledger {
             let removed = inbox.remove(row.number);
             read += 1;
             if let Some(RowBody::Result(task)) = removed.map(|row| row.body) {
-                self.acknowledged(task);
+                self.directory.set_row(task, None);
+                self.note_read(task);
             }
         }
         read
     }
 
-    fn acknowledged(&mut self, task: TaskId) {
-        let Some(session) = self.directory.take_row(task) else { return };
-        if let Some(desk) = self.sessions.get_mut(&session) {
-            desk.acknowledged.push_back(task);
-            while let Some(first) = desk.unread.front()
-                && self.directory.row(*first).is_none()
-            {
-                desk.unread.pop_front();
-            }
-        }
-        self.keep_newest(session);
-    }
-
     /// Takes out the unread row of a task that is deleted.
     pub(super) fn drop_row(&mut self, number: u64, task: TaskId) {
-        let owner = self.directory.task(task).map(|task| task.owner());
-        let direct = owner.and_then(|owner| self.inboxes.get_mut(&owner));
-        if direct.is_some_and(|inbox| inbox.remove(number).is_some()) {
-            return;
+        if let Some(holder) = self.holder(number, task)
+            && let Some(inbox) = self.inboxes.get_mut(&holder)
+        {
+            inbox.remove(number);
         }
-        for inbox in self.inboxes.values_mut() {
-            if inbox.remove(number).is_some() {
-                return;
+    }
+
+    /// In whose inbox the row of a task's end is: its owner's or, once that has
+    /// ended, that of somebody above.
+    fn holder(&self, number: u64, task: TaskId) -> Option<Owner> {
+        let holds = |inbox: &Inbox| inbox.rows.contains_key(&number);
+        let mut above = Some(task);
+        while let Some(task) = above.and_then(|id| self.directory.task(id)) {
+            let owner = task.owner();
+            if self.inboxes.get(&owner).is_some_and(holds) {
+                return Some(owner);
             }
+            above = match owner {
+                Owner::Task(id) => Some(id),
+                Owner::Session(_) => None,
+            };
         }
+        // Somebody above was deleted, or the heir is not above at all.
+        self.inboxes.iter().find(|(_, inbox)| holds(inbox)).map(|(owner, _)| *owner)
     }
 
     pub(super) fn close_inbox(&mut self, task: TaskId, heir: Owner) {
@@ -136,11 +138,8 @@ impl Ledger {
 
     pub(super) fn result_row(&self, task: TaskId) -> Option<Pending> {
         let number = self.directory.row(task)?;
-        let owner = self.directory.task(task)?.owner();
-        let direct = self.inboxes.get(&owner).and_then(|inbox| inbox.rows.get(&number));
-        // An owner that ended before it read the row left it to its heir.
-        let row =
-            direct.or_else(|| self.inboxes.values().find_map(|inbox| inbox.rows.get(&number)))?;
+        let inbox = self.inboxes.get(&self.holder(number, task)?)?;
+        let row = inbox.rows.get(&number)?;
         Some(self.pending_row(number, row))
     }
 

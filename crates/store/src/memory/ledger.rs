@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use offshoot_core::{
-    Blob, Event, IdHash, Name, Owner, Retention, Session, SessionId, Space, Stamp, TaskId,
+    Blob, Event, IdHash, Name, Owner, Retention, Session, SessionId, Space, TaskId,
 };
 use tokio::sync::Notify;
 
 use super::inbox::Inbox;
 use super::notes::Notes;
 use crate::batch::Counter;
-use crate::directory::{Directory, Removal};
+use crate::directory::Directory;
 use crate::query::{Page, PageCursor};
 
 #[derive(Debug, Default)]
@@ -24,8 +24,9 @@ pub(super) struct Ledger {
     pub(super) session_order: BTreeMap<u64, SessionId>,
     pub(super) inboxes: HashMap<Owner, Inbox, IdHash>,
     pub(super) notes: HashMap<Owner, Notes, IdHash>,
-    pub(super) counters: HashMap<Counter, u64>,
-    pub(super) blobs: HashMap<(TaskId, u64), Arc<str>>,
+    // By owner and by task, so that deleting one costs what it has.
+    pub(super) counters: HashMap<Owner, HashMap<Arc<str>, u64>, IdHash>,
+    pub(super) blobs: HashMap<TaskId, Vec<(u64, Arc<str>)>, IdHash>,
     pub(super) retention: Retention,
     // One number orders tasks, rows and events alike.
     clock: u64,
@@ -38,7 +39,8 @@ pub(super) struct Desk {
     pub(super) log: VecDeque<Event>,
     pub(super) forgotten: u64,
     pub(super) bell: Arc<Notify>,
-    // Acknowledged tasks, the first to be forgotten first.
+    // Tasks that ended and that nobody need read any more, the first to be
+    // forgotten first.
     pub(super) acknowledged: VecDeque<TaskId>,
     // Tasks that ended unread, oldest first; those read since are skipped.
     pub(super) unread: VecDeque<TaskId>,
@@ -98,76 +100,16 @@ impl Ledger {
 
     pub(super) fn put_blob(&mut self, task: TaskId, json: Arc<str>) -> Blob {
         let blob = Blob { task, number: self.tick(), bytes: json.len() as u64 };
-        self.blobs.insert((task, blob.number), json);
+        self.blobs.entry(task).or_default().push((blob.number, json));
         blob
     }
 
-    /// Keeps the newest acknowledged tasks of a session and forgets the rest.
-    pub(super) fn keep_newest(&mut self, session: SessionId) {
-        let keep = self.retention.in_memory;
-        while let Some(desk) = self.sessions.get_mut(&session)
-            && desk.acknowledged.len() > keep
-            && let Some(oldest) = desk.acknowledged.pop_front()
-        {
-            self.forget(oldest);
-        }
+    pub(super) fn blob(&self, blob: Blob) -> Option<Arc<str>> {
+        let blobs = self.blobs.get(&blob.task)?;
+        blobs.iter().find(|(number, _)| *number == blob.number).map(|(_, json)| json.clone())
     }
 
-    /// Deletes a task and all that belongs to it.
-    pub(super) fn forget(&mut self, id: TaskId) -> bool {
-        let Some(task) = self.directory.remove(id, Removal::Deleted) else { return false };
-        let owner = Owner::Task(id);
-        self.inboxes.remove(&owner);
-        if !self.notes.is_empty() {
-            self.notes.remove(&owner);
-        }
-        if !self.blobs.is_empty() {
-            self.blobs.retain(|(task, _), _| *task != id);
-        }
-        if !self.counters.is_empty() {
-            self.counters.retain(|counter, _| counter.owner != owner);
-        }
-        debug_assert!(!task.is_live(), "a live task was forgotten");
-        true
-    }
-
-    pub(super) fn expire(&mut self, now: Stamp, limit: usize) -> usize {
-        let (delivered, undelivered) = (self.retention.delivered, self.retention.undelivered);
-        let sessions: Vec<_> = self.sessions.keys().copied().collect();
-        let mut deleted = 0;
-        for session in sessions {
-            while deleted < limit
-                && let Some(desk) = self.sessions.get(&session)
-                && let Some(id) = desk.acknowledged.front().copied()
-                && self.is_older(id, now.before(delivered))
-            {
-                self.sessions.get_mut(&session).map(|desk| desk.acknowledged.pop_front());
-                deleted += usize::from(self.delete(session, id, now));
-            }
-            while deleted < limit
-                && let Some(desk) = self.sessions.get(&session)
-                && let Some(id) = desk.unread.front().copied()
-                && (self.directory.row(id).is_none() || self.is_older(id, now.before(undelivered)))
-            {
-                self.sessions.get_mut(&session).map(|desk| desk.unread.pop_front());
-                if let Some(number) = self.directory.row(id) {
-                    self.drop_row(number, id);
-                    deleted += usize::from(self.delete(session, id, now));
-                }
-            }
-        }
-        deleted
-    }
-
-    fn is_older(&self, id: TaskId, limit: Stamp) -> bool {
-        self.directory.task(id).is_none_or(|task| task.since < limit)
-    }
-
-    fn delete(&mut self, session: SessionId, id: TaskId, at: Stamp) -> bool {
-        let deleted = self.forget(id);
-        if deleted {
-            self.record(session, Some(id), at, offshoot_core::Change::Deleted);
-        }
-        deleted
+    pub(super) fn counter(&self, counter: &Counter) -> u64 {
+        self.counters.get(&counter.owner).and_then(|of| of.get(&counter.name)).copied().unwrap_or(0)
     }
 }

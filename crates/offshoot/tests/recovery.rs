@@ -1,0 +1,376 @@
+//! After a crash: what is resumed, restarted, lost or left alone.
+
+mod harness;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use harness::{Disk, Done, Gate, end_of, for_ever, on_every_store, once, settle_down, told};
+use offshoot::core::{Change, FailureKind, Outcome, Phase, State, Task, Visibility, WaitingOn};
+use offshoot::{BodyError, Context, Kind, Memory, Reason, Restarts, Runtime};
+use offshoot_store::{Batch, Fault, Faulty, Store, Write};
+use tokio::time::Instant;
+
+on_every_store!(
+    s9_2_each_unfinished_task_goes_the_way_of_its_kind,
+    s9_2_tasks_that_were_queued_or_waiting_are_taken_up_too,
+    s9_2_the_owner_is_told_in_each_case,
+    s9_2_an_unregistered_kind_is_left_alone_and_why_says_so,
+    s9_2_a_crash_loop_ends_after_max_attempts_with_back_off,
+    s9_2_more_tasks_than_one_batch_are_all_judged,
+    s9_2_reading_recovers_nothing,
+    s9_2_whoever_waits_before_the_judgement_sees_the_end,
+    s9_2_a_task_that_had_returned_still_awaits_its_children,
+);
+
+/// Dies with its process, at its gate.
+fn kind(name: &str, gate: &Gate) -> Kind<(), u32> {
+    let gate = gate.clone();
+    Kind::new(name, move |_, ()| {
+        let gate = gate.clone();
+        async move {
+            gate.pass().await;
+            Ok::<_, BodyError>(7)
+        }
+    })
+}
+
+async fn crash(runtime: Runtime) {
+    drop(runtime);
+    // The bodies are dropped when the executor comes to them.
+    settle_down().await;
+}
+
+fn lost_reason(task: &Task) -> &str {
+    match task.ended() {
+        Some(Outcome::Lost { reason }) => reason,
+        other => panic!("not lost: {other:?}"),
+    }
+}
+
+async fn s9_2_each_unfinished_task_goes_the_way_of_its_kind(disk: &impl Disk) {
+    let gate = Gate::new();
+    let steps = Gate::new();
+    let (count, body) = (steps.clone(), gate.clone());
+    let resumed: Kind<(), u32> = Kind::new("resumed", move |cx: Context, ()| {
+        let (count, body) = (count.clone(), body.clone());
+        async move {
+            let step = move || async move {
+                count.arrive();
+                Ok::<_, BodyError>(7)
+            };
+            let value = cx.step("once", step).await?;
+            body.pass().await;
+            Ok::<_, BodyError>(value)
+        }
+    })
+    .resumable();
+    let restarted = kind("restarted", &gate).idempotent();
+    let lost = kind("lost", &gate);
+    let open = || Runtime::builder(disk.store()).kind(&resumed).kind(&restarted).kind(&lost).open();
+    let runtime = open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    for kind in [&resumed, &restarted, &lost] {
+        let request = kind.with(());
+        let name = request.kind().to_owned();
+        session.spawn(request).name(&name).await.unwrap();
+    }
+    session.spawn_ephemeral(|_| for_ever()).name("closure").await.unwrap();
+    for _ in 0..3 {
+        gate.arrived().await;
+    }
+    drop(session);
+    crash(runtime).await;
+
+    gate.open(2);
+    let runtime = open().await.unwrap();
+    runtime.recovered().await;
+    for name in ["resumed", "restarted"] {
+        let task = runtime.task(name).await.unwrap();
+        let waited = task.wait().await.unwrap();
+        assert_eq!(waited.decode::<u32>().unwrap(), 7, "{name}");
+        assert_eq!((waited.task.attempts, waited.task.crashes), (2, 1), "{name}");
+    }
+    assert_eq!(steps.arrivals(), 1, "resumed from its last committed step");
+    for name in ["lost", "closure"] {
+        let task = runtime.task(name).await.unwrap().record().await.unwrap();
+        assert_eq!(lost_reason(&task), "runtime stopped while running", "{name}");
+        assert_eq!(task.attempts, 1);
+    }
+}
+
+async fn s9_2_tasks_that_were_queued_or_waiting_are_taken_up_too(disk: &impl Disk) {
+    let caps = offshoot::core::Caps {
+        executing: offshoot::core::Ceiling { space: Some(1), ..offshoot::core::Ceiling::NONE },
+        ..Default::default()
+    };
+    let waits: Kind<(), ()> = Kind::new("waits", |cx: Context, ()| async move {
+        cx.receive(1).await?.ack().await?;
+        Done::Ok(())
+    })
+    .resumable();
+    let gate = Gate::new();
+    let runs = kind("runs", &gate).idempotent();
+    let free = Gate::new();
+    free.open(1);
+    let queues = kind("queues", &free);
+    let open = || {
+        let runtime = Runtime::builder(disk.store()).kind(&waits).kind(&runs).kind(&queues);
+        runtime.caps(caps.clone()).open()
+    };
+    let runtime = open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    let waiting = session.spawn(waits.with(())).name("waits").await.unwrap();
+    once(&waiting, |task| task.state == State::Waiting(WaitingOn::Message)).await;
+    session.spawn(runs.with(())).name("runs").await.unwrap();
+    session.spawn(queues.with(())).name("queues").await.unwrap();
+    gate.arrived().await;
+    drop((session, waiting));
+    crash(runtime).await;
+
+    let runtime = open().await.unwrap();
+    runtime.recovered().await;
+    let session = runtime.session("main").await.unwrap();
+    session.task("waits").await.unwrap().send("go").await.unwrap();
+    gate.open(1);
+    for name in ["waits", "runs"] {
+        let end = end_of(&session.task(name).await.unwrap()).await;
+        assert_eq!((end.state, end.crashes), (State::Completed, 1), "{name}");
+    }
+    let end = end_of(&session.task("queues").await.unwrap()).await;
+    assert_eq!((end.attempts, end.crashes), (1, 0), "what never started has not crashed");
+}
+
+async fn s9_2_the_owner_is_told_in_each_case(disk: &impl Disk) {
+    let gate = Gate::new();
+    let again = kind("again", &gate).idempotent();
+    let runtime = Runtime::builder(disk.store()).kind(&again).open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    session.spawn(again.with(())).name("again").await.unwrap();
+    session.spawn_ephemeral(|_| for_ever()).name("lost").await.unwrap();
+    gate.arrived().await;
+    drop(session);
+    crash(runtime).await;
+
+    let runtime = Runtime::builder(disk.store()).kind(&again).open().await.unwrap();
+    runtime.recovered().await;
+    let session = runtime.session("main").await.unwrap();
+    assert_eq!(told(&session.drain(8).await.unwrap()), ["lost"]);
+    let task = session.task("again").await.unwrap();
+    let log = harness::changes_until(&session, &task, |change| *change == Change::Requeued);
+    assert!(log.await.contains(&Change::Requeued));
+    gate.open(1);
+    end_of(&task).await;
+    assert_eq!(told(&session.drain(8).await.unwrap()), ["lost", "again"]);
+}
+
+async fn s9_2_an_unregistered_kind_is_left_alone_and_why_says_so(disk: &impl Disk) {
+    let gate = Gate::new();
+    let kind = kind("strange", &gate).idempotent();
+    let waits: Kind<(), ()> = Kind::new("waits", |cx: Context, ()| async move {
+        cx.receive(1).await?;
+        Done::Ok(())
+    })
+    .resumable();
+    let runtime = Runtime::builder(disk.store()).kind(&kind).kind(&waits).open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    session.spawn(kind.with(())).name("it").await.unwrap();
+    let waiting = session.spawn(waits.with(())).name("waits").await.unwrap();
+    once(&waiting, |task| matches!(task.state, State::Waiting(_))).await;
+    gate.arrived().await;
+    drop((session, waiting));
+    crash(runtime).await;
+
+    let runtime = Runtime::builder(disk.store()).open().await.unwrap();
+    runtime.recovered().await;
+    for (name, kind, state) in
+        [("it", "strange", Phase::Running), ("waits", "waits", Phase::Waiting)]
+    {
+        let task = runtime.task(name).await.unwrap();
+        let record = task.record().await.unwrap();
+        assert_eq!((record.state.phase(), record.crashes), (state, 0));
+        assert_eq!(task.why().await.unwrap().reasons[0], Reason::NoWorker(kind.into()));
+    }
+    crash(runtime).await;
+
+    gate.open(1);
+    let runtime = Runtime::builder(disk.store()).kind(&kind).open().await.unwrap();
+    let task = runtime.task("it").await.unwrap();
+    assert_eq!(task.wait().await.unwrap().decode::<u32>().unwrap(), 7);
+}
+
+async fn s9_2_a_crash_loop_ends_after_max_attempts_with_back_off(disk: &impl Disk) {
+    let gate = Gate::new();
+    let kind = kind("doomed", &gate).idempotent();
+    let restarts = Restarts { back_off: Duration::from_secs(3), ..Restarts::default() };
+    let open = || Runtime::builder(disk.store()).kind(&kind).restarts(restarts).open();
+    for (attempt, back_off) in [(1, 0), (2, 3), (3, 6)] {
+        let runtime = open().await.unwrap();
+        let start = Instant::now();
+        let session = runtime.session("main").await.unwrap();
+        session.spawn(kind.with(())).name("it").key("k").await.unwrap();
+        gate.arrived().await;
+        assert!(start.elapsed().as_secs() >= back_off, "attempt {attempt}");
+        let record = session.task("it").await.unwrap().record().await.unwrap();
+        assert_eq!((record.attempts, record.crashes), (attempt, attempt - 1));
+        drop(session);
+        crash(runtime).await;
+    }
+    let runtime = open().await.unwrap();
+    runtime.recovered().await;
+    let end = runtime.task("it").await.unwrap().record().await.unwrap();
+    let Some(Outcome::Failed(failure)) = end.ended() else { panic!("{end:?}") };
+    assert_eq!(failure.kind, FailureKind::CrashLoop);
+    assert_eq!(gate.arrivals(), 3);
+    let session = runtime.session("main").await.unwrap();
+    assert_eq!(told(&session.drain(8).await.unwrap()), ["it"]);
+}
+
+async fn s9_2_more_tasks_than_one_batch_are_all_judged(disk: &impl Disk) {
+    const MANY: u64 = 1_300;
+    let runtime = Runtime::builder(disk.store()).open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    for _ in 0..MANY {
+        session.spawn_ephemeral(|_| for_ever()).await.unwrap();
+    }
+    drop(session);
+    crash(runtime).await;
+    let runtime = Runtime::builder(disk.store()).open().await.unwrap();
+    runtime.recovered().await;
+    assert_eq!(runtime.counts().await.unwrap().of(Phase::Lost), MANY);
+}
+
+async fn s9_2_reading_recovers_nothing(disk: &impl Disk) {
+    let gate = Gate::new();
+    let kind = kind("strange", &gate);
+    let runtime = Runtime::builder(disk.store()).kind(&kind).open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    session.spawn(kind.with(())).name("it").await.unwrap();
+    gate.arrived().await;
+    drop(session);
+    crash(runtime).await;
+
+    let runtime = Runtime::builder(disk.store()).open().await.unwrap();
+    runtime.recovered().await;
+    let task = runtime.task("it").await.unwrap();
+    let before = task.record().await.unwrap();
+    task.why().await.unwrap();
+    task.peek().await.unwrap();
+    task.snapshot().await.unwrap();
+    task.wait().timeout(Duration::ZERO).await.unwrap();
+    runtime.tasks().live().await.unwrap();
+    runtime.session("main").await.unwrap().drain(8).await.unwrap();
+    assert_eq!(task.record().await.unwrap(), before);
+}
+
+async fn s9_2_whoever_waits_before_the_judgement_sees_the_end(disk: &impl Disk) {
+    let gate = Gate::new();
+    let kind = kind("again", &gate).idempotent();
+    let runtime = Runtime::builder(disk.store()).kind(&kind).open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    session.spawn(kind.with(())).name("again").await.unwrap();
+    session.spawn_ephemeral(|_| for_ever()).name("lost").await.unwrap();
+    gate.arrived().await;
+    drop(session);
+    crash(runtime).await;
+
+    gate.open(1);
+    let runtime = Runtime::builder(disk.store()).kind(&kind).open().await.unwrap();
+    // Both wait before recovery has had its first turn.
+    let (again, lost) = (runtime.task("again").await.unwrap(), runtime.task("lost").await.unwrap());
+    let (again, lost) = tokio::join!(end_of(&again), end_of(&lost));
+    assert_eq!((again.state, lost.state), (State::Completed, State::Lost));
+}
+
+async fn s9_2_a_task_that_had_returned_still_awaits_its_children(disk: &impl Disk) {
+    let gate = Gate::new();
+    let child = kind("child", &gate).idempotent();
+    let runtime = Runtime::builder(disk.store()).kind(&child).open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    let request = child.clone();
+    let lead = session
+        .spawn_ephemeral(|cx: Context| async move {
+            cx.spawn(request.with(())).await?;
+            Ok::<_, BodyError>("done")
+        })
+        .name("lead")
+        .await
+        .unwrap();
+    gate.arrived().await;
+    once(&lead, |task| task.is_held()).await;
+    drop((session, lead));
+    crash(runtime).await;
+
+    gate.open(1);
+    let runtime = Runtime::builder(disk.store()).kind(&child).open().await.unwrap();
+    let lead = runtime.task("lead").await.unwrap();
+    assert_eq!(lead.wait().await.unwrap().decode::<String>().unwrap(), "done");
+}
+
+/// Spawns a small tree that only a cancel ends, in a session called `main`.
+async fn small_tree(runtime: &Runtime) -> offshoot::TaskRef {
+    let session = runtime.session("main").await.unwrap();
+    let there = Gate::new();
+    let body = there.clone();
+    let lead = session
+        .spawn_ephemeral(|cx: Context| async move {
+            for _ in 0..3 {
+                cx.spawn_ephemeral(|_| for_ever()).await?;
+            }
+            body.arrive();
+            for_ever().await
+        })
+        .name("lead")
+        .await
+        .unwrap();
+    there.arrived().await;
+    lead
+}
+
+#[tokio::test(start_paused = true)]
+async fn s6_4_recovery_finishes_an_interrupted_cascade() {
+    let memory = Memory::new();
+    let store = Faulty::new(Arc::new(memory.clone()), |_, batch: &Batch| {
+        let asks = |write: &Write| matches!(write, Write::Put(_, Change::CancelRequested));
+        batch.writes.iter().any(asks).then_some(Fault::CrashAfter)
+    });
+    let runtime = Runtime::builder(Arc::new(store) as Arc<dyn Store>).open().await.unwrap();
+    let lead = small_tree(&runtime).await;
+    let cancelling = tokio::spawn(async move { lead.cancel("enough").await });
+    settle_down().await;
+    crash(runtime).await;
+    cancelling.abort();
+
+    let runtime = Runtime::builder(memory).open().await.unwrap();
+    runtime.recovered().await;
+    let all = runtime.session("main").await.unwrap().with_visibility(Visibility::Subtree);
+    for task in all.tasks().await.unwrap().items {
+        let Some(Outcome::Cancelled { cancel, .. }) = task.ended() else { panic!("{task:?}") };
+        assert_eq!(&*cancel.reason, "enough");
+    }
+    assert_eq!(all.counts().await.unwrap().of(Phase::Cancelled), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn s6_4_recovery_finishes_an_interrupted_sweep() {
+    let memory = Memory::new();
+    let store = Faulty::new(Arc::new(memory.clone()), |_, batch: &Batch| {
+        let begins = |write: &Write| matches!(write, Write::PutSession(_, Change::SweepBegan));
+        batch.writes.iter().any(begins).then_some(Fault::CrashAfter)
+    });
+    let runtime = Runtime::builder(Arc::new(store) as Arc<dyn Store>).open().await.unwrap();
+    small_tree(&runtime).await;
+    let session = runtime.session("main").await.unwrap();
+    let cancelling = tokio::spawn(async move { session.cancel("all out").await });
+    settle_down().await;
+    crash(runtime).await;
+    cancelling.abort();
+
+    let gate = Gate::new();
+    gate.open(9);
+    let runtime = Runtime::builder(memory).open().await.unwrap();
+    runtime.recovered().await;
+    let session = runtime.session("main").await.unwrap();
+    assert_eq!(session.counts().await.unwrap().live(), 0);
+    session.spawn_ephemeral(|_| async { Done::Ok(()) }).await.unwrap();
+}

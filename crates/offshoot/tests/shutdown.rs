@@ -1,0 +1,262 @@
+//! The end of a runtime: by a drop, and in good order.
+
+mod harness;
+
+use std::future::IntoFuture;
+use std::sync::Arc;
+use std::time::Duration;
+
+use harness::{
+    Disk, Done, Flag, Gate, for_ever, fresh, on_every_store, once, once_in, settle_down,
+};
+use offshoot::core::{Canceller, Caps, Ceiling, Cursor, Outcome, Phase, State, Task, Visibility};
+use offshoot::{BodyError, Context, Error, Kind, Memory, Runtime};
+use offshoot_store::{Batch, Fault, Faulty, Store, Write};
+
+on_every_store!(
+    s6_8_a_drop_aborts_every_body_and_writes_nothing_and_the_next_open_settles,
+    s6_8_a_shutdown_gives_resumable_tasks_back_to_the_queue,
+    s6_8_a_shutdown_cancels_what_cannot_go_on,
+);
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Goes on where it was, and returns once its gate is open.
+fn worker(gate: &Gate) -> Kind<(), u32> {
+    let gate = gate.clone();
+    Kind::new("worker", move |_, ()| {
+        let gate = gate.clone();
+        async move {
+            gate.pass().await;
+            Ok::<_, BodyError>(1)
+        }
+    })
+    .resumable()
+}
+
+fn by_shutdown(task: &Task) -> bool {
+    matches!(task.ended(), Some(Outcome::Cancelled { cancel, .. }) if cancel.by == Canceller::Shutdown)
+}
+
+async fn s6_8_a_drop_aborts_every_body_and_writes_nothing_and_the_next_open_settles(
+    disk: &impl Disk,
+) {
+    let runtime = Runtime::builder(disk.store()).open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    let (gate, gone) = (Gate::new(), Gate::new());
+    for _ in 0..3 {
+        let (body, flag) = (gate.clone(), Flag::new(&gone));
+        let run = |_| async move {
+            let _flag = flag;
+            body.pass().await;
+            Done::Ok(())
+        };
+        session.spawn_ephemeral(run).await.unwrap();
+        gate.arrived().await;
+    }
+    drop(runtime);
+    for _ in 0..3 {
+        gone.arrived().await;
+    }
+    drop(session);
+
+    let runtime = Runtime::builder(disk.store()).open().await.unwrap();
+    runtime.recovered().await;
+    let session = runtime.session("main").await.unwrap();
+    let tasks = session.tasks().await.unwrap().items;
+    assert_eq!(tasks.len(), 3);
+    for task in tasks {
+        assert_eq!(task.state, State::Lost);
+        assert!(task.cancel.is_none(), "the drop wrote nothing");
+        assert_eq!(task.seq, 2, "spawned, then settled by the next open");
+    }
+}
+
+#[tokio::test]
+async fn s6_8_no_reference_cycle_keeps_a_dropped_runtime_alive() {
+    let executing = Ceiling { space: Some(2), ..Ceiling::NONE };
+    let caps = Caps { executing, ..Caps::default() };
+    let store: Arc<dyn Store> = Arc::new(Memory::new());
+    let runtime = Runtime::builder(store.clone()).caps(caps).open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    let gone = Gate::new();
+    // Running, waiting and queued; each holds its own context.
+    for n in 0..4 {
+        let flag = Flag::new(&gone);
+        let run = move |cx: Context| async move {
+            let (_flag, _cx) = (flag, cx.clone());
+            if n == 0 {
+                cx.receive(1).await?;
+            }
+            for_ever().await
+        };
+        session.spawn_ephemeral(run).await.unwrap();
+    }
+    settle_down().await;
+    drop((runtime, session));
+    for _ in 0..4 {
+        gone.arrived().await;
+    }
+    settle_down().await;
+    assert_eq!(Arc::strong_count(&store), 1);
+}
+
+#[tokio::test]
+async fn s6_8_a_spawn_that_the_store_answers_after_the_drop_runs_nothing() {
+    let store = Faulty::new(Arc::new(Memory::new()), |_, batch: &Batch| {
+        let spawns = batch.writes.iter().any(|write| matches!(write, Write::Spawn(_)));
+        spawns.then_some(Fault::After)
+    });
+    let runtime = Runtime::builder(Arc::new(store) as Arc<dyn Store>).open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    let polled = Gate::new();
+    let body = polled.clone();
+    let run = |_| async move {
+        body.arrive();
+        for_ever().await
+    };
+    let mut spawning = Box::pin(session.spawn_ephemeral(run).into_future());
+    assert!(futures_util::poll!(&mut spawning).is_pending());
+    drop(runtime);
+    let _ = spawning.await;
+    settle_down().await;
+    assert_eq!(polled.arrivals(), 0);
+}
+
+#[tokio::test]
+async fn s6_8_everybody_who_waits_is_told_that_the_runtime_is_closed() {
+    let (runtime, session) = fresh().await;
+    let task = session.spawn_ephemeral(|_| for_ever()).await.unwrap();
+    let waiter = task.clone();
+    let waiter = tokio::spawn(async move { waiter.wait().await.map(|_| ()) });
+    let reader = session.clone();
+    let reader = tokio::spawn(async move { reader.receive(1).await.map(|_| ()) });
+    let follower = session.clone();
+    let follower = tokio::spawn(async move {
+        let mut log = follower.events(Cursor::START);
+        loop {
+            log.next().await?;
+        }
+    });
+    settle_down().await;
+    drop(runtime);
+    for told in [waiter.await.unwrap(), reader.await.unwrap(), follower.await.unwrap()] {
+        assert!(matches!(told, Err(Error::Closed)), "{told:?}");
+    }
+    let refused = session.spawn_ephemeral(|_| for_ever()).await.unwrap_err();
+    assert!(matches!(refused, Error::Closed), "{refused}");
+}
+
+async fn s6_8_a_shutdown_gives_resumable_tasks_back_to_the_queue(disk: &impl Disk) {
+    let gate = Gate::new();
+    let kind = worker(&gate);
+    let executing = Ceiling { space: Some(1), ..Ceiling::NONE };
+    let caps = Caps { executing, ..Caps::default() };
+    let runtime = Runtime::builder(disk.store()).kind(&kind).caps(caps.clone());
+    let runtime = runtime.open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    let running = session.spawn(kind.with(())).name("running").await.unwrap();
+    session.spawn(kind.with(())).name("queued").await.unwrap();
+    gate.arrived().await;
+    once_in(&running, Phase::Running).await;
+    assert_eq!(runtime.shutdown(60 * SECOND).await.unwrap(), 0);
+    drop((session, running));
+    assert_eq!(gate.arrivals(), 1, "the slot that was given back started nobody");
+
+    // Without the kind they stay as the shutdown left them.
+    let runtime = Runtime::builder(disk.store()).open().await.unwrap();
+    runtime.recovered().await;
+    for name in ["running", "queued"] {
+        let task = runtime.task(name).await.unwrap().record().await.unwrap();
+        assert_eq!((task.state, task.crashes), (State::Queued, 0), "{name}");
+        assert!(task.cancel.is_none());
+    }
+    drop(runtime);
+
+    gate.open(2);
+    let runtime = Runtime::builder(disk.store()).kind(&kind).caps(caps).open().await.unwrap();
+    for name in ["running", "queued"] {
+        let task = runtime.task(name).await.unwrap();
+        assert_eq!(task.wait().await.unwrap().decode::<u32>().unwrap(), 1);
+    }
+}
+
+async fn s6_8_a_shutdown_cancels_what_cannot_go_on(disk: &impl Disk) {
+    let gate = Gate::new();
+    let kind = worker(&gate);
+    let runtime = Runtime::builder(disk.store()).kind(&kind).open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    let child = kind.clone();
+    let lead = session
+        .spawn_ephemeral(|cx: Context| async move {
+            cx.spawn(child.with(())).name("child").await?;
+            cx.cancelled().await;
+            Err::<(), BodyError>(offshoot::Cancelled.into())
+        })
+        .name("lead")
+        .await
+        .unwrap();
+    session.spawn_ephemeral(|_| for_ever()).name("deaf").await.unwrap();
+    gate.arrived().await;
+    assert_eq!(runtime.shutdown(60 * SECOND).await.unwrap(), 0);
+    drop((session, lead));
+
+    let runtime = Runtime::builder(disk.store()).open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    let all = session.with_visibility(Visibility::Subtree);
+    for name in ["lead", "deaf", "child"] {
+        let task = all.task(name).await.unwrap().record().await.unwrap();
+        assert!(by_shutdown(&task), "{name}: {task:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn s6_8_a_shutdown_leaves_a_task_that_only_waits_for_its_children() {
+    let gate = Gate::new();
+    let kind = worker(&gate);
+    let memory = Memory::new();
+    let runtime = Runtime::builder(memory.clone()).kind(&kind).open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    let child = kind.clone();
+    let lead = session
+        .spawn_ephemeral(|cx: Context| async move {
+            cx.spawn(child.with(())).await?;
+            Ok::<_, BodyError>("done")
+        })
+        .name("lead")
+        .await
+        .unwrap();
+    gate.arrived().await;
+    once(&lead, |task| task.is_held()).await;
+    let start = tokio::time::Instant::now();
+    assert_eq!(runtime.shutdown(60 * SECOND).await.unwrap(), 0);
+    assert_eq!(start.elapsed(), Duration::ZERO);
+
+    gate.open(1);
+    let runtime = Runtime::builder(memory).kind(&kind).open().await.unwrap();
+    let lead = runtime.task("lead").await.unwrap();
+    assert_eq!(lead.wait().await.unwrap().decode::<String>().unwrap(), "done");
+}
+
+#[tokio::test(start_paused = true)]
+async fn s6_8_a_shutdown_waits_no_longer_than_its_patience_and_accepts_nothing_new() {
+    let (runtime, session) = fresh().await;
+    let late = session.clone();
+    let gate = Gate::new();
+    let body = gate.clone();
+    let task = session
+        .spawn_ephemeral(|cx: Context| async move {
+            cx.cancelled().await;
+            let refused = late.spawn_ephemeral(|_| for_ever()).top_level().await;
+            assert!(matches!(refused, Err(Error::Closed)));
+            body.arrive();
+            for_ever().await
+        })
+        .await
+        .unwrap();
+    let start = tokio::time::Instant::now();
+    assert_eq!(runtime.shutdown(10 * SECOND).await.unwrap(), 0, "forced after half of it");
+    assert_eq!(gate.arrivals(), 1);
+    assert!(start.elapsed() <= 10 * SECOND);
+    assert!(matches!(task.record().await, Err(Error::Closed)));
+}

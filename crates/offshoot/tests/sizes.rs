@@ -1,0 +1,140 @@
+//! Sizes: what fits, what goes to a blob, what is refused.
+
+mod harness;
+
+use harness::{Done, Gate, end_of, for_ever, fresh};
+use offshoot::core::{FailureKind, Outcome, Payload, Sizes, TooLarge};
+use offshoot::{BodyError, Context, Error, Kind, Memory, Runtime};
+
+const KIB: usize = 1 << 10;
+
+fn too_large(error: Error) -> TooLarge {
+    match error {
+        Error::TooLarge(refused) => refused,
+        other => panic!("not refused for its size: {other}"),
+    }
+}
+
+#[tokio::test]
+async fn s8_5_a_message_has_up_to_64_kib() {
+    let (_runtime, session) = fresh().await;
+    let task = session.spawn_ephemeral(|_| for_ever()).await.unwrap();
+    task.send(&"x".repeat(64 * KIB)).await.unwrap();
+    let refused = too_large(task.send(&"x".repeat(64 * KIB + 1)).await.unwrap_err());
+    assert_eq!((refused.limit, refused.bytes), (64 * KIB, 64 * KIB + 1));
+    let first = session.spawn_ephemeral(|_| for_ever()).message(&"x".repeat(64 * KIB + 1));
+    too_large(first.await.unwrap_err());
+}
+
+#[tokio::test]
+async fn s8_5_a_progress_report_has_up_to_4_kib() {
+    let (_runtime, session) = fresh().await;
+    let task = session
+        .spawn_ephemeral(|cx: Context| async move {
+            // Two quotation marks are part of the report.
+            cx.progress(&"x".repeat(4 * KIB - 2)).await?;
+            let refused = cx.progress(&"x".repeat(4 * KIB - 1)).await.unwrap_err();
+            Ok::<_, BodyError>(too_large(refused).bytes)
+        })
+        .await
+        .unwrap();
+    assert_eq!(task.wait().await.unwrap().decode::<usize>().unwrap(), 4 * KIB + 1);
+}
+
+#[tokio::test]
+async fn s8_5_results_and_step_values_past_1_mib_go_to_blobs() {
+    let (_runtime, session) = fresh().await;
+    for (bytes, stored) in [(1024 * KIB, "json"), (1024 * KIB + 1, "blob")] {
+        let task = session
+            .spawn_ephemeral(move |cx: Context| async move {
+                let text = "x".repeat(bytes - 2);
+                let step = cx.step("big", || async move { Ok::<_, BodyError>(text) }).await?;
+                // The journal gives it back, wherever it is.
+                let again = cx.step("big", || async { Ok::<_, BodyError>(String::new()) }).await?;
+                assert_eq!(step, again);
+                Ok::<_, BodyError>(step)
+            })
+            .await
+            .unwrap();
+        let waited = task.wait().await.unwrap();
+        let Some(Outcome::Completed { value, .. }) = waited.outcome() else { panic!() };
+        match value {
+            Payload::Blob(blob) => assert_eq!((stored, blob.bytes), ("blob", bytes as u64)),
+            _ => assert_eq!(stored, "json"),
+        }
+        assert_eq!(waited.load::<String>().await.unwrap().len(), bytes - 2);
+    }
+}
+
+#[tokio::test]
+async fn s8_5_a_large_input_reaches_its_body_and_its_key_finds_it_again() {
+    let kind: Kind<String, usize> =
+        Kind::new("measure", |_, text: String| async move { Ok::<_, BodyError>(text.len()) });
+    let runtime = Runtime::builder(Memory::new()).kind(&kind).open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    let text = "x".repeat(2048 * KIB);
+    let task = session.spawn(kind.with(text.clone())).key("k").await.unwrap();
+    assert_eq!(task.wait().await.unwrap().decode::<usize>().unwrap(), 2048 * KIB);
+    let again = session.spawn(kind.with(text)).key("k").await.unwrap();
+    assert_eq!(again.id(), task.id());
+    let other = session.spawn(kind.with("y".repeat(2048 * KIB))).key("k").await.unwrap_err();
+    assert!(matches!(other, Error::KeyReused { .. }), "{other}");
+}
+
+#[tokio::test]
+async fn s8_5_past_the_largest_value_a_typed_error_says_so() {
+    let sizes = Sizes { value: 100, ..Sizes::default() };
+    let runtime = Runtime::builder(Memory::new()).sizes(sizes).open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    let task = session
+        .spawn_ephemeral(|cx: Context| async move {
+            let step = cx.step("big", || async { Ok::<_, BodyError>("x".repeat(101)) }).await;
+            assert!(step.is_err());
+            Ok::<_, BodyError>("x".repeat(101))
+        })
+        .await
+        .unwrap();
+    let end = end_of(&task).await;
+    let Some(Outcome::Failed(failure)) = end.ended() else { panic!("{end:?}") };
+    assert_eq!(failure.kind, FailureKind::TooLarge);
+}
+
+#[tokio::test]
+async fn s8_5_a_full_inbox_refuses_messages_but_no_results() {
+    let sizes = Sizes { inbox: 2, ..Sizes::default() };
+    let runtime = Runtime::builder(Memory::new()).sizes(sizes).open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    let gate = Gate::new();
+    let body = gate.clone();
+    let task = session
+        .spawn_ephemeral(|cx: Context| async move {
+            body.pass().await;
+            let mut children = Vec::new();
+            for _ in 0..3 {
+                children.push(cx.spawn_ephemeral(|_| async { Done::Ok(()) }).await?);
+            }
+            cx.wait(&children).await?;
+            let rows = cx.drain(64).await?;
+            rows.ack().await?;
+            body.pass().await;
+            Ok::<_, BodyError>(rows.len())
+        })
+        .await
+        .unwrap();
+    gate.arrived().await;
+    for _ in 0..2 {
+        task.send("fits").await.unwrap();
+    }
+    let refused = task.send("too many").await.unwrap_err();
+    assert!(matches!(refused, Error::Full { limit: 2, .. }), "{refused}");
+    gate.open(1);
+    gate.arrived().await;
+    task.send("there is room again").await.unwrap();
+    gate.open(1);
+    assert_eq!(task.wait().await.unwrap().decode::<usize>().unwrap(), 5);
+}
+
+#[test]
+fn s8_5_an_inbox_holds_10_000_unread_messages() {
+    assert_eq!(Sizes::default().inbox, 10_000);
+}

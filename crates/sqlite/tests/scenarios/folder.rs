@@ -1,0 +1,101 @@
+//! The folder: made, locked, closed, opened again.
+
+use std::time::Duration;
+
+use offshoot_core::{Stamp, WorkerId};
+use offshoot_store::{CommitError, StoreError, Write};
+
+use crate::support::{Scribe, open, refused};
+
+#[tokio::test]
+async fn a_second_opener_is_told_who_holds_the_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).await;
+    let error = refused(folder.path()).await;
+    assert!(matches!(error, StoreError::Locked { .. }), "{error}");
+    assert!(error.to_string().contains(&format!("process {}", std::process::id())), "{error}");
+    drop(store);
+    open(folder.path()).await;
+}
+
+#[tokio::test]
+async fn a_second_runtime_of_this_process_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).await;
+    let worker = |seed| WorkerId::mint(Stamp::from_millis(1), seed);
+    let tenure = store.claim(worker(1)).unwrap();
+    let error = store.claim(worker(2)).unwrap_err();
+    assert!(error.to_string().contains(&worker(1).to_string()), "{error}");
+    drop(tenure);
+    store.claim(worker(2)).unwrap();
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn only_its_owner_may_look_into_a_folder() {
+    use std::os::unix::fs::PermissionsExt;
+    let outer = tempfile::tempdir().unwrap();
+    let folder = outer.path().join("data");
+    let store = open(&folder).await;
+    let scribe = Scribe::opened(&*store).await;
+    let task = scribe.spawn(&*store, "docs").await;
+    store.put_blob(task.id(), "1".into()).await.unwrap();
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode();
+    assert_eq!(mode(&folder) & 0o777, 0o700);
+    assert_eq!(mode(&folder.join("blobs")) & 0o777, 0o700);
+    for file in crate::support::contents(&folder).keys() {
+        assert_eq!(mode(file.as_ref()) & 0o777, 0o600, "{file}");
+    }
+}
+
+#[tokio::test]
+async fn a_closed_store_says_so_and_its_folder_is_free() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).await;
+    let scribe = Scribe::opened(&*store).await;
+    let task = scribe.spawn(&*store, "docs").await;
+    store.close(Duration::from_secs(600)).await.unwrap();
+    let late = scribe.write(&*store, Write::OpenSession(Box::new(scribe.session.clone()))).await;
+    assert!(matches!(late, Err(CommitError::Store(StoreError::Closed))), "{late:?}");
+    assert!(matches!(store.task(task.id()).await, Err(StoreError::Closed)));
+    assert!(matches!(store.questions(task.id()).await, Err(StoreError::Closed)));
+    assert!(matches!(store.expire(scribe.now(), 1).await, Err(StoreError::Closed)));
+    store.close(Duration::ZERO).await.unwrap();
+    // Closing merges the log: one file holds it all.
+    assert!(!folder.path().join("offshoot.db-wal").exists());
+    let again = open(folder.path()).await;
+    assert_eq!(again.task(task.id()).await.unwrap(), Some(task));
+}
+
+#[tokio::test]
+async fn what_was_handed_in_is_written_though_nobody_waits() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).await;
+    let scribe = Scribe::opened(&*store).await;
+    let mut tasks = Vec::new();
+    for number in 0..200 {
+        let task = scribe.task(scribe.spec(&format!("task-{number}")));
+        drop(store.commit(offshoot_store::Batch::new(scribe.now()).write(scribe.spawning(&task))));
+        tasks.push(task);
+    }
+    drop(store);
+    let again = open(folder.path()).await;
+    for task in tasks {
+        assert_eq!(again.task(task.id()).await.unwrap(), Some(task));
+    }
+}
+
+#[tokio::test]
+async fn an_opening_that_nobody_waits_for_frees_the_folder() {
+    use offshoot_store::OpenStore;
+    let folder = tempfile::tempdir().unwrap();
+    drop(offshoot_sqlite::Sqlite::at(folder.path()).open_store());
+    // Whether that one was still opening or already closing, the next opener
+    // is refused by name or gets the folder; it never hangs.
+    loop {
+        match offshoot_sqlite::Sqlite::at(folder.path()).open_store().await {
+            Ok(_) => break,
+            Err(error) => assert!(matches!(error, StoreError::Locked { .. }), "{error}"),
+        }
+    }
+}

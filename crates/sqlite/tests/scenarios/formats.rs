@@ -1,0 +1,83 @@
+//! Stores that older versions wrote.
+
+use std::path::Path;
+
+use offshoot_core::{Cursor, Payload};
+use offshoot_store::{Store, StoreError, TaskQuery, Within};
+
+use crate::support::{Scribe, contents, open, refused};
+
+/// What each older version left behind: one session, a live task called
+/// `live`, and one called `ended` whose result is unread.
+const OLDER: [(u32, &str); 1] = [(1, include_str!("../fixtures/format-1.sql"))];
+
+fn restore(sql: &str, folder: &Path) {
+    let file = rusqlite::Connection::open(folder.join("offshoot.db")).unwrap();
+    file.execute_batch(sql).unwrap();
+    file.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(())).unwrap();
+}
+
+async fn everything(store: &dyn Store) -> Vec<(String, bool)> {
+    let tasks = store.tasks(TaskQuery::new(Within::Everything)).await.unwrap();
+    tasks.items.iter().map(|task| (task.handle().to_owned(), task.is_live())).collect()
+}
+
+#[tokio::test]
+async fn a_store_of_every_older_format_is_opened_and_goes_on() {
+    for (format, sql) in OLDER {
+        let folder = tempfile::tempdir().unwrap();
+        restore(sql, folder.path());
+        for _ in 0..2 {
+            let store = open(folder.path()).await;
+            let stored = everything(&*store).await;
+            let wanted = [("live".to_owned(), true), ("ended".to_owned(), false)];
+            assert_eq!(stored, wanted, "format {format}");
+            let sessions = store.sessions(None, 10).await.unwrap().items;
+            assert_eq!(sessions[0].name.as_str(), "main-1");
+            let owner = offshoot_core::Owner::Session(sessions[0].id);
+            assert_eq!(store.inbox(owner, 0, 10).await.unwrap().len(), 1);
+            let log = store.events(None, Cursor::START, 10).await.unwrap().unwrap();
+            assert_eq!(log.events.len(), 4);
+        }
+        let store = open(folder.path()).await;
+        let scribe = Scribe::at(1_000);
+        let live = store.named(scribe.owner(), "live").await.unwrap().unwrap();
+        let blob = store.put_blob(live.id(), "[1]".into()).await.unwrap();
+        let (ended, batch) = scribe.settling(&live, Payload::Blob(blob));
+        store.commit(batch).await.unwrap();
+        drop(store);
+        let store = open(folder.path()).await;
+        assert_eq!(store.task(live.id()).await.unwrap(), Some(ended));
+        assert_eq!(store.blob(blob).await.unwrap().as_deref(), Some("[1]"));
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_store_of_an_older_format_is_left_alone() {
+    for (_, sql) in OLDER {
+        let folder = tempfile::tempdir().unwrap();
+        restore(sql, folder.path());
+        let path = folder.path().join("offshoot.db");
+        let mut bytes = std::fs::read(&path).unwrap();
+        let middle = bytes.len() / 2 / 4_096 * 4_096;
+        bytes[middle..middle + 4_096].fill(0xa5);
+        std::fs::write(&path, bytes).unwrap();
+        let before = contents(folder.path());
+        let error = refused(folder.path()).await;
+        assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
+        assert_eq!(contents(folder.path()), before);
+    }
+}
+
+#[tokio::test]
+async fn a_migrated_store_has_its_format_in_the_file_itself() {
+    for (_, sql) in OLDER {
+        let folder = tempfile::tempdir().unwrap();
+        restore(sql, folder.path());
+        let store = open(folder.path()).await;
+        // An older version looks at these bytes before it opens anything.
+        let file = std::fs::read(folder.path().join("offshoot.db")).unwrap();
+        assert_eq!(u32::from_be_bytes(file[60..64].try_into().unwrap()), 2);
+        drop(store);
+    }
+}
