@@ -171,16 +171,19 @@ impl Engine {
     }
 
     async fn end(self: &Arc<Self>, task: &Task, conclusion: Conclusion) -> Result<(), Error> {
-        loop {
+        for tries in 0.. {
             let epoch = (task.state != State::Queued).then_some(task.lease.epoch);
             match self.try_settle(task.id(), epoch, &conclusion).await {
                 Err(Error::Contended) => {}
+                // What was written without an answer is told by the next try.
+                Err(Error::Store(_)) if !self.is_closed() => self.back_off(tries).await,
                 Err(Error::LeaseLost(_) | Error::Ended { .. } | Error::NotFound { .. }) => {
                     return Ok(());
                 }
                 ended => return ended,
             }
         }
+        Ok(())
     }
 
     /// Has a queued task started in its turn, after a while if it crashed.

@@ -115,6 +115,13 @@ impl Books {
                 "S9.1 nothing runs without a lease",
                 || format!("{id} is {} with {:?}", task.state, task.lease),
             )?;
+            let mut others = self.tasks.values();
+            ensure(
+                !task.is_held()
+                    || others.any(|other| other.is_live() && other.owner() == Owner::Task(id)),
+                "S2.9 a task that returned ends with its last child",
+                || format!("{id} is {} and owns no live task", task.state),
+            )?;
             if let Owner::Task(owner) = task.owner() {
                 let live = self.tasks.get(&owner).is_some_and(Task::is_live);
                 ensure(live || !task.is_live(), "S2.9 no task outlives its owner", || {

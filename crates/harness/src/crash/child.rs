@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use offshoot_core::Owner;
 use offshoot_runtime::{Runtime, Session};
 use offshoot_sqlite::Sqlite;
@@ -18,6 +18,10 @@ use crate::rng::Rng;
 
 /// How many programs use the runtime at once.
 const HOSTS: usize = 6;
+
+/// How long a cancelled task may take before it is given up for stuck. It
+/// takes milliseconds.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What a child is told.
 #[derive(Clone, Copy, Debug)]
@@ -98,7 +102,8 @@ async fn finish(runtime: Runtime, session: Session, ledger: Arc<Ledger>) -> Resu
         let page = runtime.tasks().live().limit(100).await?;
         for task in &page.items {
             let task = runtime.task(&task.id().to_string()).await?;
-            let ended = task.wait().await?;
+            let ended = task.wait().timeout(PATIENCE).await?;
+            ensure!(ended.is_ended(), "{} does not end: {}", task.id(), task.why().await?);
             ledger.note(&Entry::Ended(ended.task))?;
         }
         if page.items.is_empty() {

@@ -188,7 +188,10 @@ pub async fn host(session: Session, ledger: Arc<Ledger>, mut rng: Rng) -> Result
                 }
             }
             7 => {
-                if let Some(task) = rng.pick(&known) {
+                // The newest is the one most likely to be ending just now.
+                let newest = rng.happens(600);
+                let task = if newest { known.last() } else { rng.pick(&known) };
+                if let Some(task) = task {
                     match task.cancel("enough").await {
                         Ok(_) => ledger.note(&Entry::Cancelled(task.id()))?,
                         Err(Error::Ended { .. }) => {}

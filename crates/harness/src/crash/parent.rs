@@ -66,10 +66,13 @@ pub fn kill_many(program: &Path, kills: u64, seed: u64, bug: Option<Bug>) -> Res
             }
         }
         if toll.violation.is_none() {
-            killer.finish(rng.next())?;
+            let finished = killer.finish(rng.next());
             let (seen, checked) = audit(killer.folder, true)?;
             looked = seen;
             toll.violation = checked.err();
+            if toll.violation.is_none() {
+                finished?;
+            }
             toll.folders += 1;
         }
         toll.tasks += looked.tasks as u64;
