@@ -56,6 +56,7 @@ pub use offshoot_core as core;
 pub use offshoot_runtime::*;
 #[cfg(feature = "sqlite")]
 pub use offshoot_sqlite::{Folder, Sqlite};
+pub use offshoot_store as store;
 pub use offshoot_store::{Memory, OpenStore, Page, PageCursor, Store, StoreError};
 
 // Compiles and runs the README's example with the doctests.

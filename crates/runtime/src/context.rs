@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use offshoot_core::{Block, Doing, Lineage, Owner, Payload, Spec, TaskId};
+use offshoot_core::{Block, Doing, Lineage, Owner, Payload, Spec, TaskId, Visibility};
 use offshoot_store::Within;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -133,7 +133,11 @@ impl Context {
 
     /// The tasks this one may see.
     pub fn tasks(&self) -> Tasks {
-        Tasks::new(self.engine.clone(), self.viewer(), Within::Owner(Owner::Task(self.id())))
+        let within = match self.cell.spec.visibility {
+            Visibility::Children => Within::Owner(Owner::Task(self.id())),
+            Visibility::Subtree => Within::Session(self.lineage().session),
+        };
+        Tasks::new(self.engine.clone(), self.viewer(), within)
     }
 
     /// Waits for several tasks at once.

@@ -97,6 +97,9 @@ pub enum Error {
     /// A blank or over-long kind.
     #[error("{0:?} cannot name a kind: {1}")]
     BadKind(String, NameError),
+    /// A blank or over-long profile, or one that no handle can begin with.
+    #[error("{0:?} cannot name a profile: {1}")]
+    BadProfile(String, NameError),
     /// A value could not be written or read as JSON.
     #[error("the value does not fit its type: {0}")]
     Payload(#[from] PayloadError),

@@ -5,7 +5,7 @@ use std::future::IntoFuture;
 use std::sync::Arc;
 use std::time::Duration;
 
-use offshoot_core::{Caller, Name, Owner, Phase, RunId, Stamp, State, Task, Visibility, WaitingOn};
+use offshoot_core::{Name, Owner, Phase, RunId, Stamp, State, Task, WaitingOn};
 use offshoot_store::{Order, Page, PageCursor, TaskQuery, Within};
 
 use crate::engine::{Engine, FUNCTION, seat};
@@ -20,12 +20,11 @@ pub struct Tasks {
     engine: Arc<Engine>,
     viewer: Viewer,
     query: TaskQuery,
-    owner: Option<Owner>,
 }
 
 impl Tasks {
     pub(crate) fn new(engine: Arc<Engine>, viewer: Viewer, within: Within) -> Self {
-        Self { engine, viewer, query: TaskQuery::new(within), owner: None }
+        Self { engine, viewer, query: TaskQuery::new(within) }
     }
 
     /// Only tasks in this phase; call it again for more phases.
@@ -64,9 +63,9 @@ impl Tasks {
         self
     }
 
-    /// Only tasks that this owner owns, as far as whoever asks may see them.
+    /// Only tasks that this owner owns, of those the caller may see.
     pub fn owner(mut self, owner: Owner) -> Self {
-        self.owner = Some(owner);
+        self.query.within = Within::Owner(owner);
         self
     }
 
@@ -95,15 +94,15 @@ impl IntoFuture for Tasks {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let Self { engine, viewer, mut query, owner } = self;
-            engine.check_open()?;
-            if let Some(owner) = owner {
-                if !engine.may_list(&viewer, query.within, owner).await? {
-                    return Ok(Page { items: Vec::new(), next: None });
+            self.engine.check_open()?;
+            let Page { items, next } = self.engine.store.tasks(self.query).await?;
+            let mut seen = Vec::with_capacity(items.len());
+            for task in items {
+                if self.engine.may_touch(&self.viewer, &task).await? {
+                    seen.push(task);
                 }
-                query.within = Within::Owner(owner);
             }
-            Ok(engine.store.tasks(query).await?)
+            Ok(Page { items: seen, next })
         })
     }
 }
@@ -200,21 +199,6 @@ impl fmt::Display for Why {
 }
 
 impl Engine {
-    /// Whether the tasks of `owner` are among those that the viewer may see.
-    async fn may_list(&self, viewer: &Viewer, within: Within, owner: Owner) -> Result<bool, Error> {
-        if viewer.caller == Caller::Host || within == Within::Owner(owner) {
-            return Ok(true);
-        }
-        let Owner::Task(task) = owner else {
-            return Ok(viewer.caller.as_owner() == Some(owner));
-        };
-        match self.touchable(viewer, task).await {
-            Ok(_) => Ok(viewer.visibility == Visibility::Subtree),
-            Err(Error::NotFound { .. } | Error::Forbidden(_)) => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-
     pub(crate) fn snapshot(&self, task: Task) -> Snapshot {
         let cell = self.cell(task.id());
         let is = |has: fn(&crate::cell::Cell) -> bool| cell.as_deref().is_some_and(has);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::future::{Either, select};
 use offshoot_core::{Intent, Lane, State, WaitingOn};
 use tokio::sync::oneshot;
 
@@ -58,7 +59,8 @@ impl Engine {
         }
     }
 
-    /// Takes a slot again; those that resume go before those that start.
+    /// Takes a slot again; those that resume go before those that start. A
+    /// body that was asked to stop is on its way out and does not queue.
     async fn reclaim_slot(self: &Arc<Self>, cell: &Arc<Cell>) {
         if self.config.caps.executing.is_none() {
             return;
@@ -70,10 +72,11 @@ impl Engine {
                 let (grant, granted) = oneshot::channel::<Slot>();
                 let claim = Box::new(move |slot| drop(grant.send(slot)));
                 self.slots.queue(cell.spec.id, seat, Lane::Resuming, claim);
-                match granted.await {
-                    Ok(slot) => slot,
+                match select(granted, std::pin::pin!(cell.cancelled())).await {
+                    Either::Left((Ok(slot), _)) => slot,
                     // The runtime is closing; the body is dropped soon.
-                    Err(_) => return,
+                    Either::Left((Err(_), _)) => return,
+                    Either::Right(_) => return self.slots.withdraw(cell.spec.id, seat),
                 }
             }
         };

@@ -53,7 +53,10 @@ impl Asking {
 
     async fn ask(self) -> Result<Payload, Error> {
         self.engine.check_open()?;
-        TooLarge::check("question", self.text.len(), self.engine.config.sizes.text)?;
+        let sizes = &self.engine.config.sizes;
+        TooLarge::check("question", self.text.len(), sizes.text)?;
+        let about = usize::try_from(self.about.bytes()).unwrap_or(usize::MAX);
+        TooLarge::check("matter of the question", about, sizes.inline)?;
         let (engine, cell) = (&self.engine, &self.cell);
         let number = match self.asked_before().await? {
             Some(number) => number,
@@ -171,6 +174,8 @@ impl Engine {
         answer: Payload,
     ) -> Result<(), Error> {
         let target = self.touchable(viewer, task).await?;
+        let bytes = usize::try_from(answer.bytes()).unwrap_or(usize::MAX);
+        TooLarge::check("answer", bytes, self.config.sizes.inline)?;
         if !target.is_live() {
             return Err(Error::Ended { id: task, state: target.state });
         }

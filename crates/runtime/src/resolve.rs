@@ -20,7 +20,7 @@ impl Engine {
         if self.may_touch(viewer, &task).await? { Ok(task) } else { Err(Error::Forbidden(id)) }
     }
 
-    async fn may_touch(&self, viewer: &Viewer, task: &Task) -> Result<bool, Error> {
+    pub(crate) async fn may_touch(&self, viewer: &Viewer, task: &Task) -> Result<bool, Error> {
         if viewer.caller.may_touch(task, viewer.visibility, || false) {
             return Ok(true);
         }
@@ -28,13 +28,14 @@ impl Engine {
             return Ok(false);
         }
         let Caller::Task(viewer) = viewer.caller else { return Ok(false) };
-        // Up from the target: depth is capped, so this ends soon.
-        let mut parent = task.spec.lineage.parent;
-        while let Some(id) = parent {
+        // Up from the target, owner by owner: depth is capped, so this ends
+        // soon, and a detached task belongs to nobody below its session.
+        let mut owner = Some(task.owner());
+        while let Some(Owner::Task(id)) = owner {
             if id == viewer {
                 return Ok(true);
             }
-            parent = self.store.task(id).await?.and_then(|task| task.spec.lineage.parent);
+            owner = self.store.task(id).await?.map(|task| task.owner());
         }
         Ok(false)
     }

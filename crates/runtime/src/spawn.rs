@@ -270,7 +270,20 @@ impl Said {
         if self.timeout == Some(Duration::ZERO) {
             return Err(Error::ZeroDuration { what: "a timeout" });
         }
-        let missing = self.can.missing(self.needs);
+        if let Some(profile) = &self.profile {
+            let bad = |error| Error::BadProfile(profile.to_string(), error);
+            Name::new(profile).map_err(bad)?;
+        }
+        for (what, said) in
+            [("tool call", &self.origin.tool_call), ("agent's name", &self.origin.agent)]
+        {
+            TooLarge::check(what, said.as_ref().map_or(0, |said| said.len()), sizes.text)?;
+        }
+        let needs = match self.first {
+            Some(_) => self.needs.with(Capabilities::MESSAGES),
+            None => self.needs,
+        };
+        let missing = self.can.missing(needs);
         if !missing.is_empty() {
             return Err(Error::Incapable { kind: self.kind.clone(), missing });
         }

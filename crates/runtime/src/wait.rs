@@ -1,13 +1,13 @@
 //! Waiting for tasks: woken by the end itself, never by a look at the clock.
 
-use std::future::{Future, IntoFuture};
+use std::future::IntoFuture;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;
-use offshoot_core::{Outcome, Spec, Task, WaitingOn};
+use offshoot_core::{Outcome, Spec, Task, TaskId, WaitingOn};
 use offshoot_store::{Ack, Batch, RowRef, Strictness, Write};
 use serde::de::DeserializeOwned;
 
@@ -31,6 +31,8 @@ pub struct WaitMany {
     engine: Arc<Engine>,
     viewer: Viewer,
     specs: Vec<Arc<Spec>>,
+    /// Tasks that somebody else's references name.
+    foreign: Vec<TaskId>,
     want: Want,
     timeout: Option<Duration>,
 }
@@ -98,8 +100,14 @@ impl WaitMany {
         viewer: Viewer,
         tasks: impl IntoIterator<Item = &'a TaskRef>,
     ) -> Self {
-        let specs = tasks.into_iter().map(|task| task.spec.clone()).collect();
-        Self { engine, viewer, specs, want: Want::All, timeout: None }
+        let (mut specs, mut foreign) = (Vec::new(), Vec::new());
+        for task in tasks {
+            specs.push(task.spec.clone());
+            if task.viewer.caller != viewer.caller {
+                foreign.push(task.id());
+            }
+        }
+        Self { engine, viewer, specs, foreign, want: Want::All, timeout: None }
     }
 
     /// Returns as soon as one of the tasks has ended or needs input. Without
@@ -121,8 +129,14 @@ impl IntoFuture for WaitMany {
     type IntoFuture = BoxFuture<Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let Self { engine, viewer, specs, want, timeout } = self;
-        Box::pin(async move { engine.wait(&viewer, specs, want, timeout).await })
+        let Self { engine, viewer, specs, foreign, want, timeout } = self;
+        Box::pin(async move {
+            // A reference is no pass: the caller itself must be in scope.
+            for task in foreign {
+                engine.touchable(&viewer, task).await?;
+            }
+            engine.wait(&viewer, specs, want, timeout).await
+        })
     }
 }
 
@@ -136,8 +150,7 @@ impl Engine {
     ) -> Result<Vec<Waited>, Error> {
         self.check_open()?;
         let found = self.look(&specs).await?;
-        let enough = is_enough(&found, want) || self.is_any_asking(&found).await?;
-        if enough || timeout == Some(Duration::ZERO) {
+        if is_enough(&found, want) || timeout == Some(Duration::ZERO) {
             return self.waited(found).await;
         }
         let parked = match &viewer.cell {
@@ -165,7 +178,8 @@ impl Engine {
             let mut pending: FuturesUnordered<_> =
                 specs.iter().map(|spec| self.until_rest(spec)).collect();
             while let Some(task) = pending.next().await {
-                if want == Want::Any || task?.state.question().is_some() {
+                let task = task?;
+                if want == Want::Any || task.is_live() {
                     break;
                 }
             }
@@ -198,82 +212,69 @@ impl Engine {
 
     /// Resolves when the task has ended or needs input.
     pub(crate) async fn until_rest(self: &Arc<Self>, spec: &Arc<Spec>) -> Result<Task, Error> {
-        let mut seen = 0;
+        let mut answered = 0;
         loop {
-            let rests = |task: &Task| !task.is_live() || task.state.question().is_some();
-            let task = self.until(spec, |task| task.seq > seen && rests(task)).await?;
-            if !task.is_live() || self.is_asking(&task).await? {
-                return Ok(task);
+            let rests = |task: &Task| {
+                !task.is_live() || (task.state.question().is_some() && task.seq > answered)
+            };
+            let task = self.until(spec, rests).await?;
+            match self.end_of(&task).await? {
+                WaitEnd::Ended | WaitEnd::NeedsInput => return Ok(task),
+                WaitEnd::TimedOut => answered = task.seq,
             }
-            seen = task.seq;
         }
     }
 
-    /// Whether the task waits for an answer that nobody has given yet.
-    async fn is_asking(&self, task: &Task) -> Result<bool, Error> {
-        let Some(number) = task.state.question() else { return Ok(false) };
+    /// Why a wait for the task would return now. A question that was answered
+    /// needs no input, even if its body has not gone on yet.
+    async fn end_of(&self, task: &Task) -> Result<WaitEnd, Error> {
+        if !task.is_live() {
+            return Ok(WaitEnd::Ended);
+        }
+        let Some(number) = task.state.question() else { return Ok(WaitEnd::TimedOut) };
         let asked = self.store.questions(task.id()).await?;
-        Ok(asked.iter().any(|question| question.number == number && question.closed.is_none()))
-    }
-
-    async fn is_any_asking(&self, tasks: &[Task]) -> Result<bool, Error> {
-        for task in tasks {
-            if self.is_asking(task).await? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        let open = asked.iter().any(|one| one.number == number && one.closed.is_none());
+        Ok(if open { WaitEnd::NeedsInput } else { WaitEnd::TimedOut })
     }
 
     /// Resolves when the record is as wanted. Listens before it looks, so that
     /// no change is missed.
-    pub(crate) fn until<'a>(
-        self: &'a Arc<Self>,
-        spec: &'a Arc<Spec>,
-        wanted: impl Fn(&Task) -> bool + 'a,
-    ) -> impl Future<Output = Result<Task, Error>> + 'a {
-        async move {
-            loop {
-                let cell = self.cell_of(spec);
-                let changed = cell.changed.listen();
-                let task = self.task(spec.id).await?;
-                let task = match task {
-                    Some(task) => task,
-                    None => {
-                        self.forget_passive(spec.id);
-                        return Err(Error::not_found(spec.id));
-                    }
-                };
-                if wanted(&task) {
-                    if !task.is_live() {
-                        self.forget_passive(spec.id);
-                    }
-                    return Ok(task);
+    pub(crate) async fn until(
+        self: &Arc<Self>,
+        spec: &Arc<Spec>,
+        wanted: impl Fn(&Task) -> bool,
+    ) -> Result<Task, Error> {
+        loop {
+            let cell = self.cell_of(spec);
+            let changed = cell.changed.listen();
+            let Some(task) = self.task(spec.id).await? else {
+                self.forget_passive(spec.id);
+                return Err(Error::not_found(spec.id));
+            };
+            if wanted(&task) {
+                if !task.is_live() {
+                    self.forget_passive(spec.id);
                 }
-                changed.await;
+                return Ok(task);
             }
+            changed.await;
         }
     }
 
-    async fn look(&self, specs: &[Arc<Spec>]) -> Result<Vec<Task>, Error> {
+    async fn look(&self, specs: &[Arc<Spec>]) -> Result<Vec<(Task, WaitEnd)>, Error> {
         let mut found = Vec::with_capacity(specs.len());
         for spec in specs {
             let task = self.task(spec.id).await?;
-            found.push(task.ok_or_else(|| Error::not_found(spec.id))?);
+            let task = task.ok_or_else(|| Error::not_found(spec.id))?;
+            let end = self.end_of(&task).await?;
+            found.push((task, end));
         }
         Ok(found)
     }
 
-    async fn waited(self: &Arc<Self>, tasks: Vec<Task>) -> Result<Vec<Waited>, Error> {
+    async fn waited(self: &Arc<Self>, tasks: Vec<(Task, WaitEnd)>) -> Result<Vec<Waited>, Error> {
         let mut found = Vec::with_capacity(tasks.len());
-        for task in tasks {
-            let end = if !task.is_live() {
-                WaitEnd::Ended
-            } else if self.is_asking(&task).await? {
-                WaitEnd::NeedsInput
-            } else {
-                WaitEnd::TimedOut
-            };
+        for (task, end) in tasks {
             let pending = match end {
                 WaitEnd::Ended => self.store.result_row(task.id()).await?,
                 _ => None,
@@ -286,11 +287,14 @@ impl Engine {
     }
 }
 
-fn is_enough(found: &[Task], want: Want) -> bool {
-    let ended = |task: &Task| !task.is_live();
+fn is_enough(found: &[(Task, WaitEnd)], want: Want) -> bool {
+    let mut ends = found.iter().map(|(_, end)| *end);
+    if ends.clone().any(|end| end == WaitEnd::NeedsInput) || found.is_empty() {
+        return true;
+    }
     match want {
-        Want::Any => found.iter().any(ended) || found.is_empty(),
-        Want::All => found.iter().all(ended),
+        Want::Any => ends.any(|end| end == WaitEnd::Ended),
+        Want::All => ends.all(|end| end == WaitEnd::Ended),
     }
 }
 
