@@ -3,6 +3,8 @@
 //! A command is one file: an argument struct with `run`. It joins the others by a variant here.
 
 mod bench;
+pub(crate) mod crash;
+pub(crate) mod simulate;
 mod test;
 
 use anyhow::Result;
@@ -18,6 +20,10 @@ pub(crate) enum Command {
     /// Run the benchmark; every argument is passed on to it
     #[command(disable_help_flag = true)]
     Bench(bench::Bench),
+    /// Live simulated lives of the runtime, with every fault there is; a failing seed replays
+    Simulate(simulate::Simulate),
+    /// Kill real processes on SQLite and compare the disk with what was acknowledged
+    Crash(crash::Crash),
 }
 
 impl Command {
@@ -26,6 +32,13 @@ impl Command {
         match self {
             Self::Test(test) => test.run(repository),
             Self::Bench(bench) => bench.run(repository),
+            Self::Simulate(simulate) => simulate.run(repository),
+            Self::Crash(crash) => crash.run(repository),
         }
     }
+}
+
+/// Builds the fault harness in release mode and runs it.
+fn harness(repository: &Repository, args: &[String]) -> Result<()> {
+    repository.cargo(["run", "--release", "--quiet", "-p", "offshoot-harness", "--"]).args(args).run()
 }

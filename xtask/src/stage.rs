@@ -5,9 +5,11 @@
 
 mod advisories;
 mod clippy;
+mod crash;
 mod doc;
 mod fmt;
 mod licences;
+mod simulate;
 mod test;
 mod tour;
 
@@ -24,6 +26,8 @@ pub(crate) const ALL: &[Stage] = &[
     licences::STAGE,
     advisories::STAGE,
     tour::STAGE,
+    simulate::STAGE,
+    crash::STAGE,
 ];
 
 /// One check of the repository.

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use offshoot_core::{
-    Canceller, Intent, Lane, Naming, Owner, Payload, Row, Spec, Stamp, Task, spawn,
+    Canceller, Intent, Lane, Naming, Owner, Payload, Row, Spec, Stamp, State, Task, spawn,
 };
 use offshoot_store::{
     Batch, Commit, CommitError, Conflict, Spawn as SpawnWrite, StoreError, Write,
@@ -291,34 +291,41 @@ impl Engine {
     /// Starts a queued task that has its slot, unless it has ended meanwhile.
     async fn start_queued<B: Body>(self: Arc<Self>, cell: Arc<Cell>, body: B, slot: Slot) {
         let id = cell.spec.id;
-        let mut tries = 0;
-        loop {
-            let start = |task: &Task, _| match &task.cancel {
-                // Whoever asked for it ends it.
-                Some(_) => Err(Error::Cancelled),
-                None => Ok(Intent::Start(self.worker)),
-            };
-            let started = self.change(id, start, |_, batch| batch).await;
-            match started {
-                Ok(task) => {
-                    cell.set_epoch(task.lease.epoch);
-                    return launch(&self, cell, body, slot);
-                }
-                Err(Error::Store(_) | Error::Contended) if !self.is_closed() => {
-                    // The start may have been written by a try that said it
-                    // was not: then the record has this worker's lease.
-                    if let Ok(Some(task)) = self.store.task(id).await
-                        && task.lease.worker == Some(self.worker)
-                    {
-                        cell.set_epoch(task.lease.epoch);
-                        return launch(&self, cell, body, slot);
-                    }
-                    self.back_off(tries).await;
-                    tries += 1;
-                }
-                // Ended while it was queued: there is nothing to start.
-                Err(_) => return,
+        for tries in 0.. {
+            if self.is_closed() {
+                return;
             }
+            let started = self.change(
+                id,
+                |task, _| match task.cancel {
+                    Some(_) => Err(Error::Cancelled),
+                    None => Ok(Intent::Start(self.worker)),
+                },
+                |_, batch| batch,
+            );
+            let started = match started.await {
+                Ok(task) => Some(task),
+                // The start may have been written by a try that said it was
+                // not: then the record has this worker's lease.
+                Err(_) => match self.store.task(id).await {
+                    Ok(Some(task)) if task.lease.worker == Some(self.worker) => Some(task),
+                    Ok(Some(task)) if task.state == State::Queued => {
+                        // Whoever asked it to stop may not come to end it.
+                        if task.cancel.is_some() && self.end_unstarted(id).await {
+                            return;
+                        }
+                        None
+                    }
+                    // Ended while it was queued: there is nothing to start.
+                    Ok(_) => return,
+                    Err(_) => None,
+                },
+            };
+            if let Some(task) = started {
+                cell.set_epoch(task.lease.epoch);
+                return launch(&self, cell, body, slot);
+            }
+            self.back_off(tries).await;
         }
     }
 }

@@ -242,15 +242,8 @@ impl Engine {
         let id = task.id();
         if task.state == State::Queued {
             self.slots.withdraw(id, seat(&task.spec));
-            let never_started = Conclusion::Evicted(Eviction::Abort);
-            for tries in 0.. {
-                match self.try_settle(id, None, &never_started).await {
-                    Err(Error::Contended) => {}
-                    Err(Error::Store(_)) if !self.is_closed() => self.back_off(tries).await,
-                    // It has started meanwhile: its body is told.
-                    Err(Error::LeaseLost(_)) => break,
-                    _ => return,
-                }
+            if self.end_unstarted(id).await {
+                return;
             }
         }
         if let Some(cell) = self.cell(id) {
@@ -259,6 +252,21 @@ impl Engine {
                 backend.cancel(task);
             }
         }
+    }
+
+    /// Ends a task that was asked to stop before it started. Tells whether it
+    /// could: somebody may have started it meanwhile.
+    pub(crate) async fn end_unstarted(self: &Arc<Self>, id: TaskId) -> bool {
+        let never_started = Conclusion::Evicted(Eviction::Abort);
+        for tries in 0.. {
+            match self.try_settle(id, None, &never_started).await {
+                Err(Error::Contended) => {}
+                Err(Error::Store(_)) if !self.is_closed() => self.back_off(tries).await,
+                Err(Error::LeaseLost(_)) => return false,
+                _ => break,
+            }
+        }
+        true
     }
 
     /// Aborts what does not stop in time, and says so of what cannot be

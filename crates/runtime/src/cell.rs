@@ -72,6 +72,7 @@ pub(crate) struct Rare {
 }
 
 impl Cell {
+    /// The cell of a task whose body is here, or will be.
     pub(crate) fn new(spec: Arc<Spec>) -> Self {
         Self {
             spec,

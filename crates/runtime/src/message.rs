@@ -180,21 +180,16 @@ impl Sending {
         {
             cell.note_outside_mail();
         }
-        let message = self.message();
-        let room = self.engine.config.sizes.inbox;
-        let row = Row::message(message.clone(), id);
-        let batch = Batch::new(message.at).write(Write::Send { row, room });
-        match self.engine.store.commit(batch).await {
-            Ok(_) => {
+        match self.offer(id).await {
+            Ok(receipt) => {
                 self.engine.nudge(Owner::Task(id));
                 if let Some(backend) = self.engine.kinds.get(&task.spec.kind) {
                     backend.deliver(&task);
                 }
-                Ok(Receipt { message: message.id, task: id, state: MessageState::Queued })
+                Ok(receipt)
             }
             Err(CommitError::Conflict(Conflict::MessageKeyUsed(sent))) => {
-                let state = self.engine.message_state(id, sent).await?;
-                Ok(Receipt { message: sent, task: id, state })
+                self.sent_before(id, sent).await
             }
             Err(CommitError::Conflict(Conflict::Ended(_))) => {
                 let task = self.engine.task(id).await?.ok_or_else(|| Error::not_found(id))?;
@@ -202,6 +197,21 @@ impl Sending {
             }
             Err(error) => Err(Error::from_commit(error)),
         }
+    }
+
+    /// Puts the message before a task.
+    async fn offer(&self, task: TaskId) -> Result<Receipt, CommitError> {
+        let message = self.message();
+        let room = self.engine.config.sizes.inbox;
+        let row = Row::message(message.clone(), task);
+        let batch = Batch::new(message.at).write(Write::Send { row, room });
+        self.engine.store.commit(batch).await?;
+        Ok(Receipt { message: message.id, task, state: MessageState::Queued })
+    }
+
+    async fn sent_before(&self, task: TaskId, message: MessageId) -> Result<Receipt, Error> {
+        let state = self.engine.message_state(task, message).await?;
+        Ok(Receipt { message, task, state })
     }
 
     /// A message to a finished task that can go on makes a new one that does.
@@ -247,10 +257,18 @@ impl Sending {
         if self.key.is_none() {
             return Ok(Receipt { message: message.id, task: id, state: MessageState::Queued });
         }
-        // The new task may be that of an earlier send with this key: its inbox
-        // knows which message that was.
-        let task = self.engine.task(id).await?.ok_or_else(|| Error::not_found(id))?;
-        Box::pin(self.send_to(task)).await
+        // The spawn may have found the task of an earlier send; the store
+        // knows under the key which message that one brought.
+        match self.offer(id).await {
+            Ok(_) => Err(Error::Contended),
+            Err(CommitError::Conflict(Conflict::MessageKeyUsed(sent))) if sent == message.id => {
+                Ok(Receipt { message: sent, task: id, state: MessageState::Queued })
+            }
+            Err(CommitError::Conflict(Conflict::MessageKeyUsed(sent))) => {
+                self.sent_before(id, sent).await
+            }
+            Err(error) => Err(Error::from_commit(error)),
+        }
     }
 }
 

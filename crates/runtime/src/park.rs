@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use futures_util::future::{Either, select};
 use offshoot_core::{Intent, Lane, State, WaitingOn};
+use offshoot_store::StoreError;
 use tokio::sync::oneshot;
 
 use crate::cell::Cell;
 use crate::engine::{Engine, seat};
+use crate::environment::BoxFuture;
 use crate::error::Error;
 use crate::slots::Slot;
 
@@ -19,8 +22,32 @@ pub(crate) struct Parked {
 }
 
 impl Engine {
-    /// Records that the body of `cell` waits, and frees its slot.
+    /// Records that the body of `cell` waits, and frees its slot. A body that
+    /// gives the wait up before it is recorded is resumed once it is.
     pub(crate) async fn park(
+        self: &Arc<Self>,
+        cell: &Arc<Cell>,
+        on: WaitingOn,
+    ) -> Result<Parked, Error> {
+        let (engine, cell) = (self.clone(), cell.clone());
+        self.see_through(Box::pin(async move { engine.record_park(&cell, on).await })).await
+    }
+
+    /// Does `work`, to its end even if the caller gives up: what is not done
+    /// at once goes on by itself.
+    async fn see_through<T: Send + 'static>(
+        &self,
+        mut work: BoxFuture<Result<T, Error>>,
+    ) -> Result<T, Error> {
+        if let Some(done) = (&mut work).now_or_never() {
+            return done;
+        }
+        let (tell, told) = oneshot::channel();
+        self.world.spawn(async move { drop(tell.send(work.await)) });
+        told.await.unwrap_or(Err(Error::Closed))
+    }
+
+    async fn record_park(
         self: &Arc<Self>,
         cell: &Arc<Cell>,
         on: WaitingOn,
@@ -28,14 +55,27 @@ impl Engine {
         let mut waits = cell.rare().waits.lock().await;
         if *waits == 0 {
             let (id, epoch) = (cell.spec.id, cell.epoch());
-            let parked = self
-                .change(id, |_, _| Ok(Intent::Park(on)), |_, batch| batch.fenced(id, epoch))
-                .await;
-            match parked {
-                Ok(_) => {}
-                // Somebody parked it before: a question keeps it waiting.
-                Err(Error::Ended { state: State::Waiting(_), .. }) => {}
-                Err(error) => return Err(error),
+            let mut unknown = false;
+            for tries in 0.. {
+                let parked = self
+                    .change(id, |_, _| Ok(Intent::Park(on)), |_, batch| batch.fenced(id, epoch))
+                    .await;
+                match parked {
+                    Ok(_) => break,
+                    // Somebody parked it before: a question keeps it waiting.
+                    Err(Error::Ended { state: State::Waiting(_), .. }) => break,
+                    // It may wait or not, and must know before it goes on.
+                    Err(Error::Store(error))
+                        if unknown || matches!(error, StoreError::Unknown(_)) =>
+                    {
+                        if self.is_closed() {
+                            return Err(error.into());
+                        }
+                        unknown = true;
+                        self.back_off(tries).await;
+                    }
+                    Err(error) => return Err(error),
+                }
             }
             cell.free_slot();
         }
@@ -51,12 +91,25 @@ impl Engine {
         }
         self.reclaim_slot(cell).await;
         let (id, epoch) = (cell.spec.id, cell.epoch());
-        let resumed =
-            self.change(id, |_, _| Ok(Intent::Resume), |_, batch| batch.fenced(id, epoch)).await;
-        match resumed {
-            Ok(_) | Err(Error::Ended { state: State::Running, .. }) => Ok(()),
-            Err(error) => Err(error),
+        for tries in 0.. {
+            let resumed = self
+                .change(id, |_, _| Ok(Intent::Resume), |_, batch| batch.fenced(id, epoch))
+                .await;
+            match resumed {
+                Ok(_) | Err(Error::Ended { state: State::Running, .. }) => return Ok(()),
+                // The body cannot go on before its record does.
+                Err(Error::Store(_) | Error::Contended) if !self.is_closed() => {
+                    self.back_off(tries).await;
+                }
+                Err(error) => {
+                    // The task has ended meanwhile, and nobody would look for
+                    // the slot any more.
+                    cell.free_slot();
+                    return Err(error);
+                }
+            }
         }
+        Ok(())
     }
 
     /// Takes a slot again; those that resume go before those that start. A
@@ -88,7 +141,11 @@ impl Parked {
     /// Ends the wait: takes a slot again and records that the body goes on.
     pub(crate) async fn end(mut self) -> Result<(), Error> {
         match self.cell.take() {
-            Some(cell) => self.engine.unpark(&cell).await,
+            Some(cell) => {
+                let engine = self.engine.clone();
+                let unpark = Box::pin(async move { engine.unpark(&cell).await });
+                self.engine.see_through(unpark).await
+            }
             None => Ok(()),
         }
     }

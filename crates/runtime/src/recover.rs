@@ -87,38 +87,52 @@ impl Engine {
         }
     }
 
-    async fn judge(self: &Arc<Self>, task: Task) -> Result<(), Error> {
+    async fn judge(self: &Arc<Self>, mut task: Task) -> Result<(), Error> {
+        loop {
+            match self.judge_as_is(&task).await {
+                // It changed under the judge, perhaps by the cancel of a task
+                // above it: what is still nobody's is judged again.
+                Err(Error::Contended) => match self.store.task(task.id()).await? {
+                    Some(next) if next.is_live() => task = next,
+                    _ => return Ok(()),
+                },
+                judged => return judged,
+            }
+        }
+    }
+
+    async fn judge_as_is(self: &Arc<Self>, task: &Task) -> Result<(), Error> {
         // This process's own: spawned while recovery was under way.
         let ours = self.cell(task.id()).is_some_and(|cell| cell.is_manned());
         if task.lease.worker == Some(self.worker) || ours {
             return Ok(());
         }
-        if !self.executes(&task) {
+        if !self.executes(task) {
             return Ok(());
         }
         let id = task.id();
         if task.is_held() {
-            return self.judge_held(&task).await;
+            return self.judge_held(task).await;
         }
         if task.cancel.is_some() {
-            return self.end(&task, Conclusion::Evicted(Eviction::Abort)).await;
+            return self.end(task, Conclusion::Evicted(Eviction::Abort)).await;
         }
         let backend = self.kinds.get(&task.spec.kind).cloned();
         let Some(backend) = backend.filter(|_| *task.spec.kind != *FUNCTION) else {
-            return self.end(&task, lost()).await;
+            return self.end(task, lost()).await;
         };
         if task.state == State::Queued {
             return self.enqueue(task, backend).await;
         }
-        match backend.reconcile(&task).await {
+        match backend.reconcile(task).await {
             Reconciled::Ended(ended) => {
-                return self.end(&task, Conclusion::Ended(ended)).await;
+                return self.end(task, Conclusion::Ended(ended)).await;
             }
-            Reconciled::Lost(reason) => return self.end(&task, Conclusion::Lost(reason)).await,
+            Reconciled::Lost(reason) => return self.end(task, Conclusion::Lost(reason)).await,
             Reconciled::ByPolicy => {}
         }
         if task.spec.recovery == Recovery::Lose {
-            return self.end(&task, lost()).await;
+            return self.end(task, lost()).await;
         }
         let crashes = task.crashes + 1;
         if crashes >= self.config.restarts.max_attempts {
@@ -126,15 +140,14 @@ impl Engine {
                 FailureKind::CrashLoop,
                 format!("{crashes} attempts ended without a result: the runtime stopped each time"),
             );
-            return self.end(&task, Conclusion::Failed(failure)).await;
+            return self.end(task, Conclusion::Failed(failure)).await;
         }
         let requeued = self
             .change(
                 id,
                 |now, _| {
                     if now.seq != task.seq {
-                        // Another recoverer was faster.
-                        return Err(Error::LeaseLost(id));
+                        return Err(Error::Contended);
                     }
                     Ok(Intent::Requeue(Requeue::Crashed))
                 },
@@ -142,7 +155,7 @@ impl Engine {
             )
             .await;
         match requeued {
-            Ok(task) => self.enqueue(task, backend).await,
+            Ok(task) => self.enqueue(&task, backend).await,
             Err(Error::LeaseLost(_) | Error::Ended { .. }) => Ok(()),
             Err(error) => Err(error),
         }
@@ -158,22 +171,25 @@ impl Engine {
     }
 
     async fn end(self: &Arc<Self>, task: &Task, conclusion: Conclusion) -> Result<(), Error> {
-        loop {
+        for tries in 0.. {
             let epoch = (task.state != State::Queued).then_some(task.lease.epoch);
             match self.try_settle(task.id(), epoch, &conclusion).await {
                 Err(Error::Contended) => {}
+                // What was written without an answer is told by the next try.
+                Err(Error::Store(_)) if !self.is_closed() => self.back_off(tries).await,
                 Err(Error::LeaseLost(_) | Error::Ended { .. } | Error::NotFound { .. }) => {
                     return Ok(());
                 }
                 ended => return ended,
             }
         }
+        Ok(())
     }
 
     /// Has a queued task started in its turn, after a while if it crashed.
     async fn enqueue(
         self: &Arc<Self>,
-        task: Task,
+        task: &Task,
         backend: Arc<dyn crate::backend::Backend>,
     ) -> Result<(), Error> {
         // Somebody may be waiting for the task already.

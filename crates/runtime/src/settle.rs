@@ -332,23 +332,31 @@ impl Engine {
             grace: self.config.grace,
         });
         for tries in 0.. {
-            let asked =
-                self.change(id, |_, _| Ok(Intent::Cancel(cancel.clone())), |_, batch| batch).await;
-            let ended = match asked {
-                Ok(task) => {
-                    let evicted = Conclusion::Evicted(Eviction::Abort);
-                    let epoch = (task.state != State::Queued).then_some(task.lease.epoch);
-                    self.try_settle(id, epoch, &evicted).await
-                }
-                Err(error) => Err(error),
-            };
-            match ended {
+            match self.try_disown(id, &cancel).await {
                 Err(Error::Store(_) | Error::Contended) if !self.is_closed() => {
                     self.back_off(tries).await;
                 }
                 _ => return self.leave(id),
             }
         }
+    }
+
+    async fn try_disown(self: &Arc<Self>, id: TaskId, cancel: &Arc<Cancel>) -> Result<(), Error> {
+        let asked = self.change(
+            id,
+            |task, _| match task.cancel {
+                Some(_) => Err(Error::Cancelled),
+                None => Ok(Intent::Cancel(cancel.clone())),
+            },
+            |_, batch| batch,
+        );
+        match asked.await {
+            Ok(_) | Err(Error::Cancelled) => {}
+            Err(error) => return Err(error),
+        }
+        let task = self.task(id).await?.ok_or_else(|| Error::not_found(id))?;
+        let epoch = task.lease.worker.map(|_| task.lease.epoch);
+        self.try_settle(id, epoch, &Conclusion::Evicted(Eviction::Abort)).await
     }
 
     /// Moves a result that is too large for a record to a blob.

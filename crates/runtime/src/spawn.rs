@@ -50,6 +50,7 @@ pub(crate) struct Said {
     pub(crate) key: Option<Arc<str>>,
     pub(crate) profile: Option<Arc<str>>,
     pub(crate) origin: Origin,
+    /// A message that is committed together with the task.
     pub(crate) first: Option<Arc<Message>>,
     pub(crate) continues: Option<TaskId>,
     /// The handle to try before one is counted.

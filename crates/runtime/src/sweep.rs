@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_core::{Cancel, Change, Reach, RunId, SessionId, Sweep, Task, TaskId, TooLarge};
-use offshoot_store::{Batch, CommitError, Conflict, TaskQuery, Within, Write};
+use offshoot_store::{Batch, CommitError, Conflict, StoreError, TaskQuery, Within, Write};
 use tokio::sync::oneshot;
 
 use crate::engine::{DECISIONS, Engine};
@@ -99,19 +99,24 @@ impl Engine {
         session: SessionId,
         sweep: Sweep,
     ) -> Result<usize, Error> {
-        self.change_session(session, Change::SweepBegan, |sweeps| sweeps.push(sweep.clone()))
-            .await?;
-        let mut tries = 0;
-        loop {
+        let began = self.change_session(session, Change::SweepBegan, |sweeps| {
+            let new = !sweeps.contains(&sweep);
+            if new {
+                sweeps.push(sweep.clone());
+            }
+            new
+        });
+        began.await?;
+        // It is durable: it goes on until it has reached everybody.
+        for tries in 0.. {
             match self.finish_sweep(session, &sweep).await {
-                // It is durable, so it goes on until it has reached them all.
                 Err(Error::Store(_) | Error::Contended) if !self.is_closed() => {
                     self.back_off(tries).await;
-                    tries = tries.saturating_add(1);
                 }
                 finished => return finished,
             }
         }
+        Err(Error::Closed)
     }
 
     /// Cancels everything a durable sweep reaches, then takes it out of the
@@ -149,30 +154,46 @@ impl Engine {
             }
         }
         self.change_session(session, Change::SweepEnded, |sweeps| {
-            if let Some(at) = sweeps.iter().position(|other| other == sweep) {
-                sweeps.remove(at);
-            }
+            let at = sweeps.iter().position(|other| other == sweep);
+            at.map(|at| sweeps.remove(at)).is_some()
         })
         .await?;
         Ok(reached)
     }
 
+    /// Edits the sweeps of a session, unless there is nothing to edit. A
+    /// commit without an answer is followed until it is known.
     async fn change_session(
         &self,
         id: SessionId,
         change: Change,
-        edit: impl Fn(&mut Vec<Sweep>),
+        edit: impl Fn(&mut Vec<Sweep>) -> bool,
     ) -> Result<(), Error> {
-        for _ in 0..DECISIONS {
-            let session = self.store.session(id).await?;
+        let mut unknown = None;
+        for tries in 0.. {
+            let session = match self.store.session(id).await {
+                Ok(session) => session,
+                Err(_) if unknown.is_some() && !self.is_closed() => {
+                    self.back_off(tries).await;
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
             let mut session = session.ok_or_else(|| Error::not_found(id))?;
-            edit(&mut session.sweeps);
+            if !edit(&mut session.sweeps) {
+                return Ok(());
+            }
+            if let Some(error) = unknown.take() {
+                return Err(Error::Store(error));
+            }
             session.seq += 1;
             let batch =
                 Batch::new(self.now()).write(Write::PutSession(Box::new(session), change.clone()));
             match self.store.commit(batch).await {
                 Ok(_) => return Ok(()),
-                Err(CommitError::Conflict(Conflict::StaleSession(_))) => {}
+                Err(CommitError::Conflict(Conflict::StaleSession(_)))
+                    if (tries as usize) < DECISIONS => {}
+                Err(CommitError::Store(error @ StoreError::Unknown(_))) => unknown = Some(error),
                 Err(error) => return Err(Error::from_commit(error)),
             }
         }

@@ -157,12 +157,27 @@ impl Engine {
             Some(cell) => Some(self.park(cell, WaitingOn::Children).await?),
             None => None,
         };
-        let ended = self.until_enough(viewer, &specs, want, timeout).await;
+        let began = self.world.monotonic();
+        let found = loop {
+            let left =
+                timeout.map(|timeout| timeout.saturating_sub(self.world.monotonic() - began));
+            let enough = self.until_enough(viewer, &specs, want, left).await;
+            let found = match enough {
+                Ok(()) => self.look(&specs).await,
+                Err(error) => Err(error),
+            };
+            // Who asked may have been answered since: then there is nothing to
+            // tell yet.
+            let over = timeout.is_some_and(|timeout| self.world.monotonic() - began >= timeout);
+            match found {
+                Ok(found) if !over && !is_enough(&found, want) => {}
+                found => break found,
+            }
+        };
         if let Some(parked) = parked {
             parked.end().await?;
         }
-        ended?;
-        self.waited(self.look(&specs).await?).await
+        self.waited(found?).await
     }
 
     /// Resolves when enough tasks have ended or one needs input, when the time

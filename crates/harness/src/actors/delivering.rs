@@ -1,0 +1,37 @@
+//! The delivery of results into a session's history: the path that matters
+//! most.
+
+use std::sync::Arc;
+
+use offshoot_core::Owner;
+use offshoot_runtime::{Environment, Error, Session};
+
+use crate::actors::reading;
+use crate::bodies::Doing;
+use crate::script::Reading;
+use crate::world::World;
+
+/// Appends whatever comes home to the session's history, until the process
+/// ends.
+pub async fn deliver(world: Arc<World>, session: Session, actor: usize) {
+    let owner = Owner::Session(session.id());
+    loop {
+        world.does(actor, Some(Doing::Receiving));
+        let received = session.receive(4).await;
+        world.does(actor, Some(Doing::Working));
+        let settled = match received {
+            Ok(rows) => {
+                let append = |blocks| session.append(blocks);
+                reading::settle(&world, &rows, owner, Reading::Append, append).await
+            }
+            Err(error) => Err(error),
+        };
+        match settled {
+            Ok(()) => {}
+            Err(Error::Store(_) | Error::Contended) => {
+                world.sim.sleep(std::time::Duration::from_millis(20)).await;
+            }
+            Err(_) => return world.does(actor, None),
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Reading a session's log as it grows.
+
+use std::sync::Arc;
+
+use offshoot_core::Cursor;
+use offshoot_runtime::{Environment, Error, Session};
+
+use crate::world::World;
+
+/// Reads the log from where the last reader stopped, until the process ends.
+pub async fn follow(world: Arc<World>, session: Session) {
+    let from = world.model(|model| {
+        let read = model.read.entry(session.id()).or_default();
+        read.last().map_or(Cursor::START, |event| event.cursor)
+    });
+    let mut events = session.events(from);
+    loop {
+        match events.next().await {
+            Ok(event) => world.model(|model| {
+                model.read.entry(event.session).or_default().push(event);
+            }),
+            Err(Error::Store(_)) => world.sim.sleep(std::time::Duration::from_millis(50)).await,
+            Err(_) => return,
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! A program that does everything at random.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use offshoot_core::{Owner, Receipt};
+use offshoot_runtime::{Environment, Error, Session};
+
+use crate::actors::{cancelling, looking, messaging, reading, spawning, waiting};
+use crate::bodies::Doing;
+use crate::world::World;
+
+/// One program.
+struct Host {
+    world: Arc<World>,
+    session: Session,
+    actor: usize,
+    receipts: Vec<Receipt>,
+}
+
+/// Does so many things at random.
+pub async fn run(world: Arc<World>, session: Session, actor: usize, deeds: usize) {
+    let mut host = Host { world: world.clone(), session, actor, receipts: Vec::new() };
+    for _ in 0..deeds {
+        world.does(actor, Some(Doing::Working));
+        match host.act().await {
+            Ok(()) => {}
+            Err(Error::Closed) => break,
+            Err(error) => world.model(|model| model.refused("a host's deed", &error)),
+        }
+    }
+    world.does(actor, None);
+}
+
+impl Host {
+    async fn act(&mut self) -> Result<(), Error> {
+        let world = self.world.clone();
+        let choice = world.draw(|rng| rng.below(24));
+        match choice {
+            0..=7 => {
+                let plan = world.author.lock().plan(0);
+                spawning::send_off(&world, &self.session, &plan).await?;
+            }
+            8..=10 => self.wait().await?,
+            11..=12 => {
+                if let Some(task) = world.any_known() {
+                    let receipt = messaging::send(&world, &task).await?;
+                    self.receipts.extend(receipt);
+                }
+            }
+            13 => {
+                let receipt = world.draw(|rng| rng.pick(&self.receipts).copied());
+                if let Some(receipt) = receipt {
+                    messaging::ask_receipt(&world, &self.session, receipt).await?;
+                }
+            }
+            14..=15 => {
+                let reading = world.author.lock().reading();
+                let rows = self.session.drain(4).await?;
+                let owner = Owner::Session(self.session.id());
+                let append = |blocks| self.session.append(blocks);
+                reading::settle(&world, &rows, owner, reading, append).await?;
+            }
+            16 => {
+                if let Some(task) = world.any_known() {
+                    cancelling::cancel(&world, &task).await?;
+                }
+            }
+            17 if world.draw(|rng| rng.happens(300)) => {
+                cancelling::sweep(&world, &self.session).await?;
+            }
+            17..=18 => messaging::answer(&world).await?,
+            19 => {
+                if let Some(task) = world.any_known() {
+                    looking::inspect(&world, &task).await?;
+                }
+            }
+            20 => looking::list(&world, &self.session).await?,
+            _ => {
+                let span = world.draw(|rng| rng.below(800) as u64);
+                world.sim.sleep(Duration::from_millis(span)).await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn wait(&self) -> Result<(), Error> {
+        let world = &self.world;
+        let many = world.draw(|rng| rng.between(1, 3));
+        let tasks: Vec<_> = (0..many).filter_map(|_| world.any_known()).collect();
+        let any = world.draw(|rng| rng.happens(300));
+        let patience = world.author.lock().patience();
+        let ids = tasks.iter().map(|task| task.id()).collect();
+        world.does(self.actor, Some(Doing::Waiting { tasks: ids, any }));
+        let wait = self.session.wait(&tasks);
+        let wait = if any { wait.any() } else { wait };
+        waiting::wait(world, wait, patience).await
+    }
+}

@@ -1,0 +1,144 @@
+//! Which bodies run, and what each said when it ended.
+
+use hashbrown::{HashMap, HashSet};
+use offshoot_core::{IdHash, TaskId};
+
+use crate::violation::{Checked, ensure};
+
+/// Which bodies run, and what each said when it ended.
+#[derive(Debug, Default)]
+pub struct Bodies {
+    inside: HashMap<TaskId, Inside, IdHash>,
+    returned: HashMap<(TaskId, u32), Returned>,
+    entered: HashSet<u64>,
+    failed: HashSet<u64>,
+    tried: HashMap<u64, u32>,
+    computed: HashMap<(TaskId, String), u32>,
+}
+
+/// A body that runs.
+#[derive(Clone, Debug)]
+pub struct Inside {
+    /// Under which epoch.
+    pub epoch: u32,
+    /// What it is in the middle of.
+    pub doing: Doing,
+}
+
+/// What somebody is in the middle of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Doing {
+    /// Something that ends by itself.
+    #[default]
+    Working,
+    /// Hanging until it is asked, or forced, to stop.
+    Hanging,
+    /// Waiting for these tasks.
+    Waiting {
+        /// Which.
+        tasks: Vec<TaskId>,
+        /// Whether one is enough.
+        any: bool,
+    },
+    /// Waiting for something to read.
+    Receiving,
+    /// Waiting for an answer.
+    Asking,
+}
+
+/// What a body said when it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Returned {
+    /// A value: its tag.
+    Value(u64),
+    /// An error.
+    Error,
+    /// That it was asked to stop.
+    Cancelled,
+    /// Nothing: it panicked.
+    Panic,
+}
+
+impl Bodies {
+    /// The body of a task, if it runs.
+    pub fn inside(&self, task: TaskId) -> Option<&Inside> {
+        self.inside.get(&task)
+    }
+
+    /// How many run.
+    pub fn running(&self) -> usize {
+        self.inside.len()
+    }
+
+    /// What the body of this epoch said.
+    pub fn returned(&self, task: TaskId, epoch: u32) -> Option<&Returned> {
+        self.returned.get(&(task, epoch))
+    }
+
+    /// A body starts.
+    pub fn enter(&mut self, task: TaskId, epoch: u32, tag: u64) -> Checked {
+        let before = self.inside.insert(task, Inside { epoch, doing: Doing::Working });
+        ensure(before.is_none(), "S9.5 no body runs twice at once", || {
+            format!("{task} runs under {before:?} and {epoch}")
+        })?;
+        self.entered.insert(tag);
+        let again = self.tried.get(&tag).is_some_and(|times| *times > 1);
+        ensure(
+            again || !self.failed.contains(&tag),
+            "S2.4 if the write fails the body never runs",
+            || format!("{task} runs although its spawn was refused"),
+        )?;
+        ensure(
+            !self.returned.contains_key(&(task, epoch)),
+            "S9.1 an epoch is executed once",
+            || format!("{task} runs again under {epoch}"),
+        )
+    }
+
+    /// A body begins something else.
+    pub fn does(&mut self, task: TaskId, doing: Doing) {
+        if let Some(inside) = self.inside.get_mut(&task) {
+            inside.doing = doing;
+        }
+    }
+
+    /// A body is about to end so.
+    pub fn returns(&mut self, task: TaskId, epoch: u32, returned: Returned) {
+        self.returned.insert((task, epoch), returned);
+    }
+
+    /// A body is gone.
+    pub fn leave(&mut self, task: TaskId) {
+        self.inside.remove(&task);
+    }
+
+    /// Every body is gone, with its process.
+    pub fn clear(&mut self) {
+        self.inside.clear();
+    }
+
+    /// A spawn is tried; whatever was said of it before counts no more.
+    pub fn spawning(&mut self, tag: u64) {
+        *self.tried.entry(tag).or_default() += 1;
+        self.failed.remove(&tag);
+    }
+
+    /// A spawn was refused. An attempt that does what one before it did may
+    /// be refused what that one was granted.
+    pub fn spawn_failed(&mut self, tag: u64) -> Checked {
+        self.failed.insert(tag);
+        let again = self.tried.get(&tag).is_some_and(|times| *times > 1);
+        ensure(
+            again || !self.entered.contains(&tag),
+            "S2.4 if the write fails the body never runs",
+            || format!("the spawn of {tag} was refused although its body ran"),
+        )
+    }
+
+    /// A step is computed; how often it was before.
+    pub fn computes(&mut self, task: TaskId, key: &str) -> u32 {
+        let times = self.computed.entry((task, key.to_owned())).or_default();
+        *times += 1;
+        *times - 1
+    }
+}

@@ -1,0 +1,123 @@
+//! The process that is killed.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use offshoot_core::Owner;
+use offshoot_runtime::{Runtime, Session};
+use offshoot_sqlite::Sqlite;
+use offshoot_store::{OpenStore, Store};
+
+use crate::crash::job::{self, take_in};
+use crate::crash::ledger::{Entry, Ledger, Telling};
+use crate::crash::mine::{Mine, Side};
+use crate::planted::{Bug, Planted};
+use crate::rng::Rng;
+
+/// How many programs use the runtime at once.
+const HOSTS: usize = 6;
+
+/// How long a cancelled task may take before it is given up for stuck. It
+/// takes milliseconds.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a child is told.
+#[derive(Clone, Copy, Debug)]
+pub struct Orders {
+    /// What its load is drawn from.
+    pub seed: u64,
+    /// The commit that is its last, if one is.
+    pub mine: Option<(u64, Side)>,
+    /// The bug in its store, if there is one.
+    pub bug: Option<Bug>,
+    /// Whether it says what it notes.
+    pub telling: Telling,
+    /// What it is there for.
+    pub aim: Aim,
+}
+
+/// What a child is there for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aim {
+    /// To work until it is killed.
+    Work,
+    /// To bring everything to an end.
+    Finish,
+}
+
+/// Runs the load on the store in `folder`, until the process is killed.
+pub fn run(folder: &Path, orders: Orders) -> Result<()> {
+    let executor = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .context("no executor")?;
+    executor.block_on(live(folder, orders))
+}
+
+async fn live(folder: &Path, orders: Orders) -> Result<()> {
+    let ledger = Arc::new(Ledger::open(&folder.join("ledger"), orders.telling)?);
+    let mut store: Arc<dyn Store> = Sqlite::at(folder.join("data")).open_store().await?;
+    if let Some((at, side)) = orders.mine {
+        store = Arc::new(Mine::new(store, at, side));
+    }
+    if let Some(bug) = orders.bug {
+        let spawner = Arc::new(|future| drop(tokio::spawn(future)));
+        store = Arc::new(Planted::new(store, bug, spawner));
+    }
+    let runtime = Runtime::builder(store)
+        .kind(&job::kind(ledger.clone()))
+        .grace(Duration::from_millis(1))
+        .open()
+        .await?;
+    ledger.note(&Entry::Opened)?;
+    let session = runtime.session("main").await?;
+    if orders.aim == Aim::Finish {
+        return finish(runtime, session, ledger).await;
+    }
+    let mut rng = Rng::new(orders.seed);
+    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    for _ in 0..HOSTS {
+        let (session, ledger, rng) = (session.clone(), ledger.clone(), rng.fork());
+        let tell = tell.clone();
+        tokio::spawn(async move {
+            let ended = job::host(session, ledger, rng).await;
+            drop(tell.send(ended));
+        });
+    }
+    match told.recv().await {
+        Some(Err(error)) => bail!("a program could not go on: {error:?}"),
+        _ => bail!("a program ended by itself"),
+    }
+}
+
+/// Stops what would never end, and takes in what comes home until everything
+/// has ended.
+async fn finish(runtime: Runtime, session: Session, ledger: Arc<Ledger>) -> Result<()> {
+    runtime.recovered().await;
+    session.cancel("the end").await?;
+    loop {
+        let page = runtime.tasks().live().limit(100).await?;
+        for task in &page.items {
+            let task = runtime.task(&task.id().to_string()).await?;
+            let ended = task.wait().timeout(PATIENCE).await?;
+            ensure!(ended.is_ended(), "{} does not end: {}", task.id(), task.why().await?);
+            ledger.note(&Entry::Ended(ended.task))?;
+        }
+        if page.items.is_empty() {
+            break;
+        }
+    }
+    let owner = Owner::Session(session.id());
+    loop {
+        let rows = session.drain(64).await?;
+        let taken = take_in(&ledger, &rows, owner, |blocks| session.append(blocks)).await;
+        if !taken.map_err(|error| anyhow::anyhow!("{error:?}"))? {
+            break;
+        }
+    }
+    runtime.shutdown(Duration::from_secs(5)).await?;
+    Ok(())
+}

@@ -1,0 +1,141 @@
+//! The process that kills.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::crash::audit::{Looked, audit};
+use crate::crash::mine::Side;
+use crate::planted::Bug;
+use crate::rng::Rng;
+use crate::violation::Violation;
+
+/// After how many kills a folder is brought to its end and a new one begun.
+const KILLS_PER_FOLDER: u64 = 20;
+
+/// What many kills came to.
+#[derive(Debug, Default)]
+pub struct Toll {
+    /// How many processes were killed.
+    pub kills: u64,
+    /// How many of them at a commit.
+    pub at_commits: u64,
+    /// How many folders were brought to their end.
+    pub folders: u64,
+    /// Tasks on the disks at their end.
+    pub tasks: u64,
+    /// Acknowledged operations that were checked at the end.
+    pub operations: u64,
+    /// How long it took.
+    pub took: Duration,
+    /// What was broken, if anything was.
+    pub violation: Option<Violation>,
+}
+
+/// Kills `kills` processes of `program`, and audits what each leaves. Stops at
+/// the first broken promise.
+pub fn kill_many(program: &Path, kills: u64, seed: u64, bug: Option<Bug>) -> Result<Toll> {
+    let began = Instant::now();
+    let mut toll = Toll::default();
+    let mut rng = Rng::new(seed);
+    while toll.kills < kills && toll.violation.is_none() {
+        let folder = tempfile::tempdir().context("no folder for the data")?;
+        let mut killer = Killer { program: program.to_owned(), folder: folder.path(), bug };
+        let round = KILLS_PER_FOLDER.min(kills - toll.kills);
+        let mut looked = Looked::default();
+        for number in 0..round {
+            // Every other process dies at a commit: all commits of a life, one
+            // after another, on both sides.
+            if number % 2 == 0 {
+                let at = 1 + (toll.at_commits / 2) % 60;
+                let side = if toll.at_commits % 2 == 0 { Side::Before } else { Side::After };
+                killer.let_die(rng.next(), at, side)?;
+                toll.at_commits += 1;
+            } else {
+                killer.kill(rng.next(), rng.below(400))?;
+            }
+            toll.kills += 1;
+            let (seen, checked) = audit(killer.folder, false)?;
+            looked = seen;
+            if let Err(violation) = checked {
+                toll.violation = Some(violation);
+                break;
+            }
+        }
+        if toll.violation.is_none() {
+            let finished = killer.finish(rng.next());
+            let (seen, checked) = audit(killer.folder, true)?;
+            looked = seen;
+            toll.violation = checked.err();
+            if toll.violation.is_none() {
+                finished?;
+            }
+            toll.folders += 1;
+        }
+        toll.tasks += looked.tasks as u64;
+        toll.operations += looked.operations as u64;
+    }
+    toll.took = began.elapsed();
+    Ok(toll)
+}
+
+struct Killer<'a> {
+    program: PathBuf,
+    folder: &'a Path,
+    bug: Option<Bug>,
+}
+
+impl Killer<'_> {
+    fn command(&self, seed: u64) -> Command {
+        let mut command = Command::new(&self.program);
+        command.arg("child").arg(self.folder).arg("--seed").arg(seed.to_string());
+        if let Some(bug) = self.bug {
+            command.arg("--bug").arg(bug.word());
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        command
+    }
+
+    fn start(&self, mut command: Command) -> Result<Child> {
+        let program = self.program.display();
+        command.spawn().with_context(|| format!("could not start {program}"))
+    }
+
+    /// Kills a process after its ledger has grown by so many lines.
+    fn kill(&mut self, seed: u64, lines: usize) -> Result<()> {
+        let mut command = self.command(seed);
+        command.arg("--tell");
+        let mut child = self.start(command)?;
+        let out = child.stdout.take().context("the child has no output")?;
+        let heard = BufReader::new(out).lines().take(lines + 1).count();
+        child.kill().context("could not kill")?;
+        let status = child.wait()?;
+        ensure!(heard > lines, "the child ended by itself ({status}) instead of being killed");
+        Ok(())
+    }
+
+    /// Lets a process die at a commit.
+    fn let_die(&mut self, seed: u64, at: u64, side: Side) -> Result<()> {
+        let mut command = self.command(seed);
+        let side = match side {
+            Side::Before => "before",
+            Side::After => "after",
+        };
+        command.arg("--die-at").arg(at.to_string()).arg("--side").arg(side);
+        let status = self.start(command)?.wait()?;
+        ensure!(status.code().is_none(), "the child ended by itself ({status})");
+        Ok(())
+    }
+
+    /// Has everything brought to its end.
+    fn finish(&mut self, seed: u64) -> Result<()> {
+        let mut command = self.command(seed);
+        command.arg("--finish");
+        let status = self.start(command)?.wait()?;
+        ensure!(status.success(), "the last process failed ({status})");
+        Ok(())
+    }
+}

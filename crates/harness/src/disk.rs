@@ -1,0 +1,338 @@
+//! The store of the simulation: slow, unreliable, and watched.
+//!
+//! The memory store inside is the disk, which survives a crash. Around it,
+//! every commit and read waits a random while before it takes effect and
+//! again before it is answered, so that whatever can come between two steps of
+//! the runtime does; and some of them go wrong.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use offshoot_core::{
+    Blob, Counts, Cursor, MessageId, MessageState, Name, Owner, Question, Retention, Session,
+    SessionId, Space, Stamp, StepState, Task, TaskId, Timer, WorkerId,
+};
+use offshoot_store::{
+    Batch, Commit, CommitError, Counter, EventPage, Expired, HistoryPage, Memory, Page, PageCursor,
+    Pending, Read, Store, StoreError, TaskQuery, Tenure,
+};
+use tokio::sync::{Notify, oneshot};
+
+use crate::executor::Sim;
+use crate::model::SharedModel;
+use crate::rng::Rng;
+
+/// How often things go wrong, in a thousand, and how slow they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Odds {
+    /// A commit is refused before it writes.
+    pub before: u32,
+    /// A commit writes and does not say so.
+    pub after: u32,
+    /// A commit writes and its answer is lost.
+    pub lost: u32,
+    /// The process dies at a commit, before or after it writes.
+    pub crash: u32,
+    /// A read fails.
+    pub unread: u32,
+    /// An operation is answered at once, as the memory store does.
+    pub prompt: u32,
+    /// The longest pause before and after an operation, in steps.
+    pub pause: usize,
+}
+
+impl Odds {
+    /// Nothing goes wrong.
+    pub fn calm(pause: usize) -> Self {
+        Self { before: 0, after: 0, lost: 0, crash: 0, unread: 0, prompt: 300, pause }
+    }
+}
+
+/// The store of the simulation. Clones are the same store.
+#[derive(Clone, Debug)]
+pub struct Disk(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    memory: Memory,
+    sim: Sim,
+    model: SharedModel,
+    odds: parking_lot::Mutex<Odds>,
+    crashed: AtomicBool,
+}
+
+/// What goes wrong with a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    None,
+    Before,
+    After,
+    Lost,
+    CrashBefore,
+    CrashAfter,
+}
+
+struct Luck {
+    prompt: bool,
+    before: usize,
+    after: usize,
+    fault: Fault,
+}
+
+impl Disk {
+    /// The disk `memory` in the world `sim`, watched by `model`.
+    pub fn new(memory: Memory, sim: Sim, model: SharedModel, odds: Odds) -> Self {
+        let odds = parking_lot::Mutex::new(odds);
+        Self(Arc::new(Inner { memory, sim, model, odds, crashed: AtomicBool::new(false) }))
+    }
+
+    /// Changes the odds from here on.
+    pub fn set_odds(&self, odds: Odds) {
+        *self.0.odds.lock() = odds;
+    }
+
+    /// Whether the process has died.
+    pub fn has_crashed(&self) -> bool {
+        self.0.crashed.load(Ordering::Relaxed)
+    }
+
+    fn luck(&self) -> (Luck, bool) {
+        let odds = *self.0.odds.lock();
+        self.0.sim.draw(|rng| (Luck::of_commit(&odds, rng), rng.happens(odds.unread)))
+    }
+
+    fn read<T: Send + Unpin + 'static>(
+        &self,
+        read: impl FnOnce(&Memory) -> Read<T> + Send + 'static,
+    ) -> Read<T> {
+        let (luck, fails) = self.luck();
+        if fails {
+            self.0.model.lock().figures.faults += 1;
+        }
+        let failed = || Err(StoreError::NotRead("injected".into()));
+        if luck.prompt {
+            return if fails { Read::ready(failed()) } else { read(&self.0.memory) };
+        }
+        let (reply, answer) = oneshot::channel();
+        let disk = self.clone();
+        self.0.sim.go(async move {
+            disk.0.sim.pause(luck.before).await;
+            let found = if fails { failed() } else { read(&disk.0.memory).await };
+            disk.0.sim.pause(luck.after).await;
+            // Whoever asked may be gone.
+            drop(reply.send(found));
+        });
+        Read::later(answer)
+    }
+
+    fn write(&self, batch: Batch) -> Result<Cursor, CommitError> {
+        let seen = batch.clone();
+        // The memory store answers at once.
+        let answer = self.0.memory.commit(batch).try_now();
+        let answer = answer.unwrap_or(Err(CommitError::Store(StoreError::Closed)));
+        let mut model = self.0.model.lock();
+        match &answer {
+            Ok(_) => model.committed(&seen),
+            Err(error) => model.trace.note(|| format!("conflict {error}")),
+        }
+        answer
+    }
+
+    fn fail(&self, fault: Fault, batch: Batch) -> Option<Result<Cursor, CommitError>> {
+        if fault != Fault::None {
+            let mut model = self.0.model.lock();
+            model.trace.note(|| format!("fault {fault:?}"));
+            model.figures.faults += 1;
+        }
+        let unknown = || Err(CommitError::Store(StoreError::Unknown("injected".into())));
+        match fault {
+            Fault::None => Some(self.write(batch)),
+            Fault::Before => {
+                Some(Err(CommitError::Store(StoreError::NotWritten("injected".into()))))
+            }
+            Fault::After => {
+                drop(self.write(batch));
+                Some(unknown())
+            }
+            Fault::Lost => {
+                drop(self.write(batch));
+                None
+            }
+            Fault::CrashBefore => {
+                self.0.crashed.store(true, Ordering::Relaxed);
+                None
+            }
+            Fault::CrashAfter => {
+                drop(self.write(batch));
+                self.0.crashed.store(true, Ordering::Relaxed);
+                None
+            }
+        }
+    }
+}
+
+impl Luck {
+    fn of_commit(odds: &Odds, rng: &mut Rng) -> Self {
+        let roll = (rng.next() % 1_000) as u32;
+        let mut sum = 0;
+        let mut within = |part: u32| {
+            sum += part;
+            roll < sum
+        };
+        let fault = if within(odds.before) {
+            Fault::Before
+        } else if within(odds.after) {
+            Fault::After
+        } else if within(odds.lost) {
+            Fault::Lost
+        } else if within(odds.crash) {
+            if rng.happens(500) { Fault::CrashBefore } else { Fault::CrashAfter }
+        } else {
+            Fault::None
+        };
+        Self {
+            prompt: rng.happens(odds.prompt),
+            before: rng.below(odds.pause + 1),
+            after: rng.below(odds.pause + 1),
+            fault,
+        }
+    }
+}
+
+impl Store for Disk {
+    fn commit(&self, batch: Batch) -> Commit {
+        let (luck, _) = self.luck();
+        if luck.prompt && luck.fault == Fault::None {
+            return Commit::ready(self.write(batch));
+        }
+        let (reply, answer) = oneshot::channel();
+        let disk = self.clone();
+        self.0.sim.go(async move {
+            disk.0.sim.pause(luck.before).await;
+            let done = disk.fail(luck.fault, batch);
+            disk.0.sim.pause(luck.after).await;
+            if let Some(done) = done {
+                // Whoever asked may be gone.
+                drop(reply.send(done));
+            }
+        });
+        Commit::later(answer)
+    }
+
+    fn claim(&self, worker: WorkerId) -> Result<Tenure, StoreError> {
+        let tenure = self.0.memory.claim(worker)?;
+        self.0.model.lock().worker = Some(worker);
+        Ok(tenure)
+    }
+
+    fn session(&self, id: SessionId) -> Read<Option<Session>> {
+        self.read(move |memory| memory.session(id))
+    }
+
+    fn session_named(&self, space: &Space, name: &Name) -> Read<Option<Session>> {
+        let (space, name) = (space.clone(), name.clone());
+        self.read(move |memory| memory.session_named(&space, &name))
+    }
+
+    fn sessions(&self, after: Option<PageCursor>, limit: usize) -> Read<Page<Session>> {
+        self.read(move |memory| memory.sessions(after, limit))
+    }
+
+    fn task(&self, id: TaskId) -> Read<Option<Task>> {
+        self.read(move |memory| memory.task(id))
+    }
+
+    fn named(&self, owner: Owner, key: &str) -> Read<Option<Task>> {
+        let key = key.to_owned();
+        self.read(move |memory| memory.named(owner, &key))
+    }
+
+    fn keyed(&self, owner: Owner, key: &str) -> Read<Option<Task>> {
+        let key = key.to_owned();
+        self.read(move |memory| memory.keyed(owner, &key))
+    }
+
+    fn tasks(&self, query: TaskQuery) -> Read<Page<Task>> {
+        self.read(move |memory| memory.tasks(query))
+    }
+
+    fn counts(&self, owner: Owner) -> Read<Counts> {
+        self.read(move |memory| memory.counts(owner))
+    }
+
+    fn counts_within(&self, session: Option<SessionId>) -> Read<Counts> {
+        self.read(move |memory| memory.counts_within(session))
+    }
+
+    fn inbox(&self, owner: Owner, after: u64, limit: usize) -> Read<Vec<Pending>> {
+        self.read(move |memory| memory.inbox(owner, after, limit))
+    }
+
+    fn result_row(&self, task: TaskId) -> Read<Option<Pending>> {
+        self.read(move |memory| memory.result_row(task))
+    }
+
+    fn message(&self, task: TaskId, message: MessageId) -> Read<Option<MessageState>> {
+        self.read(move |memory| memory.message(task, message))
+    }
+
+    fn history(&self, owner: Owner, first: u64, limit: usize) -> Read<HistoryPage> {
+        self.read(move |memory| memory.history(owner, first, limit))
+    }
+
+    fn step(&self, task: TaskId, key: &str) -> Read<Option<StepState>> {
+        let key = key.to_owned();
+        self.read(move |memory| memory.step(task, &key))
+    }
+
+    fn questions(&self, task: TaskId) -> Read<Vec<Question>> {
+        self.read(move |memory| memory.questions(task))
+    }
+
+    fn timers(&self, task: TaskId) -> Read<Vec<Timer>> {
+        self.read(move |memory| memory.timers(task))
+    }
+
+    fn counter(&self, counter: &Counter) -> Read<u64> {
+        let counter = counter.clone();
+        self.read(move |memory| memory.counter(&counter))
+    }
+
+    fn events(
+        &self,
+        session: Option<SessionId>,
+        after: Cursor,
+        limit: usize,
+    ) -> Read<Result<EventPage, Expired>> {
+        self.read(move |memory| memory.events(session, after, limit))
+    }
+
+    fn cursor(&self) -> Cursor {
+        self.0.memory.cursor()
+    }
+
+    fn bell(&self, session: SessionId) -> Arc<Notify> {
+        self.0.memory.bell(session)
+    }
+
+    fn put_blob(&self, task: TaskId, json: Arc<str>) -> Read<Blob> {
+        self.read(move |memory| memory.put_blob(task, json))
+    }
+
+    fn blob(&self, blob: Blob) -> Read<Option<Arc<str>>> {
+        self.read(move |memory| memory.blob(blob))
+    }
+
+    fn expire(&self, now: Stamp, limit: usize) -> Read<usize> {
+        self.read(move |memory| memory.expire(now, limit))
+    }
+
+    fn set_retention(&self, retention: Retention) {
+        self.0.memory.set_retention(retention);
+    }
+
+    fn close(&self, patience: Duration) -> Read<()> {
+        self.0.memory.close(patience)
+    }
+}

@@ -1,0 +1,65 @@
+//! Who may execute and write.
+
+use offshoot_core::{Owner, Phase, Task};
+use offshoot_store::{Batch, Write};
+
+use crate::bodies::Bodies;
+use crate::shadow::Shadow;
+use crate::violation::{Checked, ensure};
+
+/// Checks the lease of a record as it shall be.
+pub fn check_record(before: Option<&Task>, after: &Task, bodies: &Bodies) -> Checked {
+    let id = after.id();
+    let executes = matches!(after.state.phase(), Phase::Running | Phase::Waiting);
+    let leased = after.lease.worker.is_some();
+    ensure(
+        leased == (executes && !after.is_held()),
+        "S9.1 a running attempt holds a lease, and nobody else does",
+        || format!("{id} is {} with {:?}", after.state, after.lease),
+    )?;
+    if let Some(before) = before {
+        let starts = before.state.phase() == Phase::Queued && after.state.phase() == Phase::Running;
+        let epoch = before.lease.epoch + u32::from(starts);
+        ensure(after.lease.epoch == epoch, "S9.1 each holder has the next epoch", || {
+            format!("{id} went from {:?} to {:?}", before.lease, after.lease)
+        })?;
+    }
+    if let Some(inside) = bodies.inside(id) {
+        ensure(
+            leased && after.lease.epoch == inside.epoch,
+            "S6.1 an end is told only once the body is gone",
+            || format!("{id} is {} while its body of epoch {} runs", after.state, inside.epoch),
+        )?;
+    }
+    Ok(())
+}
+
+/// Checks that what only an attempt may write is written by the attempt that
+/// holds the lease.
+pub fn check_fence(shadow: &Shadow, batch: &Batch) -> Checked {
+    if let Some(fence) = &batch.fence {
+        let lease = shadow.task(fence.task).map(|task| task.lease);
+        ensure(
+            lease.is_some_and(|lease| lease.worker.is_some() && lease.epoch == fence.epoch),
+            "S9.1 a stale writer is refused",
+            || format!("{} wrote under epoch {} against {lease:?}", fence.task, fence.epoch),
+        )?;
+    }
+    for write in &batch.writes {
+        let writer = match write {
+            Write::Step(step) => Some(step.task),
+            Write::Ask(question) => Some(question.task),
+            Write::Arm(timer) => Some(timer.task),
+            Write::Append { owner: Owner::Task(task), .. } => Some(*task),
+            _ => None,
+        };
+        if let Some(task) = writer {
+            ensure(
+                batch.fence.is_some_and(|fence| fence.task == task),
+                "S9.1 every write of an attempt carries its epoch",
+                || format!("{task} wrote without a fence: {write:?}"),
+            )?;
+        }
+    }
+    Ok(())
+}

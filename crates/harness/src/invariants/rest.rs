@@ -1,0 +1,231 @@
+//! What must hold when nobody can go on.
+
+use offshoot_core::{Change, Cursor, Owner, RowId, State, Task, WaitingOn};
+use offshoot_store::{Memory, Read, Store, TaskQuery, Within};
+
+use crate::bodies::Doing;
+use crate::invariants::slots::Executing;
+use crate::model::Model;
+use crate::shadow::Fate;
+
+use crate::violation::{Checked, Violation, ensure};
+
+/// Checks that everybody who does not go on has a reason not to.
+pub fn check_progress(model: &Model, actors: &[Option<Doing>]) -> Checked {
+    for known in model.shadow.live() {
+        let task = &known.task;
+        ensure(is_excused(model, task), "nothing is stuck", || {
+            let inside = model.bodies.inside(task.id());
+            format!("nobody can go on, but {} is {} and its body {inside:?}", task.id(), task.state)
+        })?;
+    }
+    for (actor, doing) in actors.iter().enumerate() {
+        let Some(doing) = doing else { continue };
+        ensure(is_waiting(model, doing), "S3.6 waiters always wake", || {
+            format!("nobody can go on, but actor {actor} is {doing:?}")
+        })?;
+    }
+    Ok(())
+}
+
+fn is_excused(model: &Model, task: &Task) -> bool {
+    let id = task.id();
+    if task.is_held() {
+        return model.shadow.tasks.get(&id).is_some_and(|known| known.live_children > 0);
+    }
+    let inside = model.bodies.inside(id);
+    match task.state {
+        State::Queued => {
+            let executing = Executing::count(&model.shadow, model.worker);
+            !executing.has_room(&model.caps, task.spec.lineage.session, task.owner())
+        }
+        // Who was asked to stop may hang only until it is forced.
+        State::Running | State::Waiting(_) if task.cancel.is_some() => false,
+        State::Running => inside.is_some_and(|inside| match &inside.doing {
+            Doing::Hanging => true,
+            // It can go on, but finds no slot.
+            doing => !is_waiting(model, doing) && !has_room(model, task),
+        }),
+        State::Waiting(on) => inside.is_some_and(|inside| match (on, &inside.doing) {
+            (WaitingOn::Message, Doing::Receiving) => {
+                model.shadow.pending(Owner::Task(id)).is_empty() || !has_room(model, task)
+            }
+            (WaitingOn::Input(number), Doing::Asking) => {
+                let asked = model.shadow.questions.get(&id);
+                let asked = asked.and_then(|asked| asked.get(number as usize - 1));
+                asked.is_some_and(Option::is_none) || !has_room(model, task)
+            }
+            (WaitingOn::Children, doing) => is_waiting(model, doing) || !has_room(model, task),
+            _ => !has_room(model, task),
+        }),
+        _ => true,
+    }
+}
+
+fn has_room(model: &Model, task: &Task) -> bool {
+    let executing = Executing::count(&model.shadow, model.worker);
+    executing.has_room(&model.caps, task.spec.lineage.session, task.owner())
+}
+
+/// Whether what somebody waits for has not come.
+fn is_waiting(model: &Model, doing: &Doing) -> bool {
+    match doing {
+        Doing::Waiting { tasks, any } => {
+            let tasks = || tasks.iter().filter_map(|id| model.shadow.task(*id));
+            let asks = tasks().any(|task| task.state.question().is_some());
+            let mut ended = tasks().map(|task| !task.is_live());
+            let enough = if *any { ended.any(|ended| ended) } else { ended.all(|ended| ended) };
+            !asks && !enough
+        }
+        Doing::Receiving => true,
+        Doing::Working | Doing::Hanging | Doing::Asking => false,
+    }
+}
+
+/// Checks that a reader of a session's inbox has nothing left to read.
+pub fn check_read(model: &Model, owner: Owner, doing: Option<&Doing>) -> Checked {
+    let unread = model.shadow.pending(owner).len();
+    ensure(
+        doing != Some(&Doing::Receiving) || unread == 0,
+        "S3.6 completion before the waiter parks is never missed",
+        || format!("the reader of {owner} sleeps before {unread} rows"),
+    )
+}
+
+/// Checks that every task has ended and nothing runs.
+pub fn check_ended(model: &Model, actors: &[Option<Doing>]) -> Checked {
+    if let Some(known) = model.shadow.live().next() {
+        let inside = model.bodies.inside(known.task.id());
+        return Err(Violation::new(
+            "S6.2 every cancelled task ends",
+            format!("{:?} lives on, its body is {inside:?}", known.task),
+        ));
+    }
+    ensure(model.bodies.running() == 0, "S6.8 no body outlives its task", || {
+        format!("{} bodies run", model.bodies.running())
+    })?;
+    let stuck = actors.iter().position(|doing| match doing {
+        None | Some(Doing::Receiving) => false,
+        Some(_) => true,
+    });
+    ensure(stuck.is_none(), "S3.6 waiters always wake", || {
+        format!("every task has ended, but actor {stuck:?} waits: {actors:?}")
+    })
+}
+
+/// Compares the disk with what it must hold.
+pub fn check_disk(model: &Model, memory: &Memory) -> Checked {
+    let shadow = &model.shadow;
+    for id in &shadow.order {
+        let stored = now(memory.task(*id))?;
+        let known = shadow.task(*id);
+        ensure(stored.as_ref() == known, "nothing acknowledged is lost", || {
+            format!("{id} must be {known:?}, and is {stored:?}")
+        })?;
+        let owner = Owner::Task(*id);
+        check_inbox(model, memory, owner)?;
+        check_history(model, memory, owner)?;
+    }
+    let mut query = TaskQuery::new(Within::Everything);
+    query.limit = usize::MAX;
+    let stored = now(memory.tasks(query))?.items.len();
+    ensure(stored == shadow.order.len(), "nothing is there that nobody sent off", || {
+        format!("{stored} tasks are stored, {} were spawned", shadow.order.len())
+    })?;
+    for session in shadow.log.keys() {
+        let owner = Owner::Session(*session);
+        check_inbox(model, memory, owner)?;
+        check_history(model, memory, owner)?;
+    }
+    check_results(model)?;
+    check_log(model, memory)
+}
+
+fn check_inbox(model: &Model, memory: &Memory, owner: Owner) -> Checked {
+    let stored: Vec<_> = now(memory.inbox(owner, 0, usize::MAX))?;
+    let stored: Vec<_> = stored.iter().map(|pending| pending.row.id).collect();
+    let known = model.shadow.pending(owner);
+    ensure(stored == known, "S4.3 every result is with its owner exactly once", || {
+        format!("{owner} must have to read {known:?}, and has {stored:?}")
+    })
+}
+
+fn check_history(model: &Model, memory: &Memory, owner: Owner) -> Checked {
+    let stored = now(memory.history(owner, 0, usize::MAX))?.blocks;
+    let known = model.shadow.histories.get(&owner);
+    let same = stored.iter().map(|block| &block.text).eq(known.into_iter().flatten());
+    ensure(same, "S4.2 a history holds what was appended, in order", || {
+        format!("the history of {owner} must be {known:?}, and is {stored:?}")
+    })
+}
+
+/// Every task that ended is told of exactly once.
+fn check_results(model: &Model) -> Checked {
+    let shadow = &model.shadow;
+    for id in &shadow.order {
+        let told = shadow.rows.get(&RowId::from(*id));
+        let ended = shadow.task(*id).is_some_and(|task| !task.is_live());
+        ensure(told.is_some() == ended, "S4.1 every end is told exactly once", || {
+            format!("{id} has ended: {ended}, and is told of by {told:?}")
+        })?;
+    }
+    for (id, row) in &shadow.rows {
+        let text = id.to_string();
+        let history = shadow.histories.get(&row.owner);
+        let times = history.map_or(0, |texts| texts.iter().filter(|had| ***had == *text).count());
+        let once = match row.fate {
+            Fate::Appended => times == 1,
+            // Whoever acknowledges a row alone has read it elsewhere.
+            Fate::Acked => model.explicit.contains(id) || times == 1,
+            Fate::Pending | Fate::Nowhere => times == 0,
+        };
+        ensure(once, "S4.3 every row is in its owner's history exactly once, or unread", || {
+            format!("{row:?} of id {id} is {times} times in the history of its owner")
+        })?;
+    }
+    Ok(())
+}
+
+/// The log tells every change in order, and readers missed none.
+fn check_log(model: &Model, memory: &Memory) -> Checked {
+    for (session, known) in &model.shadow.log {
+        let page = now(memory.events(Some(*session), Cursor::START, usize::MAX))?;
+        let Ok(page) = page else {
+            return Err(Violation::new("S3.7 the log is kept", session.to_string()));
+        };
+        let told = page.events.iter().filter(|event| is_of_record(&event.change));
+        let same = told.map(|event| (event.task, event.change.clone())).eq(known.iter().cloned());
+        ensure(same, "S3.7 the log has one order and no gaps", || {
+            format!("the log of {session} must be {known:?}, and is {:?}", page.events)
+        })?;
+        if let Some(read) = model.read.get(session) {
+            ensure(
+                page.events.starts_with(read),
+                "S3.7 no later-visible commit is ever skipped",
+                || format!("a reader of {session} read {read:?} of {:?}", page.events),
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn is_of_record(change: &Change) -> bool {
+    !matches!(
+        change,
+        Change::MessageQueued(_)
+            | Change::Asked(_)
+            | Change::QuestionClosed(_)
+            | Change::HistoryGrew(_)
+            | Change::StepCommitted(_)
+            | Change::Acknowledged { .. }
+            | Change::Deleted
+    )
+}
+
+/// The memory store's answer, which is always there.
+fn now<T>(read: Read<T>) -> Result<T, Violation> {
+    match read.try_now() {
+        Ok(Ok(found)) => Ok(found),
+        _ => Err(Violation::new("the disk can be read", "the memory store did not answer")),
+    }
+}

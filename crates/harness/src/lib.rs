@@ -1,0 +1,29 @@
+//! The fault harness of Offshoot.
+//!
+//! Two machines try to break the promise that nothing sent off is ever lost.
+//! The simulation owns every choice of one thread: who goes next, what time it
+//! is, what fails, when the process dies; one number decides them all, so what
+//! it finds can be seen again. The crash harness owns nothing: it kills real
+//! processes on a real disk, and compares what is left with what was
+//! acknowledged.
+
+pub mod actors;
+pub mod bodies;
+pub mod body;
+pub mod crash;
+pub mod disk;
+pub mod executor;
+pub mod figures;
+pub mod invariants;
+pub mod model;
+pub mod panics;
+pub mod planted;
+mod reads;
+pub mod rng;
+pub mod script;
+pub mod seeds;
+pub mod shadow;
+pub mod simulate;
+pub mod trace;
+pub mod violation;
+pub mod world;

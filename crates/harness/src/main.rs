@@ -1,0 +1,168 @@
+//! The fault harness as a program; `cargo xtask` calls it.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+use offshoot_harness::crash::child::{self, Aim, Orders};
+use offshoot_harness::crash::ledger::Telling;
+use offshoot_harness::crash::mine::Side;
+use offshoot_harness::crash::parent;
+use offshoot_harness::planted::Bug;
+use offshoot_harness::{seeds, trace};
+
+/// The fault harness of Offshoot.
+#[derive(Debug, Parser)]
+#[command(name = "offshoot-harness")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Live many simulated lives, each decided by its seed
+    Simulate {
+        /// How many
+        #[arg(long, default_value_t = 2_000)]
+        seeds: u64,
+        /// Live this one only, and show how it went
+        #[arg(long)]
+        seed: Option<u64>,
+        /// The first of them
+        #[arg(long, default_value_t = 1)]
+        first: u64,
+        /// Go on after failures, and count them
+        #[arg(long)]
+        survey: bool,
+        /// Plant this bug
+        #[arg(long, value_parser = bug)]
+        bug: Option<Bug>,
+    },
+    /// Kill many processes, and compare what each leaves with what was
+    /// acknowledged to it
+    Crash {
+        /// How many
+        #[arg(long, default_value_t = 100)]
+        kills: u64,
+        /// What their loads are drawn from
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// Plant this bug
+        #[arg(long, value_parser = bug)]
+        bug: Option<Bug>,
+    },
+    /// The process that is killed
+    #[command(hide = true)]
+    Child(Child),
+}
+
+/// What the parent tells the child.
+#[derive(Debug, Args)]
+struct Child {
+    folder: PathBuf,
+    #[arg(long)]
+    seed: u64,
+    #[arg(long)]
+    die_at: Option<u64>,
+    #[arg(long, default_value = "before")]
+    side: String,
+    #[arg(long)]
+    tell: bool,
+    #[arg(long)]
+    finish: bool,
+    #[arg(long, value_parser = bug)]
+    bug: Option<Bug>,
+}
+
+impl Child {
+    fn run(&self) -> anyhow::Result<()> {
+        let side = if self.side == "after" { Side::After } else { Side::Before };
+        let orders = Orders {
+            seed: self.seed,
+            mine: self.die_at.map(|at| (at, side)),
+            bug: self.bug,
+            telling: if self.tell { Telling::Aloud } else { Telling::Silent },
+            aim: if self.finish { Aim::Finish } else { Aim::Work },
+        };
+        child::run(&self.folder, orders)
+    }
+}
+
+fn bug(word: &str) -> Result<Bug, String> {
+    let known = Bug::ALL.map(Bug::word).join(", ");
+    Bug::of_word(word).ok_or_else(|| format!("no such bug; there are {known}"))
+}
+
+fn main() -> ExitCode {
+    match Cli::parse().command {
+        Command::Simulate { seeds, first, survey: true, bug, .. } => {
+            for (invariant, times, seed) in seeds::survey(first, seeds, bug) {
+                println!("{times:>6} times, first by seed {seed}: {invariant}");
+            }
+            ExitCode::SUCCESS
+        }
+        Command::Simulate { seeds, seed, first, bug, .. } => {
+            let harvest = match seed {
+                Some(seed) => seeds::live(seed, 1, bug),
+                None => seeds::live(first, seeds, bug),
+            };
+            report(&harvest)
+        }
+        Command::Crash { kills, seed, bug } => crash(kills, seed, bug),
+        Command::Child(child) => match child.run() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("the child failed: {error:#}");
+                ExitCode::FAILURE
+            }
+        },
+    }
+}
+
+fn crash(kills: u64, seed: u64, bug: Option<Bug>) -> ExitCode {
+    let killed = std::env::current_exe()
+        .map_err(anyhow::Error::from)
+        .and_then(|program| parent::kill_many(&program, kills, seed, bug));
+    let toll = match killed {
+        Ok(toll) => toll,
+        Err(error) => {
+            eprintln!("the harness itself failed: {error:#}");
+            return ExitCode::FAILURE;
+        }
+    };
+    println!(
+        "{} kills, {} of them at a commit, in {:.1} s: {} folders, {} tasks, \
+         {} entries of what was acknowledged checked",
+        toll.kills,
+        toll.at_commits,
+        toll.took.as_secs_f64(),
+        toll.folders,
+        toll.tasks,
+        toll.operations
+    );
+    match toll.violation {
+        Some(violation) => {
+            println!("\na promise is broken: {}", trace::short(&violation.to_string()));
+            ExitCode::FAILURE
+        }
+        None => ExitCode::SUCCESS,
+    }
+}
+
+fn report(harvest: &seeds::Harvest) -> ExitCode {
+    let seconds = harvest.took.as_secs_f64();
+    println!(
+        "{} seeds in {seconds:.1} s ({:.0} a second): {}",
+        harvest.seeds,
+        harvest.seeds as f64 / seconds.max(1e-9),
+        harvest.figures
+    );
+    let Some((seed, failure)) = &harvest.failed else { return ExitCode::SUCCESS };
+    for line in &failure.trace {
+        println!("{line}");
+    }
+    println!("\nseed {seed} breaks a promise: {}", trace::short(&failure.violation.to_string()));
+    println!("see it again with `cargo xtask simulate --seed {seed}`");
+    ExitCode::FAILURE
+}

@@ -1,0 +1,309 @@
+//! What must be true: the commits that took effect, the bodies that run and
+//! the operations that were acknowledged, side by side.
+
+use std::sync::Arc;
+
+use hashbrown::{HashMap, HashSet};
+use offshoot_core::{
+    Caps, Change, Event, IdHash, Owner, Phase, Receipt, RowId, SessionId, Spec, Task, TaskId,
+    WorkerId,
+};
+use offshoot_runtime::{Rows, WaitEnd, Waited};
+use offshoot_store::{Batch, Write};
+use parking_lot::Mutex;
+
+use crate::bodies::{Bodies, Returned};
+use crate::figures::Figures;
+use crate::invariants::{births, endings, leases, slots, transitions};
+use crate::shadow::{Fate, Shadow};
+use crate::trace::Trace;
+use crate::violation::{Checked, Violation, ensure};
+
+/// The model, as everybody shares it.
+pub type SharedModel = Arc<Mutex<Model>>;
+
+/// What must be true.
+#[derive(Debug)]
+pub struct Model {
+    /// What the store must hold.
+    pub shadow: Shadow,
+    /// Which bodies run.
+    pub bodies: Bodies,
+    /// What happened.
+    pub trace: Trace,
+    /// What was done, in numbers.
+    pub figures: Figures,
+    /// The caps of the runtime.
+    pub caps: Caps,
+    /// The worker that holds the store now.
+    pub worker: Option<WorkerId>,
+    /// The first promise that was not kept.
+    pub violation: Option<Violation>,
+    /// What readers of the log have read, by session.
+    pub read: HashMap<SessionId, Vec<Event>, IdHash>,
+    /// The rows that somebody acknowledged by themselves.
+    pub explicit: HashSet<RowId, IdHash>,
+    /// Whether only the slots are being counted any more.
+    pub probing: bool,
+    keyed: HashMap<(Owner, String), TaskId>,
+    named: HashMap<(Owner, String), Vec<TaskId>>,
+}
+
+impl Model {
+    /// An empty model.
+    pub fn new(caps: Caps, trace: Trace) -> Self {
+        Self {
+            shadow: Shadow::default(),
+            bodies: Bodies::default(),
+            trace,
+            figures: Figures::default(),
+            caps,
+            worker: None,
+            violation: None,
+            read: HashMap::default(),
+            explicit: HashSet::default(),
+            probing: false,
+            keyed: HashMap::new(),
+            named: HashMap::new(),
+        }
+    }
+
+    /// Keeps the first violation.
+    pub fn expect(&mut self, checked: Checked) {
+        if let Err(violation) = checked
+            && self.violation.is_none()
+        {
+            self.trace.note(|| format!("VIOLATION {violation}"));
+            self.violation = Some(violation);
+        }
+    }
+
+    /// A commit has taken effect.
+    pub fn committed(&mut self, batch: &Batch) {
+        self.figures.commits += 1;
+        self.trace.note(|| format!("commit {}", describe(batch)));
+        let checked = self.check_commit(batch);
+        self.expect(checked);
+    }
+
+    fn check_commit(&mut self, batch: &Batch) -> Checked {
+        leases::check_fence(&self.shadow, batch)?;
+        for write in &batch.writes {
+            match write {
+                Write::Spawn(spawn) => {
+                    self.figures.tasks += 1;
+                    births::check(&self.shadow, &spawn.task, &self.caps)?;
+                    leases::check_record(None, &spawn.task, &self.bodies)?;
+                }
+                Write::Put(task, _) => {
+                    let Some(before) = self.shadow.task(task.id()) else { continue };
+                    transitions::check(before, task)?;
+                    leases::check_record(Some(before), task, &self.bodies)?;
+                    if !self.probing {
+                        endings::check_truth(before, task, &self.bodies, self.worker)?;
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.shadow.apply(batch)?;
+        for write in &batch.writes {
+            if let Write::Put(task, Change::Ended(_)) = write {
+                endings::check_told(&self.shadow, batch, task)?;
+            }
+        }
+        slots::check(&self.shadow, &self.caps, self.worker)
+    }
+
+    /// A body starts; its epoch.
+    pub fn entered(&mut self, task: TaskId, tag: u64) -> u32 {
+        self.trace.note(|| format!("body of {task} starts ({tag})"));
+        let record = self.shadow.task(task);
+        let leased = record.is_some_and(|task| {
+            task.state.phase() == Phase::Running && task.lease.worker == self.worker
+        });
+        let checked = ensure(leased, "S9.1 nothing runs without a lease", || {
+            format!("the body of {task} starts on {record:?}")
+        });
+        let epoch = record.map_or(0, |task| task.lease.epoch);
+        self.expect(checked);
+        let checked = self.bodies.enter(task, epoch, tag);
+        self.expect(checked);
+        epoch
+    }
+
+    /// A body is about to end so.
+    pub fn returning(&mut self, task: TaskId, epoch: u32, returned: Returned) {
+        self.trace.note(|| format!("body of {task} ends: {returned:?}"));
+        self.bodies.returns(task, epoch, returned);
+    }
+
+    /// An operation was acknowledged; checks what that promises.
+    pub fn acknowledged(&mut self, what: &'static str, check: impl FnOnce(&mut Self) -> Checked) {
+        self.figures.operations += 1;
+        self.trace.note(|| format!("acknowledged: {what}"));
+        let checked = check(self);
+        self.expect(checked);
+    }
+
+    /// An operation was refused or failed.
+    pub fn refused(&mut self, what: &'static str, error: &offshoot_runtime::Error) {
+        self.figures.refusals += 1;
+        self.trace.note(|| format!("refused: {what}: {error}"));
+    }
+
+    /// A spawn was acknowledged.
+    pub fn spawned(&mut self, spec: &Spec, name: Option<&str>, key: Option<&str>) -> Checked {
+        let (id, owner) = (spec.id, spec.owner());
+        self.trace.note(|| format!("acknowledged: spawn of {id} {:?}", spec.handle.as_str()));
+        let Some(record) = self.shadow.task(id) else {
+            return Err(Violation::new(
+                "S2.4 a spawn is durable before it is acknowledged",
+                format!("{id} is not stored"),
+            ));
+        };
+        if let Some(name) = name {
+            let others = self.named.entry((owner, name.to_owned())).or_default();
+            others.retain(|other| *other != id);
+            let rival = others
+                .iter()
+                .filter_map(|other| self.shadow.task(*other))
+                .find(|other| other.is_live());
+            ensure(
+                rival.is_none() || !record.is_live(),
+                "S1.4 a name is unique among the live tasks of one owner",
+                || format!("{id} and {:?} are both called {name:?}", rival.map(Task::id)),
+            )?;
+            others.push(id);
+        }
+        ensure(*record.spec == *spec, "S2.3 the record is what was acknowledged", || {
+            format!("{spec:?} is stored as {:?}", record.spec)
+        })?;
+        if let Some(key) = key {
+            let first = *self.keyed.entry((owner, key.to_owned())).or_insert(id);
+            ensure(first == id, "S9.4 a repeated key finds the same task", || {
+                format!("the key {key:?} of {owner} gave {first}, then {id}")
+            })?;
+        }
+        Ok(())
+    }
+
+    /// A wait has returned.
+    pub fn waited(&self, waited: &Waited) -> Checked {
+        let id = waited.task.id();
+        let Some(record) = self.shadow.task(id) else {
+            return Err(Violation::new("S3.4 a result stays readable", id.to_string()));
+        };
+        match waited.end {
+            WaitEnd::Ended => ensure(*record == waited.task, "S2.1 an end is final", || {
+                format!("a waiter saw {:?}, stored is {record:?}", waited.task)
+            }),
+            WaitEnd::NeedsInput | WaitEnd::TimedOut => ensure(
+                waited.task.seq <= record.seq,
+                "S3.2 a timeout returns a record that was stored",
+                || format!("a waiter saw {:?}, stored is {record:?}", waited.task),
+            ),
+        }
+    }
+
+    /// A cancel of a tree has reached everybody.
+    pub fn cancelled(&self, root: TaskId) -> Checked {
+        let own = self.shadow.task(root).filter(|task| task.is_live());
+        let missed: Vec<_> = own
+            .into_iter()
+            .chain(self.shadow.live_below(root))
+            .filter(|task| task.cancel.is_none())
+            .map(|task| task.id().to_string())
+            .collect();
+        ensure(missed.is_empty(), "S6.2 cancel cascades over all descendants", || {
+            format!("the cancel of {root} did not reach {}", missed.join(", "))
+        })
+    }
+
+    /// A message was acknowledged as queued.
+    pub fn sent(&self, receipt: Receipt) -> Checked {
+        let known = self.shadow.message(receipt.message);
+        ensure(known.is_some(), "S5.3 a message is durable before \"queued\" is said", || {
+            format!("message {} to {} is not stored", receipt.message, receipt.task)
+        })
+    }
+
+    /// Rows were drained: they are the owner's, in order, and truthful.
+    pub fn drained(&self, rows: &Rows, owner: Owner) -> Checked {
+        let mut last = 0;
+        for row in rows.iter() {
+            let Some(known) = self.shadow.rows.get(&row.id()) else {
+                return Err(Violation::new("S3.4 rows have stable ids", row.id().to_string()));
+            };
+            ensure(known.number > last, "S3.5 rows come in completion order", || {
+                format!("row {} of {owner} came after number {last}", row.id())
+            })?;
+            last = known.number;
+            if let Some(task) = row.task().filter(|task| !task.is_live()) {
+                let stored = self.shadow.task(task.id());
+                ensure(stored == Some(task), "S2.1 an end is final", || {
+                    format!("a reader saw {task:?}, stored is {stored:?}")
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Somebody is about to acknowledge rows by themselves.
+    pub fn acking(&mut self, rows: &Rows) {
+        self.explicit.extend(rows.iter().map(|row| row.id()));
+    }
+
+    /// Rows were acknowledged, or appended to a history: none of them is
+    /// pending with this owner any more.
+    pub fn acked(&self, rows: &Rows, owner: Owner) -> Checked {
+        for row in rows.iter() {
+            let pending = self
+                .shadow
+                .rows
+                .get(&row.id())
+                .is_some_and(|known| known.fate == Fate::Pending && known.owner == owner);
+            ensure(!pending, "S3.4 an acknowledged row is not delivered again", || {
+                format!("row {} of {owner} is still pending", row.id())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Blocks were appended.
+    pub fn appended(&self, owner: Owner, text: &str) -> Checked {
+        let history = self.shadow.histories.get(&owner);
+        let times = history.map_or(0, |texts| texts.iter().filter(|had| ***had == *text).count());
+        ensure(times == 1, "S4.2 an acknowledged block is in the history exactly once", || {
+            format!("{text:?} is {times} times in the history of {owner}")
+        })
+    }
+}
+
+/// A commit in a line.
+fn describe(batch: &Batch) -> String {
+    let mut line = String::new();
+    if let Some(fence) = batch.fence {
+        line += &format!("[{} @{}] ", fence.task, fence.epoch);
+    }
+    for write in &batch.writes {
+        line += &match write {
+            Write::Spawn(spawn) => {
+                format!(
+                    "spawn {} {} of {}; ",
+                    spawn.task.id(),
+                    spawn.task.state,
+                    spawn.task.owner()
+                )
+            }
+            Write::Put(task, change) => format!("put {} #{} {change:?}; ", task.id(), task.seq),
+            Write::Deliver(row) => format!("deliver {} to {}; ", row.id, row.owner),
+            Write::Send { row, .. } => format!("send {} to {}; ", row.id, row.owner),
+            Write::Ack(ack) => format!("ack {} rows of {}; ", ack.rows.len(), ack.owner),
+            Write::Append { owner, blocks } => format!("append {} to {owner}; ", blocks.len()),
+            Write::CloseInbox { task, .. } => format!("close inbox of {task}; "),
+            other => format!("{other:?}; "),
+        };
+    }
+    line
+}

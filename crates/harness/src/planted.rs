@@ -1,0 +1,215 @@
+//! Stores with a bug each, to see that the harness finds it.
+//!
+//! A bug that a runtime or a store could have is planted between the two: the
+//! wrapper takes a batch that is right and does something else with it. Each
+//! stands for a defect seen in a published system.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use offshoot_core::{
+    Blob, Change, Counts, Cursor, MessageId, MessageState, Name, Naming, Owner, Question, Record,
+    Retention, RowBody, Session, SessionId, Space, Spec, Stamp, StepState, Task, TaskId, Timer,
+    WorkerId,
+};
+use offshoot_runtime::BoxFuture;
+use offshoot_store::{
+    Batch, Commit, CommitError, Conflict, Counter, EventPage, Expired, HistoryPage, Page,
+    PageCursor, Pending, Read, Spawn, Store, StoreError, TaskQuery, Tenure, Write,
+};
+use tokio::sync::{Notify, oneshot};
+
+/// A bug.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bug {
+    /// Rows are acknowledged in a commit of their own, before the one that
+    /// appends them to the history.
+    AckBeforeAppend,
+    /// The end of a task is written whatever has become of the record since it
+    /// was read.
+    SettleWithoutFence,
+    /// Whether a name is free is asked before the insert, not by it.
+    NameCheckApart,
+    /// The owner's row is written in a commit of its own, after the one that
+    /// ends the task.
+    WakeOutsideCommit,
+}
+
+impl Bug {
+    /// Every bug.
+    pub const ALL: [Self; 4] = [
+        Self::AckBeforeAppend,
+        Self::SettleWithoutFence,
+        Self::NameCheckApart,
+        Self::WakeOutsideCommit,
+    ];
+
+    /// What the command line calls it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::AckBeforeAppend => "ack-before-append",
+            Self::SettleWithoutFence => "settle-without-fence",
+            Self::NameCheckApart => "name-check-apart",
+            Self::WakeOutsideCommit => "wake-outside-commit",
+        }
+    }
+
+    /// The bug of this word.
+    pub fn of_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|bug| bug.word() == word)
+    }
+}
+
+/// Executes a future to its end.
+pub type Spawner = Arc<dyn Fn(BoxFuture<()>) + Send + Sync>;
+
+/// A store with a bug.
+#[derive(Clone)]
+pub struct Planted {
+    inner: Arc<dyn Store>,
+    bug: Bug,
+    spawner: Spawner,
+}
+
+impl fmt::Debug for Planted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Planted").field("bug", &self.bug).finish_non_exhaustive()
+    }
+}
+
+impl Planted {
+    /// `inner` with a bug; `spawner` executes what a commit takes too long
+    /// for.
+    pub fn new(inner: Arc<dyn Store>, bug: Bug, spawner: Spawner) -> Self {
+        Self { inner, bug, spawner }
+    }
+
+    async fn misbehave(self, batch: Batch) -> Result<Cursor, CommitError> {
+        match self.bug {
+            Bug::AckBeforeAppend => {
+                let (first, second) = split(batch, |write| matches!(write, Write::Ack(_)));
+                self.inner.commit(first).await?;
+                self.inner.commit(second).await
+            }
+            Bug::WakeOutsideCommit => {
+                let told = |write: &Write| match write {
+                    Write::Deliver(row) => matches!(row.body, RowBody::Result(_)),
+                    _ => false,
+                };
+                let (mut second, first) = split(batch, told);
+                // What the first part was checked for holds no longer.
+                second.guards.clear();
+                second.fence = None;
+                self.inner.commit(first).await?;
+                self.inner.commit(second).await
+            }
+            Bug::SettleWithoutFence => self.settle(batch).await,
+            Bug::NameCheckApart => self.insert(batch).await,
+        }
+    }
+
+    /// Writes over whatever the records are now.
+    async fn settle(&self, mut batch: Batch) -> Result<Cursor, CommitError> {
+        batch.fence = None;
+        batch.guards.clear();
+        for write in &mut batch.writes {
+            if let Write::Put(task, _) = write
+                && let Some(stored) = self.inner.task(task.id()).await?
+            {
+                *task = Record { seq: stored.seq + 1, ..task.to_record() }.into();
+            }
+        }
+        self.inner.commit(batch).await
+    }
+
+    /// Asks for the name, then inserts without asking.
+    async fn insert(&self, batch: Batch) -> Result<Cursor, CommitError> {
+        for write in &batch.writes {
+            if let Write::Spawn(spawn) = write {
+                let (owner, name) = (spawn.task.owner(), spawn.task.spec.handle.key());
+                let found = self.inner.named(owner, name).await?;
+                if let Some(found) = found.filter(Task::is_live) {
+                    return Err(Conflict::NameTaken(found.id()).into());
+                }
+            }
+        }
+        match self.inner.commit(batch.clone()).await {
+            Err(CommitError::Conflict(Conflict::NameTaken(_))) => {
+                self.inner.commit(under_another_name(batch)).await
+            }
+            done => done,
+        }
+    }
+
+    fn is_concerned(&self, batch: &Batch) -> bool {
+        let has = |wanted: fn(&Write) -> bool| batch.writes.iter().any(wanted);
+        match self.bug {
+            Bug::AckBeforeAppend => {
+                has(|write| matches!(write, Write::Append { .. }))
+                    && has(|write| matches!(write, Write::Ack(_)))
+            }
+            Bug::SettleWithoutFence | Bug::WakeOutsideCommit => {
+                has(|write| matches!(write, Write::Put(_, Change::Ended(_))))
+            }
+            Bug::NameCheckApart => has(|write| match write {
+                Write::Spawn(spawn) => spawn.task.spec.naming == Naming::Given,
+                _ => false,
+            }),
+        }
+    }
+
+    fn read<T>(&self, read: impl FnOnce(&dyn Store) -> Read<T>) -> Read<T> {
+        read(&*self.inner)
+    }
+}
+
+/// A batch in two: the writes that are `apart`, and the others.
+fn split(batch: Batch, apart: impl Fn(&Write) -> bool) -> (Batch, Batch) {
+    let mut first = Batch::new(batch.at);
+    first.fence = batch.fence;
+    first.guards = batch.guards.clone();
+    let mut second = first.clone();
+    for write in batch.writes {
+        if apart(&write) {
+            first.writes.push(write);
+        } else {
+            second.writes.push(write);
+        }
+    }
+    (first, second)
+}
+
+/// The store knows what it must not insert twice, so the second task is put
+/// in under a name that only the store sees.
+fn under_another_name(mut batch: Batch) -> Batch {
+    for write in &mut batch.writes {
+        if let Write::Spawn(spawn) = write {
+            let Spawn { task, .. } = spawn;
+            let tail = task.id().to_string();
+            let name = format!("{}-{}", task.handle(), &tail[tail.len() - 12..]);
+            if let Ok(handle) = Name::new(&name) {
+                let spec = Arc::new(Spec { handle, ..(*task.spec).clone() });
+                *task = Record { spec, ..task.to_record() }.into();
+            }
+        }
+    }
+    batch
+}
+
+impl Store for Planted {
+    fn commit(&self, batch: Batch) -> Commit {
+        if !self.is_concerned(&batch) {
+            return self.inner.commit(batch);
+        }
+        let (reply, answer) = oneshot::channel();
+        let store = self.clone();
+        (self.spawner)(Box::pin(async move {
+            // Whoever asked may be gone.
+            drop(reply.send(store.misbehave(batch).await));
+        }));
+        Commit::later(answer)
+    }
+
+    crate::reads!();
+}

@@ -1,0 +1,57 @@
+//! Many seeds, one after another.
+
+use std::time::{Duration, Instant};
+
+use crate::figures::Figures;
+use crate::panics;
+use crate::planted::Bug;
+use crate::simulate::{Failure, simulate};
+use crate::trace::Trace;
+
+/// What many seeds came to.
+#[derive(Debug)]
+pub struct Harvest {
+    /// How many were lived.
+    pub seeds: u64,
+    /// What they did.
+    pub figures: Figures,
+    /// How long it took.
+    pub took: Duration,
+    /// The first that failed.
+    pub failed: Option<(u64, Failure)>,
+}
+
+/// Lives `count` seeds from `first` on, until one fails; that one is lived
+/// again, so that its failure comes with a trace.
+pub fn live(first: u64, count: u64, bug: Option<Bug>) -> Harvest {
+    panics::quiet();
+    let began = Instant::now();
+    let mut figures = Figures::default();
+    for number in 0..count {
+        let seed = first + number;
+        let outcome = simulate(seed, bug, Trace::default());
+        figures += outcome.figures;
+        if let Some(failure) = outcome.failure {
+            let again = simulate(seed, bug, Trace::kept()).failure;
+            let failed = Some((seed, again.unwrap_or(failure)));
+            return Harvest { seeds: number + 1, figures, took: began.elapsed(), failed };
+        }
+    }
+    Harvest { seeds: count, figures, took: began.elapsed(), failed: None }
+}
+
+/// Lives `count` seeds and goes on after failures: how many broke each
+/// promise, and the first that did.
+pub fn survey(first: u64, count: u64, bug: Option<Bug>) -> Vec<(&'static str, u64, u64)> {
+    panics::quiet();
+    let mut broken: Vec<(&'static str, u64, u64)> = Vec::new();
+    for seed in first..first + count {
+        let Some(failure) = simulate(seed, bug, Trace::default()).failure else { continue };
+        let invariant = failure.violation.invariant;
+        match broken.iter_mut().find(|(known, ..)| *known == invariant) {
+            Some((_, times, _)) => *times += 1,
+            None => broken.push((invariant, 1, seed)),
+        }
+    }
+    broken
+}

@@ -1,0 +1,291 @@
+//! The reference model of the store: what it must hold, worked out from the
+//! commits alone.
+//!
+//! It knows nothing of how a store works, only what a batch means. Every
+//! commit that takes effect is applied here at the same moment, so that the
+//! promises about single commits are checked against it as they happen and the
+//! store is compared with it at rest.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use offshoot_core::{
+    Block, Caller, Change, Closed, IdHash, Message, MessageId, Owner, Phase, RowBody, RowId,
+    SessionId, StepState, Task, TaskId,
+};
+use offshoot_store::{Batch, Write};
+
+use crate::violation::{Checked, Violation, ensure};
+
+/// What the store must hold.
+#[derive(Debug, Default)]
+pub struct Shadow {
+    /// Every task, by its id.
+    pub tasks: HashMap<TaskId, Known, IdHash>,
+    /// The ids of all tasks, in the order of their spawns.
+    pub order: Vec<TaskId>,
+    /// Every row there ever was.
+    pub rows: HashMap<RowId, KnownRow, IdHash>,
+    /// The pending rows of each owner, in order.
+    pub inboxes: HashMap<Owner, BTreeMap<u64, RowId>, IdHash>,
+    /// The texts of each history, in order.
+    pub histories: HashMap<Owner, Vec<Arc<str>>, IdHash>,
+    /// The journal of each task.
+    pub steps: HashMap<(TaskId, Arc<str>), StepState>,
+    /// The questions of each task: whether each is closed, and how.
+    pub questions: HashMap<TaskId, Vec<Option<Closed>>, IdHash>,
+    /// The changes of records of each session, in order.
+    pub log: HashMap<SessionId, Vec<(Option<TaskId>, Change)>, IdHash>,
+    /// How many commits have taken effect.
+    pub commits: u64,
+    clock: u64,
+}
+
+/// A task, as the commits tell it.
+#[derive(Debug)]
+pub struct Known {
+    /// Its record.
+    pub task: Task,
+    /// Its live children that it owns.
+    pub live_children: u64,
+    /// All tasks that it owns or owned.
+    pub children: Vec<TaskId>,
+    /// When it ended, counted in commits' writes.
+    pub ended: Option<u64>,
+}
+
+/// A row, as the commits tell it.
+#[derive(Debug)]
+pub struct KnownRow {
+    /// Whose inbox it is in, or was in last.
+    pub owner: Owner,
+    /// Where it stands in the order of all rows.
+    pub number: u64,
+    /// What it says.
+    pub body: RowBody,
+    /// What became of it.
+    pub fate: Fate,
+}
+
+/// What became of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It is unread.
+    Pending,
+    /// It was acknowledged by itself.
+    Acked,
+    /// It was acknowledged by the commit that appended it to a history.
+    Appended,
+    /// It went back to a sender who is not there any more.
+    Nowhere,
+}
+
+impl Shadow {
+    /// The record of a task.
+    pub fn task(&self, id: TaskId) -> Option<&Task> {
+        self.tasks.get(&id).map(|known| &known.task)
+    }
+
+    /// The live tasks, oldest first.
+    pub fn live(&self) -> impl Iterator<Item = &Known> {
+        self.order.iter().filter_map(|id| self.tasks.get(id)).filter(|known| known.task.is_live())
+    }
+
+    /// The live tasks below `root` that end with it.
+    pub fn live_below(&self, root: TaskId) -> Vec<&Task> {
+        let mut found = Vec::new();
+        let mut level = vec![root];
+        while let Some(id) = level.pop() {
+            let Some(known) = self.tasks.get(&id) else { continue };
+            for child in &known.children {
+                level.push(*child);
+                found.extend(self.task(*child).filter(|task| task.is_live()));
+            }
+        }
+        found
+    }
+
+    /// Applies a commit that took effect.
+    pub fn apply(&mut self, batch: &Batch) -> Checked {
+        self.commits += 1;
+        let appends = batch.writes.iter().any(|write| matches!(write, Write::Append { .. }));
+        for write in &batch.writes {
+            self.apply_write(write, if appends { Fate::Appended } else { Fate::Acked })?;
+        }
+        Ok(())
+    }
+
+    fn apply_write(&mut self, write: &Write, read: Fate) -> Checked {
+        match write {
+            Write::OpenSession(session) => self.record(session.id, None, Change::SessionOpened),
+            Write::PutSession(session, change) => self.record(session.id, None, change.clone()),
+            Write::Spawn(spawn) => return self.spawn(&spawn.task),
+            Write::Put(task, change) => return self.put(task, change),
+            Write::Deliver(row) | Write::Send { row, .. } => {
+                return self.deliver(row.id, row.owner, &row.body);
+            }
+            Write::Ack(ack) => {
+                for row in &ack.rows {
+                    self.acknowledge(ack.owner, row.id, read);
+                }
+            }
+            Write::CloseInbox { task, heir } => self.close_inbox(*task, *heir),
+            Write::Append { owner, blocks } => {
+                let texts = blocks.iter().map(|block: &Block| block.text.clone());
+                self.histories.entry(*owner).or_default().extend(texts);
+            }
+            Write::Adopt { from, to } => {
+                let history = self.histories.get(from).cloned().unwrap_or_default();
+                self.histories.insert(*to, history);
+            }
+            Write::Step(step) => {
+                let key = (step.task, step.key.clone());
+                let before = self.steps.insert(key, step.state.clone());
+                ensure(
+                    !matches!(before, Some(StepState::Committed(_))),
+                    "S9.6 a committed step is never recomputed",
+                    || format!("step {:?} of {} was written again", step.key, step.task),
+                )?;
+            }
+            Write::Ask(question) => {
+                let asked = self.questions.entry(question.task).or_default();
+                asked.push(None);
+                ensure(
+                    asked.len() == question.number as usize,
+                    "S5.5 questions are counted without gaps",
+                    || format!("question {} of {}", question.number, question.task),
+                )?;
+            }
+            Write::CloseQuestion { task, number, closed } => {
+                let asked = self.questions.entry(*task).or_default();
+                let question = asked.get_mut((*number as usize).wrapping_sub(1));
+                let open = question.filter(|question| question.is_none());
+                let Some(open) = open else {
+                    return Err(Violation::new(
+                        "S5.5 the first answer stands",
+                        format!("question {number} of {task} was closed twice"),
+                    ));
+                };
+                *open = Some((**closed).clone());
+            }
+            Write::Arm(_) | Write::Disarm { .. } | Write::Count(_) => {}
+        }
+        Ok(())
+    }
+
+    fn spawn(&mut self, task: &Task) -> Checked {
+        let id = task.id();
+        ensure(!self.tasks.contains_key(&id), "S1.1 an id is never reused", || id.to_string())?;
+        let change = match task.state.phase() {
+            Phase::Queued => Change::Spawned,
+            _ => Change::SpawnedRunning,
+        };
+        if let Owner::Task(owner) = task.owner()
+            && let Some(owner) = self.tasks.get_mut(&owner)
+        {
+            owner.live_children += 1;
+            owner.children.push(id);
+        }
+        let known =
+            Known { task: task.clone(), live_children: 0, children: Vec::new(), ended: None };
+        self.tasks.insert(id, known);
+        self.order.push(id);
+        self.record(task.spec.lineage.session, Some(id), change);
+        Ok(())
+    }
+
+    fn put(&mut self, task: &Task, change: &Change) -> Checked {
+        self.clock += 1;
+        let (id, clock) = (task.id(), self.clock);
+        let Some(known) = self.tasks.get_mut(&id) else {
+            return Err(Violation::new("S2.4 a record begins with its spawn", id.to_string()));
+        };
+        let ends = known.task.is_live() && !task.is_live();
+        known.task = task.clone();
+        if ends {
+            known.ended = Some(clock);
+        }
+        if let Owner::Task(owner) = task.owner()
+            && ends
+            && let Some(owner) = self.tasks.get_mut(&owner)
+        {
+            owner.live_children -= 1;
+        }
+        self.record(task.spec.lineage.session, Some(id), change.clone());
+        Ok(())
+    }
+
+    fn deliver(&mut self, id: RowId, owner: Owner, body: &RowBody) -> Checked {
+        self.clock += 1;
+        let number = self.clock;
+        let row = KnownRow { owner, number, body: body.clone(), fate: Fate::Pending };
+        let before = self.rows.insert(id, row);
+        ensure(before.is_none(), "S4.1 exactly one row tells of a thing", || {
+            format!("row {id} for {owner} was delivered twice: {body:?}")
+        })?;
+        self.inboxes.entry(owner).or_default().insert(number, id);
+        Ok(())
+    }
+
+    fn acknowledge(&mut self, owner: Owner, id: RowId, read: Fate) {
+        if let Some(row) = self.rows.get_mut(&id)
+            && row.fate == Fate::Pending
+            && row.owner == owner
+        {
+            row.fate = read;
+            if let Some(inbox) = self.inboxes.get_mut(&owner) {
+                inbox.remove(&row.number);
+            }
+        }
+    }
+
+    fn close_inbox(&mut self, task: TaskId, heir: Owner) {
+        let Some(rows) = self.inboxes.remove(&Owner::Task(task)) else { return };
+        for (number, id) in rows {
+            let Some(row) = self.rows.get(&id) else { continue };
+            let (to, body) = match &row.body {
+                RowBody::Message(message) => {
+                    let sender = self.reader(message, task);
+                    (sender, RowBody::Returned(message.clone()))
+                }
+                other => (Some(heir), other.clone()),
+            };
+            let Some(row) = self.rows.get_mut(&id) else { continue };
+            row.body = body;
+            match to {
+                Some(owner) => {
+                    row.owner = owner;
+                    self.inboxes.entry(owner).or_default().insert(number, id);
+                }
+                None => row.fate = Fate::Nowhere,
+            }
+        }
+    }
+
+    /// Who gets a message back, if its sender can still read.
+    fn reader(&self, message: &Message, closing: TaskId) -> Option<Owner> {
+        match message.from {
+            Caller::Host => None,
+            Caller::Session(id) => Some(Owner::Session(id)),
+            Caller::Task(id) => {
+                let reads = id != closing && self.task(id).is_some_and(Task::is_live);
+                reads.then_some(Owner::Task(id))
+            }
+        }
+    }
+
+    fn record(&mut self, session: SessionId, task: Option<TaskId>, change: Change) {
+        self.log.entry(session).or_default().push((task, change));
+    }
+
+    /// The ids of an owner's pending rows, in order.
+    pub fn pending(&self, owner: Owner) -> Vec<RowId> {
+        self.inboxes.get(&owner).map(|rows| rows.values().copied().collect()).unwrap_or_default()
+    }
+
+    /// What became of a message.
+    pub fn message(&self, id: MessageId) -> Option<&KnownRow> {
+        self.rows.get(&RowId::from(id))
+    }
+}

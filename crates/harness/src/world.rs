@@ -1,0 +1,158 @@
+//! What actors and bodies of one process share.
+
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use offshoot_core::TaskId;
+use offshoot_runtime::{BodyError, Builder, Context, Kind, Request, Session, TaskRef};
+use offshoot_store::OpenStore;
+use parking_lot::Mutex;
+
+use crate::bodies::Doing;
+use crate::body;
+use crate::executor::Sim;
+use crate::model::{Model, SharedModel};
+use crate::rng::Rng;
+use crate::script::{Author, KindOf, Script};
+
+/// After how many attempts a task that keeps crashing fails.
+pub const MAX_ATTEMPTS: u32 = 3;
+
+/// What actors and bodies of one process share.
+#[derive(Debug)]
+pub struct World {
+    /// The executor's world.
+    pub sim: Sim,
+    /// What must be true.
+    pub model: SharedModel,
+    /// Who writes the scripts.
+    pub author: Mutex<Author>,
+    /// The tasks that actors of this process know. Emptied when the process
+    /// ends, because they hold the engine.
+    pub known: Mutex<Vec<TaskRef>>,
+    /// The sessions of this process. Emptied, too.
+    pub sessions: Mutex<Vec<Session>>,
+    /// What each actor is in the middle of; `None` once it is done.
+    pub actors: Mutex<Vec<Option<Doing>>>,
+    kinds: Kinds,
+}
+
+#[derive(Debug)]
+struct Kinds {
+    resumable: &'static str,
+    idempotent: &'static str,
+    lossy: &'static str,
+}
+
+impl World {
+    /// The world of a new process.
+    pub fn new(sim: Sim, model: SharedModel, author: Author) -> Arc<Self> {
+        Arc::new(Self {
+            sim,
+            model,
+            author: Mutex::new(author),
+            known: Mutex::default(),
+            sessions: Mutex::default(),
+            actors: Mutex::default(),
+            kinds: Kinds { resumable: "resumable", idempotent: "idempotent", lossy: "lossy" },
+        })
+    }
+
+    /// Registers the kinds of the simulation.
+    pub fn register<S: OpenStore>(self: &Arc<Self>, builder: Builder<S>) -> Builder<S> {
+        let kind = |name: &str| {
+            let world = self.clone();
+            Kind::<Script, u64>::new(name, move |cx: Context, script: Script| {
+                body::perform(world.clone(), cx, script)
+            })
+        };
+        builder
+            .kind(&kind(self.kinds.resumable).resumable())
+            .kind(&kind(self.kinds.idempotent).idempotent())
+            .kind(&kind(self.kinds.lossy))
+    }
+
+    /// A request for a registered kind.
+    pub fn request(&self, kind: KindOf, script: &Script) -> Option<Request> {
+        let name = match kind {
+            KindOf::Ephemeral => return None,
+            KindOf::Resumable => self.kinds.resumable,
+            KindOf::Idempotent => self.kinds.idempotent,
+            KindOf::Lossy => self.kinds.lossy,
+        };
+        // A script is plain data, and plain data can be written.
+        Some(Request::new(name, offshoot_core::Payload::encode(script).ok()?))
+    }
+
+    /// A closure's body.
+    pub fn closure(
+        self: &Arc<Self>,
+        script: Script,
+    ) -> impl FnOnce(Context) -> offshoot_runtime::BoxFuture<Result<u64, BodyError>> + Send + 'static
+    {
+        let world = self.clone();
+        move |cx| Box::pin(body::perform(world, cx, script))
+    }
+
+    /// Looks at the model.
+    pub fn model<T>(&self, look: impl FnOnce(&mut Model) -> T) -> T {
+        look(&mut self.model.lock())
+    }
+
+    /// Draws from the stream of numbers.
+    pub fn draw<T>(&self, draw: impl FnOnce(&mut Rng) -> T) -> T {
+        self.sim.draw(draw)
+    }
+
+    /// One of the tasks that actors know.
+    pub fn any_known(&self) -> Option<TaskRef> {
+        let known = self.known.lock();
+        let at = self.draw(|rng| rng.below(known.len()));
+        known.get(at).cloned()
+    }
+
+    /// The task of this id, if actors know it.
+    pub fn known(&self, id: TaskId) -> Option<TaskRef> {
+        self.known.lock().iter().find(|task| task.id() == id).cloned()
+    }
+
+    /// Remembers a task.
+    pub fn remember(&self, task: TaskRef) {
+        self.known.lock().push(task);
+    }
+
+    /// Lets go of everything that holds the engine.
+    pub fn forget(&self) {
+        self.known.lock().clear();
+        self.sessions.lock().clear();
+    }
+
+    /// Notes what an actor is in the middle of.
+    pub fn does(&self, actor: usize, doing: Option<Doing>) {
+        if let Some(slot) = self.actors.lock().get_mut(actor) {
+            *slot = doing;
+        }
+    }
+}
+
+/// Polls a future a few times and drops it unless it is done.
+pub async fn fickle<F: Future>(future: F, polls: u8) -> Option<F::Output> {
+    let mut future = std::pin::pin!(future);
+    let mut left = polls;
+    std::future::poll_fn(move |cx| match future.as_mut().poll(cx) {
+        Poll::Ready(done) => Poll::Ready(Some(done)),
+        Poll::Pending if left == 0 => Poll::Ready(None),
+        Poll::Pending => {
+            left -= 1;
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        }
+    })
+    .await
+}
+
+/// So many milliseconds.
+pub fn millis(millis: u16) -> Duration {
+    Duration::from_millis(u64::from(millis))
+}

@@ -1,0 +1,80 @@
+//! The harness finds what is planted, and finds nothing where nothing is.
+
+use offshoot_harness::crash::parent;
+use offshoot_harness::planted::Bug;
+use offshoot_harness::seeds;
+use offshoot_harness::simulate::simulate;
+use offshoot_harness::trace::Trace;
+
+/// Far more than it takes.
+const SEEDS: u64 = 2_000;
+const KILLS: u64 = 200;
+
+fn simulation_finds(bug: Bug) {
+    let harvest = seeds::live(1, SEEDS, Some(bug));
+    let (seed, failure) = harvest.failed.expect("the bug is found");
+    assert!(!failure.trace.is_empty(), "the failure comes with its trace");
+    let again = simulate(seed, Some(bug), Trace::default()).failure.expect("the seed replays");
+    assert_eq!(again.violation, failure.violation);
+}
+
+fn killing_finds(bug: Bug) {
+    let program = env!("CARGO_BIN_EXE_offshoot-harness").as_ref();
+    let toll = parent::kill_many(program, KILLS, 1, Some(bug)).expect("the harness works");
+    assert!(toll.violation.is_some(), "{toll:?}");
+}
+
+#[test]
+fn without_a_bug_seeds_keep_every_promise() {
+    let harvest = seeds::live(1, 200, None);
+    assert!(harvest.failed.is_none(), "{:?}", harvest.failed);
+    assert!(harvest.figures.faults > 0 && harvest.figures.crashes > 0, "{}", harvest.figures);
+}
+
+#[test]
+fn a_seed_is_the_same_life_every_time() {
+    for seed in 1..40 {
+        let lives = [(); 2].map(|()| seeds::live(seed, 1, None).figures);
+        assert_eq!(lives[0], lives[1], "seed {seed}");
+    }
+}
+
+#[test]
+fn the_simulation_finds_an_acknowledgement_before_the_append() {
+    simulation_finds(Bug::AckBeforeAppend);
+}
+
+#[test]
+fn the_simulation_finds_a_settle_without_fence() {
+    simulation_finds(Bug::SettleWithoutFence);
+}
+
+#[test]
+fn the_simulation_finds_a_name_check_apart_from_the_insert() {
+    simulation_finds(Bug::NameCheckApart);
+}
+
+#[test]
+fn the_simulation_finds_a_wake_up_outside_the_commit() {
+    simulation_finds(Bug::WakeOutsideCommit);
+}
+
+#[test]
+fn killing_finds_an_acknowledgement_before_the_append() {
+    killing_finds(Bug::AckBeforeAppend);
+}
+
+#[test]
+fn killing_finds_a_settle_without_fence() {
+    killing_finds(Bug::SettleWithoutFence);
+}
+
+#[test]
+fn killing_finds_a_name_check_apart_from_the_insert() {
+    killing_finds(Bug::NameCheckApart);
+}
+
+#[test]
+fn killing_finds_a_wake_up_outside_the_commit() {
+    killing_finds(Bug::WakeOutsideCommit);
+}
