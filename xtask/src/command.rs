@@ -40,5 +40,8 @@ impl Command {
 
 /// Builds the fault harness in release mode and runs it.
 fn harness(repository: &Repository, args: &[String]) -> Result<()> {
-    repository.cargo(["run", "--release", "--quiet", "-p", "offshoot-harness", "--"]).args(args).run()
+    repository
+        .cargo(["run", "--release", "--quiet", "-p", "offshoot-harness", "--"])
+        .args(args)
+        .run()
 }

@@ -20,7 +20,8 @@ impl Executing {
         let mut executing = Self::default();
         for known in shadow.live() {
             let task = &known.task;
-            if task.state == State::Running && task.lease.worker == worker && task.cancel.is_none() {
+            if task.state == State::Running && task.lease.worker == worker && task.cancel.is_none()
+            {
                 executing.space += 1;
                 *executing.sessions.entry(task.spec.lineage.session).or_default() += 1;
                 *executing.owners.entry(task.owner()).or_default() += 1;
