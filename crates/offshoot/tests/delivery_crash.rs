@@ -5,9 +5,9 @@ mod harness;
 
 use std::sync::Arc;
 
-use harness::{Gate, notices};
+use harness::{Disk, Gate, notices, on_every_store};
 use offshoot::core::Phase;
-use offshoot::{BodyError, Context, Error, Kind, Memory, Runtime};
+use offshoot::{BodyError, Context, Error, Kind, OpenStore, Runtime};
 use offshoot_store::{Batch, Fault, Faulty, Store};
 
 const CHILDREN: u32 = 3;
@@ -54,14 +54,19 @@ async fn play(runtime: &Runtime) -> Result<(), Error> {
     Ok(())
 }
 
-#[tokio::test(start_paused = true)]
-async fn s4_3_after_a_crash_at_any_commit_every_result_is_in_its_owners_history_once() {
+on_every_store!(s4_3_after_a_crash_at_any_commit_every_result_is_in_its_owners_history_once,);
+
+async fn s4_3_after_a_crash_at_any_commit_every_result_is_in_its_owners_history_once<D>(_: &D)
+where
+    D: Disk + Default,
+{
     for fault in [Fault::CrashBefore, Fault::CrashAfter] {
         for at in 1.. {
-            let memory = Memory::new();
+            let disk = D::default();
+            let inner = disk.store().open_store().await.unwrap();
             let crash = Gate::new();
             let crashed = crash.clone();
-            let store = Faulty::new(Arc::new(memory.clone()), move |number, _: &Batch| {
+            let store = Faulty::new(inner, move |number, _: &Batch| {
                 (number == at).then(|| {
                     crashed.arrive();
                     fault
@@ -80,7 +85,7 @@ async fn s4_3_after_a_crash_at_any_commit_every_result_is_in_its_owners_history_
             }
             drop(runtime);
 
-            let runtime = open(Arc::new(memory)).await.unwrap();
+            let runtime = open(harness::reopen(&disk).await).await.unwrap();
             runtime.recovered().await;
             play(&runtime).await.unwrap();
             let session = runtime.session("main").await.unwrap();

@@ -83,25 +83,31 @@ async fn s2_9_an_owner_settles_with_the_commit_that_settles_its_last_child() -> 
 }
 
 #[tokio::test]
-async fn s2_9_a_held_owner_takes_no_new_children_and_no_slot() -> Test {
-    let executing = Ceiling { space: Some(1), ..Ceiling::NONE };
-    let caps = Caps { executing, ..Caps::default() };
-    let runtime = Runtime::builder(Memory::new()).caps(caps).open().await?;
-    let session = runtime.session("main").await?;
+async fn s2_9_a_body_that_has_returned_spawns_nothing_more() -> Test {
+    let (_runtime, session) = session().await;
     let (tell, told) = tokio::sync::oneshot::channel();
-    let (parent, child) = parent_of(&session, returns(()), |cx| {
+    let (parent, _child) = parent_of(&session, never(), |cx| {
         tell.send(cx).ok();
         Box::pin(async { Ok(()) })
     })
     .await?;
     let cx = told.await.expect("the body ran");
+    until_state(&parent, State::Waiting(WaitingOn::Children)).await;
+    let refused = cx.spawn_ephemeral(returns(())).await;
+    assert!(matches!(refused, Err(Error::OwnerClosed(Owner::Task(id))) if id == parent.id()));
+    Ok(())
+}
+
+#[tokio::test]
+async fn s2_9_an_owner_that_waits_for_its_children_takes_no_slot() -> Test {
+    let executing = Ceiling { space: Some(1), ..Ceiling::NONE };
+    let caps = Caps { executing, ..Caps::default() };
+    let runtime = Runtime::builder(Memory::new()).caps(caps).open().await?;
+    let session = runtime.session("main").await?;
+    let (parent, child) = parent_of(&session, returns(()), succeeds).await?;
     // The child queues behind its parent: it can only run in the parent's slot.
     assert_eq!(child.wait().await?.task.state, State::Completed);
     assert_eq!(parent.wait().await?.task.state, State::Completed);
-    assert!(matches!(
-        cx.spawn_ephemeral(returns(())).await,
-        Err(Error::OwnerClosed(Owner::Task(id))) if id == parent.id()
-    ));
     Ok(())
 }
 

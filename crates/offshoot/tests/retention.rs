@@ -5,16 +5,23 @@ mod harness;
 use std::sync::Arc;
 use std::time::Duration;
 
-use harness::{Done, Gate, VirtualWorld, end_of, for_ever, fresh};
+use harness::{Disk, Done, Gate, OnSqlite, VirtualWorld, end_of, for_ever, fresh, on_every_store};
 use offshoot::core::{Change, Cursor, Retention, TaskId};
-use offshoot::{Context, Error, Memory, Runtime, Session};
+use offshoot::{BodyError, Context, Error, Runtime, Session};
 
 const DAY: Duration = Duration::from_secs(86_400);
 
-async fn in_virtual_time() -> (Runtime, Session, Arc<VirtualWorld>) {
+on_every_store!(
+    s10_4_an_acknowledged_task_is_deleted_after_seven_days_with_an_event,
+    s10_4_an_unacknowledged_task_is_kept_for_thirty_days,
+    s10_4_an_unread_task_whose_owner_ended_is_kept_for_seven_days,
+    s10_4_a_live_task_is_never_deleted,
+);
+
+async fn in_virtual_time(disk: &impl Disk) -> (Runtime, Session, Arc<VirtualWorld>) {
     let world = VirtualWorld::new();
     let retention = Retention { events: 100, ..Retention::default() };
-    let runtime = Runtime::builder(Memory::new()).environment(world.clone()).retention(retention);
+    let runtime = Runtime::builder(disk.store()).environment(world.clone()).retention(retention);
     let runtime = runtime.open().await.unwrap();
     let session = runtime.session("main").await.unwrap();
     (runtime, session, world)
@@ -31,9 +38,8 @@ async fn next_deletion(session: &Session, from: Cursor) -> Option<TaskId> {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn s10_4_an_acknowledged_task_is_deleted_after_seven_days_with_an_event() {
-    let (runtime, session, world) = in_virtual_time().await;
+async fn s10_4_an_acknowledged_task_is_deleted_after_seven_days_with_an_event(disk: &impl Disk) {
+    let (runtime, session, world) = in_virtual_time(disk).await;
     let task = session.spawn_ephemeral(|_| async { Done::Ok(()) }).await.unwrap();
     let waited = task.wait().await.unwrap();
     waited.ack().await.unwrap();
@@ -46,9 +52,8 @@ async fn s10_4_an_acknowledged_task_is_deleted_after_seven_days_with_an_event() 
     assert_eq!(runtime.counts().await.unwrap().spawned(), 1, "it still counts as spawned");
 }
 
-#[tokio::test(start_paused = true)]
-async fn s10_4_an_unacknowledged_task_is_kept_for_thirty_days() {
-    let (_runtime, session, world) = in_virtual_time().await;
+async fn s10_4_an_unacknowledged_task_is_kept_for_thirty_days(disk: &impl Disk) {
+    let (_runtime, session, world) = in_virtual_time(disk).await;
     let task = session.spawn_ephemeral(|_| async { Done::Ok(()) }).await.unwrap();
     end_of(&task).await;
     world.jump_ahead(29 * DAY);
@@ -60,9 +65,8 @@ async fn s10_4_an_unacknowledged_task_is_kept_for_thirty_days() {
     assert!(session.drain(8).await.unwrap().is_empty());
 }
 
-#[tokio::test(start_paused = true)]
-async fn s10_4_an_unread_task_whose_owner_ended_is_kept_for_seven_days() {
-    let (_runtime, session, world) = in_virtual_time().await;
+async fn s10_4_an_unread_task_whose_owner_ended_is_kept_for_seven_days(disk: &impl Disk) {
+    let (_runtime, session, world) = in_virtual_time(disk).await;
     let gate = Gate::new();
     let body = gate.clone();
     let lead = session
@@ -86,9 +90,8 @@ async fn s10_4_an_unread_task_whose_owner_ended_is_kept_for_seven_days() {
     assert!(lead.record().await.is_ok(), "its own owner lives and has not read it");
 }
 
-#[tokio::test(start_paused = true)]
-async fn s10_4_a_live_task_is_never_deleted() {
-    let (_runtime, session, world) = in_virtual_time().await;
+async fn s10_4_a_live_task_is_never_deleted(disk: &impl Disk) {
+    let (_runtime, session, world) = in_virtual_time(disk).await;
     let live = session.spawn_ephemeral(|_| for_ever()).await.unwrap();
     let done = session.spawn_ephemeral(|_| async { Done::Ok(()) }).await.unwrap();
     done.wait().await.unwrap().ack().await.unwrap();
@@ -117,6 +120,29 @@ async fn s10_4_the_memory_store_keeps_the_newest_64_acknowledged_per_session() {
     for (n, task) in ended.iter().enumerate() {
         assert_eq!(task.record().await.is_ok(), n % 70 >= 6, "the oldest go first");
     }
+}
+
+#[tokio::test]
+async fn s10_4_a_durable_store_reads_what_has_left_memory() {
+    let disk = OnSqlite::default();
+    let runtime = Runtime::builder(disk.store()).open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    let mut ended = Vec::new();
+    for n in 0..150 {
+        let task = session.spawn_ephemeral(move |_| async move { Ok::<_, BodyError>(n) });
+        let task = task.await.unwrap();
+        let waited = task.wait().await.unwrap();
+        // Delivered or not.
+        if n % 2 == 0 {
+            waited.ack().await.unwrap();
+        }
+        ended.push(task);
+    }
+    for (n, task) in ended.iter().enumerate() {
+        assert_eq!(task.wait().await.unwrap().decode::<usize>().unwrap(), n);
+    }
+    assert_eq!(session.tasks().limit(1_000).await.unwrap().items.len(), 150);
+    assert_eq!(session.drain(1_000).await.unwrap().len(), 75);
 }
 
 #[test]

@@ -89,7 +89,9 @@ impl Engine {
         if *waits > 0 {
             return Ok(());
         }
-        self.reclaim_slot(cell).await;
+        if !self.reclaim_slot(cell).await {
+            return Ok(());
+        }
         let (id, epoch) = (cell.spec.id, cell.epoch());
         for tries in 0.. {
             let resumed = self
@@ -113,10 +115,12 @@ impl Engine {
     }
 
     /// Takes a slot again; those that resume go before those that start. A
-    /// body that was asked to stop is on its way out and does not queue.
-    async fn reclaim_slot(self: &Arc<Self>, cell: &Arc<Cell>) {
+    /// body that was asked to stop while it queued does not wait for its turn:
+    /// it is on its way out, and its record goes on waiting until it is gone.
+    /// Whether it has a slot.
+    async fn reclaim_slot(self: &Arc<Self>, cell: &Arc<Cell>) -> bool {
         if self.config.caps.executing.is_none() {
-            return;
+            return true;
         }
         let seat = seat(&cell.spec);
         let slot = match self.slots.take(seat) {
@@ -128,12 +132,16 @@ impl Engine {
                 match select(granted, std::pin::pin!(cell.cancelled())).await {
                     Either::Left((Ok(slot), _)) => slot,
                     // The runtime is closing; the body is dropped soon.
-                    Either::Left((Err(_), _)) => return,
-                    Either::Right(_) => return self.slots.withdraw(cell.spec.id, seat),
+                    Either::Left((Err(_), _)) => return false,
+                    Either::Right(_) => {
+                        self.slots.withdraw(cell.spec.id, seat);
+                        return false;
+                    }
                 }
             }
         };
         *cell.rare().slot.lock() = Some(slot);
+        true
     }
 }
 

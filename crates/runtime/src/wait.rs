@@ -1,6 +1,6 @@
 //! Waiting for tasks: woken by the end itself, never by a look at the clock.
 
-use std::future::{Future, IntoFuture};
+use std::future::IntoFuture;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -254,31 +254,25 @@ impl Engine {
 
     /// Resolves when the record is as wanted. Listens before it looks, so that
     /// no change is missed.
-    pub(crate) fn until<'a>(
-        self: &'a Arc<Self>,
-        spec: &'a Arc<Spec>,
-        wanted: impl Fn(&Task) -> bool + 'a,
-    ) -> impl Future<Output = Result<Task, Error>> + 'a {
-        async move {
-            loop {
-                let cell = self.cell_of(spec);
-                let changed = cell.changed.listen();
-                let task = self.task(spec.id).await?;
-                let task = match task {
-                    Some(task) => task,
-                    None => {
-                        self.forget_passive(spec.id);
-                        return Err(Error::not_found(spec.id));
-                    }
-                };
-                if wanted(&task) {
-                    if !task.is_live() {
-                        self.forget_passive(spec.id);
-                    }
-                    return Ok(task);
+    pub(crate) async fn until(
+        self: &Arc<Self>,
+        spec: &Arc<Spec>,
+        wanted: impl Fn(&Task) -> bool,
+    ) -> Result<Task, Error> {
+        loop {
+            let cell = self.cell_of(spec);
+            let changed = cell.changed.listen();
+            let Some(task) = self.task(spec.id).await? else {
+                self.forget_passive(spec.id);
+                return Err(Error::not_found(spec.id));
+            };
+            if wanted(&task) {
+                if !task.is_live() {
+                    self.forget_passive(spec.id);
                 }
-                changed.await;
+                return Ok(task);
             }
+            changed.await;
         }
     }
 

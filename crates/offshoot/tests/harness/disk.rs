@@ -1,7 +1,9 @@
 //! Where a store keeps its data between two runtimes.
 
-use offshoot::Memory;
-use offshoot_store::OpenStore;
+use std::sync::Arc;
+
+use offshoot::{Folder, Memory, OpenStore, Sqlite, Store, StoreError};
+use tempfile::TempDir;
 
 /// What outlives a runtime that is dropped or dies.
 pub trait Disk {
@@ -24,18 +26,61 @@ impl Disk for OnMemory {
     }
 }
 
-/// Runs each test, an `async fn(&impl Disk)`, on every store, under virtual
-/// time. A store is added by one more block here.
-macro_rules! on_every_store {
-    ($($test:ident),* $(,)?) => {
-        mod on_memory {
-            $(
-                #[tokio::test(start_paused = true)]
-                async fn $test() {
-                    super::$test(&crate::harness::OnMemory::default()).await;
-                }
-            )*
+/// A SQLite file in a folder that goes with the test.
+#[derive(Debug)]
+pub struct OnSqlite(TempDir);
+
+impl Default for OnSqlite {
+    fn default() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+}
+
+impl Disk for OnSqlite {
+    type Store = Folder;
+
+    fn store(&self) -> Folder {
+        Sqlite::at(self.0.path())
+    }
+}
+
+/// The store on a disk whose last holder is on its way out.
+pub async fn reopen(disk: &impl Disk) -> Arc<dyn Store> {
+    loop {
+        match disk.store().open_store().await {
+            Err(StoreError::Locked { .. }) => tokio::task::yield_now().await,
+            opened => return opened.unwrap(),
         }
+    }
+}
+
+/// Runs each test, an `async fn(&impl Disk)`, on every store. Time is virtual
+/// unless the list starts with `in real time`: a store with threads of its own
+/// must not be overtaken where a test waits with a limit. A store is added by
+/// one more module here.
+macro_rules! on_every_store {
+    (in real time: $($test:ident),* $(,)?) => {
+        crate::harness::on_every_store!(@ [#[tokio::test]] $($test),*);
+    };
+    (@ [$($attribute:tt)*] $($test:ident),*) => {
+        mod on_memory {
+            crate::harness::on_every_store!(@ OnMemory [$($attribute)*] $($test),*);
+        }
+        mod on_sqlite {
+            crate::harness::on_every_store!(@ OnSqlite [$($attribute)*] $($test),*);
+        }
+    };
+    (@ $disk:ident $attribute:tt $($test:ident),*) => {
+        $(crate::harness::on_every_store!(@@ $disk $attribute $test);)*
+    };
+    (@@ $disk:ident [$($attribute:tt)*] $test:ident) => {
+        $($attribute)*
+        async fn $test() {
+            super::$test(&crate::harness::$disk::default()).await;
+        }
+    };
+    ($($test:ident),* $(,)?) => {
+        crate::harness::on_every_store!(@ [#[tokio::test(start_paused = true)]] $($test),*);
     };
 }
 pub(crate) use on_every_store;

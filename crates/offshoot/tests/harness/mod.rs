@@ -13,7 +13,7 @@ use std::time::Duration;
 use offshoot::core::{Block, BlockKind, Change, Cursor, Phase, RowBody, Stamp, State, Task};
 use offshoot::{BodyError, Context, Memory, Rows, Runtime, Session, TaskRef};
 
-pub use disk::{Disk, OnMemory};
+pub use disk::{Disk, OnMemory, OnSqlite, reopen};
 pub use gate::{Flag, Gate};
 pub use world::VirtualWorld;
 
