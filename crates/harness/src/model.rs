@@ -43,6 +43,8 @@ pub struct Model {
     pub read: HashMap<SessionId, Vec<Event>, IdHash>,
     /// The rows that somebody acknowledged by themselves.
     pub explicit: HashSet<RowId, IdHash>,
+    /// Whether the runtime is shutting down.
+    pub closing: bool,
     /// Whether only the slots are being counted any more.
     pub probing: bool,
     keyed: HashMap<(Owner, String), TaskId>,
@@ -62,6 +64,7 @@ impl Model {
             violation: None,
             read: HashMap::default(),
             explicit: HashSet::default(),
+            closing: false,
             probing: false,
             keyed: HashMap::new(),
             named: HashMap::new(),
@@ -112,7 +115,8 @@ impl Model {
                 endings::check_told(&self.shadow, batch, task)?;
             }
         }
-        slots::check(&self.shadow, &self.caps, self.worker)
+        // A runtime that shuts down gives no more slots to those that go on.
+        if self.closing { Ok(()) } else { slots::check(&self.shadow, &self.caps, self.worker) }
     }
 
     /// A body starts; its epoch.

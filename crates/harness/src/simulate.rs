@@ -307,7 +307,11 @@ impl Process {
                 drop(self.runtime.lock().take());
             }
             _ => {
-                self.model.lock().trace.note(|| "the runtime shuts down".to_owned());
+                {
+                    let mut model = self.model.lock();
+                    model.trace.note(|| "the runtime shuts down".to_owned());
+                    model.closing = true;
+                }
                 let runtime = self.runtime.lock().take();
                 let patience = Duration::from_millis(rng.below(8_000) as u64);
                 let done = Arc::new(Mutex::new(None));
@@ -454,6 +458,7 @@ impl Process {
         drop(runtime.lock().take());
         let mut model = model.lock();
         model.bodies.clear();
+        model.closing = false;
         // The wall clock may have been set meanwhile.
         let gap = Duration::from_millis(rng.below(5_000) as u64);
         if rng.happens(100) { wall.before(gap) } else { wall.after(gap) }

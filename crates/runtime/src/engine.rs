@@ -167,9 +167,16 @@ impl Engine {
 
     /// Drops the cell of a task that has ended, if no body of it is here.
     pub(crate) fn forget_passive(&self, id: TaskId) {
-        let mut cells = self.cells.lock();
-        if cells.get(&id).is_some_and(|cell| cell.epoch() == 0) {
-            cells.remove(&id);
+        let cell = {
+            let mut cells = self.cells.lock();
+            let passive = cells.get(&id).is_some_and(|cell| cell.epoch() == 0);
+            if passive { cells.remove(&id) } else { None }
+        };
+        // Others may listen to it, and whoever tells of the end will not find
+        // it any more.
+        if let Some(cell) = cell {
+            cell.changed.ring();
+            cell.nudge.ring();
         }
     }
 

@@ -50,10 +50,11 @@ fn is_excused(model: &Model, task: &Task) -> bool {
             (WaitingOn::Message, Doing::Receiving) => {
                 model.shadow.pending(Owner::Task(id)).is_empty() || !has_room(model, task)
             }
-            (WaitingOn::Input(number), Doing::Asking) => {
+            // A wait given up just before the question may still label it.
+            (_, Doing::Asking) => {
                 let asked = model.shadow.questions.get(&id);
-                let asked = asked.and_then(|asked| asked.get(number as usize - 1));
-                asked.is_some_and(Option::is_none) || !has_room(model, task)
+                asked.is_some_and(|asked| asked.iter().any(Option::is_none))
+                    || !has_room(model, task)
             }
             (WaitingOn::Children, doing) => is_waiting(model, doing) || !has_room(model, task),
             _ => !has_room(model, task),

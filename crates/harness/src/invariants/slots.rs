@@ -14,12 +14,14 @@ pub struct Executing {
 }
 
 impl Executing {
-    /// Counts the tasks that execute under `worker`.
+    /// Counts the tasks that execute under `worker`. One that was asked to
+    /// stop may end its wait without a slot, so it counts for nobody.
     pub fn count(shadow: &Shadow, worker: Option<WorkerId>) -> Self {
         let mut executing = Self::default();
         for known in shadow.live() {
             let task = &known.task;
-            if task.state == State::Running && task.lease.worker == worker {
+            if task.state == State::Running && task.lease.worker == worker && task.cancel.is_none()
+            {
                 executing.space += 1;
                 *executing.sessions.entry(task.spec.lineage.session).or_default() += 1;
                 *executing.owners.entry(task.owner()).or_default() += 1;
