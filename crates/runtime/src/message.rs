@@ -11,7 +11,7 @@ use offshoot_core::{
 use offshoot_store::{Batch, CommitError, Conflict, TaskQuery, Within, Write};
 
 use crate::backend::{Registered, Request};
-use crate::engine::Engine;
+use crate::engine::{Concerns, Engine};
 use crate::environment::BoxFuture;
 use crate::error::Error;
 use crate::spawn::{Parent, Sender, Spawn};
@@ -116,11 +116,8 @@ impl Sending {
             body: RowBody::Message(message.clone()),
         };
         let batch = Batch::new(message.at).write(Write::Send { row, room: usize::MAX });
-        match self.engine.store.commit(batch).await {
-            Ok(_) => {
-                self.engine.nudge(session);
-                Ok(Receipt { message: message.id, task: sender, state: MessageState::Queued })
-            }
+        match self.engine.commit(batch, Concerns::Inbox(session)).await {
+            Ok(_) => Ok(Receipt { message: message.id, task: sender, state: MessageState::Queued }),
             Err(CommitError::Conflict(Conflict::MessageKeyUsed(sent))) => {
                 let state = self.engine.message_state(sender, sent).await?;
                 Ok(Receipt { message: sent, task: sender, state })
@@ -182,7 +179,6 @@ impl Sending {
         }
         match self.offer(id).await {
             Ok(receipt) => {
-                self.engine.nudge(Owner::Task(id));
                 if let Some(backend) = self.engine.kinds.get(&task.spec.kind) {
                     backend.deliver(&task);
                 }
@@ -205,7 +201,7 @@ impl Sending {
         let room = self.engine.config.sizes.inbox;
         let row = Row::message(message.clone(), task);
         let batch = Batch::new(message.at).write(Write::Send { row, room });
-        self.engine.store.commit(batch).await?;
+        self.engine.commit(batch, Concerns::Inbox(Owner::Task(task))).await?;
         Ok(Receipt { message: message.id, task, state: MessageState::Queued })
     }
 

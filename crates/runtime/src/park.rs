@@ -66,7 +66,11 @@ impl Engine {
     /// Has the record say what the body waits on. A body may have several
     /// waits under way; the one that somebody must do something about is
     /// shown, else the latest.
-    async fn show_wait(&self, cell: &Arc<Cell>, waits: &[WaitingOn]) -> Result<(), Error> {
+    async fn show_wait(
+        self: &Arc<Self>,
+        cell: &Arc<Cell>,
+        waits: &[WaitingOn],
+    ) -> Result<(), Error> {
         let asks = |on: &&WaitingOn| State::Waiting(**on).question().is_some();
         let Some(on) = waits.iter().rev().find(asks).or(waits.last()).copied() else {
             return Ok(());
