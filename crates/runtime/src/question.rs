@@ -182,9 +182,10 @@ impl Engine {
         let at = self.now();
         let closed = Box::new(Closed::Answered { by: viewer.caller, answer, at });
         let batch = Batch::new(at).write(Write::CloseQuestion { task, number, closed });
-        self.store.commit(batch).await.map_err(Error::from_commit)?;
+        let answered = self.store.commit(batch).await;
+        // An answer written without an answer to it is there all the same.
         self.nudge(Owner::Task(task));
         self.touch(task);
-        Ok(())
+        answered.map(drop).map_err(Error::from_commit)
     }
 }
