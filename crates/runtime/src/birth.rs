@@ -138,6 +138,11 @@ impl Embryo {
             batch.push(Write::Adopt { from: Owner::Task(old), to: Owner::Task(id) });
         }
         if let Some(first) = &said.first {
+            // A detached task's spawner is not told of its end, but of a
+            // message that comes back.
+            if first.from.as_owner() != Some(self.task.owner()) {
+                self.cell.note_outside_mail();
+            }
             batch.push(Write::Deliver(Row::message(first.clone(), id)));
         }
         engine.store.commit(batch)

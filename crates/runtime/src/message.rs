@@ -234,6 +234,12 @@ impl Sending {
                 None => Parent::Session,
             },
         };
+        let key: Option<Arc<str>> = self.key.as_ref().map(|key| format!("{id}:{key}").into());
+        if let Some(key) = &key
+            && let Some(found) = self.continued_before(&old, key).await?
+        {
+            return self.first_of(found).await;
+        }
         let request = Request { kind: old.spec.kind.clone(), input: Ok(old.spec.input.clone()) };
         let mut spawn: Spawn<Registered> = Spawn::registered(self.engine.clone(), request, sender);
         spawn.said.continues = Some(id);
@@ -243,7 +249,7 @@ impl Sending {
         spawn.said.wake = old.spec.wake;
         spawn.said.timeout = old.spec.timeout;
         spawn.said.grace = old.spec.grace;
-        spawn.said.key = self.key.as_ref().map(|key| format!("{id}:{key}").into());
+        spawn.said.key = key;
         let message = self.message();
         spawn.said.first = Some(message.clone());
         // The old handle if it is free, else the next number.
@@ -253,15 +259,33 @@ impl Sending {
         if self.key.is_none() {
             return Ok(Receipt { message: message.id, task: id, state: MessageState::Queued });
         }
-        // The spawn may have found the task of an earlier send; the store
-        // knows under the key which message that one brought.
-        match self.offer(id).await {
-            Ok(_) => Err(Error::Contended),
-            Err(CommitError::Conflict(Conflict::MessageKeyUsed(sent))) if sent == message.id => {
-                Ok(Receipt { message: sent, task: id, state: MessageState::Queued })
+        // The spawn may have found the task of an earlier send.
+        let receipt = self.first_of(id).await?;
+        let state =
+            if receipt.message == message.id { MessageState::Queued } else { receipt.state };
+        Ok(Receipt { state, ..receipt })
+    }
+
+    /// The task that an earlier send under this key made. Its owner was the
+    /// parent if that was alive then, else the session.
+    async fn continued_before(&self, old: &Task, key: &str) -> Result<Option<TaskId>, Error> {
+        let parent = old.spec.lineage.parent.map(Owner::Task);
+        let session = Owner::Session(old.spec.lineage.session);
+        for owner in parent.into_iter().chain([session]) {
+            if let Some(found) = self.engine.store.keyed(owner, key).await? {
+                return Ok(Some(found.id()));
             }
+        }
+        Ok(None)
+    }
+
+    /// The receipt of the message that a task began with; the store knows
+    /// under the key which it was.
+    async fn first_of(&self, task: TaskId) -> Result<Receipt, Error> {
+        match self.offer(task).await {
+            Ok(_) => Err(Error::Contended),
             Err(CommitError::Conflict(Conflict::MessageKeyUsed(sent))) => {
-                self.sent_before(id, sent).await
+                self.sent_before(task, sent).await
             }
             Err(error) => Err(Error::from_commit(error)),
         }
