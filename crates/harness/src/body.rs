@@ -167,8 +167,10 @@ impl Attempt {
             world.model(|model| {
                 let before = model.bodies.computes(id, &counted);
                 let stored = model.shadow.steps.get(&(id, counted.as_str().into()));
+                let committed = matches!(stored, Some(StepState::Committed(_)));
+                let repeated = once && before > 0;
                 let checked = ensure(
-                    !matches!(stored, Some(StepState::Committed(_))) && !(once && before > 0),
+                    !committed && !repeated,
                     "S9.6 a committed step is never recomputed",
                     || format!("step {counted:?} of {id} is computed again, stored {stored:?}"),
                 );

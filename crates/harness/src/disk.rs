@@ -174,7 +174,7 @@ impl Disk {
 
 impl Luck {
     fn of_commit(odds: &Odds, rng: &mut Rng) -> Self {
-        let roll = (rng.next() % 1_000) as u32;
+        let roll = (rng.bits() % 1_000) as u32;
         let mut sum = 0;
         let mut within = |part: u32| {
             sum += part;

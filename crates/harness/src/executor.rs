@@ -287,7 +287,7 @@ impl Environment for Sim {
     }
 
     fn random(&self) -> u128 {
-        self.draw(|rng| u128::from(rng.next()) << 64 | u128::from(rng.next()))
+        self.draw(|rng| u128::from(rng.bits()) << 64 | u128::from(rng.bits()))
     }
 }
 

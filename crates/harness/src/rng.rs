@@ -9,12 +9,12 @@ impl Rng {
     pub fn new(seed: u64) -> Self {
         // Neighbouring seeds must not begin with neighbouring streams.
         let mut rng = Self(seed ^ 0x6a09_e667_f3bc_c909);
-        rng.next();
+        rng.bits();
         rng
     }
 
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -24,7 +24,7 @@ impl Rng {
 
     /// A number below `bound`; zero if there is none.
     pub fn below(&mut self, bound: usize) -> usize {
-        if bound == 0 { 0 } else { (self.next() % bound as u64) as usize }
+        if bound == 0 { 0 } else { (self.bits() % bound as u64) as usize }
     }
 
     /// A number from `low` up to and including `high`.
@@ -34,7 +34,7 @@ impl Rng {
 
     /// Whether something that happens `times` in a thousand happens.
     pub fn happens(&mut self, times: u32) -> bool {
-        self.next() % 1_000 < u64::from(times)
+        self.bits() % 1_000 < u64::from(times)
     }
 
     /// One of several.
@@ -44,6 +44,6 @@ impl Rng {
 
     /// Another stream, decided by this one.
     pub fn fork(&mut self) -> Self {
-        Self::new(self.next())
+        Self::new(self.bits())
     }
 }

@@ -161,7 +161,7 @@ impl Author {
         let key = match depth {
             0 => rng.happens(250).then(|| format!("k{}", rng.below(3))),
             // A body that is resumed finds the child again.
-            _ => rng.happens(700).then(|| format!("c{}", rng.next())),
+            _ => rng.happens(700).then(|| format!("c{}", rng.bits())),
         };
         let detached = depth > 0 && rng.happens(150);
         let timeout = rng.happens(80).then(|| rng.between(1, 3_000) as u16);

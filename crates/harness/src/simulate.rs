@@ -283,7 +283,7 @@ impl Process {
                 return Ok(Stopped::Crashed);
             }
             checks += 1;
-            if (over || checks % 16 == 0) && done(&self.world) {
+            if (over || checks.is_multiple_of(16)) && done(&self.world) {
                 return Ok(Stopped::Done);
             }
             if over {

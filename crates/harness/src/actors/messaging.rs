@@ -58,16 +58,15 @@ pub async fn ask_receipt(world: &World, session: &Session, receipt: Receipt) -> 
 /// Answers the oldest open question that anybody known asks.
 pub async fn answer(world: &World) -> Result<(), Error> {
     let open = world.model(|model| {
-        let live = model.shadow.live().find_map(|known| {
+        model.shadow.live().find_map(|known| {
             let asked = model.shadow.questions.get(&known.task.id())?;
             let number = asked.iter().position(Option::is_none)? + 1;
             Some((known.task.id(), number as u32))
-        });
-        live
+        })
     });
     let Some((id, number)) = open else { return Ok(()) };
     let Some(task) = world.known(id) else { return Ok(()) };
-    let answer = world.draw(|rng| rng.next() >> 12);
+    let answer = world.draw(|rng| rng.bits() >> 12);
     task.answer(number, &answer).await?;
     world.model(|model| {
         model.acknowledged("an answer", |model| {

@@ -52,10 +52,10 @@ pub fn kill_many(program: &Path, kills: u64, seed: u64, bug: Option<Bug>) -> Res
             if number % 2 == 0 {
                 let at = 1 + (toll.at_commits / 2) % 60;
                 let side = if toll.at_commits % 2 == 0 { Side::Before } else { Side::After };
-                killer.let_die(rng.next(), at, side)?;
+                killer.let_die(rng.bits(), at, side)?;
                 toll.at_commits += 1;
             } else {
-                killer.kill(rng.next(), rng.below(400))?;
+                killer.kill(rng.bits(), rng.below(400))?;
             }
             toll.kills += 1;
             let (seen, checked) = audit(killer.folder, false)?;
@@ -66,7 +66,7 @@ pub fn kill_many(program: &Path, kills: u64, seed: u64, bug: Option<Bug>) -> Res
             }
         }
         if toll.violation.is_none() {
-            let finished = killer.finish(rng.next());
+            let finished = killer.finish(rng.bits());
             let (seen, checked) = audit(killer.folder, true)?;
             looked = seen;
             toll.violation = checked.err();

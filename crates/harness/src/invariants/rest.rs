@@ -16,7 +16,12 @@ pub fn check_progress(model: &Model, actors: &[Option<Doing>]) -> Checked {
         let task = &known.task;
         ensure(is_excused(model, task), "nothing is stuck", || {
             let inside = model.bodies.inside(task.id());
-            format!("nobody can go on, but {} is {} and its body {inside:?}", task.id(), task.state)
+            let unread = model.shadow.pending(Owner::Task(task.id()));
+            format!(
+                "nobody can go on, but {} is {}, its body {inside:?}, unread {unread:?}",
+                task.id(),
+                task.state
+            )
         })?;
     }
     for (actor, doing) in actors.iter().enumerate() {
