@@ -1,5 +1,7 @@
 //! The harness finds what is planted, and finds nothing where nothing is.
 
+#![allow(clippy::expect_used, reason = "a test says what it expects")]
+
 use offshoot_harness::crash::parent;
 use offshoot_harness::planted::Bug;
 use offshoot_harness::seeds;
