@@ -1,5 +1,8 @@
 //! The harness finds what is planted, and finds nothing where nothing is.
 
+// Helpers of tests are no tests to clippy; a panic is how they say no.
+#![allow(clippy::expect_used)]
+
 use offshoot_harness::crash::parent;
 use offshoot_harness::planted::Bug;
 use offshoot_harness::seeds;
