@@ -112,13 +112,13 @@ impl Engine {
     /// settles what is left.
     pub(crate) fn abandon(&self) {
         self.stage.store(CLOSED, Ordering::Release);
-        self.slots.close();
         let cells = std::mem::take(&mut *self.cells.lock());
         for cell in cells.into_values() {
             cell.evict(Eviction::Abandon);
             cell.changed.ring();
             cell.nudge.ring();
         }
+        self.slots.close();
         let desks = std::mem::take(&mut *self.desks.lock());
         for desk in desks.into_values() {
             desk.nudge.ring();

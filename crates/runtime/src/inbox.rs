@@ -112,7 +112,7 @@ impl Engine {
     ) -> Result<Rows, Error> {
         self.check_open()?;
         let owner = Owner::Task(cell.spec.id);
-        let rows = self.store.inbox(owner, 0, limit).await?;
+        let rows = self.store.inbox(owner, 0, limit.max(1)).await?;
         if let Some(last) = rows.last() {
             cell.mark_read(last.number);
         }

@@ -39,11 +39,19 @@ pub(crate) fn catch<T>(poll: impl FnOnce() -> T) -> Result<T, Failure> {
     WATCHED.set(WATCHED.get() + 1);
     let caught = catch_unwind(AssertUnwindSafe(poll));
     WATCHED.set(WATCHED.get() - 1);
-    caught.map_err(|panic| Failure {
-        kind: FailureKind::Panic,
-        message: message(&*panic),
-        causes: Vec::new(),
-        location: LOCATION.take(),
+    caught.map_err(|panic| {
+        let failure = Failure {
+            kind: FailureKind::Panic,
+            message: message(&*panic),
+            causes: Vec::new(),
+            location: LOCATION.take(),
+        };
+        // What was thrown may panic again when it is dropped; what that throws
+        // is left alone.
+        if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+            std::mem::forget(again);
+        }
+        failure
     })
 }
 

@@ -113,7 +113,7 @@ impl Session {
     pub async fn drain(&self, limit: usize) -> Result<Rows, Error> {
         self.engine.check_open()?;
         let owner = Owner::Session(self.id);
-        let rows = self.engine.store.inbox(owner, 0, limit).await?;
+        let rows = self.engine.store.inbox(owner, 0, limit.max(1)).await?;
         Ok(Rows::new(self.engine.clone(), owner, None, rows))
     }
 

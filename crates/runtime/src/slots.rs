@@ -6,6 +6,8 @@ use hashbrown::HashMap;
 use offshoot_core::{Admission, Ceiling, IdHash, Lane, Seat, TaskId};
 use parking_lot::Mutex;
 
+use crate::panic;
+
 /// What happens with a slot once it is granted.
 type Claim = Box<dyn FnOnce(Slot) + Send>;
 
@@ -81,7 +83,7 @@ impl Slots {
             desk.admission.withdraw(task, seat);
             desk.claims.remove(&task)
         };
-        drop(claim);
+        drop_quietly(claim);
     }
 
     /// How many tasks of the same owner stand before this one.
@@ -108,6 +110,15 @@ impl Drop for Slot {
             desk.lock().admission.release(seat);
             dispatch(&desk);
         }
+    }
+}
+
+/// Drops what holds a body that never began: a panic of its destructors is
+/// nobody's.
+fn drop_quietly<T>(claim: T) {
+    // The failure says what panicked; there is no task left to tell it of.
+    if let Err(failure) = panic::catch(|| drop(claim)) {
+        tracing::warn!(%failure, "a body that never began panicked when it was dropped");
     }
 }
 
