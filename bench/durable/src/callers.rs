@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use offshoot::core::Retention;
 use offshoot::{BodyError, Folder, Runtime, Session, Sqlite};
 use tokio::task::JoinSet;
 
@@ -47,9 +46,9 @@ pub fn on_disk(folder: &Path) -> Folder {
     Sqlite::at(folder)
 }
 
-/// Opens a runtime on the store, has the callers at work, and closes it.
+/// Opens a runtime on the store, with all settings as they come, has the callers at work, and closes it.
 pub async fn work(store: Folder, callers: usize, until: Until) -> Result<Done> {
-    let runtime = open(store, callers).await?;
+    let runtime = Runtime::builder(store).open().await?;
     let session = runtime.session("main").await?;
     let begun = Arc::new(AtomicUsize::new(0));
     let (before, started) = (writer::cpu()?, Instant::now());
@@ -68,12 +67,6 @@ pub async fn work(store: Folder, callers: usize, until: Until) -> Result<Done> {
     drop(session);
     runtime.shutdown(PATIENCE).await?;
     Ok(Done { lifecycles, took, writer })
-}
-
-async fn open(store: Folder, callers: usize) -> Result<Runtime> {
-    // The results that callers have not looked at yet stay in memory.
-    let retention = Retention { in_memory: callers * 4, ..Retention::default() };
-    Ok(Runtime::builder(store).retention(retention).open().await?)
 }
 
 /// One caller: how many lifecycles it saw through.

@@ -11,14 +11,15 @@ use crate::callers::{Until, on_disk, work};
 use crate::folder;
 
 /// How long each of the three is at work.
-const EACH: Until = Until::Elapsed(Duration::from_secs(4));
+pub const EACH: Duration = Duration::from_secs(4);
 
-/// Spawns, awaits and acknowledges with `n` callers on each kind of store.
-pub async fn run(n: usize) -> Result<Vec<Figure>> {
+/// Spawns, awaits and acknowledges with `n` callers for the time `each` on each kind of store.
+pub async fn run(n: usize, each: Duration) -> Result<Vec<Figure>> {
+    let until = Until::Elapsed(each);
     let home = folder::fresh()?;
-    let volatile = work(on_disk(&home.path().join("volatile")).in_memory(), n, EACH).await?;
-    let durable = work(on_disk(&home.path().join("durable")), n, EACH).await?;
-    let unbatched = work(on_disk(&home.path().join("unbatched")).group(1), n, EACH).await?;
+    let volatile = work(on_disk(&home.path().join("volatile")).in_memory(), n, until).await?;
+    let durable = work(on_disk(&home.path().join("durable")), n, until).await?;
+    let unbatched = work(on_disk(&home.path().join("unbatched")).group(1), n, until).await?;
     Ok(vec![
         Metric::DurableRate.is(durable.rate()),
         Metric::VolatileRate.is(volatile.rate()),

@@ -21,7 +21,7 @@ use crate::workloads::wake::{self, Gate, Wake};
 /// This repository's runtime.
 pub const SYSTEM: System = System {
     name: super::SUBJECT,
-    about: "this repository, memory store",
+    about: "this repository; memory store, SQLite for D1 to D3",
     notes: &[],
     run: |workload, n| Box::pin(run(workload, n)),
 };
