@@ -128,6 +128,8 @@ impl Workload {
         match self {
             // The cell has to write the stored tasks before it can time the opening.
             Self::D2 => Duration::from_secs(300),
+            // Every caller finishes a lifecycle even where each operation pays for an fsync.
+            Self::D1 => Duration::from_secs(120),
             _ => Duration::from_secs(30),
         }
     }

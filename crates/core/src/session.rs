@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cancel::Cancel;
 use crate::id::{RunId, SessionId, TaskId};
-use crate::lineage::Space;
+use crate::lineage::{Owner, Space};
 use crate::name::Name;
 use crate::task::Task;
 use crate::time::Stamp;
@@ -69,7 +69,7 @@ impl Reach {
         use crate::task::Tie;
         let spec = &task.spec;
         match self {
-            Self::Everything => true,
+            Self::Everything => matches!(spec.owner(), Owner::Session(_)),
             Self::TopLevel => spec.lineage.parent.is_none() && spec.tie == Tie::Owned,
             Self::Run(run) => spec.lineage.run == Some(*run) && spec.tie == Tie::Owned,
             Self::ChildrenOf(parent) => {

@@ -116,7 +116,8 @@ pub fn decide(task: &Task, intent: Intent, now: Stamp) -> Result<Decision, Illeg
             Change::Started { attempt: next.attempts }
         }
         Intent::Park(on) => {
-            if from != State::Running {
+            // One that waits may come to wait on something else.
+            if from == State::Queued || held {
                 return refuse("wait");
             }
             enter(&mut next, State::Waiting(on), now);

@@ -1,4 +1,5 @@
 //! Cancel: what it does to one body, whom it names, and that it is never lost.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod harness;
 

@@ -1,4 +1,5 @@
 //! A cancel goes down the whole tree, and nowhere else.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod harness;
 

@@ -1,5 +1,6 @@
 //! A crash at any commit: every settled result is in its owner's history
 //! exactly once.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod harness;
 

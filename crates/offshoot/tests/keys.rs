@@ -1,4 +1,5 @@
 //! Spawns with a key: repeated, they find the same task.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod harness;
 

@@ -1,5 +1,6 @@
 //! Leases: who executes a task, who may write for it, and whom a clock can
 //! deceive.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod harness;
 

@@ -1,4 +1,5 @@
 //! Caps: which refuse, which queue, and in which order the queue is served.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod harness;
 

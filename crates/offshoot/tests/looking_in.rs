@@ -1,4 +1,5 @@
 //! Looking in: lists, the end of a history, and what a task waits on.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod harness;
 

@@ -1,4 +1,5 @@
 //! What refuses a message, and in which order.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod harness;
 

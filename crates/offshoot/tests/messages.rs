@@ -1,4 +1,5 @@
 //! Messages: whom they reach, what their receipts say, what refuses them.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod harness;
 

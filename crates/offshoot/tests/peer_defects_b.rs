@@ -1,5 +1,6 @@
 //! What published systems get wrong about delivery, steering, cancelling and
 //! recovery, each through the production path.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod harness;
 

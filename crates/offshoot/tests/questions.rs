@@ -1,4 +1,5 @@
 //! Progress and questions: what a child tells its owner, and what it asks.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod harness;
 

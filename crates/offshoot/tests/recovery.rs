@@ -1,4 +1,5 @@
 //! After a crash: what is resumed, restarted, lost or left alone.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod harness;
 

@@ -1,4 +1,5 @@
 //! Retention: what is kept, how long, and what tells of its end.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod harness;
 

@@ -1,4 +1,5 @@
 //! The end of a runtime: by a drop, and in good order.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod harness;
 

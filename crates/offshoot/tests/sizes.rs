@@ -1,4 +1,5 @@
 //! Sizes: what fits, what goes to a blob, what is refused.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod harness;
 

@@ -1,4 +1,5 @@
 //! Slots: who takes one, who gives it back, and what a timeout counts.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod harness;
 

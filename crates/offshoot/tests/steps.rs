@@ -1,4 +1,5 @@
 //! The journal: a committed step is never computed again.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod harness;
 
@@ -113,7 +114,7 @@ async fn s9_6_a_step_that_fails_commits_nothing() {
         .spawn_ephemeral(|cx: Context| async move {
             let failed = cx.step("s", || async { Err::<u32, _>(BodyError::message("no")) }).await;
             assert!(failed.is_err());
-            Ok::<_, BodyError>(cx.step("s", || async { Ok::<_, BodyError>(2) }).await?)
+            cx.step("s", || async { Ok::<_, BodyError>(2) }).await
         })
         .await
         .unwrap();

@@ -1,4 +1,5 @@
 //! Cancelling many at once: a session, a run, the children of a task.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod harness;
 

@@ -1,4 +1,5 @@
 //! Timers that outlive the process which armed them.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod harness;
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use futures_util::task::AtomicWaker;
-use offshoot_core::Spec;
+use offshoot_core::{Spec, WaitingOn};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
@@ -65,8 +65,8 @@ pub(crate) struct Rare {
     pub(crate) slot: Mutex<Option<Slot>>,
     /// What the task has said and the store does not know yet.
     pub(crate) throttle: Mutex<Option<Throttle>>,
-    /// How many waits of the body are under way.
-    pub(crate) waits: tokio::sync::Mutex<u32>,
+    /// What the waits of the body that are under way wait on.
+    pub(crate) waits: tokio::sync::Mutex<Vec<WaitingOn>>,
     token: OnceLock<CancellationToken>,
     read_mark: AtomicU64,
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use hashbrown::HashMap;
 use parking_lot::Mutex;
 
 use crate::signal::Signal;
@@ -12,7 +11,7 @@ use crate::signal::Signal;
 pub(crate) struct Desk {
     /// Told when the session's inbox has something new.
     pub(crate) nudge: Signal,
-    counters: Mutex<HashMap<Arc<str>, u64>>,
+    counters: Mutex<Vec<(Arc<str>, u64)>>,
     spawned: u64,
 }
 
@@ -25,16 +24,20 @@ impl Desk {
     /// The next number for a handle of this stem.
     pub(crate) fn count(&self, stem: &Arc<str>) -> u64 {
         let mut counters = self.counters.lock();
-        match counters.get_mut(stem) {
-            Some(count) => {
-                *count += 1;
-                *count
+        // A session uses few stems, and mostly the one it used last.
+        let found = counters.iter().position(|(known, _)| Arc::ptr_eq(known, stem));
+        let found = found.or_else(|| counters.iter().position(|(known, _)| known == stem));
+        match found {
+            Some(at) => {
+                counters.swap(0, at);
+                counters[0].1 += 1;
+                counters[0].1
             }
             None => {
                 // Numbers used before this process are not more than the
                 // tasks spawned before it.
                 let first = self.spawned + 1;
-                counters.insert(stem.clone(), first);
+                counters.push((stem.clone(), first));
                 first
             }
         }

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use hashbrown::HashMap;
 use offshoot_core::{
-    IdHash, Intent, Owner, RowId, Seat, SessionId, Spec, Stamp, Task, TaskId, WorkerId, decide,
+    Cursor, IdHash, Intent, Owner, RowId, Seat, SessionId, Spec, Stamp, Task, TaskId, WorkerId,
+    decide,
 };
 use offshoot_store::{Batch, CommitError, Conflict, Store, StoreError, Write};
 use parking_lot::Mutex;
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 use crate::backend::Backend;
 use crate::cell::{Cell, Eviction};
@@ -240,7 +241,7 @@ impl Engine {
     /// Decides and commits one change of a record, again whenever somebody
     /// else was faster. `with` adds what else the commit holds.
     pub(crate) async fn change(
-        &self,
+        self: &Arc<Self>,
         id: TaskId,
         intent: impl Fn(&Task, Stamp) -> Result<Intent, Error>,
         with: impl Fn(&Task, Batch) -> Batch,
@@ -253,11 +254,8 @@ impl Engine {
             let batch = with(&task, Batch::new(now));
             let next = decided.task.clone();
             let batch = batch.write(Write::Put(decided.task, decided.change));
-            match self.store.commit(batch).await {
-                Ok(_) => {
-                    self.touch(id);
-                    return Ok(next);
-                }
+            match self.commit(batch, Concerns::Record(id)).await {
+                Ok(_) => return Ok(next),
                 Err(CommitError::Conflict(Conflict::Stale(stale))) if stale == id => {}
                 Err(error) => {
                     // It may have been written without an answer.
@@ -269,11 +267,59 @@ impl Engine {
         Err(Error::Contended)
     }
 
+    /// Commits a batch and wakes whom it concerns, even if whoever asked for it
+    /// gives up meanwhile, and even if the store does not say whether it wrote.
+    pub(crate) async fn commit(
+        self: &Arc<Self>,
+        batch: Batch,
+        concerns: Concerns,
+    ) -> Result<Cursor, CommitError> {
+        let pending = match self.store.commit(batch).try_now() {
+            Ok(committed) => return self.tell(committed, concerns),
+            Err(pending) => pending,
+        };
+        let (tell, told) = oneshot::channel();
+        let engine = self.clone();
+        self.world.spawn(async move {
+            drop(tell.send(engine.tell(pending.await, concerns)));
+        });
+        told.await.unwrap_or(Err(CommitError::Store(StoreError::Closed)))
+    }
+
+    fn tell(
+        &self,
+        committed: Result<Cursor, CommitError>,
+        concerns: Concerns,
+    ) -> Result<Cursor, CommitError> {
+        if committed.is_ok() || committed.as_ref().is_err_and(is_uncertain) {
+            match concerns {
+                Concerns::Record(task) => self.touch(task),
+                Concerns::Inbox(owner) => self.nudge(owner),
+                Concerns::Question(task) => {
+                    self.nudge(Owner::Task(task));
+                    self.touch(task);
+                }
+            }
+        }
+        committed
+    }
+
     /// Waits before a write is tried again; each time longer, and never long.
     pub(crate) async fn back_off(&self, tries: u32) {
         let millis = 10u64 << tries.min(8);
         self.world.sleep(Duration::from_millis(millis)).await;
     }
+}
+
+/// Whom a commit concerns.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Concerns {
+    /// Those who wait for the task.
+    Record(TaskId),
+    /// The owner, whose inbox has something new.
+    Inbox(Owner),
+    /// The task that asked, and those who wait for it.
+    Question(TaskId),
 }
 
 /// Whose slots a task takes.

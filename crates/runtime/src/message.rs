@@ -11,7 +11,7 @@ use offshoot_core::{
 use offshoot_store::{Batch, CommitError, Conflict, TaskQuery, Within, Write};
 
 use crate::backend::{Registered, Request};
-use crate::engine::Engine;
+use crate::engine::{Concerns, Engine};
 use crate::environment::BoxFuture;
 use crate::error::Error;
 use crate::spawn::{Parent, Sender, Spawn};
@@ -116,9 +116,7 @@ impl Sending {
             body: RowBody::Message(message.clone()),
         };
         let batch = Batch::new(message.at).write(Write::Send { row, room: usize::MAX });
-        let sent = self.engine.store.commit(batch).await;
-        self.engine.nudge(session);
-        match sent {
+        match self.engine.commit(batch, Concerns::Inbox(session)).await {
             Ok(_) => Ok(Receipt { message: message.id, task: sender, state: MessageState::Queued }),
             Err(CommitError::Conflict(Conflict::MessageKeyUsed(sent))) => {
                 let state = self.engine.message_state(sender, sent).await?;
@@ -203,10 +201,7 @@ impl Sending {
         let room = self.engine.config.sizes.inbox;
         let row = Row::message(message.clone(), task);
         let batch = Batch::new(message.at).write(Write::Send { row, room });
-        let sent = self.engine.store.commit(batch).await;
-        // What is written without an answer is there to be read all the same.
-        self.engine.nudge(Owner::Task(task));
-        sent?;
+        self.engine.commit(batch, Concerns::Inbox(Owner::Task(task))).await?;
         Ok(Receipt { message: message.id, task, state: MessageState::Queued })
     }
 

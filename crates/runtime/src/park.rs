@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::{Either, select};
-use offshoot_core::{Intent, Lane, State, WaitingOn};
+use offshoot_core::{Intent, Lane, State, Task, WaitingOn};
 use offshoot_store::StoreError;
 use tokio::sync::oneshot;
 
@@ -19,6 +19,7 @@ use crate::slots::Slot;
 pub(crate) struct Parked {
     engine: Arc<Engine>,
     cell: Option<Arc<Cell>>,
+    on: WaitingOn,
 }
 
 impl Engine {
@@ -53,41 +54,58 @@ impl Engine {
         on: WaitingOn,
     ) -> Result<Parked, Error> {
         let mut waits = cell.rare().waits.lock().await;
-        if *waits == 0 {
-            let (id, epoch) = (cell.spec.id, cell.epoch());
-            let mut unknown = false;
-            for tries in 0.. {
-                let parked = self
-                    .change(id, |_, _| Ok(Intent::Park(on)), |_, batch| batch.fenced(id, epoch))
-                    .await;
-                match parked {
-                    Ok(_) => break,
-                    // Somebody parked it before: a question keeps it waiting.
-                    Err(Error::Ended { state: State::Waiting(_), .. }) => break,
-                    // It may wait or not, and must know before it goes on.
-                    Err(Error::Store(error))
-                        if unknown || matches!(error, StoreError::Unknown(_)) =>
-                    {
-                        if self.is_closed() {
-                            return Err(error.into());
-                        }
-                        unknown = true;
-                        self.back_off(tries).await;
-                    }
-                    Err(error) => return Err(error),
-                }
-            }
-            cell.free_slot();
+        waits.push(on);
+        if let Err(error) = self.show_wait(cell, &waits).await {
+            waits.pop();
+            return Err(error);
         }
-        *waits += 1;
-        Ok(Parked { engine: self.clone(), cell: Some(cell.clone()) })
+        cell.free_slot();
+        Ok(Parked { engine: self.clone(), cell: Some(cell.clone()), on })
     }
 
-    async fn unpark(self: &Arc<Self>, cell: &Arc<Cell>) -> Result<(), Error> {
-        let mut waits = cell.rare().waits.lock().await;
-        *waits = waits.saturating_sub(1);
-        if *waits > 0 {
+    /// Has the record say what the body waits on. A body may have several
+    /// waits under way; the one that somebody must do something about is
+    /// shown, else the latest.
+    async fn show_wait(
+        self: &Arc<Self>,
+        cell: &Arc<Cell>,
+        waits: &[WaitingOn],
+    ) -> Result<(), Error> {
+        let asks = |on: &&WaitingOn| State::Waiting(**on).question().is_some();
+        let Some(on) = waits.iter().rev().find(asks).or(waits.last()).copied() else {
             return Ok(());
+        };
+        let (id, epoch) = (cell.spec.id, cell.epoch());
+        let mut unknown = false;
+        for tries in 0.. {
+            let park = |task: &Task, _| match task.state {
+                State::Waiting(shown) if shown == on => Err(Error::Ended { id, state: task.state }),
+                _ => Ok(Intent::Park(on)),
+            };
+            match self.change(id, park, |_, batch| batch.fenced(id, epoch)).await {
+                Ok(_) => break,
+                Err(Error::Ended { state: State::Waiting(shown), .. }) if shown == on => break,
+                // It may wait or not, and must know before it goes on.
+                Err(Error::Store(error)) if unknown || matches!(error, StoreError::Unknown(_)) => {
+                    if self.is_closed() {
+                        return Err(error.into());
+                    }
+                    unknown = true;
+                    self.back_off(tries).await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    async fn unpark(self: &Arc<Self>, cell: &Arc<Cell>, on: WaitingOn) -> Result<(), Error> {
+        let mut waits = cell.rare().waits.lock().await;
+        if let Some(at) = waits.iter().position(|other| *other == on) {
+            waits.remove(at);
+        }
+        if !waits.is_empty() {
+            return self.show_wait(cell, &waits).await;
         }
         if !self.reclaim_slot(cell).await {
             return Ok(());
@@ -150,8 +168,8 @@ impl Parked {
     pub(crate) async fn end(mut self) -> Result<(), Error> {
         match self.cell.take() {
             Some(cell) => {
-                let engine = self.engine.clone();
-                let unpark = Box::pin(async move { engine.unpark(&cell).await });
+                let (engine, on) = (self.engine.clone(), self.on);
+                let unpark = Box::pin(async move { engine.unpark(&cell, on).await });
                 self.engine.see_through(unpark).await
             }
             None => Ok(()),
@@ -165,10 +183,10 @@ impl Drop for Parked {
         if self.engine.is_closed() {
             return;
         }
-        let engine = self.engine.clone();
+        let (engine, on) = (self.engine.clone(), self.on);
         self.engine.world.spawn(async move {
             // The body may have ended meanwhile: then there is nothing to do.
-            if let Err(error) = engine.unpark(&cell).await {
+            if let Err(error) = engine.unpark(&cell, on).await {
                 tracing::debug!(task = %cell.spec.id, %error, "a dropped wait was not resumed");
             }
         });

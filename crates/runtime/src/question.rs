@@ -3,13 +3,11 @@
 use std::future::IntoFuture;
 use std::sync::Arc;
 
-use offshoot_core::{
-    Closed, Owner, Payload, Question, Row, RowBody, TaskId, TooLarge, WaitingOn, Wants,
-};
+use offshoot_core::{Closed, Payload, Question, Row, RowBody, TaskId, TooLarge, WaitingOn, Wants};
 use offshoot_store::{Batch, CommitError, Conflict, Write};
 
 use crate::cell::Cell;
-use crate::engine::{DECISIONS, Engine};
+use crate::engine::{Concerns, DECISIONS, Engine};
 use crate::environment::BoxFuture;
 use crate::error::Error;
 use crate::task_ref::Viewer;
@@ -109,11 +107,8 @@ impl Asking {
                 .fenced(id, self.cell.epoch())
                 .write(Write::Ask(Box::new(question)))
                 .write(Write::Deliver(row));
-            match engine.store.commit(batch).await {
-                Ok(_) => {
-                    engine.nudge(owner);
-                    return Ok(number);
-                }
+            match engine.commit(batch, Concerns::Inbox(owner)).await {
+                Ok(_) => return Ok(number),
                 Err(CommitError::Conflict(Conflict::QuestionClosed(..))) => {}
                 Err(error) => return Err(Error::from_commit(error)),
             }
@@ -182,10 +177,7 @@ impl Engine {
         let at = self.now();
         let closed = Box::new(Closed::Answered { by: viewer.caller, answer, at });
         let batch = Batch::new(at).write(Write::CloseQuestion { task, number, closed });
-        let answered = self.store.commit(batch).await;
-        // An answer written without an answer to it is there all the same.
-        self.nudge(Owner::Task(task));
-        self.touch(task);
-        answered.map(drop).map_err(Error::from_commit)
+        self.commit(batch, Concerns::Question(task)).await.map_err(Error::from_commit)?;
+        Ok(())
     }
 }

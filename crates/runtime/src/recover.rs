@@ -44,12 +44,20 @@ impl Engine {
             if self.resume_cascades(&page.items).await? > 0 {
                 page = self.store.tasks(query.clone()).await?;
             }
-            let mut judged: FuturesUnordered<_> =
-                page.items.into_iter().map(|task| self.judge(task)).collect();
+            // Tasks are listed as they were spawned: after one of this
+            // process's own there is nothing left of an earlier one.
+            let own = |task: &&Task| task.lease.worker == Some(self.worker);
+            let last = page.items.last().filter(own).is_some();
+            let mut judged: FuturesUnordered<_> = page
+                .items
+                .into_iter()
+                .filter(|task| !own(&task))
+                .map(|task| self.judge(task))
+                .collect();
             while let Some(judged) = judged.next().await {
                 judged?;
             }
-            match page.next {
+            match page.next.filter(|_| !last) {
                 Some(next) => query.after = Some(next),
                 None => break,
             }

@@ -136,10 +136,7 @@ impl Engine {
         let mut reached = 0;
         loop {
             let page = self.store.tasks(query.clone()).await?;
-            let starts = page
-                .items
-                .into_iter()
-                .filter(|task| task.cancel.is_none() && sweep.reach.starts_at(task));
+            let starts = page.items.into_iter().filter(|task| sweep.reach.starts_at(task));
             for task in starts.collect::<Vec<Task>>() {
                 match self.cancel_tree(task, cancel.clone()).await {
                     Ok(count) => reached += count,

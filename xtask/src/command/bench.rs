@@ -1,13 +1,17 @@
-//! `cargo xtask bench`: the benchmark, which is a workspace of its own.
+//! `cargo xtask bench`: the benchmark, which is a workspace of its own, and the executable for its
+//! SQLite workloads, which is another.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
+use serde_json::Value;
 
 use crate::repository::Repository;
 
 const MANIFEST: &str = "bench/Cargo.toml";
+const DURABLE_MANIFEST: &str = "bench/durable/Cargo.toml";
 
 /// Arguments of `cargo xtask bench`.
 #[derive(Debug, Args)]
@@ -18,12 +22,67 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// Builds the benchmark in release mode and runs it from the root of the repository.
+    /// Builds both in release mode and runs the benchmark from the root of the repository.
     pub(crate) fn run(&self, repository: &Repository) -> Result<()> {
-        ensure!(repository.holds(MANIFEST), "there is no {MANIFEST} in this repository");
-        repository
-            .cargo(["run", "--release", "--manifest-path", MANIFEST, "--"])
-            .args(&self.args)
-            .run()
+        for manifest in [MANIFEST, DURABLE_MANIFEST] {
+            ensure!(repository.holds(manifest), "there is no {manifest} in this repository");
+        }
+        let mut run = repository.cargo(["run", "--release", "--manifest-path", MANIFEST, "--"]);
+        if self.wants_durable() {
+            run = run.args([OsString::from("--durable"), build_durable(repository)?.into()]);
+        }
+        run.args(&self.args).run()
+    }
+
+    /// Whether the arguments leave room for an executable: they name none, and ask for more than
+    /// a single cell.
+    fn wants_durable(&self) -> bool {
+        let named = |arg: &OsString| {
+            arg == "--durable" || arg.as_encoded_bytes().starts_with(b"--durable=")
+        };
+        !self.args.iter().any(named) && self.args.first().is_none_or(|arg| arg != "cell")
+    }
+}
+
+/// Builds the executable for the SQLite workloads; where Cargo put it.
+fn build_durable(repository: &Repository) -> Result<PathBuf> {
+    let format = "--message-format=json-render-diagnostics";
+    let messages = repository
+        .cargo(["build", "--release", "--manifest-path", DURABLE_MANIFEST, format])
+        .read()?;
+    executable(&messages).with_context(|| format!("{DURABLE_MANIFEST} builds no executable"))
+}
+
+/// The executable that Cargo's messages name.
+fn executable(messages: &str) -> Option<PathBuf> {
+    let mut messages = messages.lines().filter_map(|line| serde_json::from_str(line).ok());
+    messages.find_map(|message: Value| message["executable"].as_str().map(PathBuf::from))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bench(line: &str) -> Bench {
+        Bench { args: line.split_whitespace().map(OsString::from).collect() }
+    }
+
+    #[test]
+    fn an_executable_is_passed_unless_one_is_named_or_a_cell_is_asked_for() {
+        assert!(bench("").wants_durable());
+        assert!(bench("--work d1 --runs 1").wants_durable());
+        assert!(!bench("--work d1 --durable other").wants_durable());
+        assert!(!bench("--durable=other").wants_durable());
+        assert!(!bench("cell floor w1 10").wants_durable());
+    }
+
+    #[test]
+    fn the_executable_is_found_among_the_messages_of_cargo() {
+        let messages = "not json\n\
+            {\"reason\":\"compiler-artifact\",\"executable\":null}\n\
+            {\"reason\":\"compiler-artifact\",\"executable\":\"folder/program\"}\n\
+            {\"reason\":\"build-finished\",\"success\":true}\n";
+        assert_eq!(executable(messages), Some(PathBuf::from("folder/program")));
+        assert_eq!(executable("{\"reason\":\"build-finished\"}"), None);
     }
 }

@@ -1,0 +1,28 @@
+//! The folder a store is measured in.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use tempfile::TempDir;
+
+/// An empty folder that goes away with the value. It is beside this executable and not where
+/// temporary files usually are: that may be memory, where an fsync costs nothing.
+pub fn fresh() -> Result<TempDir> {
+    let here = std::env::current_exe().context("this executable cannot be found")?;
+    let beside = here.parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf);
+    tempfile::Builder::new()
+        .prefix("offshoot-bench-")
+        .tempdir_in(&beside)
+        .with_context(|| format!("no folder can be made in {}", beside.display()))
+}
+
+/// The bytes of all files in and below `folder`.
+pub fn size(folder: &Path) -> Result<u64> {
+    let mut bytes = 0;
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let meta = entry.metadata()?;
+        bytes += if meta.is_dir() { size(&entry.path())? } else { meta.len() };
+    }
+    Ok(bytes)
+}

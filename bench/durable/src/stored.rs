@@ -1,0 +1,103 @@
+//! A folder full of tasks, written through the store's own batches: a million lifecycles through a
+//! runtime would take minutes.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::Result;
+use offshoot::core::{
+    Caps, Intent, Lineage, LiveChildren, Name, Naming, Outcome, Payload, Recovery, Session,
+    SessionId, Space, Spec, Stamp, Task, TaskId, Tie, Visibility, Wake, WorkerId, decide,
+};
+use offshoot::store::{Batch, Spawn, Write};
+use offshoot::{Folder, OpenStore};
+
+use crate::callers::PATIENCE;
+
+/// How many tasks one batch spawns.
+const BATCH: usize = 1_000;
+
+/// Stores `tasks` tasks of one session, every `every`th of them unfinished as if its process had
+/// been killed, and closes the store.
+pub async fn fill(folder: Folder, tasks: usize, every: usize) -> Result<()> {
+    let store = folder.open_store().await?;
+    let writer = Writer::new()?;
+    let session = Write::OpenSession(Box::new(writer.session.clone()));
+    store.commit(Batch::new(writer.now).write(session)).await?;
+    for first in (0..tasks).step_by(BATCH) {
+        let mut spawns = Batch::new(writer.now);
+        let mut ends = Batch::new(writer.now);
+        for number in first..tasks.min(first + BATCH) {
+            let task = writer.task(number);
+            if number % every != 0 {
+                let value = Outcome::value(Payload::Null);
+                let ended = decide(&task, Intent::Finish(value, LiveChildren::None), writer.now)?;
+                ends = ends.write(Write::Put(ended.task, ended.change));
+            }
+            spawns = spawns.write(Write::Spawn(Spawn { task, caps: writer.caps.clone() }));
+        }
+        store.commit(spawns).await?;
+        store.commit(ends).await?;
+    }
+    store.close(PATIENCE).await?;
+    Ok(())
+}
+
+/// What the stored tasks have in common.
+struct Writer {
+    now: Stamp,
+    session: Session,
+    worker: WorkerId,
+    caps: Arc<Caps>,
+}
+
+impl Writer {
+    fn new() -> Result<Self> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
+        let now = Stamp::from_micros(i64::try_from(now.as_micros())?);
+        let id = SessionId::mint(now, 1);
+        let name = Name::numbered("session", 1);
+        Ok(Self {
+            now,
+            session: Session::new(id, Space::default(), name, now),
+            worker: WorkerId::mint(now, 1),
+            caps: Arc::new(Caps::default()),
+        })
+    }
+
+    /// A task whose body runs.
+    fn task(&self, number: usize) -> Task {
+        // Spread over all bits, as random ones are.
+        let random = (number as u128 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+        let id = TaskId::mint(self.now, random);
+        let spec = Spec {
+            id,
+            lineage: Lineage {
+                space: Space::default(),
+                session: self.session.id,
+                parent: None,
+                root: id,
+                run: None,
+                tool_call: None,
+                agent: None,
+                depth: 0,
+            },
+            kind: "function".into(),
+            profile: None,
+            handle: Name::numbered("function", number as u64 + 1),
+            naming: Naming::Counted,
+            tie: Tie::Owned,
+            recovery: Recovery::Lose,
+            wake: Wake::OnTerminal,
+            visibility: Visibility::Children,
+            input: Payload::Null,
+            timeout: None,
+            grace: None,
+            continues: None,
+            key: None,
+            can: Default::default(),
+            spawned_at: self.now,
+        };
+        offshoot::core::spawn(Arc::new(spec), Some(self.worker), self.now)
+    }
+}
