@@ -8,7 +8,7 @@ use offshoot_runtime::{Environment, Error, Restarts, Runtime};
 use offshoot_store::{Memory, Store};
 use parking_lot::Mutex;
 
-use crate::actors::{delivering, following, host};
+use crate::actors::{delivering, following, host, looking};
 use crate::bodies::Doing;
 use crate::disk::{Disk, Odds};
 use crate::executor::{Executor, Sim, Stepped};
@@ -238,6 +238,7 @@ impl Process {
         let world = &self.world;
         let sessions = world.sessions.lock().clone();
         for session in &sessions {
+            self.sim.go(looking::recall(world.clone(), session.clone()));
             self.sim.go(following::follow(world.clone(), session.clone()));
             if self.sim.draw(|rng| rng.happens(500)) {
                 let actor = self.actor(Doing::Receiving);

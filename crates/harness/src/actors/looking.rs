@@ -1,9 +1,32 @@
 //! Looking in, which must never change anything.
 
+use std::sync::Arc;
+
+use offshoot_core::Visibility;
 use offshoot_runtime::{Error, Session, TaskRef};
 
 use crate::violation::ensure;
 use crate::world::World;
+
+/// How many tasks of an earlier process are looked up again.
+const RECALLED: usize = 6;
+
+/// Finds tasks that an earlier process left unfinished, so that actors wait
+/// for them, write to them and cancel them while they are recovered.
+pub async fn recall(world: Arc<World>, session: Session) {
+    let left: Vec<_> = world.model(|model| {
+        let of_session = model.shadow.live().map(|known| &known.task);
+        let of_session = of_session.filter(|task| task.spec.lineage.session == session.id());
+        of_session.map(|task| task.id()).take(RECALLED).collect()
+    });
+    let session = session.with_visibility(Visibility::Subtree);
+    for id in left {
+        match session.task(&id.to_string()).await {
+            Ok(task) => world.remember(task),
+            Err(error) => world.model(|model| model.refused("a look-up", &error)),
+        }
+    }
+}
 
 /// Reads a record, why it waits and the end of its history.
 pub async fn inspect(world: &World, task: &TaskRef) -> Result<(), Error> {
