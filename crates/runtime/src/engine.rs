@@ -257,11 +257,7 @@ impl Engine {
             match self.commit(batch, Concerns::Record(id)).await {
                 Ok(_) => return Ok(next),
                 Err(CommitError::Conflict(Conflict::Stale(stale))) if stale == id => {}
-                Err(error) => {
-                    // It may have been written without an answer.
-                    self.touch(id);
-                    return Err(Error::from_commit(error));
-                }
+                Err(error) => return Err(Error::from_commit(error)),
             }
         }
         Err(Error::Contended)
