@@ -6,8 +6,9 @@ use super::{Stage, Verdict};
 use crate::component::Component;
 use crate::repository::Repository;
 
-/// The benchmark is not a member of the workspace, so it is asked for by name.
-const BENCH: &str = "bench/Cargo.toml";
+/// The benchmarks are no members of the workspace, so they are asked for by
+/// name.
+const BENCHES: [&str; 2] = ["bench/Cargo.toml", "bench/durable/Cargo.toml"];
 
 pub(crate) const STAGE: Stage =
     Stage { name: "fmt", about: "the code is formatted by rustfmt", run };
@@ -18,11 +19,11 @@ fn run(repository: &Repository) -> Result<Verdict> {
         .cargo(["fmt", "--all", "--check"])
         .run()
         .context("format the code with `cargo fmt --all`")?;
-    if repository.holds(BENCH) {
+    for bench in BENCHES.into_iter().filter(|bench| repository.holds(bench)) {
         repository
-            .cargo(["fmt", "--manifest-path", BENCH, "--check"])
+            .cargo(["fmt", "--manifest-path", bench, "--check"])
             .run()
-            .context("format the benchmark with `cargo fmt --manifest-path bench/Cargo.toml`")?;
+            .with_context(|| format!("format it with `cargo fmt --manifest-path {bench}`"))?;
     }
     Ok(Verdict::Passed)
 }
