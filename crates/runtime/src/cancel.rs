@@ -15,6 +15,7 @@ use crate::cell::{Cell, Eviction};
 use crate::engine::{Engine, seat};
 use crate::environment::BoxFuture;
 use crate::error::Error;
+use crate::panic;
 use crate::settle::Conclusion;
 use crate::task_ref::TaskRef;
 
@@ -249,7 +250,7 @@ impl Engine {
         if let Some(cell) = self.cell(id) {
             cell.cancel();
             if let Some(backend) = self.kinds.get(&task.spec.kind) {
-                backend.cancel(task);
+                panic::shield("cancel", || backend.cancel(task));
             }
         }
     }

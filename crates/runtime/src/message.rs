@@ -14,6 +14,7 @@ use crate::backend::{Registered, Request};
 use crate::engine::{Concerns, Engine};
 use crate::environment::BoxFuture;
 use crate::error::Error;
+use crate::panic;
 use crate::spawn::{Parent, Sender, Spawn};
 use crate::task_ref::{TaskRef, Viewer};
 
@@ -180,7 +181,7 @@ impl Sending {
         match self.offer(id).await {
             Ok(receipt) => {
                 if let Some(backend) = self.engine.kinds.get(&task.spec.kind) {
-                    backend.deliver(&task);
+                    panic::shield("deliver", || backend.deliver(&task));
                 }
                 Ok(receipt)
             }

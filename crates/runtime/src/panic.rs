@@ -55,6 +55,13 @@ pub(crate) fn catch<T>(poll: impl FnOnce() -> T) -> Result<T, Failure> {
     })
 }
 
+/// Calls a backend's hook; one that panics has done nothing.
+pub(crate) fn shield(hook: &'static str, call: impl FnOnce()) {
+    if let Err(failure) = catch(call) {
+        tracing::warn!(hook, %failure, "a backend's hook panicked");
+    }
+}
+
 fn message(panic: &(dyn Any + Send)) -> String {
     if let Some(text) = panic.downcast_ref::<&str>() {
         (*text).to_owned()

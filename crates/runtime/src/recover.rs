@@ -1,14 +1,15 @@
 //! Recovery: what an earlier process left unfinished is resumed, restarted or
 //! ended, once, when the runtime opens.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 use offshoot_core::{Failure, FailureKind, Intent, Recovery, Requeue, State, Task};
 use offshoot_store::{TaskQuery, Within};
 
-use crate::backend::{Reconciled, Registered};
+use crate::backend::{Backend, Reconciled, Registered};
 use crate::birth::queue;
 use crate::cell::Eviction;
 use crate::engine::{Engine, FUNCTION};
@@ -132,7 +133,7 @@ impl Engine {
         if task.state == State::Queued {
             return self.enqueue(task, backend).await;
         }
-        match backend.reconcile(task).await {
+        match reconcile(&*backend, task).await {
             Reconciled::Ended(ended) => {
                 return self.end(task, Conclusion::Ended(ended)).await;
             }
@@ -220,6 +221,15 @@ impl Engine {
         });
         Ok(())
     }
+}
+
+/// What the backend found; one that panics has found nothing.
+async fn reconcile(backend: &dyn Backend, task: &Task) -> Reconciled {
+    let asked = AssertUnwindSafe(async { backend.reconcile(task).await });
+    asked.catch_unwind().await.unwrap_or_else(|_| {
+        tracing::warn!(task = %task.id(), "a backend panicked when it was asked to reconcile");
+        Reconciled::ByPolicy
+    })
 }
 
 fn lost() -> Conclusion {
