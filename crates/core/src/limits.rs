@@ -14,7 +14,7 @@ pub struct Sizes {
     pub inline: usize,
     /// A result, input or step value at all, in bytes.
     pub value: usize,
-    /// Unread messages in one inbox. Results are never refused.
+    /// Unread messages in one task's inbox. Results are never refused.
     pub inbox: usize,
     /// A reason, question or key, in bytes.
     pub text: usize,

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use offshoot_core::{
-    CapReached, MessageId, NameError, Owner, PayloadError, State, TaskId, TooLarge,
-};
+use offshoot_core::{CapReached, NameError, Owner, PayloadError, State, TaskId, TooLarge};
 use offshoot_store::{CommitError, Conflict, Expired, StoreError};
 
 /// Why an operation did not happen. Unless it says otherwise, nothing changed.
@@ -53,7 +51,7 @@ pub enum Error {
     #[error(transparent)]
     Cap(#[from] CapReached),
     /// The owner is ending, or was asked to stop.
-    #[error("{0} is ending and takes no new tasks: spawn under another owner, or detached")]
+    #[error("{0} is ending and takes no new tasks: spawn under another owner")]
     OwnerClosed(Owner),
     /// The key was used for another request.
     #[error("the key {key:?} was used for another request (task {task}): use a new key")]
@@ -63,9 +61,6 @@ pub enum Error {
         /// What it was used for.
         task: TaskId,
     },
-    /// The key was used for another message.
-    #[error("the key was used for another message ({0}): use a new key")]
-    MessageKeyReused(MessageId),
     /// Something is larger than it may be.
     #[error(transparent)]
     TooLarge(#[from] TooLarge),

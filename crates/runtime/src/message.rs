@@ -67,8 +67,9 @@ impl Sending {
         Self { engine, viewer, to, text: text.into(), mode: Mode::Steer, key: None }
     }
 
-    /// Makes the send idempotent: repeated with the same key and text it finds
-    /// the same message.
+    /// Makes the send idempotent: repeated with the same key it finds the same
+    /// message. Keys belong to the recipient, so a sender uses one that no
+    /// other sender to the same task or session uses.
     pub fn key(mut self, key: &str) -> Self {
         self.key = Some(key.into());
         self

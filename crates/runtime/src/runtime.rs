@@ -32,8 +32,9 @@ const EXPIRY_BATCH: usize = 1_000;
 
 /// The engine that executes tasks, opened on a store.
 ///
-/// Dropping it drops every body at once and writes nothing; the next runtime
-/// on the same store settles what is left. [`Runtime::shutdown`] ends in good
+/// Dropping it has no body polled again and writes nothing; the bodies go when
+/// the executor next runs, and the next runtime on the same store settles what
+/// is left. [`Runtime::shutdown`] ends in good
 /// order.
 ///
 /// ```

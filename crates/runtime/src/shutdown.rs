@@ -23,24 +23,29 @@ impl Engine {
         });
         // A slot that is given back now starts nobody.
         self.slots.close();
+        let over = std::pin::pin!(self.world.sleep(patience));
+        let empty = std::pin::pin!(self.empty(&cancel));
+        match select(over, empty).await {
+            Either::Left(_) => self.bodies(),
+            Either::Right(_) => 0,
+        }
+    }
+
+    /// Lets every body go and waits until they have gone.
+    async fn empty(self: &Arc<Self>, cancel: &Arc<Cancel>) {
         // What cannot go on later ends first: it takes its children with it,
         // whatever they could do.
         let (lasting, mortal): (Vec<_>, Vec<_>) =
             self.cells().into_iter().partition(|cell| self.can_go_on(cell));
         for cell in mortal {
-            self.stop_for_good(&cell, &cancel).await;
+            self.stop_for_good(&cell, cancel).await;
         }
         for cell in lasting {
             if cell.epoch() > 0 && !cell.is_cancelled() {
                 cell.evict(Eviction::Release);
             }
         }
-        let over = std::pin::pin!(self.world.sleep(patience));
-        let empty = std::pin::pin!(self.until_empty());
-        match select(over, empty).await {
-            Either::Left(_) => self.bodies(),
-            Either::Right(_) => 0,
-        }
+        self.until_empty().await;
     }
 
     /// Whether a later runtime can go on with the task, or start it.

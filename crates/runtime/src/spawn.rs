@@ -167,7 +167,8 @@ impl<B> Spawn<B> {
         self
     }
 
-    /// When the task's doings wake its owner.
+    /// When the task's doings shall wake an owner that is an idle agent. It is
+    /// kept with the task; whoever waits on an inbox is woken in any case.
     pub fn wake(mut self, wake: Wake) -> Self {
         self.said.wake = wake;
         self
