@@ -41,7 +41,7 @@ impl Ledger {
 
     fn place(&mut self, number: u64, row: Row) {
         if let RowBody::Result(task) = row.body {
-            self.directory.set_row(task, Some(number));
+            self.directory.set_row(task, number);
         }
         let inbox = self.inboxes.entry(row.owner).or_default();
         if let RowBody::Message(message) = &row.body {
@@ -64,7 +64,6 @@ impl Ledger {
             let removed = inbox.remove(row.number);
             read += 1;
             if let Some(RowBody::Result(task)) = removed.map(|row| row.body) {
-                self.directory.set_row(task, None);
                 self.note_read(task);
             }
         }

@@ -32,7 +32,7 @@ impl Ledger {
 
     /// Takes note of a task whose result was read.
     pub(super) fn note_read(&mut self, task: TaskId) {
-        let Some(session) = self.session_of(Owner::Task(task)) else { return };
+        let Some(session) = self.directory.take_row(task) else { return };
         let Some(desk) = self.sessions.get_mut(&session) else { return };
         desk.acknowledged.push_back(task);
         while let Some(first) = desk.unread.front()

@@ -1,0 +1,131 @@
+//! A list of tasks in the order of their ordinals.
+//!
+//! New tasks have the highest ordinal, so they go to the end. A task that
+//! leaves makes a hole, and holes are closed once they are a quarter of the
+//! list: nothing costs more than a look-up, and a page skips few of them.
+
+use std::collections::VecDeque;
+
+use crate::query::{Order, PageCursor};
+
+/// Tasks in the order of their ordinals, each with the place where it is kept.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    entries: VecDeque<Entry>,
+    holes: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    ordinal: u64,
+    place: u32,
+}
+
+/// The place of a task that has left.
+const HOLE: u32 = u32::MAX;
+
+impl Listing {
+    pub(super) fn insert(&mut self, ordinal: u64, place: u32) {
+        let entry = Entry { ordinal, place };
+        match self.entries.back() {
+            Some(last) if last.ordinal >= ordinal => self.insert_within(entry),
+            _ => self.entries.push_back(entry),
+        }
+    }
+
+    fn insert_within(&mut self, entry: Entry) {
+        match self.entries.binary_search_by_key(&entry.ordinal, |other| other.ordinal) {
+            Ok(at) => {
+                self.holes -= usize::from(self.entries[at].place == HOLE);
+                self.entries[at] = entry;
+            }
+            Err(at) => self.entries.insert(at, entry),
+        }
+    }
+
+    pub(super) fn remove(&mut self, ordinal: u64) {
+        if self.entries.front().is_some_and(|first| first.ordinal == ordinal) {
+            self.entries.pop_front();
+            while self.entries.front().is_some_and(|first| first.place == HOLE) {
+                self.entries.pop_front();
+                self.holes -= 1;
+            }
+            return;
+        }
+        let Ok(at) = self.entries.binary_search_by_key(&ordinal, |entry| entry.ordinal) else {
+            return;
+        };
+        if self.entries[at].place == HOLE {
+            return;
+        }
+        self.entries[at].place = HOLE;
+        self.holes += 1;
+        if self.holes > 16 && self.holes > self.entries.len() / 4 {
+            self.entries.retain(|entry| entry.place != HOLE);
+            self.holes = 0;
+        }
+    }
+
+    /// The tasks after a place in the list, with their ordinals.
+    pub(super) fn walk(
+        &self,
+        order: Order,
+        after: Option<PageCursor>,
+    ) -> impl Iterator<Item = (u64, u32)> {
+        let (mut first, mut end) = (0, self.entries.len());
+        match (order, after) {
+            (_, None) => {}
+            (Order::OldestFirst, Some(PageCursor(after))) => {
+                first = self.entries.partition_point(|entry| entry.ordinal <= after);
+            }
+            (Order::NewestFirst, Some(PageCursor(after))) => {
+                end = self.entries.partition_point(|entry| entry.ordinal < after);
+            }
+        }
+        let mut entries = self.entries.range(first..end);
+        std::iter::from_fn(move || match order {
+            Order::OldestFirst => entries.next(),
+            Order::NewestFirst => entries.next_back(),
+        })
+        .filter(|entry| entry.place != HOLE)
+        .map(|entry| (entry.ordinal, entry.place))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn it_lists_what_a_sorted_map_lists(
+            steps in prop::collection::vec((any::<bool>(), 0u64..64), 1..200),
+            after in prop::option::of(0u64..64),
+        ) {
+            let (mut listing, mut model) = (Listing::default(), BTreeMap::new());
+            for (insert, ordinal) in steps {
+                if !insert {
+                    listing.remove(ordinal);
+                    model.remove(&ordinal);
+                } else {
+                    listing.insert(ordinal, ordinal as u32);
+                    model.insert(ordinal, ordinal as u32);
+                }
+            }
+            let after = after.map(PageCursor);
+            let listed: Vec<_> = listing.walk(Order::OldestFirst, after).collect();
+            let late = |(ordinal, _): &(u64, u32)| after.is_none_or(|after| *ordinal > after.0);
+            let expected: Vec<_> = model.iter().map(|(a, b)| (*a, *b)).filter(late).collect();
+            prop_assert_eq!(listed, expected);
+            let listed: Vec<_> = listing.walk(Order::NewestFirst, after).collect();
+            let early = |(ordinal, _): &(u64, u32)| after.is_none_or(|after| *ordinal < after.0);
+            let expected: Vec<_> = model.iter().rev().map(|(a, b)| (*a, *b)).filter(early).collect();
+            prop_assert_eq!(listed, expected);
+            prop_assert!(listing.entries.len() <= 4 * model.len() / 3 + 17);
+        }
+    }
+}
