@@ -67,10 +67,7 @@ impl Name {
     pub fn numbered(stem: &str, n: u64) -> Self {
         let mut digits = [0; 20];
         let digits = decimal(n, &mut digits);
-        let mut shown = CompactString::with_capacity(stem.len() + 1 + digits.len());
-        shown.push_str(stem);
-        shown.push('-');
-        shown.push_str(digits);
+        let shown = joined(stem, digits);
         let key = if is_folded(stem) { None } else { Some(fold(&shown).into()) };
         Self { shown, key }
     }
@@ -106,6 +103,18 @@ fn fold(text: &str) -> String {
     }
     // Lower-casing can leave the normal form (İ, ϓ), so normalise again.
     text.nfkc().flat_map(char::to_lowercase).nfkc().collect()
+}
+
+/// `<stem>-<digits>`, put together where it costs least.
+fn joined(stem: &str, digits: &str) -> CompactString {
+    let mut text = [0; NAME_LIMIT];
+    let (dash, end) = (stem.len(), stem.len() + 1 + digits.len());
+    let Some(text) = text.get_mut(..end) else { return format!("{stem}-{digits}").into() };
+    text[..dash].copy_from_slice(stem.as_bytes());
+    text[dash] = b'-';
+    text[dash + 1..].copy_from_slice(digits.as_bytes());
+    // Two texts with a dash between them are a text.
+    std::str::from_utf8(text).map(CompactString::new).unwrap_or_default()
 }
 
 /// `n` in decimal digits, written to the end of `digits`.

@@ -119,7 +119,7 @@ pub(crate) fn carry_on<B: Body>(
 impl Embryo {
     fn new(engine: &Engine, spec: Arc<Spec>, now: Stamp) -> Self {
         let cell = Arc::new(Cell::new(spec.clone()));
-        engine.enter(&cell);
+        engine.enter(cell.clone());
         let slot = engine.slots.take(seat(&spec));
         // A task that has its slot is spawned running: one commit, not two.
         let worker = slot.is_some().then_some(engine.worker);
@@ -186,7 +186,7 @@ impl Embryo {
         self.task = spawn(spec.clone(), worker, self.task.since);
         self.cell = Arc::new(Cell::new(spec));
         self.cell.set_epoch(self.task.lease.epoch);
-        engine.enter(&self.cell);
+        engine.enter(self.cell.clone());
     }
 
     /// Finds out whether a commit without an answer happened. If that takes

@@ -343,7 +343,7 @@ pub(crate) struct Reached {
 async fn gone(cell: Weak<Cell>, engine: Weak<Engine>) {
     loop {
         let Some(strong) = cell.upgrade() else { return };
-        let changed = strong.changed.listen();
+        let changed = strong.changed().listen();
         let here = engine
             .upgrade()
             .and_then(|engine| engine.cell(strong.spec.id))

@@ -1,11 +1,11 @@
 //! What a live task has in this process beside its record: the ways to reach
 //! its body and those who wait for it.
 
-use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 
 use futures_util::task::AtomicWaker;
-use offshoot_core::{Spec, WaitingOn};
+use offshoot_core::{Spec, TaskId, WaitingOn};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
@@ -46,9 +46,9 @@ pub(crate) enum Eviction {
 /// One live task, seen from inside this process.
 #[derive(Debug)]
 pub(crate) struct Cell {
+    // Also in the spec, but tables of cells look at it all the time.
+    id: TaskId,
     pub(crate) spec: Arc<Spec>,
-    /// Told whenever the record changes; waiters listen.
-    pub(crate) changed: Signal,
     /// Told when the body has something to look at: a row, a request to stop.
     pub(crate) nudge: Signal,
     /// What only some tasks need.
@@ -61,6 +61,8 @@ pub(crate) struct Cell {
 /// What only some tasks need; most live and end without it.
 #[derive(Debug, Default)]
 pub(crate) struct Rare {
+    /// Told whenever the record changes; waiters listen.
+    changed: Signal,
     /// The slot the task holds while it executes.
     pub(crate) slot: Mutex<Option<Slot>>,
     /// What the task has said and the store does not know yet.
@@ -75,13 +77,31 @@ impl Cell {
     /// The cell of a task whose body is here, or will be.
     pub(crate) fn new(spec: Arc<Spec>) -> Self {
         Self {
+            id: spec.id,
             spec,
-            changed: Signal::default(),
             nudge: Signal::default(),
             rare: OnceLock::new(),
             driver: AtomicWaker::new(),
             epoch: AtomicU32::new(0),
             signals: AtomicU16::new(0),
+        }
+    }
+
+    pub(crate) fn id(&self) -> TaskId {
+        self.id
+    }
+
+    /// Rings whenever the record changes.
+    pub(crate) fn changed(&self) -> &Signal {
+        &self.rare().changed
+    }
+
+    /// Tells those who wait for the task that its record has changed.
+    pub(crate) fn tell_changed(&self) {
+        // Whoever listens has made the bell before it looked at the record.
+        fence(Ordering::SeqCst);
+        if let Some(rare) = self.known_rare() {
+            rare.changed.ring();
         }
     }
 
@@ -143,7 +163,7 @@ impl Cell {
             }
             self.nudge.ring();
         }
-        self.changed.ring();
+        self.tell_changed();
     }
 
     pub(crate) fn is_cancelled(&self) -> bool {
@@ -210,7 +230,7 @@ impl Cell {
 
     pub(crate) fn set_unresponsive(&self) {
         self.set(UNRESPONSIVE, true);
-        self.changed.ring();
+        self.tell_changed();
     }
 
     pub(crate) fn is_unresponsive(&self) -> bool {

@@ -15,6 +15,7 @@ use tokio::sync::{oneshot, watch};
 
 use crate::backend::Backend;
 use crate::cell::{Cell, Eviction};
+use crate::cells::Cells;
 use crate::config::Config;
 use crate::desk::Desk;
 use crate::environment::World;
@@ -47,7 +48,7 @@ pub(crate) struct Engine {
     /// Told when the runtime is over.
     pub(crate) closed: Signal,
     pub(crate) recovered: watch::Sender<bool>,
-    cells: Mutex<HashMap<TaskId, Arc<Cell>, IdHash>>,
+    cells: Cells,
     desks: Mutex<HashMap<SessionId, Arc<Desk>, IdHash>>,
     stage: AtomicU8,
     /// The latest moment that was shown to anybody, in microseconds.
@@ -73,7 +74,7 @@ impl Engine {
             gone: Signal::default(),
             closed: Signal::default(),
             recovered: watch::Sender::new(false),
-            cells: Mutex::default(),
+            cells: Cells::default(),
             desks: Mutex::default(),
             stage: AtomicU8::new(OPEN),
             latest: AtomicI64::new(i64::MIN),
@@ -112,10 +113,9 @@ impl Engine {
     /// settles what is left.
     pub(crate) fn abandon(&self) {
         self.stage.store(CLOSED, Ordering::Release);
-        let cells = std::mem::take(&mut *self.cells.lock());
-        for cell in cells.into_values() {
+        for cell in self.cells.take() {
             cell.evict(Eviction::Abandon);
-            cell.changed.ring();
+            cell.tell_changed();
             cell.nudge.ring();
         }
         self.slots.close();
@@ -130,30 +130,36 @@ impl Engine {
     // Cells and desks.
 
     pub(crate) fn cell(&self, id: TaskId) -> Option<Arc<Cell>> {
-        self.cells.lock().get(&id).cloned()
+        self.cells.get(id)
     }
 
     /// The cell of a live task, made if no body of it is here.
     pub(crate) fn cell_of(&self, spec: &Arc<Spec>) -> Arc<Cell> {
-        let mut cells = self.cells.lock();
-        cells.entry(spec.id).or_insert_with(|| Arc::new(Cell::unmanned(spec.clone()))).clone()
+        self.cells.get_or_insert(spec.id, || Cell::unmanned(spec.clone()))
     }
 
-    pub(crate) fn enter(&self, cell: &Arc<Cell>) {
-        self.cells.lock().insert(cell.spec.id, cell.clone());
+    pub(crate) fn enter(&self, cell: Arc<Cell>) {
+        self.cells.insert(cell);
     }
 
     pub(crate) fn leave(&self, id: TaskId) {
-        let cell = self.cells.lock().remove(&id);
-        if let Some(cell) = cell {
+        if let Some(cell) = self.cells.remove(id) {
             cell.free_slot();
-            cell.changed.ring();
+            cell.tell_changed();
             cell.nudge.ring();
             if cell.has_outside_mail() {
                 self.nudge_above(&cell.spec);
             }
         }
-        self.gone.ring();
+        self.tell_gone();
+    }
+
+    /// Tells a shutdown that a body here is gone. A shutdown looks for bodies
+    /// after it has begun, so whoever leaves before it looks need not tell.
+    pub(crate) fn tell_gone(&self) {
+        if self.stage.load(Ordering::Acquire) != OPEN {
+            self.gone.ring();
+        }
     }
 
     /// Tells everybody above a task that unread messages may have come back.
@@ -168,27 +174,23 @@ impl Engine {
 
     /// Drops the cell of a task that has ended, if no body of it is here.
     pub(crate) fn forget_passive(&self, id: TaskId) {
-        let cell = {
-            let mut cells = self.cells.lock();
-            let passive = cells.get(&id).is_some_and(|cell| cell.epoch() == 0);
-            if passive { cells.remove(&id) } else { None }
-        };
+        let cell = self.cells.remove_if(id, |cell| cell.epoch() == 0);
         // Others may listen to it, and whoever tells of the end will not find
         // it any more.
         if let Some(cell) = cell {
-            cell.changed.ring();
+            cell.tell_changed();
             cell.nudge.ring();
         }
     }
 
     pub(crate) fn cells(&self) -> Vec<Arc<Cell>> {
-        self.cells.lock().values().cloned().collect()
+        self.cells.all()
     }
 
     /// Tells those who wait for the task that its record has changed.
     pub(crate) fn touch(&self, id: TaskId) {
         if let Some(cell) = self.cell(id) {
-            cell.changed.ring();
+            cell.tell_changed();
         }
     }
 
@@ -201,8 +203,10 @@ impl Engine {
                 }
             }
             Owner::Session(id) => {
-                let desk = self.desks.lock().get(&id).cloned();
-                if let Some(desk) = desk {
+                let desks = self.desks.lock();
+                let heard = desks.get(&id).filter(|desk| desk.nudge.is_heard()).cloned();
+                drop(desks);
+                if let Some(desk) = heard {
                     desk.nudge.ring();
                 }
             }

@@ -139,6 +139,8 @@ impl Engine {
                 break Err(Error::Cancelled);
             }
             nudged.await;
+            // What else is on its way is read together with it.
+            self.pause().await;
         };
         parked.end().await?;
         received

@@ -12,6 +12,7 @@ mod birth;
 mod body;
 mod cancel;
 mod cell;
+mod cells;
 mod config;
 mod context;
 mod desk;

@@ -126,6 +126,8 @@ impl Session {
                 return Ok(rows);
             }
             nudged.await;
+            // What else ends now comes home with it.
+            self.engine.pause().await;
         }
     }
 

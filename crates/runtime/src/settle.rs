@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use futures_util::FutureExt;
 use offshoot_core::{
     Cancel, Canceller, Failure, FailureKind, Intent, LiveChildren, Outcome, Owner, Payload,
     Requeue, Row, Stamp, State, Task, TaskId, decide,
@@ -60,7 +59,7 @@ impl Engine {
         if self.is_simple(cell, &conclusion)
             // Reading twice is harmless, so a read that is not ready at once
             // is begun again by the slow way.
-            && let Some(Ok(Some(facts))) = self.facts(id, epoch).now_or_never()
+            && let Some(facts) = self.facts_at_hand(id, epoch)
             && let Ok((commit, aftermath)) = self.write_end(facts, epoch, &conclusion)
         {
             match commit.try_now() {
@@ -120,7 +119,7 @@ impl Engine {
                         tracing::warn!(task = %id, %error, "the end of a task could not be written yet");
                     }
                     cell.set_settling(true);
-                    cell.changed.ring();
+                    cell.tell_changed();
                     self.back_off(tries).await;
                     tries = tries.saturating_add(1);
                 }
@@ -207,9 +206,9 @@ impl Engine {
             cell.set_epoch(0);
             cell.set_settling(false);
             cell.free_slot();
-            cell.changed.ring();
+            cell.tell_changed();
         }
-        self.gone.ring();
+        self.tell_gone();
     }
 
     /// The request to stop the children of a task that ends as its record
@@ -224,6 +223,23 @@ impl Engine {
                 grace: self.config.grace,
             })
         })
+    }
+
+    /// What the end of a task depends on, if the store knows it at once and
+    /// the task is an ordinary one: executing, childless, its owner awake.
+    fn facts_at_hand(&self, id: TaskId, epoch: Option<u32>) -> Option<Facts> {
+        let task = self.store.task(id).try_now().ok()?.ok()??;
+        if !task.is_live() || task.is_held() || epoch != Some(task.lease.epoch) {
+            return None;
+        }
+        let heir = task.owner();
+        if let Owner::Task(owner) = heir
+            && self.store.task(owner).try_now().ok()?.ok()?.is_none_or(|owner| owner.is_held())
+        {
+            return None;
+        }
+        // The commit refuses if it has children after all.
+        Some(Facts { task, children: LiveChildren::None, held: Vec::new(), heir })
     }
 
     /// Reads what the end of a task depends on; `None` if it has ended.

@@ -43,10 +43,16 @@ impl Signal {
     }
 
     pub(crate) fn ring(&self) {
-        fence(Ordering::SeqCst);
-        if self.listeners.load(Ordering::SeqCst) > 0 {
+        if self.is_heard() {
             self.notify.notify_waiters();
         }
+    }
+
+    /// Whether anybody listens. Whoever does not yet will look at what the
+    /// bell is about after this.
+    pub(crate) fn is_heard(&self) -> bool {
+        fence(Ordering::SeqCst);
+        self.listeners.load(Ordering::SeqCst) > 0
     }
 }
 

@@ -261,7 +261,7 @@ impl Engine {
     ) -> Result<Task, Error> {
         loop {
             let cell = self.cell_of(spec);
-            let changed = cell.changed.listen();
+            let changed = cell.changed().listen();
             let Some(task) = self.task(spec.id).await? else {
                 self.forget_passive(spec.id);
                 return Err(Error::not_found(spec.id));

@@ -8,6 +8,7 @@ mod ledger;
 mod log;
 mod notes;
 mod retention;
+mod rows;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -67,12 +68,17 @@ impl Memory {
 }
 
 impl Store for Memory {
-    fn commit(&self, batch: Batch) -> Commit {
+    fn commit(&self, mut batch: Batch) -> Commit {
         let mut ledger = self.0.ledger.lock();
         if let Err(conflict) = ledger.check(&batch) {
+            drop(ledger);
             return Commit::ready(Err(conflict.into()));
         }
-        let cursor = ledger.apply(batch);
+        let cursor = ledger.apply(&mut batch);
+        // What is forgotten is freed without the lock.
+        let forgotten = ledger.take_forgotten();
+        drop(ledger);
+        drop(forgotten);
         Commit::ready(Ok(cursor))
     }
 
@@ -184,7 +190,12 @@ impl Store for Memory {
     }
 
     fn expire(&self, now: Stamp, limit: usize) -> Read<usize> {
-        Read::ready(Ok(self.0.ledger.lock().expire(now, limit)))
+        let mut ledger = self.0.ledger.lock();
+        let deleted = ledger.expire(now, limit);
+        let forgotten = ledger.take_forgotten();
+        drop(ledger);
+        drop(forgotten);
+        Read::ready(Ok(deleted))
     }
 
     fn set_retention(&self, retention: Retention) {

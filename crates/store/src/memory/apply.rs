@@ -7,10 +7,10 @@ use super::ledger::{Desk, Ledger};
 use crate::batch::{Batch, Counter, Write};
 
 impl Ledger {
-    /// Applies a checked batch; it cannot fail.
-    pub(super) fn apply(&mut self, batch: Batch) -> Cursor {
+    /// Applies the writes of a checked batch; it cannot fail.
+    pub(super) fn apply(&mut self, batch: &mut Batch) -> Cursor {
         let mut ended = SmallVec::<[TaskId; 2]>::new();
-        for write in batch.writes {
+        for write in batch.writes.drain(..) {
             if let Write::Put(task, _) = &write
                 && !task.is_live()
             {

@@ -1,19 +1,19 @@
 //! Inboxes: rows in the order in which they came, until they are read.
 
-use std::collections::BTreeMap;
-use std::ops::Bound;
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
 use offshoot_core::{Caller, IdHash, MessageId, MessageState, Owner, Row, RowBody, TaskId};
+use smallvec::SmallVec;
 
 use super::ledger::Ledger;
+use super::rows::Rows;
 use crate::batch::{Ack, RowRef};
 use crate::query::Pending;
 
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
-    rows: BTreeMap<u64, Row>,
+    rows: Rows,
     pub(super) messages: usize,
     pub(super) keys: HashMap<Arc<str>, MessageId>,
     returned: HashSet<MessageId, IdHash>,
@@ -21,11 +21,15 @@ pub(super) struct Inbox {
 
 impl Inbox {
     pub(super) fn holds(&self, row: &RowRef) -> bool {
-        self.rows.get(&row.number).is_some_and(|found| found.id == row.id)
+        self.rows.get(row.number).is_some_and(|found| found.id == row.id)
+    }
+
+    fn take(&mut self, row: &RowRef) -> Option<Row> {
+        self.holds(row).then(|| self.remove(row.number)).flatten()
     }
 
     fn remove(&mut self, number: u64) -> Option<Row> {
-        let row = self.rows.remove(&number)?;
+        let row = self.rows.remove(number)?;
         if matches!(row.body, RowBody::Message(_)) {
             self.messages -= 1;
         }
@@ -55,19 +59,19 @@ impl Ledger {
 
     /// Takes read rows out; how many there were.
     pub(super) fn acknowledge(&mut self, ack: &Ack) -> u32 {
-        let mut read = 0;
-        for row in &ack.rows {
-            let Some(inbox) = self.inboxes.get_mut(&ack.owner) else { break };
-            if !inbox.holds(row) {
-                continue;
-            }
-            let removed = inbox.remove(row.number);
-            read += 1;
-            if let Some(RowBody::Result(task)) = removed.map(|row| row.body) {
-                self.note_read(task);
+        let Some(inbox) = self.inboxes.get_mut(&ack.owner) else { return 0 };
+        let mut count = 0;
+        let mut results = SmallVec::<[TaskId; 8]>::new();
+        for row in ack.rows.iter().filter_map(|row| inbox.take(row)) {
+            count += 1;
+            if let RowBody::Result(task) = row.body {
+                results.push(task);
             }
         }
-        read
+        for task in results {
+            self.note_read(task);
+        }
+        count
     }
 
     /// Takes out the unread row of a task that is deleted.
@@ -82,7 +86,7 @@ impl Ledger {
     /// In whose inbox the row of a task's end is: its owner's or, once that has
     /// ended, that of somebody above.
     fn holder(&self, number: u64, task: TaskId) -> Option<Owner> {
-        let holds = |inbox: &Inbox| inbox.rows.contains_key(&number);
+        let holds = |inbox: &Inbox| inbox.rows.get(number).is_some();
         let mut above = Some(task);
         while let Some(task) = above.and_then(|id| self.directory.task(id)) {
             let owner = task.owner();
@@ -100,7 +104,7 @@ impl Ledger {
 
     pub(super) fn close_inbox(&mut self, task: TaskId, heir: Owner) {
         let Some(inbox) = self.inboxes.get_mut(&Owner::Task(task)) else { return };
-        let rows = std::mem::take(&mut inbox.rows);
+        let rows = inbox.rows.take();
         inbox.messages = 0;
         for (number, mut row) in rows {
             if let RowBody::Message(message) = &row.body {
@@ -131,14 +135,14 @@ impl Ledger {
 
     pub(super) fn pending(&self, owner: Owner, after: u64, limit: usize) -> Vec<Pending> {
         let Some(inbox) = self.inboxes.get(&owner) else { return Vec::new() };
-        let rows = inbox.rows.range((Bound::Excluded(after), Bound::Unbounded));
-        rows.take(limit).map(|(number, row)| self.pending_row(*number, row)).collect()
+        let rows = inbox.rows.after(after).take(limit);
+        rows.map(|(number, row)| self.pending_row(number, row)).collect()
     }
 
     pub(super) fn result_row(&self, task: TaskId) -> Option<Pending> {
         let number = self.directory.row(task)?;
         let inbox = self.inboxes.get(&self.holder(number, task)?)?;
-        let row = inbox.rows.get(&number)?;
+        let row = inbox.rows.get(number)?;
         Some(self.pending_row(number, row))
     }
 
@@ -157,7 +161,7 @@ impl Ledger {
         if inbox.returned.contains(&message) {
             return Some(MessageState::Returned);
         }
-        let queued = inbox.rows.values().any(|row| row.id == message.into());
+        let queued = inbox.rows.after(0).any(|(_, row)| row.id == message.into());
         queued.then_some(MessageState::Queued)
     }
 }

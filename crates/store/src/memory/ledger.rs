@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use offshoot_core::{
-    Blob, Event, IdHash, Name, Owner, Retention, Session, SessionId, Space, TaskId,
+    Blob, Event, IdHash, Name, Owner, Retention, Session, SessionId, Space, Task, TaskId,
 };
 use tokio::sync::Notify;
 
@@ -28,6 +28,8 @@ pub(super) struct Ledger {
     pub(super) counters: HashMap<Owner, HashMap<Arc<str>, u64>, IdHash>,
     pub(super) blobs: HashMap<TaskId, Vec<(u64, Arc<str>)>, IdHash>,
     pub(super) retention: Retention,
+    // Deleted tasks that are still to be freed.
+    pub(super) forgotten: Vec<Task>,
     // One number orders tasks, rows and events alike.
     clock: u64,
 }
@@ -67,6 +69,10 @@ impl Ledger {
 
     pub(super) fn now(&self) -> u64 {
         self.clock
+    }
+
+    pub(super) fn take_forgotten(&mut self) -> Vec<Task> {
+        std::mem::take(&mut self.forgotten)
     }
 
     pub(super) fn session(&self, id: SessionId) -> Option<&Session> {

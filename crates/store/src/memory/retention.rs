@@ -135,6 +135,7 @@ impl Ledger {
         self.notes.remove(&owner);
         self.blobs.remove(&id);
         self.counters.remove(&owner);
+        self.forgotten.push(task);
         true
     }
 }

@@ -1,0 +1,131 @@
+//! The unread rows of one inbox, by their numbers.
+//!
+//! Nearly all rows come in the order of their numbers and are read from the
+//! front, so they stand in a queue. Rows that come out of order were somebody
+//! else's before; they stand in a tree beside it, so that even many of them
+//! cost little each.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use offshoot_core::Row;
+
+#[derive(Debug, Default)]
+pub(super) struct Rows {
+    // `None` where one was taken from the middle; never at the front.
+    queue: VecDeque<(u64, Option<Row>)>,
+    holes: usize,
+    late: BTreeMap<u64, Row>,
+}
+
+impl Rows {
+    pub(super) fn insert(&mut self, number: u64, row: Row) {
+        if self.queue.back().is_none_or(|(last, _)| *last < number) {
+            self.queue.push_back((number, Some(row)));
+        } else {
+            self.late.insert(number, row);
+        }
+    }
+
+    pub(super) fn get(&self, number: u64) -> Option<&Row> {
+        match self.position(number) {
+            Some(at) => self.queue[at].1.as_ref(),
+            None => self.late.get(&number),
+        }
+    }
+
+    pub(super) fn remove(&mut self, number: u64) -> Option<Row> {
+        let Some(at) = self.position(number) else { return self.late.remove(&number) };
+        let row = self.queue[at].1.take()?;
+        self.holes += 1;
+        if at == 0 {
+            while self.queue.front().is_some_and(|(_, row)| row.is_none()) {
+                self.queue.pop_front();
+                self.holes -= 1;
+            }
+        } else if self.holes > 16 && self.holes > self.queue.len() / 4 {
+            self.queue.retain(|(_, row)| row.is_some());
+            self.holes = 0;
+        }
+        Some(row)
+    }
+
+    /// Where the queue has this number, though perhaps no row any more.
+    fn position(&self, number: u64) -> Option<usize> {
+        match self.queue.front() {
+            Some((first, _)) if *first == number => Some(0),
+            Some((first, _)) if *first < number => {
+                self.queue.binary_search_by_key(&number, |(number, _)| *number).ok()
+            }
+            _ => None,
+        }
+    }
+
+    /// The rows after `number`, in the order of their numbers.
+    pub(super) fn after(&self, number: u64) -> impl Iterator<Item = (u64, &Row)> {
+        let first = match self.queue.front() {
+            Some((first, _)) if *first <= number => {
+                self.queue.partition_point(|(other, _)| *other <= number)
+            }
+            _ => 0,
+        };
+        let queue = self.queue.range(first..);
+        let mut queue = queue.filter_map(|(at, row)| Some((*at, row.as_ref()?))).peekable();
+        let mut late = self.late.range(number.saturating_add(1)..).peekable();
+        std::iter::from_fn(move || match (queue.peek(), late.peek()) {
+            (Some((queued, _)), Some((number, _))) if *number < queued => {
+                late.next().map(|(number, row)| (*number, row))
+            }
+            (None, _) => late.next().map(|(number, row)| (*number, row)),
+            (Some(_), _) => queue.next(),
+        })
+    }
+
+    /// Takes all rows out, in the order of their numbers.
+    pub(super) fn take(&mut self) -> Vec<(u64, Row)> {
+        let Self { queue, late, .. } = std::mem::take(self);
+        let queue = queue.into_iter().filter_map(|(number, row)| Some((number, row?)));
+        let mut rows: Vec<_> = queue.chain(late).collect();
+        rows.sort_unstable_by_key(|(number, _)| *number);
+        rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use offshoot_core::{Owner, RowBody, SessionId, Stamp, TaskId};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn row(number: u64) -> Row {
+        let at = Stamp::from_millis(1);
+        let task = TaskId::mint(at, u128::from(number));
+        let owner = Owner::Session(SessionId::mint(at, 1));
+        Row { id: task.into(), owner, at, body: RowBody::Result(task) }
+    }
+
+    proptest! {
+        #[test]
+        fn they_read_as_a_sorted_map_does(
+            steps in prop::collection::vec((any::<bool>(), 1u64..64), 1..200),
+            after in 0u64..64,
+        ) {
+            let (mut rows, mut model) = (Rows::default(), BTreeMap::new());
+            for (insert, number) in steps {
+                if !insert {
+                    prop_assert_eq!(rows.remove(number), model.remove(&number));
+                } else if rows.position(number).is_none() && !model.contains_key(&number) {
+                    rows.insert(number, row(number));
+                    model.insert(number, row(number));
+                }
+                prop_assert_eq!(rows.get(number), model.get(&number));
+            }
+            let read: Vec<_> = rows.after(after).map(|(number, row)| (number, row.clone())).collect();
+            let expected: Vec<_> =
+                model.range(after + 1..).map(|(number, row)| (*number, row.clone())).collect();
+            prop_assert_eq!(read, expected);
+            prop_assert!(rows.queue.len() <= 4 * model.len() / 3 + 17);
+            prop_assert_eq!(rows.take(), model.into_iter().collect::<Vec<_>>());
+        }
+    }
+}
