@@ -6,6 +6,7 @@ use crate::id::{SessionId, TaskId};
 use crate::lineage::{Lineage, Space};
 use crate::name::Name;
 use crate::payload::Payload;
+use crate::seldom::Seldom;
 use crate::task::{Capabilities, Naming, Recovery, Spec, Task, Tie, Visibility, Wake};
 use crate::time::Stamp;
 
@@ -21,13 +22,10 @@ pub fn spec(handle: &str) -> Spec {
             session: SessionId::mint(at, 1),
             parent: None,
             root: id,
-            run: None,
-            tool_call: None,
-            agent: None,
             depth: 0,
+            origin: Seldom::default(),
         },
         kind: "function".into(),
-        profile: None,
         handle: Name::numbered(handle, 1),
         naming: Naming::Counted,
         tie: Tie::Owned,
@@ -35,12 +33,9 @@ pub fn spec(handle: &str) -> Spec {
         wake: Wake::OnTerminal,
         visibility: Visibility::Children,
         input: Payload::Null,
-        timeout: None,
-        grace: None,
-        continues: None,
-        key: None,
         can: Capabilities::CANCEL.with(Capabilities::MESSAGES),
         spawned_at: at,
+        terms: Seldom::default(),
     }
 }
 

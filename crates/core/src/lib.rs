@@ -24,6 +24,7 @@ mod outcome;
 mod payload;
 mod question;
 mod scope;
+mod seldom;
 mod session;
 mod state;
 mod step;
@@ -50,12 +51,13 @@ pub use outcome::{Failure, FailureKind, Outcome};
 pub use payload::{Blob, Payload, PayloadError};
 pub use question::{Closed, Question, Wants};
 pub use scope::Caller;
+pub use seldom::{Seldom, Unsaid};
 pub use session::{Reach, Session, Sweep};
 pub use state::{Phase, State, WaitingOn};
 pub use step::{Step, StepState, Timer};
 pub use task::{
-    Activity, Capabilities, Doing, Lease, Naming, Progress, Record, Recovery, Spec, Task, Tie,
-    Visibility, Wake,
+    Activity, Capabilities, Doing, Lease, Naming, Progress, Record, Recovery, Spec, Task, Terms,
+    Tie, Visibility, Wake,
 };
 pub use time::Stamp;
 pub use transition::{Decision, Illegal, Intent, LiveChildren, Requeue, decide, spawn};

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{RunId, SessionId, TaskId};
+use crate::seldom::{Seldom, Unsaid};
 
 /// The tenant; the first part of every unique key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -67,29 +68,30 @@ pub struct Lineage {
     pub parent: Option<TaskId>,
     /// The topmost task of its tree; itself if it has no parent.
     pub root: TaskId,
-    /// The run it was spawned in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub run: Option<RunId>,
-    /// The tool call that spawned it, in the provider's spelling.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tool_call: Option<Arc<str>>,
-    /// The agent that spawned it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agent: Option<Arc<str>>,
     /// How many tasks are above it.
     pub depth: u32,
+    /// The run, tool call and agent that spawned it.
+    #[serde(flatten)]
+    pub origin: Seldom<Origin>,
 }
 
-/// What a spawn may say of its lineage itself; what it leaves out comes from
-/// its surroundings.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// The run, tool call and agent that spawned a task. What a spawn leaves out
+/// comes from its surroundings.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// The run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
-    /// The tool call. Blank counts as left out.
+    /// The tool call, in the provider's spelling. Blank counts as left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_call: Option<Arc<str>>,
     /// The agent. Blank counts as left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<Arc<str>>,
+}
+
+impl Unsaid for Origin {
+    const UNSAID: &'static Self = &Self { run: None, tool_call: None, agent: None };
 }
 
 impl Origin {

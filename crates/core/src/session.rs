@@ -71,7 +71,7 @@ impl Reach {
         match self {
             Self::Everything => matches!(spec.owner(), Owner::Session(_)),
             Self::TopLevel => spec.lineage.parent.is_none() && spec.tie == Tie::Owned,
-            Self::Run(run) => spec.lineage.run == Some(*run) && spec.tie == Tie::Owned,
+            Self::Run(run) => spec.lineage.origin.run == Some(*run) && spec.tie == Tie::Owned,
             Self::ChildrenOf(parent) => {
                 spec.lineage.parent == Some(*parent) && spec.tie == Tie::Owned
             }

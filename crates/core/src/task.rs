@@ -12,6 +12,7 @@ use crate::lineage::{Lineage, Owner};
 use crate::name::Name;
 use crate::outcome::Outcome;
 use crate::payload::Payload;
+use crate::seldom::{Seldom, Unsaid};
 use crate::state::State;
 use crate::time::Stamp;
 
@@ -24,9 +25,6 @@ pub struct Spec {
     pub lineage: Lineage,
     /// What executes it.
     pub kind: Arc<str>,
-    /// The agent definition it follows, if it is an agent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub profile: Option<Arc<str>>,
     /// What people and models call it.
     pub handle: Name,
     /// Whether the handle was given or counted.
@@ -41,6 +39,21 @@ pub struct Spec {
     pub visibility: Visibility,
     /// What it was asked to do.
     pub input: Payload,
+    /// What its kind can do.
+    pub can: Capabilities,
+    /// When it was spawned.
+    pub spawned_at: Stamp,
+    /// What was said beyond that.
+    #[serde(flatten)]
+    pub terms: Seldom<Terms>,
+}
+
+/// What only some spawns say.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Terms {
+    /// The agent definition it follows, if it is an agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Arc<str>>,
     /// How long it may run, counted from its start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Duration>,
@@ -53,10 +66,11 @@ pub struct Spec {
     /// The key under which a repeated spawn finds this task again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<Arc<str>>,
-    /// What its kind can do.
-    pub can: Capabilities,
-    /// When it was spawned.
-    pub spawned_at: Stamp,
+}
+
+impl Unsaid for Terms {
+    const UNSAID: &'static Self =
+        &Self { profile: None, timeout: None, grace: None, continues: None, key: None };
 }
 
 /// Whether a handle was given or counted.
@@ -279,9 +293,9 @@ impl Spec {
     pub fn asks_the_same(&self, other: &Spec) -> bool {
         self.kind == other.kind
             && self.input == other.input
-            && self.profile == other.profile
+            && self.terms.profile == other.terms.profile
             && self.tie == other.tie
-            && self.continues == other.continues
+            && self.terms.continues == other.terms.continues
             && self.naming == other.naming
             && (self.naming == Naming::Counted || self.handle == other.handle)
     }

@@ -162,11 +162,11 @@ async fn s1_6_what_no_task_says_comes_from_the_ambient_tool_call() -> Test {
     let spawn = session.spawn_ephemeral(returns(())).into_future();
     let task = in_tool_call(around, spawn).await?;
     let lineage = &task.spec().lineage;
-    assert_eq!(lineage.run, Some(run(3)));
-    assert_eq!(lineage.tool_call.as_deref(), Some("call-3"));
-    assert_eq!(lineage.agent.as_deref(), Some("third"));
+    assert_eq!(lineage.origin.run, Some(run(3)));
+    assert_eq!(lineage.origin.tool_call.as_deref(), Some("call-3"));
+    assert_eq!(lineage.origin.agent.as_deref(), Some("third"));
     let after = session.spawn_ephemeral(returns(())).await?;
-    assert_eq!(after.spec().lineage.tool_call, None, "a tool call ends with its future");
+    assert_eq!(after.spec().lineage.origin.tool_call, None, "a tool call ends with its future");
     Ok(())
 }
 
@@ -179,8 +179,8 @@ async fn s1_6_blank_strings_are_not_inherited() -> Test {
         Ok::<_, BodyError>(child.spec().lineage.clone())
     });
     let parent = parent.tool_call("  ").agent("").await?;
-    assert_eq!(parent.spec().lineage.tool_call, None);
-    assert_eq!(parent.spec().lineage.agent, None);
+    assert_eq!(parent.spec().lineage.origin.tool_call, None);
+    assert_eq!(parent.spec().lineage.origin.agent, None);
     let child: Lineage = parent.wait().await?.decode()?;
     assert_eq!(child.tool_call.as_deref(), Some("call-3"));
     assert_eq!(child.agent, None);

@@ -261,7 +261,7 @@ async fn s5_2_a_message_to_a_finished_resumable_task_makes_a_new_one() {
     let receipt = old.send("two").await.unwrap().first().unwrap();
     assert_ne!(receipt.task, old.id());
     let new = session.task(&receipt.task.to_string()).await.unwrap();
-    assert_eq!(new.spec().continues, Some(old.id()));
+    assert_eq!(new.spec().terms.continues, Some(old.id()));
     assert_eq!(new.handle(), "talker", "the old handle is free");
     assert_eq!(new.wait().await.unwrap().decode::<String>().unwrap(), "two");
     assert_eq!(session.receipt(receipt).await.unwrap(), MessageState::Consumed);

@@ -134,7 +134,7 @@ impl Embryo {
         let mut batch = Batch::new(now);
         batch.push(Write::Spawn(spawn));
         let id = self.task.id();
-        if let Some(old) = said.continues {
+        if let Some(old) = said.terms.continues {
             batch.push(Write::Adopt { from: Owner::Task(old), to: Owner::Task(id) });
         }
         if let Some(first) = &said.first {
@@ -252,7 +252,7 @@ pub(crate) fn launch<B: Body>(engine: &Arc<Engine>, cell: Arc<Cell>, body: B, sl
         // It came too late to be dropped with the others.
         cell.evict(Eviction::Abandon);
     }
-    if let Some(timeout) = cell.spec.timeout {
+    if let Some(timeout) = cell.spec.terms.timeout {
         engine.expire_after(&cell, timeout);
     }
     let context = Context::new(engine.clone(), cell);
@@ -274,7 +274,7 @@ impl Engine {
     /// What an earlier spawn with the same key asked for, if it asked the
     /// same.
     async fn found_by_key(&self, spec: &Spec) -> Result<Arc<Spec>, Error> {
-        let key = spec.key.clone().unwrap_or_default();
+        let key = spec.terms.key.clone().unwrap_or_default();
         let found = self.store.keyed(spec.owner(), &key).await?;
         let found = found.ok_or(Error::Contended)?;
         if !found.spec.asks_the_same(spec) && !self.asks_at_length(&found.spec, spec).await? {

@@ -64,7 +64,7 @@ impl IntoFuture for Cancelling {
                 by: task.viewer.caller.into(),
                 reason,
                 at: engine.now(),
-                grace: grace.or(target.spec.grace).unwrap_or(engine.config.grace),
+                grace: grace.or(target.spec.terms.grace).unwrap_or(engine.config.grace),
             });
             engine.cancel_tree(target, cancel).await
         })

@@ -244,14 +244,14 @@ impl Sending {
         }
         let request = Request { kind: old.spec.kind.clone(), input: Ok(old.spec.input.clone()) };
         let mut spawn: Spawn<Registered> = Spawn::registered(self.engine.clone(), request, sender);
-        spawn.said.continues = Some(id);
-        spawn.said.profile = old.spec.profile.clone();
+        spawn.said.terms.continues = Some(id);
+        spawn.said.terms.profile = old.spec.terms.profile.clone();
         spawn.said.visibility = old.spec.visibility;
         spawn.said.tie = old.spec.tie;
         spawn.said.wake = old.spec.wake;
-        spawn.said.timeout = old.spec.timeout;
-        spawn.said.grace = old.spec.grace;
-        spawn.said.key = key;
+        spawn.said.terms.timeout = old.spec.terms.timeout;
+        spawn.said.terms.grace = old.spec.terms.grace;
+        spawn.said.terms.key = key;
         let message = self.message();
         spawn.said.first = Some(message.clone());
         // The old handle if it is free, else the next number.

@@ -434,7 +434,7 @@ fn outcome(task: &Task, conclusion: &Conclusion) -> Outcome {
         | Conclusion::Panicked(failure)
         | Conclusion::Failed(failure) => Outcome::Failed(failure.clone()),
         Conclusion::Evicted(Eviction::Expire) => {
-            let limit = task.spec.timeout.unwrap_or_default();
+            let limit = task.spec.terms.timeout.unwrap_or_default();
             Outcome::Failed(Failure::new(
                 FailureKind::Timeout,
                 format!("the task ran longer than the {limit:?} it may"),

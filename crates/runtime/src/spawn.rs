@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use offshoot_core::{
     Capabilities, Lineage, Message, MessageId, Mode, Name, NameError, Naming, Origin, Payload,
-    Recovery, RunId, SessionId, Spec, Stamp, TaskId, Tie, TooLarge, Visibility, Wake,
+    Recovery, RunId, Seldom, SessionId, Sizes, Spec, Stamp, TaskId, Terms, Tie, TooLarge,
+    Visibility, Wake,
 };
 use tokio::sync::oneshot;
 
@@ -45,14 +46,10 @@ pub(crate) struct Said {
     pub(crate) tie: Tie,
     pub(crate) wake: Wake,
     pub(crate) visibility: Visibility,
-    pub(crate) timeout: Option<Duration>,
-    pub(crate) grace: Option<Duration>,
-    pub(crate) key: Option<Arc<str>>,
-    pub(crate) profile: Option<Arc<str>>,
-    pub(crate) origin: Origin,
+    pub(crate) terms: Seldom<Terms>,
+    pub(crate) origin: Seldom<Origin>,
     /// A message that is committed together with the task.
     pub(crate) first: Option<Arc<Message>>,
-    pub(crate) continues: Option<TaskId>,
     /// The handle to try before one is counted.
     pub(crate) preferred: Option<Name>,
 }
@@ -150,20 +147,20 @@ impl<B> Spawn<B> {
 
     /// How long the task may run, counted from its start.
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.said.timeout = Some(timeout);
+        self.said.terms.timeout = Some(timeout);
         self
     }
 
     /// How long the body may take to stop before it is aborted.
     pub fn grace(mut self, grace: Duration) -> Self {
-        self.said.grace = Some(grace);
+        self.said.terms.grace = Some(grace);
         self
     }
 
     /// Makes the spawn idempotent: repeated with the same key, owner and
     /// request it finds the same task.
     pub fn key(mut self, key: &str) -> Self {
-        self.said.key = Some(key.into());
+        self.said.terms.key = Some(key.into());
         self
     }
 
@@ -188,7 +185,7 @@ impl<B> Spawn<B> {
 
     /// The profile the task follows.
     pub fn profile(mut self, profile: &str) -> Self {
-        self.said.profile = Some(profile.into());
+        self.said.terms.profile = Some(profile.into());
         self
     }
 
@@ -244,13 +241,9 @@ impl Said {
             tie: Tie::Owned,
             wake: Wake::default(),
             visibility: Visibility::default(),
-            timeout: None,
-            grace: None,
-            key: None,
-            profile: None,
-            origin: Origin::default(),
+            terms: Seldom::default(),
+            origin: Seldom::default(),
             first: None,
-            continues: None,
             preferred: None,
         }
     }
@@ -263,23 +256,14 @@ impl Said {
         let input = std::mem::replace(&mut self.input, Ok(Payload::Null))?;
         let bytes = usize::try_from(input.bytes()).unwrap_or(usize::MAX);
         TooLarge::check("input", bytes, sizes.value)?;
-        if let Some(key) = &self.key {
-            TooLarge::check("key", key.len(), sizes.text)?;
-        }
         if let Some(first) = &self.first {
             TooLarge::check("message", first.text.len(), sizes.message)?;
         }
-        if self.timeout == Some(Duration::ZERO) {
-            return Err(Error::ZeroDuration { what: "a timeout" });
+        if !self.terms.is_unsaid() {
+            check_terms(&self.terms, sizes)?;
         }
-        if let Some(profile) = &self.profile {
-            let bad = |error| Error::BadProfile(profile.to_string(), error);
-            Name::new(profile).map_err(bad)?;
-        }
-        for (what, said) in
-            [("tool call", &self.origin.tool_call), ("agent's name", &self.origin.agent)]
-        {
-            TooLarge::check(what, said.as_ref().map_or(0, |said| said.len()), sizes.text)?;
+        if !self.origin.is_unsaid() {
+            check_origin(&self.origin, sizes)?;
         }
         let needs = match self.first {
             Some(_) => self.needs.with(Capabilities::MESSAGES),
@@ -301,7 +285,6 @@ impl Said {
             id,
             lineage: self.lineage(engine, id),
             kind: self.kind.clone(),
-            profile: self.profile.clone(),
             handle,
             naming,
             tie: self.tie,
@@ -309,49 +292,71 @@ impl Said {
             wake: self.wake,
             visibility: self.visibility,
             input,
-            timeout: self.timeout,
-            grace: self.grace,
-            continues: self.continues,
-            key: self.key.clone(),
             can: self.can,
             spawned_at: at,
+            terms: self.terms.clone(),
         })
     }
 
     /// The next handle nobody has given, perhaps taken all the same.
     pub(crate) fn next_handle(&self) -> Name {
-        let stem = self.profile.as_ref().unwrap_or(&self.kind);
+        let stem = self.terms.profile.as_ref().unwrap_or(&self.kind);
         Name::numbered(stem, self.sender.desk.count(stem))
     }
 
     fn lineage(&self, engine: &Engine, id: TaskId) -> Lineage {
         let space = engine.config.space.clone();
         let parent = match &self.sender.parent {
-            Parent::Task(spec) => Some(spec.clone()),
+            Parent::Task(spec) => Some(spec),
             Parent::Session | Parent::Ambient => None,
         };
-        let mut origin = self.origin.clone();
-        if let Some(parent) = &parent {
-            origin = origin.or(&Origin {
-                run: parent.lineage.run,
-                tool_call: parent.lineage.tool_call.clone(),
-                agent: parent.lineage.agent.clone(),
-            });
-        }
-        // Blank words count as unsaid even when nothing replaces them.
-        origin = origin.or(&ambient::tool_call().unwrap_or_default());
-        let Origin { run, tool_call, agent } = origin;
         Lineage {
             space,
             session: self.sender.session,
-            parent: parent.as_ref().map(|parent| parent.id),
-            root: parent.as_ref().map_or(id, |parent| parent.lineage.root),
-            run,
-            tool_call,
-            agent,
-            depth: parent.as_ref().map_or(0, |parent| parent.lineage.depth + 1),
+            parent: parent.map(|parent| parent.id),
+            root: parent.map_or(id, |parent| parent.lineage.root),
+            depth: parent.map_or(0, |parent| parent.lineage.depth + 1),
+            origin: self.origin(parent),
         }
     }
+
+    /// Where the spawn comes from: as it says, else as the task around it was,
+    /// else as the tool call around it is.
+    fn origin(&self, parent: Option<&Arc<Spec>>) -> Seldom<Origin> {
+        let above = parent.map(|parent| &parent.lineage.origin);
+        let around = ambient::tool_call();
+        if self.origin.is_unsaid()
+            && above.is_none_or(|above| above.is_unsaid())
+            && around.is_none()
+        {
+            return Seldom::default();
+        }
+        let origin = match above {
+            Some(above) => (*self.origin).clone().or(above),
+            None => (*self.origin).clone(),
+        };
+        // Blank words count as unsaid even when nothing replaces them.
+        origin.or(&around.unwrap_or_default()).into()
+    }
+}
+
+fn check_terms(terms: &Terms, sizes: &Sizes) -> Result<(), Error> {
+    TooLarge::check("key", terms.key.as_ref().map_or(0, |key| key.len()), sizes.text)?;
+    if terms.timeout == Some(Duration::ZERO) {
+        return Err(Error::ZeroDuration { what: "a timeout" });
+    }
+    if let Some(profile) = &terms.profile {
+        let bad = |error| Error::BadProfile(profile.to_string(), error);
+        Name::new(profile).map_err(bad)?;
+    }
+    Ok(())
+}
+
+fn check_origin(origin: &Origin, sizes: &Sizes) -> Result<(), Error> {
+    for (what, said) in [("tool call", &origin.tool_call), ("agent's name", &origin.agent)] {
+        TooLarge::check(what, said.as_ref().map_or(0, |said| said.len()), sizes.text)?;
+    }
+    Ok(())
 }
 
 impl<B: Body> IntoFuture for Spawn<B> {

@@ -17,7 +17,7 @@ use offshoot_core::{Counts, IdHash, Owner, Phase, SessionId, Task, TaskId, Usage
 use slab::Slab;
 
 use self::listing::Listing;
-use self::names::Names;
+use self::names::{Called, Counted, Names};
 use crate::query::{Order, Page, PageCursor, TaskQuery, Within};
 
 /// How many tasks a page looks at before it returns what it has, so that a
@@ -43,8 +43,7 @@ struct Entry {
     ordinal: u64,
     row: Option<NonZeroU64>,
     children: Option<Box<Roster>>,
-    // The hash of owner and name.
-    name: u32,
+    called: Called,
 }
 
 /// The tasks of one session, or of one parent.
@@ -52,8 +51,9 @@ struct Entry {
 struct Roster {
     listing: Listing,
     counts: Counts,
-    // Of a session only: what it owns itself.
+    // Of a session only: what it owns itself, and the names it counts.
     own: Counts,
+    counted: Counted,
 }
 
 /// Why a task leaves the index.
@@ -150,12 +150,13 @@ impl Directory {
     pub fn insert(&mut self, task: Task, ordinal: u64) {
         let (id, phase, owner) = (task.id(), task.state.phase(), task.owner());
         let session = task.spec.lineage.session;
-        if let Some(key) = &task.spec.key {
+        if let Some(key) = &task.spec.terms.key {
             self.keys.insert((owner, key.clone()), id);
         }
-        let name = self.names.hash(owner, task.spec.handle.key());
-        let place = self.tasks.insert(Entry { id, task, ordinal, row: None, children: None, name });
-        let place = u32::try_from(place).expect("four billion tasks do not fit into memory");
+        let place = u32::try_from(self.tasks.vacant_key());
+        let place = place.expect("four billion tasks do not fit into memory");
+        let called = self.call(&task, place);
+        self.tasks.insert(Entry { id, task, ordinal, row: None, children: None, called });
         let tasks = &self.tasks;
         self.ids.insert_unique(hash(id), place, |place| hash(tasks[*place as usize].id));
         let session = self.sessions.entry(session).or_default();
@@ -212,7 +213,7 @@ impl Directory {
         let Entry { task, ordinal, .. } = self.tasks.remove(place as usize);
         let (owner, session, phase) = (task.owner(), task.spec.lineage.session, task.state.phase());
         let deleted = removal == Removal::Deleted;
-        if let Some(key) = &task.spec.key {
+        if let Some(key) = &task.spec.terms.key {
             self.keys.remove(&(owner, key.clone()));
         }
         if let Some(roster) = self.sessions.get_mut(&session) {

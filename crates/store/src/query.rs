@@ -141,8 +141,11 @@ impl TaskQuery {
         let spec = &task.spec;
         (self.phases.is_empty() || self.phases.contains(&task.state.phase()))
             && self.kind.as_ref().is_none_or(|kind| *kind == spec.kind)
-            && self.profile.as_ref().is_none_or(|profile| spec.profile.as_ref() == Some(profile))
+            && self
+                .profile
+                .as_ref()
+                .is_none_or(|profile| spec.terms.profile.as_ref() == Some(profile))
             && self.name.as_ref().is_none_or(|name| **name == *spec.handle.key())
-            && self.run.is_none_or(|run| spec.lineage.run == Some(run))
+            && self.run.is_none_or(|run| spec.lineage.origin.run == Some(run))
     }
 }

@@ -73,7 +73,7 @@ impl Books {
         for owner in owners {
             // A task that continues another begins with a copy of its history.
             let continues = match owner {
-                Owner::Task(id) => tasks.get(&id).and_then(|task: &Task| task.spec.continues),
+                Owner::Task(id) => tasks.get(&id).and_then(|task: &Task| task.spec.terms.continues),
                 Owner::Session(_) => None,
             };
             let first = match continues {

@@ -117,7 +117,7 @@ fn check_failure(
         FailureKind::Error if !matches!(said, Some(Returned::Error)) => lie("no body failed"),
         FailureKind::Panic if !matches!(said, Some(Returned::Panic)) => lie("no body panicked"),
         FailureKind::Panic if failure.location.is_none() => lie("it does not say where"),
-        FailureKind::Timeout if task.spec.timeout.is_none() || said.is_some() => {
+        FailureKind::Timeout if task.spec.terms.timeout.is_none() || said.is_some() => {
             lie("its time was not over")
         }
         FailureKind::CrashLoop if task.crashes + 1 < crate::world::MAX_ATTEMPTS => {

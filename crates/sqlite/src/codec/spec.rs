@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use compact_str::CompactString;
 use offshoot_core::{
-    Capabilities, Lineage, Name, Naming, Payload, Recovery, RunId, SessionId, Space, Spec, Stamp,
-    TaskId, Tie, Visibility, Wake,
+    Capabilities, Lineage, Name, Naming, Origin, Payload, Recovery, RunId, SessionId, Space, Spec,
+    Stamp, TaskId, Terms, Tie, Visibility, Wake,
 };
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
@@ -36,18 +36,18 @@ pub(crate) struct SpecColumns<'a> {
 }
 
 pub(crate) fn encode_spec(spec: &Spec) -> Vec<u8> {
-    let lineage = &spec.lineage;
+    let (lineage, origin, terms) = (&spec.lineage, &*spec.lineage.origin, &*spec.terms);
     let shown = spec.handle.as_str() != spec.handle.key();
     let flags = bit(lineage.parent.is_some(), PARENT)
         | bit(lineage.root != spec.id, ROOT)
-        | bit(lineage.run.is_some(), RUN)
-        | bit(lineage.tool_call.is_some(), TOOL_CALL)
-        | bit(lineage.agent.is_some(), AGENT)
-        | bit(spec.profile.is_some(), PROFILE)
+        | bit(origin.run.is_some(), RUN)
+        | bit(origin.tool_call.is_some(), TOOL_CALL)
+        | bit(origin.agent.is_some(), AGENT)
+        | bit(terms.profile.is_some(), PROFILE)
         | bit(spec.input != Payload::Null, INPUT)
-        | bit(spec.timeout.is_some(), TIMEOUT)
-        | bit(spec.grace.is_some(), GRACE)
-        | bit(spec.continues.is_some(), CONTINUES)
+        | bit(terms.timeout.is_some(), TIMEOUT)
+        | bit(terms.grace.is_some(), GRACE)
+        | bit(terms.continues.is_some(), CONTINUES)
         | bit(shown, SHOWN);
     let mut out = Encoder::new(40);
     out.number(flags);
@@ -62,19 +62,19 @@ pub(crate) fn encode_spec(spec: &Spec) -> Vec<u8> {
     if lineage.root != spec.id {
         out.id(lineage.root.to_bytes());
     }
-    if let Some(run) = lineage.run {
+    if let Some(run) = origin.run {
         out.id(run.to_bytes());
     }
-    for text in [&lineage.tool_call, &lineage.agent, &spec.profile].into_iter().flatten() {
+    for text in [&origin.tool_call, &origin.agent, &terms.profile].into_iter().flatten() {
         out.text(text);
     }
     if spec.input != Payload::Null {
         out.payload(&spec.input);
     }
-    for span in [spec.timeout, spec.grace].into_iter().flatten() {
+    for span in [terms.timeout, terms.grace].into_iter().flatten() {
         out.span(span);
     }
-    if let Some(continues) = spec.continues {
+    if let Some(continues) = terms.continues {
         out.id(continues.to_bytes());
     }
     if shown {
@@ -103,6 +103,8 @@ pub(crate) fn decode_spec(bytes: &[u8], columns: SpecColumns<'_>) -> Result<Spec
     let grace = if has(GRACE) { Some(from.span()?) } else { None };
     let continues = if has(CONTINUES) { Some(id(from.id()?, TaskId::from_bytes)?) } else { None };
     let shown = if has(SHOWN) { from.text()? } else { columns.name };
+    let key = columns.key.map(Arc::from);
+    let terms = Terms { profile, timeout, grace, continues, key };
     Ok(Spec {
         id: columns.id,
         lineage: Lineage {
@@ -110,13 +112,10 @@ pub(crate) fn decode_spec(bytes: &[u8], columns: SpecColumns<'_>) -> Result<Spec
             session: columns.session,
             parent,
             root,
-            run,
-            tool_call,
-            agent,
             depth,
+            origin: Origin { run, tool_call, agent }.into(),
         },
         kind,
-        profile,
         handle: Name::from(CompactString::from(shown)),
         naming,
         tie,
@@ -124,12 +123,9 @@ pub(crate) fn decode_spec(bytes: &[u8], columns: SpecColumns<'_>) -> Result<Spec
         wake,
         visibility,
         input,
-        timeout,
-        grace,
-        continues,
-        key: columns.key.map(Arc::from),
         can,
         spawned_at,
+        terms: terms.into(),
     })
 }
 
@@ -210,7 +206,7 @@ mod tests {
             session: spec.lineage.session,
             space: spec.lineage.space.clone(),
             name: spec.handle.key(),
-            key: spec.key.as_deref(),
+            key: spec.terms.key.as_deref(),
         };
         decode_spec(&encode_spec(spec), columns).unwrap()
     }
@@ -230,16 +226,16 @@ mod tests {
         spec.handle = Name::new("Größe").unwrap();
         spec.lineage.parent = Some(other);
         spec.lineage.root = other;
-        spec.lineage.run = Some(RunId::mint(at, 5));
-        spec.lineage.tool_call = Some("call".into());
-        spec.lineage.agent = Some("lead".into());
+        spec.lineage.origin.run = Some(RunId::mint(at, 5));
+        spec.lineage.origin.tool_call = Some("call".into());
+        spec.lineage.origin.agent = Some("lead".into());
         spec.lineage.depth = 3;
-        spec.profile = Some("reviewer".into());
+        spec.terms.profile = Some("reviewer".into());
         spec.input = Payload::Blob(Blob { task: other, number: 3, bytes: 1 << 30 });
-        spec.timeout = Some(Duration::MAX);
-        spec.grace = Some(Duration::ZERO);
-        spec.continues = Some(other);
-        spec.key = Some("key".into());
+        spec.terms.timeout = Some(Duration::MAX);
+        spec.terms.grace = Some(Duration::ZERO);
+        spec.terms.continues = Some(other);
+        spec.terms.key = Some("key".into());
         spec.naming = Naming::Given;
         spec.tie = Tie::Detached;
         spec.recovery = Recovery::Restart;

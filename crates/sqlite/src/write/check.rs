@@ -132,7 +132,7 @@ impl Writing<'_, '_> {
     fn admit(&mut self, spawn: &Spawn) -> Result<(), Refusal> {
         let (task, spec) = (&spawn.task, &spawn.task.spec);
         let owner = task.owner();
-        if let Some(key) = &spec.key
+        if let Some(key) = &spec.terms.key
             && let Some(found) = self.keyed(owner, key)?
         {
             return Err(Conflict::KeyUsed(found).into());

@@ -39,7 +39,7 @@ impl Writing<'_, '_> {
             task.since.as_micros(),
             in_row,
             encode_state(task),
-            spec.key.as_deref(),
+            spec.terms.key.as_deref(),
         ])?;
         if let Some(apart) = apart {
             self.sql.put_spec.execute((column(ordinal), apart))?;

@@ -86,7 +86,7 @@ pub(super) async fn s5_2_a_successor_starts_with_the_history_of_the_old_task(wor
     world.write(Write::Append { owner: from, blocks: told.clone() }).await;
     world.settle(&old).await;
     let mut spec = world.spec(&session);
-    spec.continues = Some(old.id());
+    spec.terms.continues = Some(old.id());
     let new = record(spec);
     let to = Owner::Task(new.id());
     let more = block(&world, "three");

@@ -109,12 +109,12 @@ pub(super) async fn s10_1_filters_admit_what_they_say(world: World) {
     let run = world.run_id();
     let mut spec = called(world.spec(&session), "Docs");
     spec.kind = "agent".into();
-    spec.profile = Some("writer".into());
-    spec.lineage.run = Some(run);
+    spec.terms.profile = Some("writer".into());
+    spec.lineage.origin.run = Some(run);
     let docs = world.spawn(spec).await;
     let mut spec = world.spec(&session);
     spec.kind = "agent".into();
-    spec.profile = Some("critic".into());
+    spec.terms.profile = Some("critic".into());
     let critic = world.spawn(spec).await;
     let critic = world.put(&critic, Intent::Start(world.worker)).await;
     let waiting = world.running(&session).await;

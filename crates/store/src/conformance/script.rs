@@ -70,7 +70,7 @@ impl Script {
         let lead = record(spec);
         let child = record(called(world.child_spec(&lead), "child"));
         let mut spec = called(world.spec(&session), "lead");
-        spec.continues = Some(lead.id());
+        spec.terms.continues = Some(lead.id());
         let asked = Row {
             id: world.message(Caller::Host, None).id.into(),
             owner: Owner::Task(lead.id()),

@@ -95,7 +95,7 @@ impl TaskView {
         for key in STEPS {
             steps.push(store.step(id, key).await?);
         }
-        let keyed = match &task.spec.key {
+        let keyed = match &task.spec.terms.key {
             Some(key) => store.keyed(owner, key).await?,
             None => None,
         };

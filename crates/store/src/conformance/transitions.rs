@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use offshoot_core::{
     Activity, Capabilities, Change, Doing, Failure, FailureKind, Intent, LiveChildren, Outcome,
-    Payload, Phase, Progress, Record, Recovery, Requeue, Spec, Stamp, State, Task, Tie, Visibility,
-    WaitingOn, Wake,
+    Payload, Phase, Progress, Record, Recovery, Requeue, Spec, Stamp, State, Task, Terms, Tie,
+    Visibility, WaitingOn, Wake,
 };
 
 use super::world::{World, cancel, record, spawn, value};
@@ -92,21 +92,24 @@ pub(super) async fn s1_6_a_spec_is_read_back_whole(world: World) {
     let session = world.session("main").await;
     let parent = world.running(&session).await;
     let mut spec = world.child_spec(&parent);
-    spec.lineage.run = Some(world.run_id());
-    spec.lineage.tool_call = Some("call-1".into());
-    spec.lineage.agent = Some("lead".into());
+    spec.lineage.origin.run = Some(world.run_id());
+    spec.lineage.origin.tool_call = Some("call-1".into());
+    spec.lineage.origin.agent = Some("lead".into());
     let spec = Spec {
         kind: "agent".into(),
-        profile: Some("researcher".into()),
         tie: Tie::Detached,
         recovery: Recovery::Resume,
         wake: Wake::OnActivity,
         visibility: Visibility::Subtree,
         input: Payload::encode(&("text", 7)).unwrap(),
-        timeout: Some(Duration::new(5, 3)),
-        grace: Some(Duration::MAX),
-        continues: Some(parent.id()),
-        key: Some("key / with ' odd \" signs".into()),
+        terms: Terms {
+            profile: Some("researcher".into()),
+            timeout: Some(Duration::new(5, 3)),
+            grace: Some(Duration::MAX),
+            continues: Some(parent.id()),
+            key: Some("key / with ' odd \" signs".into()),
+        }
+        .into(),
         can: Capabilities::RESUME.with(Capabilities::TRANSCRIPT),
         ..super::world::called(spec, "Größe 😀")
     };

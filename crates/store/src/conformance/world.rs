@@ -349,7 +349,7 @@ pub(super) fn called(mut spec: Spec, name: &str) -> Spec {
 
 /// A spec with this key.
 pub(super) fn keyed(mut spec: Spec, key: &str) -> Spec {
-    spec.key = Some(key.into());
+    spec.terms.key = Some(key.into());
     spec
 }
 

@@ -1,4 +1,4 @@
-//! A list of tasks in the order of their ordinals.
+//! A list of tasks in the order of their ordinals, or of other numbers.
 //!
 //! New tasks have the highest ordinal, so they go to the end. A task that
 //! leaves makes a hole, and holes are closed once they are a quarter of the
@@ -64,6 +64,17 @@ impl Listing {
             self.entries.retain(|entry| entry.place != HOLE);
             self.holes = 0;
         }
+    }
+
+    /// The place of the task with this ordinal.
+    pub(super) fn get(&self, ordinal: u64) -> Option<u32> {
+        let at = self.entries.binary_search_by_key(&ordinal, |entry| entry.ordinal).ok()?;
+        Some(self.entries[at].place).filter(|place| *place != HOLE)
+    }
+
+    /// Whether no task has this ordinal.
+    pub(super) fn is_free(&self, ordinal: u64) -> bool {
+        self.entries.back().is_none_or(|last| last.ordinal < ordinal) || self.get(ordinal).is_none()
     }
 
     /// The tasks after a place in the list, with their ordinals.

@@ -1,20 +1,24 @@
 //! Who is called what.
 //!
-//! At most two tasks per owner have a name: the live one and the one that
-//! ended last. Those that ended before wait to get it back, should the last
-//! one be deleted.
+//! Most tasks are not given a name but counted: their names are numbers in
+//! their session, and stand in a list. Of the names that are given, at most
+//! two tasks per owner have the same: the live one and the one that ended
+//! last. Those that ended before wait to get it back, should the last one be
+//! deleted.
 
 use std::collections::BTreeMap;
 use std::hash::BuildHasher;
+use std::sync::Arc;
 
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
-use offshoot_core::{Owner, Task};
+use offshoot_core::{Naming, Owner, Task};
 
-use super::{Directory, Removal};
+use super::listing::Listing;
+use super::{Directory, Removal, Roster};
 
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    slots: HashTable<Slot>,
+    given: HashTable<Slot>,
     // By ordinal, which is the order in which they ended, since two tasks of
     // one name never live at the same time.
     eclipsed: HashMap<(Owner, Box<str>), BTreeMap<u64, u32>>,
@@ -29,6 +33,45 @@ struct Slot {
     place: u32,
 }
 
+/// How a task is found by its name.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Called {
+    /// By the hash of owner and name.
+    Given(u32),
+    /// By this number among those of its kind or profile in its session.
+    Counted(u64),
+}
+
+/// The counted tasks of a session, by what is counted and then by number.
+#[derive(Debug, Default)]
+pub(super) struct Counted(Vec<(Arc<str>, Listing)>);
+
+impl Counted {
+    fn of(&mut self, stem: &Arc<str>) -> &mut Listing {
+        let at = self.0.iter().position(|(known, _)| known == stem).unwrap_or_else(|| {
+            self.0.push((stem.clone(), Listing::default()));
+            self.0.len() - 1
+        });
+        &mut self.0[at].1
+    }
+
+    fn find<'a, 'k>(&'a self, key: &'k str) -> impl Iterator<Item = u32> + use<'a, 'k> {
+        self.0.iter().filter_map(move |(stem, listing)| listing.get(number(key, stem)?))
+    }
+}
+
+/// What a task's number would be counted of.
+fn stem(task: &Task) -> &Arc<str> {
+    task.spec.terms.profile.as_ref().unwrap_or(&task.spec.kind)
+}
+
+/// The number in `<stem>-<number>`, written as numbers are.
+fn number(key: &str, stem: &str) -> Option<u64> {
+    let digits = key.strip_prefix(stem)?.strip_prefix('-')?;
+    let plain = digits.bytes().all(|digit| digit.is_ascii_digit()) && !digits.starts_with('0');
+    if plain { digits.parse().ok() } else { None }
+}
+
 /// Spreads the hash that is kept over all the bits that a table looks at.
 fn spread(hash: u32) -> u64 {
     u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -37,20 +80,20 @@ fn spread(hash: u32) -> u64 {
 impl Names {
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
-        self.slots.is_empty() && self.eclipsed.is_empty()
+        self.given.is_empty() && self.eclipsed.is_empty()
     }
 
-    pub(super) fn hash(&self, owner: Owner, key: &str) -> u32 {
+    fn hash(&self, owner: Owner, key: &str) -> u32 {
         self.hasher.hash_one((owner, key)) as u32
     }
 
     fn give(&mut self, hash: u32, place: u32) {
-        self.slots.insert_unique(spread(hash), Slot { hash, place }, |slot| spread(slot.hash));
+        self.given.insert_unique(spread(hash), Slot { hash, place }, |slot| spread(slot.hash));
     }
 
     /// Takes a task's name away; whether it had it.
     fn take(&mut self, hash: u32, place: u32) -> bool {
-        let found = self.slots.find_entry(spread(hash), |slot| slot.place == place);
+        let found = self.given.find_entry(spread(hash), |slot| slot.place == place);
         found.map(|found| found.remove()).is_ok()
     }
 }
@@ -59,48 +102,89 @@ impl Directory {
     /// The task that `owner` calls so: the live one, else the one that ended
     /// last.
     pub fn named(&self, owner: Owner, key: &str) -> Option<&Task> {
-        let mut ended = None;
-        for (_, task) in self.all_named(owner, key, self.names.hash(owner, key)) {
-            if task.is_live() {
-                return Some(task);
-            }
-            ended = Some(task);
-        }
-        ended
+        let all = self.counted(owner, key).chain(self.given(owner, key));
+        let last = |(place, task): &(u32, &Task)| {
+            (task.is_live(), self.tasks.get(*place as usize).map(|entry| entry.ordinal))
+        };
+        all.max_by_key(last).map(|(_, task)| task)
     }
 
     /// The live task that `owner` calls so.
     pub fn live_named(&self, owner: Owner, key: &str) -> Option<&Task> {
-        let mut all = self.all_named(owner, key, self.names.hash(owner, key));
+        let mut all = self.counted(owner, key).chain(self.given(owner, key));
         all.find(|(_, task)| task.is_live()).map(|(_, task)| task)
     }
 
-    fn all_named<'a, 'k>(
+    fn counted<'a, 'k>(
         &'a self,
         owner: Owner,
         key: &'k str,
-        hash: u32,
     ) -> impl Iterator<Item = (u32, &'a Task)> + use<'a, 'k> {
-        self.names
-            .slots
-            .iter_hash(spread(hash))
-            .filter(move |slot| slot.hash == hash)
-            .filter_map(|slot| Some((slot.place, &self.tasks.get(slot.place as usize)?.task)))
+        let session = match owner {
+            Owner::Session(session) => Some(session),
+            Owner::Task(task) => self.task(task).map(|task| task.spec.lineage.session),
+        };
+        let roster = session.and_then(|session| self.sessions.get(&session));
+        let places = roster.into_iter().flat_map(move |roster| roster.counted.find(key));
+        self.called(owner, key, places)
+    }
+
+    fn given<'a, 'k>(
+        &'a self,
+        owner: Owner,
+        key: &'k str,
+    ) -> impl Iterator<Item = (u32, &'a Task)> + use<'a, 'k> {
+        let names = Some(&self.names).filter(|names| !names.given.is_empty());
+        let places = names.into_iter().flat_map(move |names| {
+            let hash = names.hash(owner, key);
+            let slots = names.given.iter_hash(spread(hash));
+            slots.filter(move |slot| slot.hash == hash).map(|slot| slot.place)
+        });
+        self.called(owner, key, places)
+    }
+
+    fn called<'a, 'k, P: Iterator<Item = u32>>(
+        &'a self,
+        owner: Owner,
+        key: &'k str,
+        places: P,
+    ) -> impl Iterator<Item = (u32, &'a Task)> + use<'a, 'k, P> {
+        places
+            .filter_map(|place| Some((place, &self.tasks.get(place as usize)?.task)))
             .filter(move |(_, task)| task.owner() == owner && task.spec.handle.key() == key)
+    }
+
+    /// How a new task is found by its name.
+    pub(super) fn call(&mut self, task: &Task, place: u32) -> Called {
+        let (owner, key) = (task.owner(), task.spec.handle.key());
+        if task.spec.naming == Naming::Counted
+            && let Some(number) = number(key, stem(task))
+        {
+            let Roster { counted, .. } =
+                self.sessions.entry(task.spec.lineage.session).or_default();
+            let listing = counted.of(stem(task));
+            // A task that continues another may have its number.
+            if listing.is_free(number) {
+                listing.insert(number, place);
+                return Called::Counted(number);
+            }
+        }
+        Called::Given(self.names.hash(owner, key))
     }
 
     /// Gives a task its name; one that comes here ended does not get it while
     /// one is here that ended after it.
     pub(super) fn give_name(&mut self, place: u32) {
         let Some(entry) = self.tasks.get(place as usize) else { return };
-        let (hash, ordinal, task) = (entry.name, entry.ordinal, &entry.task);
+        let Called::Given(hash) = entry.called else { return };
+        let (ordinal, task) = (entry.ordinal, &entry.task);
         if !task.is_live() {
             let (owner, key) = (task.owner(), task.spec.handle.key());
             let later = |(other, task): (u32, &Task)| {
                 let other = self.tasks.get(other as usize);
                 !task.is_live() && other.is_some_and(|other| other.ordinal > ordinal)
             };
-            if self.all_named(owner, key, hash).any(later) {
+            if self.given(owner, key).any(later) {
                 let name = (owner, key.into());
                 self.names.eclipsed.entry(name).or_default().insert(ordinal, place);
                 return;
@@ -113,10 +197,10 @@ impl Directory {
     /// Takes the name from the one that ended before this one did.
     pub(super) fn eclipse_others(&mut self, place: u32) {
         let Some(entry) = self.tasks.get(place as usize) else { return };
-        let (hash, task) = (entry.name, &entry.task);
-        let (owner, key) = (task.owner(), task.spec.handle.key());
+        let Called::Given(hash) = entry.called else { return };
+        let (owner, key) = (entry.task.owner(), entry.task.spec.handle.key());
         let before = self
-            .all_named(owner, key, hash)
+            .given(owner, key)
             .find(|(other, task)| !task.is_live() && *other != place)
             .map(|(before, _)| before);
         let Some(before) = before else { return };
@@ -132,7 +216,16 @@ impl Directory {
     /// before it.
     pub(super) fn release_name(&mut self, place: u32, removal: Removal) {
         let Some(entry) = self.tasks.get(place as usize) else { return };
-        let (hash, ordinal, task) = (entry.name, entry.ordinal, &entry.task);
+        let (ordinal, task) = (entry.ordinal, &entry.task);
+        let hash = match entry.called {
+            Called::Given(hash) => hash,
+            Called::Counted(number) => {
+                if let Some(roster) = self.sessions.get_mut(&task.spec.lineage.session) {
+                    roster.counted.of(stem(task)).remove(number);
+                }
+                return;
+            }
+        };
         let had_it = self.names.take(hash, place);
         if self.names.eclipsed.is_empty() {
             return;

@@ -342,7 +342,7 @@ fn keys_find_their_task_until_it_leaves() {
     let mut directory = Directory::default();
     let mut maker = Maker::default();
     let mut spec = (*maker.task(1, "docs").spec).clone();
-    spec.key = Some("step 1".into());
+    spec.terms.key = Some("step 1".into());
     spec.input = Payload::Null;
     let task = Task::new(Arc::new(spec));
     assert!(directory.keyed(task.owner(), "step 1").is_none());

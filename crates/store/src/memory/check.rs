@@ -110,7 +110,7 @@ impl Ledger {
             return Err(Conflict::TaskExists(spec.id));
         }
         let owner = task.owner();
-        if let Some(key) = &spec.key
+        if let Some(key) = &spec.terms.key
             && let Some(found) = self.directory.keyed(owner, key)
         {
             return Err(Conflict::KeyUsed(found.id()));
