@@ -4,7 +4,7 @@
 mod harness;
 
 use harness::{Done, Gate, end_of, for_ever, fresh};
-use offshoot::core::{FailureKind, Outcome, Payload, Sizes, TooLarge};
+use offshoot::core::{Failure, FailureKind, Outcome, Payload, Sizes, TooLarge};
 use offshoot::{BodyError, Context, Error, Kind, Memory, Runtime};
 
 const KIB: usize = 1 << 10;
@@ -98,6 +98,59 @@ async fn s8_5_past_the_largest_value_a_typed_error_says_so() {
     let end = end_of(&task).await;
     let Some(Outcome::Failed(failure)) = end.ended() else { panic!("{end:?}") };
     assert_eq!(failure.kind, FailureKind::TooLarge);
+}
+
+fn failure(end: &offshoot::core::Task) -> Failure {
+    match end.ended() {
+        Some(Outcome::Failed(failure)) => failure.clone(),
+        other => panic!("it did not fail: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn s8_5_the_texts_of_a_failure_are_cut_and_say_how_much_is_missing() {
+    let sizes = Sizes { text: 32, ..Sizes::default() };
+    let runtime = Runtime::builder(Memory::new()).sizes(sizes).open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    let body = |_| async {
+        let mut failure = Failure::new(FailureKind::Error, "é".repeat(100));
+        failure.causes = vec!["c".repeat(33); 70];
+        Err::<(), _>(failure)
+    };
+    let broken = failure(&end_of(&session.spawn_ephemeral(body).await.unwrap()).await);
+    assert_eq!(broken.message, format!("{} …(+84 more chars)", "é".repeat(16)));
+    assert_eq!(broken.causes.len(), 65);
+    assert_eq!(broken.causes[0], format!("{} …(+1 more chars)", "c".repeat(32)));
+    assert_eq!(broken.causes[64], "…(+6 more causes)");
+
+    let body = |_| async { if true { panic!("{}", "p".repeat(1 << 20)) } else { Done::Ok(()) } };
+    let panicked = failure(&end_of(&session.spawn_ephemeral(body).await.unwrap()).await);
+    let more = (1 << 20) - 32;
+    assert_eq!(panicked.message, format!("{} …(+{more} more chars)", "p".repeat(32)));
+}
+
+/// An error that is its own cause.
+#[derive(Debug)]
+struct Ouroboros;
+
+impl std::fmt::Display for Ouroboros {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("again")
+    }
+}
+
+impl std::error::Error for Ouroboros {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(self)
+    }
+}
+
+#[tokio::test]
+async fn s2_7_a_cause_chain_without_an_end_ends() {
+    let (_runtime, session) = fresh().await;
+    let task = session.spawn_ephemeral(|_| async { Err::<(), _>(Ouroboros) }).await.unwrap();
+    let failure = failure(&end_of(&task).await);
+    assert_eq!((failure.message.as_str(), failure.causes.len()), ("again", 65));
 }
 
 #[tokio::test]
