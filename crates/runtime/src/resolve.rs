@@ -150,14 +150,20 @@ impl Engine {
     }
 
     async fn no_such(&self, within: Within, text: &str) -> Error {
+        let key = Name::key_of(text);
+        let typed = key.chars().count();
+        if typed == 0 {
+            return Error::not_found(text);
+        }
         let mut query = TaskQuery::new(within);
         query.limit = SUGGESTIONS;
         let known = self.store.tasks(query).await.map(|page| page.items).unwrap_or_default();
-        let key = Name::key_of(text);
         let nearest = known
             .iter()
             .map(|task| (distance(&key, task.spec.handle.key()), task.handle()))
             .filter(|(distance, handle)| *distance * 3 <= handle.chars().count().max(3))
+            // A suggestion has something in common with what was typed.
+            .filter(|(distance, _)| *distance < typed)
             .min();
         let nearest = nearest.map(|(_, handle)| handle.to_owned());
         Error::NotFound { what: text.to_owned(), nearest }
