@@ -3,9 +3,9 @@
 
 mod harness;
 
-use harness::{Done, Gate, end_of, for_ever, fresh};
-use offshoot::core::{Failure, FailureKind, Outcome, Payload, Sizes, TooLarge};
-use offshoot::{BodyError, Context, Error, Kind, Memory, Runtime};
+use harness::{Disk, Done, Gate, end_of, for_ever, fresh, on_every_store};
+use offshoot::core::{Failure, FailureKind, Outcome, Owner, Payload, Sizes, TooLarge};
+use offshoot::{Address, BodyError, Context, Error, Kind, Memory, Runtime};
 
 const KIB: usize = 1 << 10;
 
@@ -186,6 +186,40 @@ async fn s8_5_a_full_inbox_refuses_messages_but_no_results() {
     task.send("there is room again").await.unwrap();
     gate.open(1);
     assert_eq!(task.wait().await.unwrap().decode::<usize>().unwrap(), 5);
+}
+
+on_every_store!(s8_5_a_sessions_inbox_refuses_messages_but_no_results);
+
+async fn s8_5_a_sessions_inbox_refuses_messages_but_no_results(disk: &impl Disk) {
+    let sizes = Sizes { inbox: 2, ..Sizes::default() };
+    let runtime = Runtime::builder(disk.store()).sizes(sizes).open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    let inbox = Owner::Session(session.id());
+    let chatter = || {
+        let body = move |cx: Context| async move {
+            let mut queued = 0;
+            loop {
+                match cx.send(Address::Parent, "news").await {
+                    Ok(_) => queued += 1,
+                    Err(Error::Full { owner, limit }) => {
+                        assert_eq!((owner, limit), (inbox, 2));
+                        return Ok::<_, BodyError>(queued);
+                    }
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        };
+        session.spawn_ephemeral(body)
+    };
+    for queued in [2, 0] {
+        let task = chatter().await.unwrap();
+        assert_eq!(task.wait().await.unwrap().decode::<u32>().unwrap(), queued);
+    }
+    let rows = session.drain(16).await.unwrap();
+    assert_eq!(rows.len(), 4, "two messages and two results");
+    rows.ack().await.unwrap();
+    let task = chatter().await.unwrap();
+    assert_eq!(task.wait().await.unwrap().decode::<u32>().unwrap(), 2);
 }
 
 #[test]
