@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use offshoot_core::{Caller, Name, Owner, SessionId, Task, TaskId, Visibility};
+use offshoot_core::{Caller, Name, Owner, SessionId, Spec, Task, TaskId, Visibility};
 use offshoot_store::{TaskQuery, Within};
 
 use crate::engine::Engine;
@@ -21,7 +21,7 @@ impl Engine {
     }
 
     pub(crate) async fn may_touch(&self, viewer: &Viewer, task: &Task) -> Result<bool, Error> {
-        if viewer.caller.may_touch(task, viewer.visibility, || false) {
+        if viewer.caller.may_touch(&task.spec, viewer.visibility, || false) {
             return Ok(true);
         }
         if viewer.visibility != Visibility::Subtree {
@@ -38,6 +38,34 @@ impl Engine {
             owner = self.store.task(id).await?.map(|task| task.owner());
         }
         Ok(false)
+    }
+
+    /// Whether the viewer may spawn under a task. It waits for nothing: only a
+    /// live task takes children, and its owners live as well, so who they are
+    /// is known at once.
+    pub(crate) fn check_under(&self, viewer: &Viewer, parent: &Spec) -> Result<(), Error> {
+        let is_below = || {
+            let mut owner = Some(parent.owner());
+            while let Some(Owner::Task(id)) = owner {
+                if viewer.caller == Caller::Task(id) {
+                    return true;
+                }
+                owner = self.owner_at_once(id);
+            }
+            false
+        };
+        match viewer.caller.may_touch(parent, viewer.visibility, is_below) {
+            true => Ok(()),
+            false => Err(Error::Forbidden(parent.id)),
+        }
+    }
+
+    fn owner_at_once(&self, task: TaskId) -> Option<Owner> {
+        if let Some(cell) = self.cell(task) {
+            return Some(cell.spec.owner());
+        }
+        let stored = self.store.task(task).try_now().ok()?.ok()??;
+        Some(stored.owner())
     }
 
     /// The task that the viewer calls so, by id, handle, or, for the host,
