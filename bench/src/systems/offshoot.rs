@@ -3,7 +3,7 @@
 use std::future::Future;
 
 use anyhow::{Result, ensure};
-use offshoot::core::{Caps, Ceiling, Phase, Task, TaskId};
+use offshoot::core::{Caps, Ceiling, Phase, Task, TaskId, Visibility};
 use offshoot::{BodyError, Cancelled, Memory, Runtime, Session, TaskRef};
 use tokio::sync::oneshot;
 
@@ -144,7 +144,8 @@ impl Tree for Offshoot {
     type Task = TaskRef;
 
     async fn spawn_under(&mut self, parent: Option<&TaskRef>) -> Result<TaskRef> {
-        let spawn = self.session.spawn_ephemeral(|cx| async move {
+        let session = self.session.clone().with_visibility(Visibility::Subtree);
+        let spawn = session.spawn_ephemeral(|cx| async move {
             cx.cancelled().await;
             Err::<(), _>(Cancelled)
         });

@@ -45,7 +45,7 @@ pub use id::{IdHash, IdHasher, MessageId, NotAnId, RowId, RunId, SessionId, Task
 pub use inbox::{Row, RowBody};
 pub use limits::{Retention, Sizes, TooLarge};
 pub use lineage::{Lineage, Origin, Owner, Space};
-pub use message::{Message, MessageState, Mode, Receipt};
+pub use message::{Gist, Message, MessageState, Mode, Receipt};
 pub use name::{NAME_LIMIT, Name, NameError, RESERVED};
 pub use outcome::{Failure, FailureKind, Outcome};
 pub use payload::{Blob, Payload, PayloadError};

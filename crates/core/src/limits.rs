@@ -14,9 +14,11 @@ pub struct Sizes {
     pub inline: usize,
     /// A result, input or step value at all, in bytes.
     pub value: usize,
-    /// Unread messages in one task's inbox. Results are never refused.
+    /// Unread messages in the inbox of one task or session. Results are never
+    /// refused.
     pub inbox: usize,
-    /// A reason, question or key, in bytes.
+    /// A reason, question or key, in bytes. The texts of a failure are cut to
+    /// it.
     pub text: usize,
 }
 

@@ -1,5 +1,7 @@
 //! Names that people and models give to tasks.
 
+mod unseen;
+
 use std::fmt;
 
 use compact_str::CompactString;
@@ -43,17 +45,10 @@ impl Name {
         if length > NAME_LIMIT {
             return Err(NameError::TooLong(length));
         }
-        if let Some(bad) = shown.chars().find(|c| *c == '/' || c.is_control()) {
-            return Err(NameError::Character(bad));
-        }
+        check_characters(shown)?;
         let key = fold(shown);
         // Normal forms can grow, shrink to nothing visible or reveal a slash.
-        if key.trim().is_empty() {
-            return Err(NameError::Blank);
-        }
-        if let Some(bad) = key.chars().find(|c| *c == '/' || c.is_control()) {
-            return Err(NameError::Character(bad));
-        }
+        check_characters(&key)?;
         if uuid::Uuid::parse_str(&key).is_ok() {
             return Err(NameError::Uuid);
         }
@@ -88,6 +83,17 @@ impl Name {
     fn from_parts(shown: &str, key: String) -> Self {
         let key = (key != shown).then(|| key.into_boxed_str());
         Self { shown: shown.into(), key }
+    }
+}
+
+fn check_characters(text: &str) -> Result<(), NameError> {
+    if text.chars().all(unseen::is_blank) {
+        return Err(NameError::Blank);
+    }
+    match text.chars().find(|c| *c == '/' || c.is_control() || unseen::is_format(*c)) {
+        None => Ok(()),
+        Some(unseen) if unseen::is_format(unseen) => Err(NameError::Unseen(unseen)),
+        Some(bad) => Err(NameError::Character(bad)),
     }
 }
 
@@ -156,7 +162,7 @@ impl From<CompactString> for Name {
 /// Why a text is not a name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// Nothing but white space.
+    /// Nothing that anybody sees.
     #[error("a name must not be blank: give it at least one visible character")]
     Blank,
     /// Longer than [`NAME_LIMIT`].
@@ -165,6 +171,9 @@ pub enum NameError {
     /// Holds a slash or a control character.
     #[error("a name must not contain {0:?}: use letters, digits, '-' or '_'")]
     Character(char),
+    /// Holds a character that nobody sees, or that turns the reading around.
+    #[error("a name must not contain the invisible character {0:?}: take it out")]
+    Unseen(char),
     /// Reads as an id.
     #[error("a name must not look like a UUID, because ids are UUIDs: choose another")]
     Uuid,

@@ -8,6 +8,14 @@ use serde::{Deserialize, Serialize};
 use crate::cancel::Cancel;
 use crate::payload::Payload;
 use crate::state::State;
+use crate::text;
+
+/// How many causes a failure keeps.
+const CAUSES: usize = 64;
+
+/// How many causes beyond those are counted: a chain that loops or never ends
+/// must not take the runtime with it.
+const COUNTED: usize = 10_000;
 
 /// How a task ended, with what it leaves behind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -111,16 +119,33 @@ impl Failure {
     /// assert_eq!(failure.message, "disk on fire");
     /// ```
     pub fn from_error(error: &(dyn Error + 'static)) -> Self {
-        // A chain that loops or never ends must not take the runtime with it.
-        const CHAIN_LIMIT: usize = 64;
-        let causes = std::iter::successors(error.source(), |cause: &&(dyn Error + 'static)| {
+        let mut chain = std::iter::successors(error.source(), |cause: &&(dyn Error + 'static)| {
             (*cause).source()
-        })
-        .take(CHAIN_LIMIT)
-        .map(ToString::to_string)
-        .collect();
+        });
+        let mut causes: Vec<_> = chain.by_ref().take(CAUSES).map(ToString::to_string).collect();
+        causes.extend(more_causes(chain.take(COUNTED).count()));
         Self { kind: FailureKind::Error, message: error.to_string(), causes, location: None }
     }
+
+    /// This failure with no text longer than `bytes` and no more causes than
+    /// are kept; what is cut is counted.
+    pub fn bounded(mut self, bytes: usize) -> Self {
+        // One more may be the line that counts the rest.
+        if self.causes.len() > CAUSES + 1 {
+            let more = self.causes.len() - CAUSES;
+            self.causes.truncate(CAUSES);
+            self.causes.extend(more_causes(more));
+        }
+        let texts = self.causes.iter_mut().chain([&mut self.message]).chain(&mut self.location);
+        for said in texts.filter(|said| said.len() > bytes) {
+            *said = text::fit(said, bytes).into_owned();
+        }
+        self
+    }
+}
+
+fn more_causes(more: usize) -> Option<String> {
+    (more > 0).then(|| format!("…(+{more} more causes)"))
 }
 
 impl fmt::Display for Failure {
@@ -152,5 +177,42 @@ mod tests {
         assert_eq!(failure.message, "outer");
         assert_eq!(failure.causes, ["inner"]);
         assert_eq!(failure.to_string(), "outer: inner");
+    }
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("cause {at}")]
+    struct Link {
+        at: usize,
+        #[source]
+        next: Option<Box<Link>>,
+    }
+
+    fn chain(causes: usize) -> Link {
+        let link = |next, at| Some(Box::new(Link { at, next }));
+        Link { at: 0, next: (1..=causes).rev().fold(None, link) }
+    }
+
+    #[test]
+    fn s2_7_causes_past_the_kept_ones_are_counted() {
+        assert_eq!(Failure::from_error(&chain(64)).causes.len(), 64);
+        let failure = Failure::from_error(&chain(70));
+        assert_eq!(failure.causes.last().unwrap(), "…(+6 more causes)");
+        assert_eq!(failure.clone().bounded(100), failure);
+        let made = Failure { causes: vec!["c".into(); 70], ..failure };
+        let made = made.bounded(100);
+        assert_eq!((made.causes.len(), made.causes[64].as_str()), (65, "…(+6 more causes)"));
+    }
+
+    #[test]
+    fn s8_5_the_texts_of_a_failure_are_cut_and_counted() {
+        let failure = Failure {
+            kind: FailureKind::Panic,
+            message: "é".repeat(10),
+            causes: vec!["short".into(), "x".repeat(20)],
+            location: None,
+        };
+        let cut = failure.bounded(7);
+        assert_eq!(cut.message, "ééé …(+7 more chars)");
+        assert_eq!(cut.causes, ["short", "xxxxxxx …(+13 more chars)"]);
     }
 }

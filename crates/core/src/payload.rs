@@ -1,5 +1,8 @@
 //! Values that travel: inputs, results, step values, progress.
 
+mod finite;
+mod nesting;
+
 use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
@@ -35,7 +38,9 @@ pub struct Blob {
 }
 
 impl Payload {
-    /// Writes `value` as JSON.
+    /// Writes `value` as JSON that can be read back: a number that is not
+    /// finite, or a nesting that no reader follows, is refused here and not
+    /// found missing there.
     pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Self, PayloadError> {
         // Most values are small: a buffer that is kept saves an allocation.
         const KEEP: usize = 64 << 10;
@@ -46,8 +51,11 @@ impl Payload {
         buffer.clear();
         let written = serde_json::to_writer(&mut buffer, value);
         let payload = match (written, std::str::from_utf8(&buffer)) {
-            (Ok(()), Ok("null")) => Ok(Self::Null),
-            (Ok(()), Ok(text)) => Ok(Self::Json(text.into())),
+            (Ok(()), Ok(text)) => match unreadable(value, text) {
+                Some(error) => Err(error),
+                None if text == "null" => Ok(Self::Null),
+                None => Ok(Self::Json(text.into())),
+            },
             (Ok(()), Err(error)) => Err(PayloadError(error.to_string())),
             (Err(error), _) => Err(PayloadError::new(error)),
         };
@@ -61,7 +69,10 @@ impl Payload {
     pub fn from_json(text: impl Into<Arc<str>>) -> Result<Self, PayloadError> {
         let text = text.into();
         serde_json::from_str::<serde::de::IgnoredAny>(&text).map_err(PayloadError::new)?;
-        Ok(Self::Json(text))
+        match nesting::too_deep(&text) {
+            Some(depth) => Err(PayloadError::nested(depth)),
+            None => Ok(Self::Json(text)),
+        }
     }
 
     /// Reads the value as a `T`.
@@ -91,6 +102,21 @@ impl Payload {
     }
 }
 
+/// Why what was written of a value could not be read back.
+#[inline]
+fn unreadable<T: Serialize + ?Sized>(value: &T, text: &str) -> Option<PayloadError> {
+    // A number that is not finite leaves a `null` behind.
+    if text.contains("null")
+        && let Some(number) = finite::not_finite(value)
+    {
+        return Some(PayloadError(format!(
+            "the value holds the number {number}, which JSON cannot write: \
+             use a finite number, or none"
+        )));
+    }
+    nesting::too_deep(text).map(PayloadError::nested)
+}
+
 impl fmt::Debug for Payload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -110,6 +136,13 @@ impl PayloadError {
     fn new(error: serde_json::Error) -> Self {
         Self(error.to_string())
     }
+
+    fn nested(depth: usize) -> Self {
+        let deepest = nesting::DEEPEST;
+        Self(format!(
+            "the value is nested {depth} levels deep and can be read back up to {deepest}: flatten it"
+        ))
+    }
 }
 
 #[cfg(test)]
@@ -123,5 +156,42 @@ mod tests {
         assert_eq!(Payload::encode(&()).unwrap(), Payload::Null);
         Payload::Null.decode::<()>().unwrap();
         assert!(Payload::from_json("{").is_err());
+    }
+
+    #[derive(Serialize)]
+    enum Measure {
+        Of { values: Vec<Option<f32>> },
+        None,
+    }
+
+    #[test]
+    fn s2_6_a_number_that_is_not_finite_is_refused_when_it_is_written() {
+        let refusals = [
+            Payload::encode(&f64::NAN),
+            Payload::encode(&(1, f64::INFINITY)),
+            Payload::encode(&Some(f32::NEG_INFINITY)),
+            Payload::encode(&std::collections::HashMap::from([("a", f64::NAN)])),
+            Payload::encode(&Measure::Of { values: vec![Some(1.0), None, Some(f32::NAN)] }),
+        ];
+        for refused in refusals {
+            let text = refused.unwrap_err().to_string();
+            assert!(text.contains("which JSON cannot write: use a finite number"), "{text}");
+        }
+        for fine in [Measure::Of { values: vec![Some(1.5), None] }, Measure::None] {
+            Payload::encode(&fine).unwrap();
+        }
+        assert_eq!(Payload::encode(&None::<f64>).unwrap(), Payload::Null);
+        Payload::encode("null").unwrap();
+    }
+
+    #[test]
+    fn s2_6_a_nesting_that_cannot_be_read_back_is_refused_when_it_is_written() {
+        let nested = |depth| (1..depth).fold(serde_json::json!([]), |inner, _| [inner].into());
+        let deepest = Payload::encode(&nested(127)).unwrap();
+        assert_eq!(deepest.decode::<serde_json::Value>().unwrap(), nested(127));
+        let text = Payload::encode(&nested(128)).unwrap_err().to_string();
+        assert!(text.contains("128 levels deep") && text.contains("flatten it"), "{text}");
+        let json = "[".repeat(128) + &"]".repeat(128);
+        assert!(Payload::from_json(json).is_err());
     }
 }

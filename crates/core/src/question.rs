@@ -33,6 +33,13 @@ pub struct Question {
     pub closed: Option<Closed>,
 }
 
+impl Question {
+    /// Whether another question asks the same, whenever and however often.
+    pub fn asks_the_same(&self, other: &Self) -> bool {
+        (&self.text, &self.about, self.wants) == (&other.text, &other.about, other.wants)
+    }
+}
+
 /// Whether a question asks for leave or for words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

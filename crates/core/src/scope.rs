@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::cancel::Canceller;
 use crate::id::{SessionId, TaskId};
 use crate::lineage::Owner;
-use crate::task::{Task, Visibility};
+use crate::task::{Spec, Visibility};
 
 /// Who asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -27,7 +27,7 @@ impl Caller {
     /// answer depends on it.
     pub fn may_touch(
         self,
-        target: &Task,
+        target: &Spec,
         visibility: Visibility,
         is_descendant: impl FnOnce() -> bool,
     ) -> bool {
@@ -35,10 +35,10 @@ impl Caller {
             Self::Host => true,
             Self::Session(session) => {
                 target.owner() == Owner::Session(session)
-                    || (visibility == Visibility::Subtree && target.spec.lineage.session == session)
+                    || (visibility == Visibility::Subtree && target.lineage.session == session)
             }
             Self::Task(task) => {
-                target.id() == task
+                target.id == task
                     || target.owner() == Owner::Task(task)
                     || (visibility == Visibility::Subtree && is_descendant())
             }
@@ -71,7 +71,7 @@ mod tests {
 
     use super::*;
     use crate::doc::spec;
-    use crate::task::Tie;
+    use crate::task::{Task, Tie};
 
     fn child_of(parent: &Task, tie: Tie) -> Task {
         let mut spec = spec("child");
@@ -85,22 +85,22 @@ mod tests {
         let parent = Task::new(Arc::new(spec("parent")));
         let child = child_of(&parent, Tie::Owned);
         let caller = Caller::Task(parent.id());
-        let sees = |target, visibility| caller.may_touch(target, visibility, || true);
+        let sees = |target: &Task, visibility| caller.may_touch(&target.spec, visibility, || true);
         assert!(sees(&parent, Visibility::Children));
         assert!(sees(&child, Visibility::Children));
         // A detached child belongs to the session.
         assert!(!sees(&child_of(&parent, Tie::Detached), Visibility::Children));
         // Never upwards.
-        assert!(!Caller::Task(child.id()).may_touch(&parent, Visibility::Subtree, || false));
+        assert!(!Caller::Task(child.id()).may_touch(&parent.spec, Visibility::Subtree, || false));
     }
 
     #[test]
     fn s7_1_a_session_touches_what_it_owns_not_what_its_tasks_own() {
         let parent = Task::new(Arc::new(spec("parent")));
         let caller = Caller::Session(parent.spec.lineage.session);
-        assert!(caller.may_touch(&parent, Visibility::Children, || false));
+        assert!(caller.may_touch(&parent.spec, Visibility::Children, || false));
         let child = child_of(&parent, Tie::Owned);
-        assert!(!caller.may_touch(&child, Visibility::Children, || true));
-        assert!(caller.may_touch(&child, Visibility::Subtree, || true));
+        assert!(!caller.may_touch(&child.spec, Visibility::Children, || true));
+        assert!(caller.may_touch(&child.spec, Visibility::Subtree, || true));
     }
 }

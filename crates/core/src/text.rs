@@ -23,6 +23,20 @@ pub fn cut(text: &str, limit: usize) -> Cow<'_, str> {
     }
 }
 
+/// `text`, or as many of its first Unicode scalars as fit into `bytes` and
+/// ` …(+N more chars)`.
+///
+/// ```
+/// assert_eq!(offshoot_core::text::fit("héllo", 6), "héllo");
+/// assert_eq!(offshoot_core::text::fit("héllo", 2), "h …(+4 more chars)");
+/// ```
+pub fn fit(text: &str, bytes: usize) -> Cow<'_, str> {
+    if text.len() <= bytes {
+        return Cow::Borrowed(text);
+    }
+    cut(text, text[..text.floor_char_boundary(bytes)].chars().count())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -37,6 +51,19 @@ mod tests {
             } else {
                 let head: String = text.chars().take(limit).collect();
                 proptest::prop_assert_eq!(out, format!("{head} …(+{} more chars)", total - limit));
+            }
+        }
+
+        #[test]
+        fn s8_5_what_fits_is_kept_and_the_rest_is_counted(text in "\\PC*", bytes in 0usize..40) {
+            let out = fit(&text, bytes);
+            if text.len() <= bytes {
+                proptest::prop_assert_eq!(out.as_ref(), text.as_str());
+            } else {
+                let (head, more) = out.rsplit_once(" …(+").unwrap();
+                let more: usize = more.trim_end_matches(" more chars)").parse().unwrap();
+                proptest::prop_assert!(head.len() <= bytes && text.starts_with(head));
+                proptest::prop_assert_eq!(head.chars().count() + more, text.chars().count());
             }
         }
     }

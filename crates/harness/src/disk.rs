@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use offshoot_core::{
-    Blob, Counts, Cursor, MessageId, MessageState, Name, Owner, Question, Retention, Session,
-    SessionId, Space, Stamp, StepState, Task, TaskId, Timer, WorkerId,
+    Blob, Counts, Cursor, MessageId, Name, Owner, Question, Retention, Session, SessionId, Space,
+    Stamp, StepState, Task, TaskId, Timer, WorkerId,
 };
 use offshoot_store::{
     Batch, Commit, CommitError, Counter, EventPage, Expired, HistoryPage, Memory, Page, PageCursor,
-    Pending, Read, Store, StoreError, TaskQuery, Tenure,
+    Pending, Read, Standing, Store, StoreError, TaskQuery, Tenure,
 };
 use tokio::sync::{Notify, oneshot};
 
@@ -273,8 +273,8 @@ impl Store for Disk {
         self.read(move |memory| memory.result_row(task))
     }
 
-    fn message(&self, task: TaskId, message: MessageId) -> Read<Option<MessageState>> {
-        self.read(move |memory| memory.message(task, message))
+    fn message(&self, owner: Owner, message: MessageId) -> Read<Option<Standing>> {
+        self.read(move |memory| memory.message(owner, message))
     }
 
     fn history(&self, owner: Owner, first: u64, limit: usize) -> Read<HistoryPage> {

@@ -9,14 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_core::{
-    Blob, Change, Counts, Cursor, MessageId, MessageState, Name, Naming, Owner, Question, Record,
-    Retention, RowBody, Session, SessionId, Space, Spec, Stamp, StepState, Task, TaskId, Timer,
-    WorkerId,
+    Blob, Change, Counts, Cursor, MessageId, Name, Naming, Owner, Question, Record, Retention,
+    RowBody, Session, SessionId, Space, Spec, Stamp, StepState, Task, TaskId, Timer, WorkerId,
 };
 use offshoot_runtime::BoxFuture;
 use offshoot_store::{
     Batch, Commit, CommitError, Conflict, Counter, EventPage, Expired, HistoryPage, Page,
-    PageCursor, Pending, Read, Spawn, Store, StoreError, TaskQuery, Tenure, Write,
+    PageCursor, Pending, Read, Spawn, Standing, Store, StoreError, TaskQuery, Tenure, Write,
 };
 use tokio::sync::{Notify, oneshot};
 

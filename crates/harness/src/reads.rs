@@ -53,8 +53,8 @@ macro_rules! reads {
             self.read(|inner| inner.result_row(task))
         }
 
-        fn message(&self, task: TaskId, message: MessageId) -> Read<Option<MessageState>> {
-            self.read(|inner| inner.message(task, message))
+        fn message(&self, owner: Owner, message: MessageId) -> Read<Option<Standing>> {
+            self.read(|inner| inner.message(owner, message))
         }
 
         fn history(&self, owner: Owner, first: u64, limit: usize) -> Read<HistoryPage> {

@@ -29,8 +29,11 @@ fn assert_says(error: &impl std::fmt::Display, words: &[&str]) {
 async fn bad_input_names_say_what_is_wrong_and_what_would_be_right() -> Test {
     let (runtime, session) = session().await;
     let long = "n".repeat(65);
-    let cases: [(&str, &[&str]); 5] = [
+    let cases: [(&str, &[&str]); 8] = [
         ("  ", &["blank", "at least one"]),
+        ("\u{200b}\u{202e}", &["blank", "at least one visible"]),
+        ("do\u{200b}cs", &["invisible", "'\\u{200b}'", "take it out"]),
+        ("docs\u{202e}fdp", &["invisible", "'\\u{202e}'", "take it out"]),
         ("Broadcast", &["broadcast", "reserved", "choose another"]),
         (&long, &["64", "65", "shorten"]),
         ("src/lib.rs", &["'/'", "use letters"]),
@@ -66,16 +69,43 @@ async fn bad_input_profiles_must_be_able_to_begin_a_handle() -> Test {
 
 #[tokio::test]
 async fn bad_input_an_unknown_handle_suggests_the_nearest() -> Test {
-    let (_runtime, session) = session().await;
+    let (runtime, session) = session().await;
     session.spawn_ephemeral(never()).name("documents").await?;
     let unknown = session.task("docments").await.expect_err("unknown");
     assert!(matches!(&unknown, Error::NotFound { nearest: Some(near), .. } if near == "documents"));
     assert_says(&unknown, &["docments", "did you mean", "documents"]);
     let far = session.task("zzzz").await.expect_err("unknown");
     assert!(matches!(far, Error::NotFound { nearest: None, .. }));
-    for nothing in ["", "  ", "/", "//"] {
-        assert!(matches!(session.task(nothing).await, Err(Error::NotFound { .. })));
+    session.spawn_ephemeral(never()).name("a").await?;
+    for nothing in ["", "  ", "/", "//", "b"] {
+        for found in [session.task(nothing).await, runtime.task(nothing).await] {
+            assert!(matches!(found, Err(Error::NotFound { nearest: None, .. })), "{found:?}");
+        }
     }
+    Ok(())
+}
+
+/// A value whose arrays lie this deep in one another.
+fn nested(depth: usize) -> serde_json::Value {
+    (1..depth).fold(serde_json::json!([]), |inner, _| [inner].into())
+}
+
+#[tokio::test]
+async fn bad_input_a_value_that_could_not_be_read_back_is_refused_when_it_is_written() -> Test {
+    let echo = Kind::new("echo", |_cx, number: f64| async move { Ok::<_, BodyError>(number) });
+    let runtime = Runtime::builder(Memory::new()).kind(&echo).open().await?;
+    let session = runtime.session("main").await?;
+    let refused = session.spawn(echo.with(f64::NAN)).await.expect_err("no number");
+    assert!(matches!(refused, Error::Payload(_)), "{refused:?}");
+    assert_says(&refused, &["NaN", "finite number"]);
+    assert!(all_tasks(&runtime).await.is_empty());
+
+    let infinite = session.spawn_ephemeral(returns(vec![1.0, f64::INFINITY])).await?;
+    assert_says(&common::failure(&infinite.wait().await?), &["inf", "finite number"]);
+    let deep = session.spawn_ephemeral(returns(nested(128))).await?;
+    assert_says(&common::failure(&deep.wait().await?), &["128 levels", "flatten it"]);
+    let deepest = session.spawn_ephemeral(returns(nested(127))).await?;
+    assert_eq!(deepest.wait().await?.decode::<serde_json::Value>()?, nested(127));
     Ok(())
 }
 

@@ -109,7 +109,10 @@ async fn s3_4_the_commit_that_appends_a_row_to_the_history_marks_it_delivered_on
     session.append([notice()]).acking(&rows).await?;
     assert!(session.drain(10).await?.is_empty());
     // A second append of the same row must fail whole: exactly once.
-    session.append([notice()]).acking(&rows).await.expect_err("delivered before");
+    let gone = session.append([notice()]).acking(&rows).await.expect_err("delivered before");
+    let row = rows.iter().next().expect("one").id();
+    assert!(matches!(gone, Error::RowGone(of) if of == row), "{gone:?}");
+    assert!(gone.to_string().contains("drain again"), "{gone}");
     assert_eq!(session.history(0, 10).await?.total, 1);
     Ok(())
 }

@@ -3,9 +3,13 @@
 
 mod harness;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use harness::{Done, for_ever, fresh};
-use offshoot::core::{Phase, Sizes};
+use offshoot::core::{MessageState, Phase, Sizes};
 use offshoot::{Address, Error, Kind, Memory, Runtime};
+use offshoot_store::{Batch, Fault, Faulty, Store, Write};
 
 #[tokio::test]
 async fn s5_4_refusals_come_in_their_order() {
@@ -61,4 +65,51 @@ async fn s5_4_a_refused_message_changes_nothing() {
     assert_eq!(task.record().await.unwrap(), end);
     assert_eq!(session.counts().await.unwrap().of(Phase::Completed), 1);
     assert_eq!(session.drain(8).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn s5_1_a_message_to_all_says_of_each_child_what_happened() {
+    let mute: Kind<(), ()> = Kind::new("mute", |_, ()| for_ever()).without_messages();
+    let sizes = Sizes { inbox: 1, ..Sizes::default() };
+    let runtime = Runtime::builder(Memory::new()).kind(&mute).sizes(sizes).open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    let before = session.spawn_ephemeral(|_| for_ever()).await.unwrap();
+    let full = session.spawn_ephemeral(|_| for_ever()).await.unwrap();
+    let deaf = session.spawn(mute.with(())).await.unwrap();
+    let after = session.spawn_ephemeral(|_| for_ever()).await.unwrap();
+    full.send("fits").await.unwrap();
+
+    let receipts = session.send(Address::All, "hear").await.unwrap();
+    let queued: Vec<_> = (&receipts).into_iter().map(|receipt| receipt.task).collect();
+    assert_eq!(queued, [before.id(), after.id()], "one that is full holds up nobody");
+    let refused: Vec<_> = receipts.refused().iter().map(|refused| refused.task).collect();
+    assert_eq!(refused, [full.id(), deaf.id()]);
+    assert!(matches!(receipts.refused()[0].error, Error::Full { limit: 1, .. }));
+    assert!(matches!(receipts.refused()[1].error, Error::TakesNoMessages(_)));
+    for receipt in receipts {
+        assert_eq!(session.receipt(receipt).await.unwrap(), MessageState::Queued);
+    }
+}
+
+#[tokio::test]
+async fn s5_1_a_message_to_all_that_the_store_fails_for_one_reaches_the_others() {
+    let sends = AtomicUsize::new(0);
+    let store = Faulty::new(Arc::new(Memory::new()), move |_, batch: &Batch| {
+        let send = batch.writes.iter().any(|write| matches!(write, Write::Send { .. }));
+        (send && sends.fetch_add(1, Ordering::Relaxed) == 0).then_some(Fault::Before)
+    });
+    let runtime = Runtime::builder(Arc::new(store) as Arc<dyn Store>).open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    let first = session.spawn_ephemeral(|_| for_ever()).await.unwrap();
+    let second = session.spawn_ephemeral(|_| for_ever()).await.unwrap();
+    let receipts = session.send(Address::All, "hear").key("k").await.unwrap();
+    assert_eq!(receipts.first().unwrap().task, second.id());
+    let [refused] = receipts.refused() else { panic!("{receipts:?}") };
+    assert_eq!(refused.task, first.id());
+    assert!(matches!(refused.error, Error::Store(_)), "{}", refused.error);
+    // Sent again with its key it reaches the one that missed it, and no other
+    // twice.
+    let again = session.send(Address::All, "hear").key("k").await.unwrap();
+    assert!(again.refused().is_empty());
+    assert_eq!(again.as_slice()[1].message, receipts.first().unwrap().message);
 }

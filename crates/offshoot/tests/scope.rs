@@ -6,7 +6,9 @@ mod common;
 use std::time::Duration;
 
 use common::{events_so_far, never, obedient, session};
-use offshoot::core::{Owner, RowBody, Stamp, State, Task, TaskId, Visibility};
+use offshoot::core::{
+    MessageState, Owner, Receipt, RowBody, Stamp, State, Task, TaskId, Visibility,
+};
 use offshoot::{Address, BodyError, Context, Error, Runtime, Session, TaskRef};
 use tokio::sync::oneshot;
 
@@ -253,5 +255,67 @@ async fn s7_2_forbidden_names_the_task_and_the_way_out() -> Test {
     let refused = family.session.task(&id(&family.child)).await.expect_err("out of scope");
     let text = refused.to_string();
     assert!(text.contains(&id(&family.child)) && text.contains("ask its owner"), "{text}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn s7_1_a_spawn_under_a_task_that_is_not_the_callers_is_forbidden() -> Test {
+    let family = family(Visibility::Children).await?;
+    let other = family.runtime.session("other").await?;
+    let before = common::all_tasks(&family.runtime).await.len();
+    let host = family.runtime.task("lead").await?;
+    let polls = common::Polls::default();
+    let refused = [
+        other.spawn_ephemeral(polls.body()).under(&family.lead).await,
+        other.spawn_ephemeral(polls.body()).under(&host).await,
+        other.spawn_ephemeral(polls.body()).detached().under(&family.lead).await,
+        family.session.spawn_ephemeral(polls.body()).under(&family.child).await,
+        family.of_lead.spawn_ephemeral(polls.body()).under(&family.grandchild).await,
+        family.of_child.spawn_ephemeral(polls.body()).under(&family.lead).await,
+        family.of_child.spawn_ephemeral(polls.body()).under(&family.sibling).await,
+    ];
+    for (number, refused) in refused.into_iter().enumerate() {
+        assert!(matches!(refused, Err(Error::Forbidden(_))), "{number}: {refused:?}");
+    }
+    assert_eq!(common::all_tasks(&family.runtime).await.len(), before);
+    assert_eq!(polls.count(), 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn s7_1_a_spawn_under_a_task_within_sight_is_fine() -> Test {
+    let family = family(Visibility::Subtree).await?;
+    let wide = family.session.clone().with_visibility(Visibility::Subtree);
+    // Whoever found the parent, it is the spawner's sight that counts.
+    let found = family.runtime.task(&id(&family.grandchild)).await?;
+    let spawned = [
+        (family.session.spawn_ephemeral(never()).under(&family.lead).await?, &family.lead),
+        (wide.spawn_ephemeral(never()).under(&family.child).await?, &family.child),
+        (family.of_lead.spawn_ephemeral(never()).under(&family.lead).await?, &family.lead),
+        (family.of_lead.spawn_ephemeral(never()).under(&found).await?, &family.grandchild),
+    ];
+    for (task, parent) in spawned {
+        assert_eq!(task.spec().owner(), Owner::Task(parent.id()));
+    }
+    let detached = family.of_child.spawn_ephemeral(never()).detached().await?;
+    let refused = family.of_child.spawn_ephemeral(never()).under(&detached).await;
+    assert!(matches!(refused, Err(Error::Forbidden(of)) if of == detached.id()), "{refused:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn s7_2_a_receipt_is_asked_for_by_those_who_may_touch_its_task() -> Test {
+    let family = family(Visibility::Children).await?;
+    let receipt = family.lead.send("hello").await?.first().expect("one");
+    assert_eq!(family.session.receipt(receipt).await?, MessageState::Queued);
+    let other = family.runtime.session("other").await?;
+    let deep = family.of_lead.task("child").await?.send("hello").await?.first().expect("one");
+    for (session, receipt) in [(&other, receipt), (&family.session, deep)] {
+        let refused = session.receipt(receipt).await;
+        assert!(matches!(refused, Err(Error::Forbidden(of)) if of == receipt.task), "{refused:?}");
+    }
+    let unknown = Receipt { task: TaskId::mint(Stamp::from_millis(1), 42), ..receipt };
+    let refused = family.session.receipt(unknown).await;
+    assert!(matches!(refused, Err(Error::NotFound { .. })), "{refused:?}");
     Ok(())
 }

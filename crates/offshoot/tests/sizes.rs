@@ -3,9 +3,9 @@
 
 mod harness;
 
-use harness::{Done, Gate, end_of, for_ever, fresh};
-use offshoot::core::{FailureKind, Outcome, Payload, Sizes, TooLarge};
-use offshoot::{BodyError, Context, Error, Kind, Memory, Runtime};
+use harness::{Disk, Done, Gate, end_of, for_ever, fresh, on_every_store};
+use offshoot::core::{Failure, FailureKind, Outcome, Owner, Payload, Sizes, TooLarge};
+use offshoot::{Address, BodyError, Context, Error, Kind, Memory, Runtime};
 
 const KIB: usize = 1 << 10;
 
@@ -100,6 +100,59 @@ async fn s8_5_past_the_largest_value_a_typed_error_says_so() {
     assert_eq!(failure.kind, FailureKind::TooLarge);
 }
 
+fn failure(end: &offshoot::core::Task) -> Failure {
+    match end.ended() {
+        Some(Outcome::Failed(failure)) => failure.clone(),
+        other => panic!("it did not fail: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn s8_5_the_texts_of_a_failure_are_cut_and_say_how_much_is_missing() {
+    let sizes = Sizes { text: 32, ..Sizes::default() };
+    let runtime = Runtime::builder(Memory::new()).sizes(sizes).open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    let body = |_| async {
+        let mut failure = Failure::new(FailureKind::Error, "é".repeat(100));
+        failure.causes = vec!["c".repeat(33); 70];
+        Err::<(), _>(failure)
+    };
+    let broken = failure(&end_of(&session.spawn_ephemeral(body).await.unwrap()).await);
+    assert_eq!(broken.message, format!("{} …(+84 more chars)", "é".repeat(16)));
+    assert_eq!(broken.causes.len(), 65);
+    assert_eq!(broken.causes[0], format!("{} …(+1 more chars)", "c".repeat(32)));
+    assert_eq!(broken.causes[64], "…(+6 more causes)");
+
+    let body = |_| async { if true { panic!("{}", "p".repeat(1 << 20)) } else { Done::Ok(()) } };
+    let panicked = failure(&end_of(&session.spawn_ephemeral(body).await.unwrap()).await);
+    let more = (1 << 20) - 32;
+    assert_eq!(panicked.message, format!("{} …(+{more} more chars)", "p".repeat(32)));
+}
+
+/// An error that is its own cause.
+#[derive(Debug)]
+struct Ouroboros;
+
+impl std::fmt::Display for Ouroboros {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("again")
+    }
+}
+
+impl std::error::Error for Ouroboros {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(self)
+    }
+}
+
+#[tokio::test]
+async fn s2_7_a_cause_chain_without_an_end_ends() {
+    let (_runtime, session) = fresh().await;
+    let task = session.spawn_ephemeral(|_| async { Err::<(), _>(Ouroboros) }).await.unwrap();
+    let failure = failure(&end_of(&task).await);
+    assert_eq!((failure.message.as_str(), failure.causes.len()), ("again", 65));
+}
+
 #[tokio::test]
 async fn s8_5_a_full_inbox_refuses_messages_but_no_results() {
     let sizes = Sizes { inbox: 2, ..Sizes::default() };
@@ -133,6 +186,40 @@ async fn s8_5_a_full_inbox_refuses_messages_but_no_results() {
     task.send("there is room again").await.unwrap();
     gate.open(1);
     assert_eq!(task.wait().await.unwrap().decode::<usize>().unwrap(), 5);
+}
+
+on_every_store!(s8_5_a_sessions_inbox_refuses_messages_but_no_results);
+
+async fn s8_5_a_sessions_inbox_refuses_messages_but_no_results(disk: &impl Disk) {
+    let sizes = Sizes { inbox: 2, ..Sizes::default() };
+    let runtime = Runtime::builder(disk.store()).sizes(sizes).open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    let inbox = Owner::Session(session.id());
+    let chatter = || {
+        let body = move |cx: Context| async move {
+            let mut queued = 0;
+            loop {
+                match cx.send(Address::Parent, "news").await {
+                    Ok(_) => queued += 1,
+                    Err(Error::Full { owner, limit }) => {
+                        assert_eq!((owner, limit), (inbox, 2));
+                        return Ok::<_, BodyError>(queued);
+                    }
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        };
+        session.spawn_ephemeral(body)
+    };
+    for queued in [2, 0] {
+        let task = chatter().await.unwrap();
+        assert_eq!(task.wait().await.unwrap().decode::<u32>().unwrap(), queued);
+    }
+    let rows = session.drain(16).await.unwrap();
+    assert_eq!(rows.len(), 4, "two messages and two results");
+    rows.ack().await.unwrap();
+    let task = chatter().await.unwrap();
+    assert_eq!(task.wait().await.unwrap().decode::<u32>().unwrap(), 2);
 }
 
 #[test]

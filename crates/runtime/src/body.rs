@@ -55,15 +55,13 @@ impl BodyError {
 }
 
 fn is_cancelled(error: &(dyn StdError + 'static)) -> bool {
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        if error.is::<Cancelled>() || matches!(error.downcast_ref(), Some(crate::Error::Cancelled))
-        {
-            return true;
-        }
-        cause = error.source();
-    }
-    false
+    // An error may name itself as its cause.
+    const DEEPEST: usize = 10_000;
+    std::iter::successors(Some(error), |cause: &&(dyn StdError + 'static)| (*cause).source())
+        .take(DEEPEST)
+        .any(|cause| {
+            cause.is::<Cancelled>() || matches!(cause.downcast_ref(), Some(crate::Error::Cancelled))
+        })
 }
 
 /// How a body ended by itself.

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use offshoot_core::{CapReached, NameError, Owner, PayloadError, State, TaskId, TooLarge};
+use offshoot_core::{
+    CapReached, MessageId, NameError, Owner, PayloadError, RowId, State, TaskId, TooLarge,
+};
 use offshoot_store::{CommitError, Conflict, Expired, StoreError};
 
 /// Why an operation did not happen. Unless it says otherwise, nothing changed.
@@ -61,17 +63,38 @@ pub enum Error {
         /// What it was used for.
         task: TaskId,
     },
+    /// The sender has used the key for another message to the same recipient.
+    #[error(
+        "the key {key:?} was used for another message to {to} ({message}): \
+         use a new key, or send the same text again"
+    )]
+    MessageKeyReused {
+        /// The key.
+        key: Arc<str>,
+        /// Whom the messages are for.
+        to: Owner,
+        /// What it was used for.
+        message: MessageId,
+    },
+    /// The task has used the key for another question.
+    #[error("the key {key:?} was used for another question (number {number}): use a new key")]
+    QuestionKeyReused {
+        /// The key.
+        key: Arc<str>,
+        /// What it was used for.
+        number: u32,
+    },
     /// Something is larger than it may be.
     #[error(transparent)]
     TooLarge(#[from] TooLarge),
     /// The task takes no messages.
     #[error("task {0} takes no messages")]
     TakesNoMessages(TaskId),
-    /// The task's inbox is full.
-    #[error("the inbox of task {task} is full ({limit} unread messages): try again later")]
+    /// The inbox is full.
+    #[error("the inbox of {owner} is full ({limit} unread messages): try again later")]
     Full {
         /// Whose.
-        task: TaskId,
+        owner: Owner,
         /// How many it holds.
         limit: usize,
     },
@@ -106,6 +129,10 @@ pub enum Error {
         /// Which of its questions.
         number: u32,
     },
+    /// Somebody else has acknowledged the row, or it has moved on with its
+    /// owner's end.
+    #[error("row {0} is not pending here any more: drain again for what is left")]
+    RowGone(RowId),
     /// A step was begun before, declared `once`, and nothing is known of it.
     #[error("step {0:?} began before and whether it took effect is unknown")]
     Unknown(Arc<str>),
@@ -165,7 +192,8 @@ impl Error {
             Conflict::OwnerClosed(owner) => Self::OwnerClosed(owner),
             Conflict::LeaseOver(task) => Self::LeaseLost(task),
             Conflict::NoTask(task) => Self::not_found(task),
-            Conflict::InboxFull { task, limit } => Self::Full { task, limit },
+            Conflict::InboxFull { owner, limit } => Self::Full { owner, limit },
+            Conflict::RowGone(row) => Self::RowGone(row),
             Conflict::QuestionClosed(task, number) => Self::QuestionClosed { task, number },
             Conflict::NoSession(session) => Self::not_found(session),
             _ => Self::Contended,

@@ -15,6 +15,7 @@ use crate::engine::{Concerns, Engine};
 use crate::environment::BoxFuture;
 use crate::error::Error;
 use crate::panic;
+use crate::receipt::{Receipts, Refused};
 use crate::spawn::{Parent, Sender, Spawn};
 use crate::task_ref::{TaskRef, Viewer};
 
@@ -27,7 +28,8 @@ pub enum Address<'a> {
     Handle(&'a str),
     /// The sender's owner.
     Parent,
-    /// All live tasks that the sender owns.
+    /// All live tasks that the sender owns. It reaches each of them or says why
+    /// not: see [`Receipts::refused`].
     All,
 }
 
@@ -67,15 +69,16 @@ impl Sending {
         Self { engine, viewer, to, text: text.into(), mode: Mode::Steer, key: None }
     }
 
-    /// Makes the send idempotent: repeated with the same key it finds the same
-    /// message. Keys belong to the recipient, so a sender uses one that no
-    /// other sender to the same task or session uses.
+    /// Makes the send idempotent: repeated with the same key and text it finds
+    /// the same message, read or not, and with another text it is refused. A
+    /// key is the sender's own, for each recipient anew, and lives as long as
+    /// both.
     pub fn key(mut self, key: &str) -> Self {
         self.key = Some(key.into());
         self
     }
 
-    async fn send(self) -> Result<Vec<Receipt>, Error> {
+    async fn send(self) -> Result<Receipts, Error> {
         self.engine.check_open()?;
         let sizes = &self.engine.config.sizes;
         TooLarge::check("message", self.text.len(), sizes.message)?;
@@ -85,14 +88,14 @@ impl Sending {
         match &self.to {
             To::Task(id) => {
                 let task = self.engine.touchable(&self.viewer, *id).await?;
-                Ok(vec![self.send_to(task).await?])
+                Ok(self.send_to(task).await?.into())
             }
             To::Handle(handle) => {
                 let found = self.engine.find(&self.viewer, None, handle).await?;
                 let task = self.engine.touchable(&self.viewer, found.id()).await?;
-                Ok(vec![self.send_to(task).await?])
+                Ok(self.send_to(task).await?.into())
             }
-            To::Parent => Ok(vec![self.send_to_parent().await?]),
+            To::Parent => Ok(self.send_to_parent().await?.into()),
             To::All => self.send_to_children().await,
         }
     }
@@ -117,38 +120,42 @@ impl Sending {
             at: message.at,
             body: RowBody::Message(message.clone()),
         };
-        let batch = Batch::new(message.at).write(Write::Send { row, room: usize::MAX });
+        let room = self.engine.config.sizes.inbox;
+        let batch = Batch::new(message.at).write(Write::Send { row, room });
         match self.engine.commit(batch, Concerns::Inbox(session)).await {
             Ok(_) => Ok(Receipt { message: message.id, task: sender, state: MessageState::Queued }),
             Err(CommitError::Conflict(Conflict::MessageKeyUsed(sent))) => {
-                let state = self.engine.message_state(sender, sent).await?;
-                Ok(Receipt { message: sent, task: sender, state })
+                self.sent_before(sender, sent).await
             }
-            Err(error) => Err(Error::from_commit(error)),
+            Err(error) => Err(self.refusal(session, error)),
         }
     }
 
-    async fn send_to_children(&self) -> Result<Vec<Receipt>, Error> {
+    /// Sends to each child, whatever becomes of the others.
+    async fn send_to_children(&self) -> Result<Receipts, Error> {
+        let mut receipts = Receipts::default();
+        for task in self.children().await? {
+            match self.hand_to(&task).await {
+                Ok(receipt) => receipts.queued.push(receipt),
+                Err(error) => receipts.refused.push(Refused { task: task.id(), error }),
+            }
+        }
+        Ok(receipts)
+    }
+
+    /// The sender's live children, all of them before anything is sent: a list
+    /// that fails halfway has told nobody.
+    async fn children(&self) -> Result<Vec<Task>, Error> {
         let owner = self.viewer.caller.as_owner();
         let owner = owner.ok_or(Error::NoContext("the host owns no tasks: name one"))?;
         let mut query = TaskQuery::new(Within::Owner(owner)).live();
-        let mut receipts = Vec::new();
+        let mut children = Vec::new();
         loop {
             let page = self.engine.store.tasks(query.clone()).await?;
-            for task in page.items {
-                if !task.spec.can.has(Capabilities::MESSAGES) {
-                    continue;
-                }
-                match self.send_to(task).await {
-                    Ok(receipt) => receipts.push(receipt),
-                    // Ended between the list and the send.
-                    Err(Error::Ended { .. }) => {}
-                    Err(error) => return Err(error),
-                }
-            }
+            children.extend(page.items);
             match page.next {
                 Some(next) => query.after = Some(next),
-                None => return Ok(receipts),
+                None => return Ok(children),
             }
         }
     }
@@ -166,11 +173,23 @@ impl Sending {
     }
 
     async fn send_to(&self, task: Task) -> Result<Receipt, Error> {
-        let id = task.id();
         // A key may tell of a message that was sent while the task was alive.
         if !task.is_live() && self.key.is_none() {
             return self.continue_with(task).await;
         }
+        match self.hand_to(&task).await {
+            Err(Error::Ended { id, .. }) => {
+                let task = self.engine.task(id).await?.ok_or_else(|| Error::not_found(id))?;
+                self.continue_with(task).await
+            }
+            handed => handed,
+        }
+    }
+
+    /// Puts the message before a task that has not ended, and tells its
+    /// backend.
+    async fn hand_to(&self, task: &Task) -> Result<Receipt, Error> {
+        let id = task.id();
         if task.is_live() && !task.spec.can.has(Capabilities::MESSAGES) {
             return Err(Error::TakesNoMessages(id));
         }
@@ -182,7 +201,7 @@ impl Sending {
         match self.offer(id).await {
             Ok(receipt) => {
                 if let Some(backend) = self.engine.kinds.get(&task.spec.kind) {
-                    panic::shield("deliver", || backend.deliver(&task));
+                    panic::shield("deliver", || backend.deliver(task));
                 }
                 Ok(receipt)
             }
@@ -191,9 +210,18 @@ impl Sending {
             }
             Err(CommitError::Conflict(Conflict::Ended(_))) => {
                 let task = self.engine.task(id).await?.ok_or_else(|| Error::not_found(id))?;
-                self.continue_with(task).await
+                Err(Error::Ended { id, state: task.state })
             }
-            Err(error) => Err(Error::from_commit(error)),
+            Err(error) => Err(self.refusal(Owner::Task(id), error)),
+        }
+    }
+
+    fn refusal(&self, to: Owner, error: CommitError) -> Error {
+        match (error, &self.key) {
+            (CommitError::Conflict(Conflict::MessageKeyReused(message)), Some(key)) => {
+                Error::MessageKeyReused { key: key.clone(), to, message }
+            }
+            (error, _) => Error::from_commit(error),
         }
     }
 
@@ -207,9 +235,11 @@ impl Sending {
         Ok(Receipt { message: message.id, task, state: MessageState::Queued })
     }
 
-    async fn sent_before(&self, task: TaskId, message: MessageId) -> Result<Receipt, Error> {
-        let state = self.engine.message_state(task, message).await?;
-        Ok(Receipt { message, task, state })
+    /// The receipt of a message that `id` got, or sent, before.
+    async fn sent_before(&self, id: TaskId, message: MessageId) -> Result<Receipt, Error> {
+        let task = self.engine.task(id).await?.ok_or_else(|| Error::not_found(id))?;
+        let state = self.engine.message_state(&task, message).await?;
+        Ok(Receipt { message, task: id, state })
     }
 
     /// A message to a finished task that can go on makes a new one that does.
@@ -236,7 +266,7 @@ impl Sending {
                 None => Parent::Session,
             },
         };
-        let key: Option<Arc<str>> = self.key.as_ref().map(|key| format!("{id}:{key}").into());
+        let key = self.continuing_key(id);
         if let Some(key) = &key
             && let Some(found) = self.continued_before(&old, key).await?
         {
@@ -268,6 +298,15 @@ impl Sending {
         Ok(Receipt { state, ..receipt })
     }
 
+    /// The key of the task that this message makes: the sender's own, too.
+    fn continuing_key(&self, old: TaskId) -> Option<Arc<str>> {
+        let key = self.key.as_ref()?;
+        Some(match self.viewer.caller.as_owner() {
+            Some(sender) => format!("{old}:{sender}:{key}").into(),
+            None => format!("{old}:host:{key}").into(),
+        })
+    }
+
     /// The task that an earlier send under this key made. Its owner was the
     /// parent if that was alive then, else the session.
     async fn continued_before(&self, old: &Task, key: &str) -> Result<Option<TaskId>, Error> {
@@ -289,7 +328,7 @@ impl Sending {
             Err(CommitError::Conflict(Conflict::MessageKeyUsed(sent))) => {
                 self.sent_before(task, sent).await
             }
-            Err(error) => Err(Error::from_commit(error)),
+            Err(error) => Err(self.refusal(Owner::Task(task), error)),
         }
     }
 }
@@ -299,56 +338,6 @@ impl IntoFuture for Sending {
     type IntoFuture = BoxFuture<Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move { Ok(Receipts(self.send().await?)) })
-    }
-}
-
-/// The receipts of a message: one, unless it was addressed to all.
-#[derive(Clone, Debug)]
-pub struct Receipts(Vec<Receipt>);
-
-impl Receipts {
-    /// The receipts.
-    pub fn as_slice(&self) -> &[Receipt] {
-        &self.0
-    }
-
-    /// The first receipt.
-    pub fn first(&self) -> Option<Receipt> {
-        self.0.first().copied()
-    }
-}
-
-impl Engine {
-    /// How far a message that was sent has come.
-    pub(crate) async fn message_state(
-        &self,
-        task: TaskId,
-        message: MessageId,
-    ) -> Result<MessageState, Error> {
-        match self.store.message(task, message).await? {
-            Some(MessageState::Queued) => {
-                let mark = self.cell(task).map_or(0, |cell| cell.read_mark());
-                let unread = self.store.inbox(Owner::Task(task), mark, usize::MAX).await?;
-                let waits = unread.iter().any(|pending| pending.row.id == message.into());
-                Ok(if waits { MessageState::Queued } else { MessageState::Delivered })
-            }
-            Some(state) => Ok(state),
-            None => self.message_home(task, message).await,
-        }
-    }
-
-    /// How far a message that is not in the task's inbox has come: perhaps the
-    /// task has sent it to its session.
-    async fn message_home(
-        &self,
-        sender: TaskId,
-        message: MessageId,
-    ) -> Result<MessageState, Error> {
-        let owner = self.store.task(sender).await?.map(|task| task.owner());
-        let Some(session @ Owner::Session(_)) = owner else { return Ok(MessageState::Consumed) };
-        let unread = self.store.inbox(session, 0, usize::MAX).await?;
-        let waits = unread.iter().any(|pending| pending.row.id == message.into());
-        Ok(if waits { MessageState::Queued } else { MessageState::Consumed })
+        Box::pin(self.send())
     }
 }

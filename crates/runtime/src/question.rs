@@ -42,8 +42,9 @@ impl Asking {
         self
     }
 
-    /// The journal key: an attempt that comes later and asks under the same
-    /// key finds the same question, answered or not.
+    /// The journal key: an attempt that comes later and asks the same under the
+    /// same key finds the same question, answered or not. Asking something
+    /// else under it is refused.
     pub fn key(mut self, key: &str) -> Self {
         self.key = Some(key.into());
         self
@@ -55,11 +56,11 @@ impl Asking {
         TooLarge::check("question", self.text.len(), sizes.text)?;
         let about = usize::try_from(self.about.bytes()).unwrap_or(usize::MAX);
         TooLarge::check("matter of the question", about, sizes.inline)?;
+        if let Some(key) = &self.key {
+            TooLarge::check("key", key.len(), sizes.text)?;
+        }
         let (engine, cell) = (&self.engine, &self.cell);
-        let number = match self.asked_before().await? {
-            Some(number) => number,
-            None => self.put().await?,
-        };
+        let number = self.put().await?;
         let on = match self.wants {
             Wants::Input => WaitingOn::Input(number),
             Wants::Approval => WaitingOn::Approval(number),
@@ -73,19 +74,26 @@ impl Asking {
         }
     }
 
-    async fn asked_before(&self) -> Result<Option<u32>, Error> {
+    /// The number of the same question, asked before under this key.
+    fn asked_before(&self, asked: &[Question], now: &Question) -> Result<Option<u32>, Error> {
         let Some(key) = &self.key else { return Ok(None) };
-        let asked = self.engine.store.questions(self.cell.spec.id).await?;
-        Ok(asked.iter().find(|one| one.key.as_ref() == Some(key)).map(|one| one.number))
+        match asked.iter().find(|one| one.key.as_ref() == Some(key)) {
+            None => Ok(None),
+            Some(before) if before.asks_the_same(now) => Ok(Some(before.number)),
+            Some(before) => {
+                Err(Error::QuestionKeyReused { key: key.clone(), number: before.number })
+            }
+        }
     }
 
-    /// Commits the question and the row that puts it before the owner.
+    /// Commits the question and the row that puts it before the owner, unless
+    /// it was asked before.
     async fn put(&self) -> Result<u32, Error> {
         let (engine, id) = (&self.engine, self.cell.spec.id);
         let owner = self.cell.spec.owner();
         for _ in 0..DECISIONS {
-            let asked = engine.store.questions(id).await?.len();
-            let number = u32::try_from(asked + 1).map_err(|_| Error::Contended)?;
+            let asked = engine.store.questions(id).await?;
+            let number = u32::try_from(asked.len() + 1).map_err(|_| Error::Contended)?;
             let at = engine.now();
             let question = Question {
                 task: id,
@@ -97,6 +105,9 @@ impl Asking {
                 at,
                 closed: None,
             };
+            if let Some(number) = self.asked_before(&asked, &question)? {
+                return Ok(number);
+            }
             let row = Row {
                 id: engine.mint_row(at),
                 owner,

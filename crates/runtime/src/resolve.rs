@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use offshoot_core::{Caller, Name, Owner, SessionId, Task, TaskId, Visibility};
+use offshoot_core::{Caller, Name, Owner, SessionId, Spec, Task, TaskId, Visibility};
 use offshoot_store::{TaskQuery, Within};
 
 use crate::engine::Engine;
@@ -21,7 +21,7 @@ impl Engine {
     }
 
     pub(crate) async fn may_touch(&self, viewer: &Viewer, task: &Task) -> Result<bool, Error> {
-        if viewer.caller.may_touch(task, viewer.visibility, || false) {
+        if viewer.caller.may_touch(&task.spec, viewer.visibility, || false) {
             return Ok(true);
         }
         if viewer.visibility != Visibility::Subtree {
@@ -38,6 +38,34 @@ impl Engine {
             owner = self.store.task(id).await?.map(|task| task.owner());
         }
         Ok(false)
+    }
+
+    /// Whether the viewer may spawn under a task. It waits for nothing: only a
+    /// live task takes children, and its owners live as well, so who they are
+    /// is known at once.
+    pub(crate) fn check_under(&self, viewer: &Viewer, parent: &Spec) -> Result<(), Error> {
+        let is_below = || {
+            let mut owner = Some(parent.owner());
+            while let Some(Owner::Task(id)) = owner {
+                if viewer.caller == Caller::Task(id) {
+                    return true;
+                }
+                owner = self.owner_at_once(id);
+            }
+            false
+        };
+        match viewer.caller.may_touch(parent, viewer.visibility, is_below) {
+            true => Ok(()),
+            false => Err(Error::Forbidden(parent.id)),
+        }
+    }
+
+    fn owner_at_once(&self, task: TaskId) -> Option<Owner> {
+        if let Some(cell) = self.cell(task) {
+            return Some(cell.spec.owner());
+        }
+        let stored = self.store.task(task).try_now().ok()?.ok()??;
+        Some(stored.owner())
     }
 
     /// The task that the viewer calls so, by id, handle, or, for the host,
@@ -150,14 +178,20 @@ impl Engine {
     }
 
     async fn no_such(&self, within: Within, text: &str) -> Error {
+        let key = Name::key_of(text);
+        let typed = key.chars().count();
+        if typed == 0 {
+            return Error::not_found(text);
+        }
         let mut query = TaskQuery::new(within);
         query.limit = SUGGESTIONS;
         let known = self.store.tasks(query).await.map(|page| page.items).unwrap_or_default();
-        let key = Name::key_of(text);
         let nearest = known
             .iter()
             .map(|task| (distance(&key, task.spec.handle.key()), task.handle()))
             .filter(|(distance, handle)| *distance * 3 <= handle.chars().count().max(3))
+            // A suggestion has something in common with what was typed.
+            .filter(|(distance, _)| *distance < typed)
             .min();
         let nearest = nearest.map(|(_, handle)| handle.to_owned());
         Error::NotFound { what: text.to_owned(), nearest }

@@ -152,10 +152,11 @@ impl Session {
         Sending::new(self.engine.clone(), self.viewer(), to, text)
     }
 
-    /// How far a message has come.
+    /// How far a message has come that one of the session's tasks got, or sent
+    /// to the session.
     pub async fn receipt(&self, receipt: Receipt) -> Result<MessageState, Error> {
-        self.engine.check_open()?;
-        self.engine.message_state(receipt.task, receipt.message).await
+        let task = self.engine.touchable(&self.viewer(), receipt.task).await?;
+        self.engine.message_state(&task, receipt.message).await
     }
 
     /// The session's log from a cursor on.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use offshoot_core::{
     Cancel, Canceller, Failure, FailureKind, Intent, LiveChildren, Outcome, Owner, Payload,
-    Requeue, Row, Stamp, State, Task, TaskId, decide,
+    Requeue, Row, Stamp, State, Task, TaskId, decide, text,
 };
 use offshoot_store::{Batch, Commit, CommitError, Conflict, Fence, Guard, Write};
 
@@ -282,7 +282,7 @@ impl Engine {
     ) -> Result<(Commit, Aftermath), Error> {
         let Facts { task, children, held, heir } = facts;
         let (id, now) = (task.id(), self.now());
-        let outcome = outcome(&task, conclusion);
+        let outcome = outcome(&task, conclusion, self.config.sizes.text);
         let decided = decide(&task, Intent::Finish(outcome, children), now)
             .map_err(|_| Error::Ended { id, state: task.state })?;
         let mut batch = Batch::new(now);
@@ -419,8 +419,9 @@ impl Engine {
     }
 }
 
-/// What really happened, given what was asked for.
-fn outcome(task: &Task, conclusion: &Conclusion) -> Outcome {
+/// What really happened, given what was asked for. What others say of it is
+/// cut to `bytes`.
+fn outcome(task: &Task, conclusion: &Conclusion, bytes: usize) -> Outcome {
     match conclusion {
         Conclusion::Ended(Ok(value)) => Outcome::value(value.clone()),
         Conclusion::Ended(Err(BodyError::Cancelled)) => match &task.cancel {
@@ -430,9 +431,10 @@ fn outcome(task: &Task, conclusion: &Conclusion) -> Outcome {
                 "the body stopped as if cancelled, but nobody had asked it to",
             )),
         },
-        Conclusion::Ended(Err(BodyError::Failed(failure)))
-        | Conclusion::Panicked(failure)
-        | Conclusion::Failed(failure) => Outcome::Failed(failure.clone()),
+        Conclusion::Ended(Err(BodyError::Failed(failure))) | Conclusion::Panicked(failure) => {
+            Outcome::Failed(failure.clone().bounded(bytes))
+        }
+        Conclusion::Failed(failure) => Outcome::Failed(failure.clone()),
         Conclusion::Evicted(Eviction::Expire) => {
             let limit = task.spec.terms.timeout.unwrap_or_default();
             Outcome::Failed(Failure::new(
@@ -447,6 +449,6 @@ fn outcome(task: &Task, conclusion: &Conclusion) -> Outcome {
             }
             None => Outcome::Lost { reason: "its body was dropped".into() },
         },
-        Conclusion::Lost(reason) => Outcome::Lost { reason: reason.clone() },
+        Conclusion::Lost(reason) => Outcome::Lost { reason: text::fit(reason, bytes).into_owned() },
     }
 }

@@ -66,6 +66,8 @@ pub(crate) struct Sender {
 pub(crate) enum Parent {
     /// This task.
     Task(Arc<Spec>),
+    /// This task, if the sender may touch it.
+    Under(Arc<Spec>),
     /// Whoever is polled on this thread, if it is of the same session.
     Ambient,
     /// Nobody: the session itself.
@@ -132,10 +134,11 @@ impl<B> Spawn<B> {
         self
     }
 
-    /// Spawns under this task, as if its body had.
+    /// Spawns under this task, as if its body had. Whoever spawns must be
+    /// allowed to touch the task.
     pub fn under(mut self, parent: &TaskRef) -> Self {
         self.said.sender.session = parent.spec.lineage.session;
-        self.said.sender.parent = Parent::Task(parent.spec.clone());
+        self.said.sender.parent = Parent::Under(parent.spec.clone());
         self
     }
 
@@ -252,6 +255,9 @@ impl Said {
     pub(crate) fn draft(&mut self, engine: &Engine, at: Stamp) -> Result<Spec, Error> {
         engine.check_accepting()?;
         self.sender.look_around(self.tie);
+        if let Parent::Under(parent) = &self.sender.parent {
+            engine.check_under(&self.sender.viewer, parent)?;
+        }
         let sizes = &engine.config.sizes;
         let input = std::mem::replace(&mut self.input, Ok(Payload::Null))?;
         let bytes = usize::try_from(input.bytes()).unwrap_or(usize::MAX);
@@ -307,7 +313,7 @@ impl Said {
     fn lineage(&self, engine: &Engine, id: TaskId) -> Lineage {
         let space = engine.config.space.clone();
         let parent = match &self.sender.parent {
-            Parent::Task(spec) => Some(spec),
+            Parent::Task(spec) | Parent::Under(spec) => Some(spec),
             Parent::Session | Parent::Ambient => None,
         };
         Lineage {

@@ -12,7 +12,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use offshoot_core::{Event, IdHash, Name, Row, Session, SessionId, Space, Task, TaskId};
+use offshoot_core::{Event, IdHash, Name, Owner, Row, Session, SessionId, Space, Task, TaskId};
 use offshoot_store::{Directory, Page, PageCursor, Pending, Removal};
 use tokio::sync::Notify;
 
@@ -28,8 +28,8 @@ pub(crate) struct Image {
     numbers: HashMap<i64, SessionId>,
     /// The unread rows that tell of the end of a task in the directory.
     pending: HashMap<TaskId, (u64, Row), IdHash>,
-    /// What is unread in the inboxes of tasks.
-    pub(crate) mail: HashMap<TaskId, Mail, IdHash>,
+    /// What is unread in the inboxes that hold anything counted.
+    pub(crate) mail: HashMap<Owner, Mail, IdHash>,
     /// Where the log stands.
     pub(crate) clock: u64,
 }
@@ -49,7 +49,8 @@ pub(crate) struct Desk {
     finished: VecDeque<TaskId>,
 }
 
-/// What is unread in a task's inbox.
+/// What is unread in an inbox: of a task everything, of a session its
+/// messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mail {
     pub(crate) rows: u64,
@@ -66,7 +67,7 @@ pub(crate) enum Op {
     Event(Event),
     Told { task: TaskId, number: u64, row: Row },
     Read { task: TaskId, number: u64 },
-    Mail(TaskId, Mail),
+    Mail(Owner, Mail),
 }
 
 impl Image {
@@ -91,11 +92,11 @@ impl Image {
                     self.pending.remove(&task);
                 }
             }
-            Op::Mail(task, mail) if mail == Mail::default() => {
-                self.mail.remove(&task);
+            Op::Mail(owner, mail) if mail == Mail::default() => {
+                self.mail.remove(&owner);
             }
-            Op::Mail(task, mail) => {
-                self.mail.insert(task, mail);
+            Op::Mail(owner, mail) => {
+                self.mail.insert(owner, mail);
             }
             Op::Open { session, number, ordinal } => self.open(session, number, ordinal, 0),
             Op::PutSession(session) => {
@@ -141,7 +142,7 @@ impl Image {
     /// Takes a task out that is kept nowhere any more.
     pub(crate) fn delete(&mut self, task: &Task) {
         self.pending.remove(&task.id());
-        self.mail.remove(&task.id());
+        self.mail.remove(&Owner::Task(task.id()));
         let session = task.spec.lineage.session;
         if self.directory.remove(task.id(), Removal::Deleted).is_none() {
             self.directory.discount(task.owner(), session, task.state.phase());

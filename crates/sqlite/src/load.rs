@@ -3,14 +3,14 @@
 //! Only sessions and live tasks are read. What has ended is counted by the
 //! totals that every transaction keeps, so the cost does not grow with it.
 
-use offshoot_core::{Counts, Owner, TaskId};
+use offshoot_core::{Counts, Owner};
 use offshoot_store::Within;
 use rusqlite::Connection;
 
-use crate::codec::{Damaged, id};
+use crate::codec::Damaged;
 use crate::error::Fault;
 use crate::image::{Image, Mail};
-use crate::record::{self, TASK, blob, decode_session, decode_totals, owner_id};
+use crate::record::{self, TASK, blob, decode_session, decode_totals, owner};
 
 pub(crate) fn load(connection: &Connection) -> Result<Image, Fault> {
     let mut image = Image::default();
@@ -75,15 +75,18 @@ fn load_live(connection: &Connection, image: &mut Image, totals: &mut Totals) ->
 }
 
 fn load_mail(connection: &Connection, image: &mut Image) -> Result<(), Fault> {
-    // The inboxes of tasks are those whose key begins with a one.
+    // The inboxes of tasks are those whose key begins with a one, those of
+    // sessions with a zero.
     let mut select = connection.prepare(
-        "SELECT owner, count(*), sum(message) FROM inbox WHERE owner >= x'01' GROUP BY owner",
+        "SELECT owner, count(*), sum(message) FROM inbox WHERE owner >= x'01' GROUP BY owner \
+         UNION ALL SELECT owner, count(*), count(*) FROM inbox INDEXED BY inbox_messages \
+         WHERE owner < x'01' AND message = 1 GROUP BY owner",
     )?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
-        let task = id(owner_id(blob(row, 0)?)?, TaskId::from_bytes)?;
+        let owner = owner(blob(row, 0)?)?;
         let (rows, messages): (i64, i64) = (row.get(1)?, row.get(2)?);
-        image.mail.insert(task, Mail { rows: rows as u64, messages: messages as u64 });
+        image.mail.insert(owner, Mail { rows: rows as u64, messages: messages as u64 });
     }
     Ok(())
 }

@@ -7,9 +7,10 @@
 use rusqlite::Connection;
 
 /// Every migration, the first one first.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     include_str!("../migrations/0001_records.sql"),
     include_str!("../migrations/0002_children.sql"),
+    include_str!("../migrations/0003_senders.sql"),
 ];
 
 /// The format this version reads and writes.

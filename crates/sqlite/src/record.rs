@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use offshoot_core::{Counts, Owner, Session, SessionId, Space, Task, TaskId};
+use offshoot_core::{Caller, Counts, Owner, Session, SessionId, Space, Task, TaskId};
 use rusqlite::Row;
 
 use crate::codec::{
@@ -57,6 +57,22 @@ pub(crate) fn owner_key(owner: Owner) -> [u8; 17] {
     let mut key = [sort; 17];
     key[1..].copy_from_slice(&id);
     key
+}
+
+/// The owner of an [`owner_key`].
+pub(crate) fn owner(key: &[u8]) -> Result<Owner, Damaged> {
+    let bytes = owner_id(key)?;
+    match key.first() {
+        Some(0) => Ok(Owner::Session(id(bytes, SessionId::from_bytes)?)),
+        _ => Ok(Owner::Task(id(bytes, TaskId::from_bytes)?)),
+    }
+}
+
+/// What names a sender in the table of keys.
+pub(crate) fn sender_key(sender: Caller) -> [u8; 17] {
+    // No owner begins so.
+    const HOST: [u8; 17] = [2; 17];
+    sender.as_owner().map_or(HOST, owner_key)
 }
 
 /// The id part of an [`owner_key`].

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_core::{
-    Blob, Counts, Cursor, MessageId, MessageState, Name, Owner, Phase, Question, Retention,
-    Session, SessionId, Space, Stamp, StepState, Task, TaskId, Timer, WorkerId,
+    Blob, Counts, Cursor, MessageId, Name, Owner, Phase, Question, Retention, Session, SessionId,
+    Space, Stamp, StepState, Task, TaskId, Timer, WorkerId,
 };
 use offshoot_store::{
     Batch, Commit, CommitError, Counter, EventPage, Expired, HistoryPage, Page, PageCursor,
-    Pending, Read, Store, StoreError, TaskQuery, Tenure, Within,
+    Pending, Read, Standing, Store, StoreError, TaskQuery, Tenure, Within,
 };
 use tokio::sync::{Notify, oneshot};
 
@@ -166,8 +166,8 @@ impl Store for Sqlite {
         seen.unwrap_or_else(|| self.shared.read(move |file| file.result_row(task)))
     }
 
-    fn message(&self, task: TaskId, message: MessageId) -> Read<Option<MessageState>> {
-        self.shared.read(move |file| file.message(task, message))
+    fn message(&self, owner: Owner, message: MessageId) -> Read<Option<Standing>> {
+        self.shared.read(move |file| file.message(owner, message))
     }
 
     fn history(&self, owner: Owner, first: u64, limit: usize) -> Read<HistoryPage> {

@@ -71,9 +71,10 @@ pub enum Write {
     Put(Task, Change),
     /// A row for an owner's inbox. Always accepted.
     Deliver(Row),
-    /// A message for the inbox of a session or of a live task: it holds fewer
-    /// than `room` messages if it is a task's, and the message's key is unused
-    /// there.
+    /// A message for the inbox of a session or of a live task: its sender has
+    /// not used its key there, and the inbox holds fewer than `room` messages.
+    /// A used key is told before any other refusal, so that a repeated send
+    /// finds what it repeats.
     Send {
         /// The message.
         row: Row,

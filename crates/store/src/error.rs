@@ -59,16 +59,19 @@ pub enum Conflict {
     #[error("task {0} has ended")]
     Ended(TaskId),
     /// The inbox is full.
-    #[error("the inbox of task {task} is full: {limit} unread messages")]
+    #[error("the inbox of {owner} is full: {limit} unread messages")]
     InboxFull {
         /// Whose.
-        task: TaskId,
+        owner: Owner,
         /// How many it may hold.
         limit: usize,
     },
-    /// A message with this key was sent to the task before.
+    /// The same sender has sent the same message there under the key.
     #[error("message {0} was sent with this key")]
     MessageKeyUsed(MessageId),
+    /// The same sender has sent another message there under the key.
+    #[error("message {0}, which says something else, was sent with this key")]
+    MessageKeyReused(MessageId),
     /// The row is not pending in that inbox.
     #[error("row {0} is not pending")]
     RowGone(RowId),

@@ -12,15 +12,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use offshoot_core::{
-    Blob, Counts, Cursor, MessageId, MessageState, Name, Owner, Question, Retention, Session,
-    SessionId, Space, Stamp, StepState, Task, TaskId, Timer, WorkerId,
+    Blob, Counts, Cursor, MessageId, Name, Owner, Question, Retention, Session, SessionId, Space,
+    Stamp, StepState, Task, TaskId, Timer, WorkerId,
 };
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::{Notify, oneshot};
 
 use crate::batch::{Batch, Counter};
 use crate::error::{CommitError, StoreError};
-use crate::query::{EventPage, Expired, HistoryPage, Page, PageCursor, Pending, TaskQuery};
+use crate::query::{
+    EventPage, Expired, HistoryPage, Page, PageCursor, Pending, Standing, TaskQuery,
+};
 use crate::ready::{Abandoned, Answer, Commit, Read};
 use crate::store::{Store, Tenure};
 
@@ -347,8 +349,8 @@ impl Store for Faulty {
         self.read(|inner| inner.result_row(task))
     }
 
-    fn message(&self, task: TaskId, message: MessageId) -> Read<Option<MessageState>> {
-        self.read(|inner| inner.message(task, message))
+    fn message(&self, owner: Owner, message: MessageId) -> Read<Option<Standing>> {
+        self.read(|inner| inner.message(owner, message))
     }
 
     fn history(&self, owner: Owner, first: u64, limit: usize) -> Read<HistoryPage> {

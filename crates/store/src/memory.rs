@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_core::{
-    Blob, Counts, Cursor, MessageId, MessageState, Name, Owner, Question, Retention, Session,
-    SessionId, Space, Stamp, StepState, Task, TaskId, Timer, WorkerId,
+    Blob, Counts, Cursor, MessageId, Name, Owner, Question, Retention, Session, SessionId, Space,
+    Stamp, StepState, Task, TaskId, Timer, WorkerId,
 };
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -23,7 +23,9 @@ use tokio::sync::Notify;
 use self::ledger::Ledger;
 use crate::batch::{Batch, Counter};
 use crate::error::StoreError;
-use crate::query::{EventPage, Expired, HistoryPage, Page, PageCursor, Pending, TaskQuery};
+use crate::query::{
+    EventPage, Expired, HistoryPage, Page, PageCursor, Pending, Standing, TaskQuery,
+};
 use crate::ready::{Commit, Read};
 use crate::store::{OpenStore, Store, Tenure};
 
@@ -140,8 +142,8 @@ impl Store for Memory {
         self.read(|ledger| ledger.result_row(task))
     }
 
-    fn message(&self, task: TaskId, message: MessageId) -> Read<Option<MessageState>> {
-        self.read(|ledger| ledger.message(task, message))
+    fn message(&self, owner: Owner, message: MessageId) -> Read<Option<Standing>> {
+        self.read(|ledger| ledger.message(owner, message))
     }
 
     fn history(&self, owner: Owner, first: u64, limit: usize) -> Read<HistoryPage> {

@@ -83,6 +83,15 @@ impl Pending {
     }
 }
 
+/// Where a message is that was not consumed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// In the inbox, as the row of this number.
+    Queued(u64),
+    /// Back with its sender, because the task ended.
+    Returned,
+}
+
 /// A part of a history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistoryPage {

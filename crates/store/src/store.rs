@@ -4,14 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_core::{
-    Blob, Counts, Cursor, MessageId, MessageState, Name, Owner, Question, Retention, Session,
-    SessionId, Space, Stamp, StepState, Task, TaskId, Timer, WorkerId,
+    Blob, Counts, Cursor, MessageId, Name, Owner, Question, Retention, Session, SessionId, Space,
+    Stamp, StepState, Task, TaskId, Timer, WorkerId,
 };
 use tokio::sync::Notify;
 
 use crate::batch::{Batch, Counter};
 use crate::error::StoreError;
-use crate::query::{EventPage, Expired, HistoryPage, Page, PageCursor, Pending, TaskQuery};
+use crate::query::{
+    EventPage, Expired, HistoryPage, Page, PageCursor, Pending, Standing, TaskQuery,
+};
 use crate::ready::{Commit, Read};
 
 /// Where records live.
@@ -71,9 +73,9 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// in.
     fn result_row(&self, task: TaskId) -> Read<Option<Pending>>;
 
-    /// Whether a message to `task` is queued or was returned; `None` if it is
-    /// neither, because it was consumed or never sent.
-    fn message(&self, task: TaskId, message: MessageId) -> Read<Option<MessageState>>;
+    /// Where a message to `owner` is; `None` if it was consumed or never sent.
+    /// It costs the same however much else is in the inbox.
+    fn message(&self, owner: Owner, message: MessageId) -> Read<Option<Standing>>;
 
     /// Up to `limit` blocks of a history from position `first` on.
     fn history(&self, owner: Owner, first: u64, limit: usize) -> Read<HistoryPage>;

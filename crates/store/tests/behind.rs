@@ -7,13 +7,13 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use offshoot_core::{
-    Blob, Counts, Cursor, MessageId, MessageState, Name, Owner, Question, Retention, Session,
-    SessionId, Space, Stamp, StepState, Task, TaskId, Timer, WorkerId,
+    Blob, Counts, Cursor, MessageId, Name, Owner, Question, Retention, Session, SessionId, Space,
+    Stamp, StepState, Task, TaskId, Timer, WorkerId,
 };
 use offshoot_store::conformance::Fixture;
 use offshoot_store::{
     Batch, Commit, CommitError, Counter, EventPage, Expired, HistoryPage, Memory, Page, PageCursor,
-    Pending, Read, Store, StoreError, TaskQuery, Tenure,
+    Pending, Read, Standing, Store, StoreError, TaskQuery, Tenure,
 };
 use tokio::sync::{Notify, oneshot};
 
@@ -82,7 +82,7 @@ impl Store for Behind {
         fn counts_within(&self, session: Option<SessionId>) -> Read<Counts>;
         fn inbox(&self, owner: Owner, after: u64, limit: usize) -> Read<Vec<Pending>>;
         fn result_row(&self, task: TaskId) -> Read<Option<Pending>>;
-        fn message(&self, task: TaskId, message: MessageId) -> Read<Option<MessageState>>;
+        fn message(&self, owner: Owner, message: MessageId) -> Read<Option<Standing>>;
         fn history(&self, owner: Owner, first: u64, limit: usize) -> Read<HistoryPage>;
         fn step(&self, task: TaskId, key: &str) -> Read<Option<StepState>>;
         fn questions(&self, task: TaskId) -> Read<Vec<Question>>;

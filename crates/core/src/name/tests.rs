@@ -30,6 +30,40 @@ fn s1_3_a_slash_hidden_by_a_compatibility_form_is_refused() {
 }
 
 #[test]
+fn s1_3_a_name_that_nobody_sees_is_blank() {
+    for unseen in [
+        "\u{200b}",
+        "\u{202e}\u{202c}",
+        "\u{2028}\u{2029}",
+        "\u{3164}",
+        "\u{2800} \u{2800}",
+        "\u{fe0f}",
+        "\u{e0041}",
+        "\u{ad}\u{feff}",
+    ] {
+        assert_eq!(Name::new(unseen), Err(NameError::Blank), "{unseen:?}");
+    }
+}
+
+#[test]
+fn s1_3_a_character_that_hides_or_turns_the_text_is_refused() {
+    for (name, bad) in [
+        ("do\u{200b}cs", '\u{200b}'),
+        ("docs\u{202e}", '\u{202e}'),
+        ("\u{2066}docs", '\u{2066}'),
+        ("do\u{2028}cs", '\u{2028}'),
+        ("do\u{ad}cs", '\u{ad}'),
+        ("\u{feff}docs", '\u{feff}'),
+    ] {
+        assert_eq!(Name::new(name), Err(NameError::Unseen(bad)), "{name:?}");
+    }
+    for fine in ["größe", "ドキュメント", "документы", "docs ✔\u{fe0f}", "한글"]
+    {
+        assert!(Name::new(fine).is_ok(), "{fine}");
+    }
+}
+
+#[test]
 fn numbered_names_read_as_stem_and_number() {
     assert_eq!(Name::numbered("scan", 0).as_str(), "scan-0");
     assert_eq!(Name::numbered("Scan", u64::MAX).key(), "scan-18446744073709551615");

@@ -28,7 +28,7 @@ pub async fn deliver(world: Arc<World>, session: Session, actor: usize) {
         };
         match settled {
             Ok(()) => {}
-            Err(Error::Store(_) | Error::Contended) => {
+            Err(Error::Store(_) | Error::Contended | Error::RowGone(_)) => {
                 world.sim.sleep(std::time::Duration::from_millis(20)).await;
             }
             Err(_) => return world.does(actor, None),

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use hashbrown::{HashMap, HashSet};
-use offshoot_core::{IdHash, MessageState, Owner, RowId, StepState, Task, TaskId};
+use offshoot_core::{IdHash, Owner, RowId, StepState, Task, TaskId};
 use offshoot_sqlite::Sqlite;
-use offshoot_store::{OpenStore, Store, TaskQuery, Within};
+use offshoot_store::{OpenStore, Standing, Store, TaskQuery, Within};
 
 use crate::crash::ledger::{self, Entry};
 use crate::violation::{Checked, Violation, ensure};
@@ -174,9 +174,9 @@ impl Books {
                 }
                 Entry::Sent { message, task } => {
                     let row = RowId::from(*message);
-                    let state = self.store.message(*task, *message).await?;
+                    let state = self.store.message(Owner::Task(*task), *message).await?;
                     let kept = match state {
-                        Some(MessageState::Returned) => true,
+                        Some(Standing::Returned) => true,
                         _ => self.unread.contains_key(&row) || self.meant.contains(&row),
                     };
                     ensure(kept, "S5.3 no message is lost", || {

@@ -117,7 +117,7 @@ pub fn note_receipts(
     ledger: &Ledger,
     receipts: &offshoot_runtime::Receipts,
 ) -> std::io::Result<()> {
-    for receipt in receipts.as_slice() {
+    for receipt in receipts {
         ledger.note(&Entry::Sent { message: receipt.message, task: receipt.task })?;
     }
     Ok(())
@@ -143,7 +143,7 @@ pub async fn take_in(
             Ok(true)
         }
         // Another reader was faster.
-        Err(Error::Contended) => Ok(true),
+        Err(Error::RowGone(_)) => Ok(true),
         Err(error) => Err(error.into()),
     }
 }

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use offshoot_core::{
-    Blob, Counts, Cursor, MessageId, MessageState, Name, Owner, Question, Retention, Session,
-    SessionId, Space, Stamp, StepState, Task, TaskId, Timer, WorkerId,
+    Blob, Counts, Cursor, MessageId, Name, Owner, Question, Retention, Session, SessionId, Space,
+    Stamp, StepState, Task, TaskId, Timer, WorkerId,
 };
 use offshoot_store::{
     Batch, Commit, Counter, EventPage, Expired, HistoryPage, Page, PageCursor, Pending, Read,
-    Store, StoreError, TaskQuery, Tenure,
+    Standing, Store, StoreError, TaskQuery, Tenure,
 };
 use tokio::sync::{Notify, oneshot};
 

@@ -1,7 +1,8 @@
 //! Inboxes.
 
-use offshoot_core::{MessageId, MessageState, Owner, RowBody, TaskId};
-use offshoot_store::Pending;
+use offshoot_core::{MessageId, Owner, RowBody, TaskId};
+use offshoot_store::{Pending, Standing};
+use rusqlite::OptionalExtension;
 
 use super::at_most;
 use crate::codec::decode_row;
@@ -46,20 +47,24 @@ impl Reading<'_> {
 
     pub(crate) fn message(
         &self,
-        task: TaskId,
+        owner: Owner,
         message: MessageId,
-    ) -> Result<Option<MessageState>, Fault> {
-        let mut returned = self
-            .connection
-            .prepare_cached("SELECT 1 FROM returned WHERE task = ?1 AND message = ?2")?;
-        if returned.exists((task.to_bytes(), message.to_bytes()))? {
-            return Ok(Some(MessageState::Returned));
+    ) -> Result<Option<Standing>, Fault> {
+        if let Owner::Task(task) = owner {
+            let mut returned = self
+                .connection
+                .prepare_cached("SELECT 1 FROM returned WHERE task = ?1 AND message = ?2")?;
+            if returned.exists((task.to_bytes(), message.to_bytes()))? {
+                return Ok(Some(Standing::Returned));
+            }
         }
-        let mut queued = self
-            .connection
-            .prepare_cached("SELECT 1 FROM inbox WHERE owner = ?1 AND id = ?2 LIMIT 1")?;
-        let queued = queued.exists((owner_key(Owner::Task(task)), message.to_bytes()))?;
-        Ok(queued.then_some(MessageState::Queued))
+        let mut queued = self.connection.prepare_cached(
+            "SELECT number FROM inbox INDEXED BY inbox_messages \
+             WHERE owner = ?1 AND id = ?2 AND message = 1",
+        )?;
+        let key = (owner_key(owner), message.to_bytes());
+        let number = queued.query_row(key, |row| row.get::<_, i64>(0)).optional()?;
+        Ok(number.map(|number| Standing::Queued(number as u64)))
     }
 
     fn pending(&self, number: i64, row: &[u8], owner: &[u8]) -> Result<Pending, Fault> {

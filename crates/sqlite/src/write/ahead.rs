@@ -24,7 +24,7 @@ pub(crate) struct Ahead {
     pub(crate) sessions: HashMap<SessionId, (Session, i64), IdHash>,
     session_names: HashMap<(Space, Box<str>), SessionId>,
     counts: HashMap<Scope, Counts, IdHash>,
-    pub(crate) mail: HashMap<TaskId, Mail, IdHash>,
+    pub(crate) mail: HashMap<Owner, Mail, IdHash>,
     /// What the image does once all this is committed, in order.
     pub(crate) ops: Vec<Op>,
 }

@@ -1,6 +1,6 @@
 //! Whether a batch may be written: every precondition, before any write.
 
-use offshoot_core::{Owner, RowBody, Session, SessionId, TaskId, Usage};
+use offshoot_core::{Message, Owner, RowBody, Session, SessionId, TaskId, Usage};
 use offshoot_store::{Ack, Batch, Conflict, Count, Fence, Guard, Spawn, Strictness, Write};
 use rusqlite::OptionalExtension;
 
@@ -62,9 +62,7 @@ impl Writing<'_, '_> {
             },
             Write::Ack(ack) => self.check_ack(ack),
             Write::Send { row, room } => match &row.body {
-                RowBody::Message(message) => {
-                    self.check_send(row.owner, *room, message.key.as_deref())
-                }
+                RowBody::Message(message) => self.check_send(row.owner, message, *room),
                 _ => Ok(()),
             },
             Write::OpenSession(session) => self.check_open(session),
@@ -200,22 +198,26 @@ impl Writing<'_, '_> {
         Ok(())
     }
 
-    fn check_send(&mut self, owner: Owner, limit: usize, key: Option<&str>) -> Result<(), Refusal> {
-        if let Some(key) = key {
-            let key = (owner_key(owner), key);
-            let used = self.sql.message_key.query_row(key, |row| row.get::<_, [u8; 16]>(0));
-            if let Some(message) = used.optional()? {
-                let message = id(message, offshoot_core::MessageId::from_bytes);
-                return Err(Conflict::MessageKeyUsed(message.map_err(Fault::from)?).into());
+    fn check_send(&mut self, owner: Owner, message: &Message, limit: usize) -> Result<(), Refusal> {
+        if let Some((sent, gist)) = self.sent_before(owner, message)? {
+            return Err(match gist.is_none_or(|gist| gist == message.gist()) {
+                true => Conflict::MessageKeyUsed(sent).into(),
+                false => Conflict::MessageKeyReused(sent).into(),
+            });
+        }
+        match owner {
+            Owner::Session(id) => {
+                self.session(id).ok_or(Conflict::NoSession(id))?;
+            }
+            Owner::Task(id) => {
+                let stored = self.task_of(id)?.ok_or(Conflict::NoTask(id))?;
+                if !stored.is_live() {
+                    return Err(Conflict::Ended(id).into());
+                }
             }
         }
-        let Owner::Task(task) = owner else { return Ok(()) };
-        let stored = self.task_of(task)?.ok_or(Conflict::NoTask(task))?;
-        if !stored.is_live() {
-            return Err(Conflict::Ended(task).into());
-        }
-        if self.mail(task).messages >= limit as u64 {
-            return Err(Conflict::InboxFull { task, limit }.into());
+        if self.mail(owner).messages >= limit as u64 {
+            return Err(Conflict::InboxFull { owner, limit }.into());
         }
         Ok(())
     }

@@ -160,6 +160,12 @@ impl Writing<'_, '_> {
         for sql in of_owner {
             connection.prepare_cached(sql)?.execute([owner_key(Owner::Task(id))])?;
         }
+        // Nobody else can use the keys it has used with its owner, which may
+        // stay for ever.
+        let used = (owner_key(task.owner()), owner_key(Owner::Task(id)));
+        connection
+            .prepare_cached("DELETE FROM message_keys WHERE owner = ?1 AND sender = ?2")?
+            .execute(used)?;
         let kin = self.kin(task)?;
         self.ahead.count_out(self.image, kin, task.state.phase());
         Ok(())

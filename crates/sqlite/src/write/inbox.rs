@@ -1,25 +1,40 @@
 //! Inboxes, written.
 
-use offshoot_core::{Caller, Change, Owner, Row, RowBody, Stamp, TaskId};
+use offshoot_core::{Caller, Change, Gist, Message, MessageId, Owner, Row, RowBody, Stamp, TaskId};
 use offshoot_store::{Ack, Batch, Write};
 use rusqlite::OptionalExtension;
 
 use super::Writing;
-use crate::codec::{decode_row, encode_row};
+use crate::codec::{decode_row, encode_row, id};
 use crate::error::Fault;
 use crate::image::{Mail, Op};
-use crate::record::{column, owner_id, owner_key};
+use crate::record::{column, owner_id, owner_key, sender_key};
 
 impl Writing<'_, '_> {
-    /// What is unread in a task's inbox.
-    pub(super) fn mail(&self, task: TaskId) -> Mail {
-        let changed = self.ahead.mail.get(&task);
-        changed.or_else(|| self.image.mail.get(&task)).copied().unwrap_or_default()
+    /// What is unread in an inbox.
+    pub(super) fn mail(&self, owner: Owner) -> Mail {
+        let changed = self.ahead.mail.get(&owner);
+        changed.or_else(|| self.image.mail.get(&owner)).copied().unwrap_or_default()
     }
 
-    fn set_mail(&mut self, task: TaskId, mail: Mail) {
-        self.ahead.mail.insert(task, mail);
-        self.ahead.ops.push(Op::Mail(task, mail));
+    fn set_mail(&mut self, owner: Owner, mail: Mail) {
+        self.ahead.mail.insert(owner, mail);
+        self.ahead.ops.push(Op::Mail(owner, mail));
+    }
+
+    /// What the sender of a message has sent to `owner` under its key.
+    pub(super) fn sent_before(
+        &mut self,
+        owner: Owner,
+        message: &Message,
+    ) -> Result<Option<(MessageId, Option<Gist>)>, Fault> {
+        let Some(key) = &message.key else { return Ok(None) };
+        let key = (owner_key(owner), sender_key(message.from), &**key);
+        let found = self.sql.message_key.query_row(key, |row| {
+            Ok((row.get::<_, [u8; 16]>(0)?, row.get::<_, Option<[u8; 16]>>(1)?))
+        });
+        let Some((sent, gist)) = found.optional()? else { return Ok(None) };
+        Ok(Some((id(sent, MessageId::from_bytes)?, gist.map(Gist::from_bytes))))
     }
 
     pub(super) fn deliver(&mut self, row: &Row) -> Result<(), Fault> {
@@ -79,17 +94,19 @@ impl Writing<'_, '_> {
             encode_row(row),
             message.is_some(),
         ))?;
-        if let Owner::Task(task) = row.owner {
-            let mut mail = self.mail(task);
+        // Of a session only messages are counted: its inbox never closes.
+        if message.is_some() || matches!(row.owner, Owner::Task(_)) {
+            let mut mail = self.mail(row.owner);
             mail.rows += 1;
             mail.messages += u64::from(message.is_some());
-            self.set_mail(task, mail);
-            if let Some(message) = message
-                && let Some(key) = &message.key
-            {
-                let id = message.id.to_bytes();
-                self.sql.put_message_key.execute((owner, &**key, id))?;
-            }
+            self.set_mail(row.owner, mail);
+        }
+        if let Some(message) = message
+            && let Some(key) = &message.key
+        {
+            let (sender, gist) = (sender_key(message.from), message.gist().to_bytes());
+            let sent = (owner, sender, &**key, message.id.to_bytes(), gist);
+            self.sql.put_message_key.execute(sent)?;
         }
         if let RowBody::Result(task) = row.body {
             self.ahead.ops.push(Op::Told { task, number, row: row.clone() });
@@ -102,18 +119,24 @@ impl Writing<'_, '_> {
         let mut read = 0;
         for row in &ack.rows {
             let number = column(row.number);
-            if let Owner::Task(task) = ack.owner {
-                let found = self.sql.row.query_row((owner, number), |row| row.get::<_, bool>(1));
-                let Some(message) = found.optional()? else { continue };
-                if self.sql.ack.execute((owner, number, row.id.to_bytes()))? == 0 {
-                    continue;
-                }
-                let mut mail = self.mail(task);
+            let mut mail = self.mail(ack.owner);
+            // Where nothing is counted there is nothing to look up.
+            let counted = match mail.rows {
+                0 => None,
+                _ => self
+                    .sql
+                    .row
+                    .query_row((owner, number), |row| row.get::<_, bool>(1))
+                    .optional()?
+                    .filter(|message| *message || matches!(ack.owner, Owner::Task(_))),
+            };
+            if self.sql.ack.execute((owner, number, row.id.to_bytes()))? == 0 {
+                continue;
+            }
+            if let Some(message) = counted {
                 mail.rows = mail.rows.saturating_sub(1);
                 mail.messages = mail.messages.saturating_sub(u64::from(message));
-                self.set_mail(task, mail);
-            } else if self.sql.ack.execute((owner, number, row.id.to_bytes()))? == 0 {
-                continue;
+                self.set_mail(ack.owner, mail);
             }
             read += 1;
             let task = row.id.as_task();
@@ -127,13 +150,14 @@ impl Writing<'_, '_> {
 
     pub(super) fn close_inbox(&mut self, task: TaskId, heir: Owner) -> Result<(), Fault> {
         // Most tasks end with nothing unread, which memory knows.
-        if self.mail(task).rows == 0 {
+        let of = Owner::Task(task);
+        if self.mail(of).rows == 0 {
             return Ok(());
         }
-        let owner = owner_key(Owner::Task(task));
+        let owner = owner_key(of);
         let rows = self.unread(owner)?;
         self.sql.empty_inbox.execute([owner])?;
-        self.set_mail(task, Mail::default());
+        self.set_mail(of, Mail::default());
         for (number, mut row) in rows {
             if let RowBody::Message(message) = &row.body {
                 let message = message.clone();

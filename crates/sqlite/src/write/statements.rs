@@ -49,9 +49,11 @@ statements! {
     rows: "SELECT number, row FROM inbox WHERE owner = ?1 ORDER BY number";
     empty_inbox: "DELETE FROM inbox WHERE owner = ?1";
     put_moved: "INSERT OR REPLACE INTO moved (number, owner) VALUES (?1, ?2)";
-    message_key: "SELECT message FROM message_keys WHERE owner = ?1 AND key = ?2";
-    put_message_key: "INSERT OR REPLACE INTO message_keys (owner, key, message) \
-                      VALUES (?1, ?2, ?3)";
+    message_key: "SELECT message, gist FROM message_keys \
+                  WHERE owner = ?1 AND sender IN (?2, x'') AND key = ?3 \
+                  ORDER BY sender DESC LIMIT 1";
+    put_message_key: "INSERT OR REPLACE INTO message_keys (owner, sender, key, message, gist) \
+                      VALUES (?1, ?2, ?3, ?4, ?5)";
     put_returned: "INSERT OR IGNORE INTO returned (task, message) VALUES (?1, ?2)";
 
     history_length: "SELECT max(position) FROM blocks WHERE owner = ?1";

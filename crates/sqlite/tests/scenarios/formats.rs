@@ -1,15 +1,18 @@
 //! Stores that older versions wrote.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use offshoot_core::{Cursor, Payload};
-use offshoot_store::{Store, StoreError, TaskQuery, Within};
+use offshoot_core::{Caller, Cursor, Message, MessageId, Mode, Owner, Payload, Row};
+use offshoot_store::{CommitError, Conflict, Store, StoreError, TaskQuery, Within, Write};
 
 use crate::support::{Scribe, contents, open, refused};
 
 /// What each older version left behind: one session, a live task called
-/// `live`, and one called `ended` whose result is unread.
-const OLDER: [(u32, &str); 1] = [(1, include_str!("../fixtures/format-1.sql"))];
+/// `live`, and one called `ended` whose result is unread. In format 2 `live`
+/// has also read a message whose key was `once`.
+const OLDER: [(u32, &str); 2] =
+    [(1, include_str!("../fixtures/format-1.sql")), (2, include_str!("../fixtures/format-2.sql"))];
 
 fn restore(sql: &str, folder: &Path) {
     let file = rusqlite::Connection::open(folder.join("offshoot.db")).unwrap();
@@ -34,7 +37,7 @@ async fn a_store_of_every_older_format_is_opened_and_goes_on() {
             assert_eq!(stored, wanted, "format {format}");
             let sessions = store.sessions(None, 10).await.unwrap().items;
             assert_eq!(sessions[0].name.as_str(), "main-1");
-            let owner = offshoot_core::Owner::Session(sessions[0].id);
+            let owner = Owner::Session(sessions[0].id);
             assert_eq!(store.inbox(owner, 0, 10).await.unwrap().len(), 1);
             let log = store.events(None, Cursor::START, 10).await.unwrap().unwrap();
             assert_eq!(log.events.len(), 4);
@@ -77,7 +80,32 @@ async fn a_migrated_store_has_its_format_in_the_file_itself() {
         let store = open(folder.path()).await;
         // An older version looks at these bytes before it opens anything.
         let file = std::fs::read(folder.path().join("offshoot.db")).unwrap();
-        assert_eq!(u32::from_be_bytes(file[60..64].try_into().unwrap()), 2);
+        assert_eq!(u32::from_be_bytes(file[60..64].try_into().unwrap()), 3);
         drop(store);
     }
+}
+
+#[tokio::test]
+async fn s5_3_a_key_from_before_keys_had_senders_is_still_used() {
+    let folder = tempfile::tempdir().unwrap();
+    restore(OLDER[1].1, folder.path());
+    let store = open(folder.path()).await;
+    let scribe = Scribe::at(2_000);
+    let live = store.named(Scribe::at(1_000).owner(), "live").await.unwrap().unwrap();
+    let send = |from, key: &str, text: &str| {
+        let at = scribe.now();
+        let id = MessageId::mint(at, at.as_micros().unsigned_abs().into());
+        let (text, mode, key) = (text.into(), Mode::Steer, Some(key.into()));
+        let message = Arc::new(Message { id, from, text, mode, key, at });
+        Write::Send { row: Row::message(message, live.id()), room: 9 }
+    };
+    // Who sent it, and what it said, is not known any more.
+    for (from, text) in [(Caller::Host, "one"), (Caller::Task(live.id()), "other")] {
+        let refused = scribe.write(&*store, send(from, "once", text)).await.unwrap_err();
+        assert!(matches!(refused, CommitError::Conflict(Conflict::MessageKeyUsed(_))), "{refused}");
+        scribe.write(&*store, send(from, "new", text)).await.unwrap();
+    }
+    let refused = scribe.write(&*store, send(Caller::Host, "new", "another")).await.unwrap_err();
+    assert!(matches!(refused, CommitError::Conflict(Conflict::MessageKeyReused(_))), "{refused}");
+    assert_eq!(store.inbox(Owner::Task(live.id()), 0, 9).await.unwrap().len(), 2);
 }

@@ -122,11 +122,17 @@ macro_rules! __for_each_case {
                 s5_3_a_sent_message_is_in_the_inbox,
                 s5_3_a_consumed_message_is_neither_queued_nor_returned,
                 s5_3_a_key_sends_one_message_even_after_it_is_read,
+                s5_3_a_key_is_its_senders_own,
+                s5_3_a_key_that_is_used_for_something_else_is_told_apart,
+                s5_3_a_key_to_a_session_holds_until_its_sender_is_deleted,
                 s5_3_messages_without_a_key_are_all_sent,
+                s5_1_a_message_to_a_session_is_found_by_its_id,
+                s5_4_a_message_to_a_session_nobody_opened_is_refused,
                 s5_4_a_message_to_nobody_is_refused,
                 s5_4_a_message_to_a_task_that_has_ended_is_refused,
                 s8_5_a_full_inbox_refuses_messages_until_one_is_read,
                 s8_5_results_are_never_refused_and_take_no_room,
+                s8_5_a_sessions_inbox_is_bounded_too,
                 s5_1_a_queued_task_takes_messages,
             }
             history {

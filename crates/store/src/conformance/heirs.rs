@@ -1,11 +1,11 @@
 //! The end of an inbox: results go to the heir, messages to their senders.
 
-use offshoot_core::{Caller, MessageState, Owner, Row, RowBody, Task};
+use offshoot_core::{Caller, Owner, Row, RowBody, Task};
 
 use super::world::{World, ack};
 use crate::batch::{Strictness, Write};
 use crate::error::Conflict;
-use crate::query::Pending;
+use crate::query::{Pending, Standing};
 
 fn told(rows: &[Pending]) -> Vec<offshoot_core::TaskId> {
     rows.iter().map(|pending| pending.row.id.as_task()).collect()
@@ -108,8 +108,8 @@ pub(super) async fn s5_1_unread_messages_return_to_their_senders(world: World) {
     let bodies: Vec<_> = rows.iter().map(|pending| pending.row.body.clone()).collect();
     assert_eq!(bodies, [RowBody::Returned(from_session.clone())]);
     for message in [&from_parent, &from_session, &from_host] {
-        let state = world.store().message(child.id(), message.id).await.unwrap();
-        assert_eq!(state, Some(MessageState::Returned));
+        let state = world.store().message(Owner::Task(child.id()), message.id).await.unwrap();
+        assert_eq!(state, Some(Standing::Returned));
     }
 }
 
@@ -120,7 +120,7 @@ pub(super) async fn s5_1_a_consumed_message_does_not_return(world: World) {
     world.drain(Owner::Task(child.id())).await;
     world.settle(&child).await;
     assert_eq!(told(&world.inbox(Owner::Task(parent.id())).await), [child.id()]);
-    assert_eq!(world.store().message(child.id(), message.id).await.unwrap(), None);
+    assert_eq!(world.store().message(Owner::Task(child.id()), message.id).await.unwrap(), None);
 }
 
 pub(super) async fn s5_1_a_message_from_a_task_that_has_ended_is_returned_to_nobody(world: World) {
@@ -131,8 +131,8 @@ pub(super) async fn s5_1_a_message_from_a_task_that_has_ended_is_returned_to_nob
     world.settle(&sender).await;
     world.settle(&receiver).await;
     assert!(world.inbox(Owner::Task(sender.id())).await.is_empty());
-    let state = world.store().message(receiver.id(), message.id).await.unwrap();
-    assert_eq!(state, Some(MessageState::Returned));
+    let state = world.store().message(Owner::Task(receiver.id()), message.id).await.unwrap();
+    assert_eq!(state, Some(Standing::Returned));
 }
 
 pub(super) async fn s5_1_a_message_to_oneself_is_not_left_in_a_closed_inbox(world: World) {
@@ -145,8 +145,8 @@ pub(super) async fn s5_1_a_message_to_oneself_is_not_left_in_a_closed_inbox(worl
     batch.writes.reverse();
     world.commit(batch).await.unwrap();
     assert!(world.inbox(Owner::Task(task.id())).await.is_empty());
-    let state = world.store().message(task.id(), message.id).await.unwrap();
-    assert_eq!(state, Some(MessageState::Returned));
+    let state = world.store().message(Owner::Task(task.id()), message.id).await.unwrap();
+    assert_eq!(state, Some(Standing::Returned));
 }
 
 pub(super) async fn an_empty_inbox_closes_without_a_trace(world: World) {

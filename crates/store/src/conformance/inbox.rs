@@ -109,7 +109,8 @@ pub(super) async fn s5_2_a_task_is_spawned_with_its_first_message(world: World) 
     let deliver = Write::Deliver(Row::message(message.clone(), task.id()));
     let batch = world.batch().write(super::world::spawn(&task)).write(deliver);
     world.commit(batch).await.unwrap();
-    let rows = world.inbox(Owner::Task(task.id())).await;
+    let owner = Owner::Task(task.id());
+    let rows = world.inbox(owner).await;
     assert_eq!(rows.len(), 1);
     assert_eq!(rows[0].row.body, RowBody::Message(message.clone()));
     // It counts as any other message: its key is used, and it takes room.
@@ -119,7 +120,7 @@ pub(super) async fn s5_2_a_task_is_spawned_with_its_first_message(world: World) 
     let next = world.message(offshoot_core::Caller::Host, None);
     let send = Write::Send { row: Row::message(next, task.id()), room: 1 };
     let conflict = world.refused_write(send).await;
-    assert_eq!(conflict, crate::error::Conflict::InboxFull { task: task.id(), limit: 1 });
+    assert_eq!(conflict, crate::error::Conflict::InboxFull { owner, limit: 1 });
 }
 
 pub(super) async fn s4_1_a_task_that_never_started_is_told_of_too(world: World) {

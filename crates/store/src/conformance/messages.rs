@@ -1,24 +1,28 @@
 //! Messages: durable before "queued" is said, sent once, bounded.
 
-use offshoot_core::{Caller, Change, MessageState, Owner, Row, RowBody};
+use std::sync::Arc;
+use std::time::Duration;
+
+use offshoot_core::{Caller, Change, Message, Mode, Owner, Retention, Row, RowBody, Session};
 
 use super::world::{World, record};
 use crate::batch::Write;
 use crate::error::Conflict;
+use crate::query::Standing;
 
 pub(super) async fn s5_3_a_sent_message_is_in_the_inbox(world: World) {
     let session = world.session("main").await;
     let task = world.running(&session).await;
     let message = world.message(Caller::Host, Some("once"));
-    let state = world.store().message(task.id(), message.id).await.unwrap();
+    let state = world.store().message(Owner::Task(task.id()), message.id).await.unwrap();
     assert_eq!(state, None);
     let after = world.store().cursor();
     world.write(world.send(&message, task.id())).await;
     let rows = world.inbox(Owner::Task(task.id())).await;
     assert_eq!(rows.len(), 1);
     assert_eq!(rows[0].row, Row::message(message.clone(), task.id()));
-    let state = world.store().message(task.id(), message.id).await.unwrap();
-    assert_eq!(state, Some(MessageState::Queued));
+    let state = world.store().message(Owner::Task(task.id()), message.id).await.unwrap();
+    assert_eq!(state, Some(Standing::Queued(rows[0].number)));
     let events = world.events(Some(session.id), after).await;
     assert_eq!(events.len(), 1);
     assert_eq!(events[0].task, Some(task.id()));
@@ -31,7 +35,7 @@ pub(super) async fn s5_3_a_consumed_message_is_neither_queued_nor_returned(world
     let message = world.message(Caller::Host, None);
     world.write(world.send(&message, task.id())).await;
     world.drain(Owner::Task(task.id())).await;
-    assert_eq!(world.store().message(task.id(), message.id).await.unwrap(), None);
+    assert_eq!(world.store().message(Owner::Task(task.id()), message.id).await.unwrap(), None);
 }
 
 pub(super) async fn s5_3_a_key_sends_one_message_even_after_it_is_read(world: World) {
@@ -44,11 +48,138 @@ pub(super) async fn s5_3_a_key_sends_one_message_even_after_it_is_read(world: Wo
     assert_eq!(world.refused_write(world.send(&again, task.id())).await, used);
     world.drain(Owner::Task(task.id())).await;
     assert_eq!(world.refused_write(world.send(&again, task.id())).await, used, "read");
-    // Keys are the receiver's: another task takes it.
+    // Another task takes it.
     world.write(world.send(&again, other.id())).await;
     // A repeated send is told what became of the first, even after the end.
     world.settle(&task).await;
     assert_eq!(world.refused_write(world.send(&again, task.id())).await, used, "ended");
+}
+
+/// A message in another sender's or another text's place.
+fn instead(message: &Arc<Message>, change: impl FnOnce(&mut Message)) -> Arc<Message> {
+    let mut message = (**message).clone();
+    change(&mut message);
+    Arc::new(message)
+}
+
+/// The write that sends `message` to a session.
+fn home(message: &Arc<Message>, session: &Session, room: usize) -> Write {
+    let owner = Owner::Session(session.id);
+    let body = RowBody::Message(message.clone());
+    Write::Send { row: Row { id: message.id.into(), owner, at: message.at, body }, room }
+}
+
+pub(super) async fn s5_3_a_key_is_its_senders_own(world: World) {
+    let session = world.session("main").await;
+    let (task, peer) = (world.running(&session).await, world.running(&session).await);
+    let senders = [
+        Caller::Host,
+        Caller::Session(session.id),
+        Caller::Task(task.id()),
+        Caller::Task(peer.id()),
+    ];
+    let mut sent = Vec::new();
+    for from in senders {
+        let message = world.message(from, Some("once"));
+        world.write(world.send(&message, task.id())).await;
+        sent.push(message.id);
+    }
+    world.reopen().await;
+    assert_eq!(world.inbox(Owner::Task(task.id())).await.len(), senders.len());
+    for (from, first) in senders.into_iter().zip(sent) {
+        let again = world.message(from, Some("once"));
+        let conflict = world.refused_write(world.send(&again, task.id())).await;
+        assert_eq!(conflict, Conflict::MessageKeyUsed(first));
+    }
+}
+
+pub(super) async fn s5_3_a_key_that_is_used_for_something_else_is_told_apart(world: World) {
+    let session = world.session("main").await;
+    let task = world.running(&session).await;
+    let first = world.message(Caller::Host, Some("once"));
+    world.write(world.send(&first, task.id())).await;
+    let again = world.message(Caller::Host, Some("once"));
+    let others = [
+        instead(&again, |message| message.text = "another".into()),
+        instead(&again, |message| message.mode = Mode::FollowUp),
+    ];
+    let reused = Conflict::MessageKeyReused(first.id);
+    for other in &others {
+        assert_eq!(world.refused_write(world.send(other, task.id())).await, reused);
+    }
+    world.drain(Owner::Task(task.id())).await;
+    world.reopen().await;
+    for other in &others {
+        assert_eq!(world.refused_write(world.send(other, task.id())).await, reused, "read");
+    }
+    let used = world.refused_write(world.send(&again, task.id())).await;
+    assert_eq!(used, Conflict::MessageKeyUsed(first.id));
+}
+
+pub(super) async fn s5_3_a_key_to_a_session_holds_until_its_sender_is_deleted(world: World) {
+    let session = world.session("main").await;
+    let retention = Retention { delivered: Duration::from_secs(100), ..Retention::default() };
+    world.store().set_retention(retention);
+    let task = world.running(&session).await;
+    let message = world.message(Caller::Task(task.id()), Some("once"));
+    world.write(home(&message, &session, 9)).await;
+    let used = Conflict::MessageKeyUsed(message.id);
+    let again = world.message(Caller::Task(task.id()), Some("once"));
+    assert_eq!(world.refused_write(home(&again, &session, 9)).await, used);
+    let ended = world.settle(&task).await;
+    world.drain(Owner::Session(session.id)).await;
+    assert_eq!(world.refused_write(home(&again, &session, 9)).await, used, "read");
+    world.expire(ended.since.after(Duration::from_secs(101))).await;
+    world.write(home(&again, &session, 9)).await;
+}
+
+pub(super) async fn s5_1_a_message_to_a_session_is_found_by_its_id(world: World) {
+    let session = world.session("main").await;
+    let owner = Owner::Session(session.id);
+    let task = world.running(&session).await;
+    world.settle(&task).await;
+    let message = world.message(Caller::Host, None);
+    assert_eq!(world.store().message(owner, message.id).await.unwrap(), None);
+    world.write(home(&message, &session, 9)).await;
+    let rows = world.inbox(owner).await;
+    let standing = world.store().message(owner, message.id).await.unwrap();
+    assert_eq!(standing, Some(Standing::Queued(rows[1].number)));
+    world.drain(owner).await;
+    assert_eq!(world.store().message(owner, message.id).await.unwrap(), None);
+}
+
+pub(super) async fn s5_4_a_message_to_a_session_nobody_opened_is_refused(world: World) {
+    let session = world.new_session("nobody");
+    let message = world.message(Caller::Host, None);
+    let conflict = world.refused_write(home(&message, &session, 0)).await;
+    assert_eq!(conflict, Conflict::NoSession(session.id));
+}
+
+pub(super) async fn s8_5_a_sessions_inbox_is_bounded_too(world: World) {
+    let session = world.session("main").await;
+    let owner = Owner::Session(session.id);
+    let send = || home(&world.message(Caller::Host, None), &session, 2);
+    let full = Conflict::InboxFull { owner, limit: 2 };
+    // Results take no room.
+    for _ in 0..3 {
+        let task = world.running(&session).await;
+        world.settle(&task).await;
+    }
+    world.write(send()).await;
+    world.write(send()).await;
+    assert_eq!(world.refused_write(send()).await, full);
+    world.reopen().await;
+    assert_eq!(world.refused_write(send()).await, full, "after a crash");
+    let rows = world.inbox(owner).await;
+    let strict = crate::batch::Strictness::MustBePending;
+    world.write(super::world::ack(owner, &rows[..3], strict)).await;
+    assert_eq!(world.refused_write(send()).await, full, "only results were read");
+    world.write(super::world::ack(owner, &rows[3..4], strict)).await;
+    world.write(send()).await;
+    assert_eq!(world.refused_write(send()).await, full);
+    let task = world.running(&session).await;
+    world.settle(&task).await;
+    assert_eq!(world.inbox(owner).await.len(), 3);
 }
 
 pub(super) async fn s5_3_messages_without_a_key_are_all_sent(world: World) {
@@ -89,7 +220,7 @@ pub(super) async fn s8_5_a_full_inbox_refuses_messages_until_one_is_read(world: 
         let message = world.message(Caller::Host, None);
         Write::Send { row: Row::message(message, task.id()), room }
     };
-    let full = |limit| Conflict::InboxFull { task: task.id(), limit };
+    let full = |limit| Conflict::InboxFull { owner: Owner::Task(task.id()), limit };
     assert_eq!(world.refused_write(send(0)).await, full(0));
     world.write(send(2)).await;
     world.write(send(2)).await;

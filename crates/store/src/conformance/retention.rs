@@ -170,7 +170,7 @@ pub(super) async fn s10_4_nothing_of_a_deleted_task_is_left(world: World) {
     assert_eq!(store.step(task.id(), "fetch").await.unwrap(), None);
     assert!(store.timers(task.id()).await.unwrap().is_empty());
     assert_eq!(store.counter(&counter).await.unwrap(), 0);
-    assert_eq!(store.message(task.id(), message.id).await.unwrap(), None);
+    assert_eq!(store.message(owner, message.id).await.unwrap(), None);
     assert_eq!(store.blob(blob).await.unwrap(), None);
     assert_eq!(store.blob(other).await.unwrap().as_deref(), Some("[2]"), "another's stays");
 }

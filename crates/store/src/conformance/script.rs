@@ -182,7 +182,7 @@ impl Script {
 
     async fn sends(&self, store: &dyn Store, message: &Arc<Message>) -> Option<Batch> {
         let child = self.child.id();
-        let found = store.message(child, message.id).await.unwrap();
+        let found = store.message(Owner::Task(child), message.id).await.unwrap();
         let row = Row::message(message.clone(), child);
         found.is_none().then(|| self.batch().write(Write::Send { row, room: 2 }))
     }

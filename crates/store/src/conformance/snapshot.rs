@@ -7,7 +7,7 @@ use offshoot_core::{
 
 use crate::batch::Counter;
 use crate::error::StoreError;
-use crate::query::{TaskQuery, Within};
+use crate::query::{Standing, TaskQuery, Within};
 use crate::store::Store;
 
 /// The counters a snapshot looks at. Cases use no others.
@@ -74,7 +74,11 @@ impl Snapshot {
         }
         let mut states = Vec::new();
         for (task, message) in messages {
-            states.push(store.message(*task, *message).await?);
+            let standing = store.message(Owner::Task(*task), *message).await?;
+            states.push(standing.map(|standing| match standing {
+                Standing::Queued(_) => MessageState::Queued,
+                Standing::Returned => MessageState::Returned,
+            }));
         }
         Ok(Self {
             sessions,

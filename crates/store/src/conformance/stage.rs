@@ -1,8 +1,10 @@
 //! A store with something of everything in it.
 
+use std::sync::Arc;
+
 use offshoot_core::{
-    Block, BlockKind, Caller, Caps, Ceiling, Change, Closed, Intent, Owner, Payload, Question, Row,
-    RowBody, Session, Step, StepState, Task, Timer, Wants,
+    Block, BlockKind, Caller, Caps, Ceiling, Change, Closed, Intent, Message, Owner, Payload,
+    Question, Row, RowBody, Session, Step, StepState, Task, Timer, Wants,
 };
 
 use super::world::{World, ack, called, keyed, record, spawn, spawn_under};
@@ -95,7 +97,8 @@ impl Stage {
             let row = Row::message(world.message(Caller::Host, None), to);
             Write::Send { row, room: 0 }
         };
-        let again = world.message(Caller::Host, Some("sent"));
+        let again = world.message(Caller::Task(self.lead.id()), Some("sent"));
+        let other = Arc::new(Message { text: "another".into(), ..(*again).clone() });
         let gone = RowRef { number: 0, id: self.lead.id().into() };
         let gone =
             Ack { owner: self.owner, rows: vec![gone], strictness: Strictness::MustBePending };
@@ -118,6 +121,8 @@ impl Stage {
             send(self.ended.id()),
             send(self.named.id()),
             Write::Send { row: Row::message(again, self.named.id()), room: 9 },
+            Write::Send { row: Row::message(other, self.named.id()), room: 9 },
+            Write::Send { row: home(world, self.owner), room: 0 },
             Write::Ack(gone),
             Write::Step(once),
             Write::Ask(Box::new(question(world, &self.named, 7))),
@@ -141,6 +146,12 @@ impl Stage {
             guard(Guard::HasChildren(lead)).guard(Guard::HasChildren(named)),
         ]
     }
+}
+
+/// A message for the inbox of a session.
+fn home(world: &World, owner: Owner) -> Row {
+    let message = world.message(Caller::Host, None);
+    Row { id: message.id.into(), owner, at: message.at, body: RowBody::Message(message) }
 }
 
 fn committed() -> StepState {

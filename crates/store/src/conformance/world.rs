@@ -134,11 +134,15 @@ impl World {
         spec
     }
 
-    /// A message from `from` that is not sent yet.
+    /// A message from `from` that is not sent yet. Under one key it always
+    /// says the same.
     pub fn message(&self, from: offshoot_core::Caller, key: Option<&str>) -> Arc<Message> {
         let at = self.now();
         let id = MessageId::mint(at, self.bits());
-        let text = format!("message {}", self.minted.get()).into();
+        let text = match key {
+            Some(key) => format!("message of {key}").into(),
+            None => format!("message {}", self.minted.get()).into(),
+        };
         Arc::new(Message { id, from, text, mode: Mode::Steer, key: key.map(Into::into), at })
     }
 

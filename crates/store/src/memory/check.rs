@@ -1,7 +1,8 @@
 //! Whether a batch may be applied: every precondition, before any write.
 
-use offshoot_core::{Owner, RowBody, StepState, TaskId};
+use offshoot_core::{Message, Owner, RowBody, StepState, TaskId};
 
+use super::inbox::Inbox;
 use super::ledger::Ledger;
 use crate::batch::{Ack, Batch, Count, Fence, Guard, Spawn, Strictness, Write};
 use crate::error::Conflict;
@@ -55,9 +56,7 @@ impl Ledger {
             },
             Write::Ack(ack) => self.check_ack(ack),
             Write::Send { row, room } => match &row.body {
-                RowBody::Message(message) => {
-                    self.check_send(row.owner, *room, message.key.as_deref())
-                }
+                RowBody::Message(message) => self.check_send(row.owner, message, *room),
                 _ => Ok(()),
             },
             Write::OpenSession(session) => {
@@ -147,20 +146,27 @@ impl Ledger {
         }
     }
 
-    fn check_send(&self, owner: Owner, limit: usize, key: Option<&str>) -> Result<(), Conflict> {
+    fn check_send(&self, owner: Owner, message: &Message, limit: usize) -> Result<(), Conflict> {
         let inbox = self.inboxes.get(&owner);
-        if let Some(key) = key
-            && let Some(message) = inbox.and_then(|inbox| inbox.keys.get(key))
-        {
-            return Err(Conflict::MessageKeyUsed(*message));
+        if let Some(sent) = inbox.and_then(|inbox| inbox.sent_before(message)) {
+            return Err(match sent.gist == message.gist() {
+                true => Conflict::MessageKeyUsed(sent.message),
+                false => Conflict::MessageKeyReused(sent.message),
+            });
         }
-        let Owner::Task(id) = owner else { return Ok(()) };
-        let task = self.directory.task(id).ok_or(Conflict::NoTask(id))?;
-        if !task.is_live() {
-            return Err(Conflict::Ended(id));
+        match owner {
+            Owner::Session(id) => {
+                self.session(id).ok_or(Conflict::NoSession(id))?;
+            }
+            Owner::Task(id) => {
+                let task = self.directory.task(id).ok_or(Conflict::NoTask(id))?;
+                if !task.is_live() {
+                    return Err(Conflict::Ended(id));
+                }
+            }
         }
-        if inbox.is_some_and(|inbox| inbox.messages >= limit) || limit == 0 {
-            return Err(Conflict::InboxFull { task: id, limit });
+        if inbox.map_or(0, Inbox::messages) >= limit {
+            return Err(Conflict::InboxFull { owner, limit });
         }
         Ok(())
     }

@@ -3,20 +3,29 @@
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
-use offshoot_core::{Caller, IdHash, MessageId, MessageState, Owner, Row, RowBody, TaskId};
+use offshoot_core::{Caller, Gist, IdHash, Message, MessageId, Owner, Row, RowBody, Task, TaskId};
 use smallvec::SmallVec;
 
 use super::ledger::Ledger;
 use super::rows::Rows;
 use crate::batch::{Ack, RowRef};
-use crate::query::Pending;
+use crate::query::{Pending, Standing};
 
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
     rows: Rows,
-    pub(super) messages: usize,
-    pub(super) keys: HashMap<Arc<str>, MessageId>,
+    // The messages among the rows, and the number of each.
+    messages: HashMap<MessageId, u64, IdHash>,
+    // By sender, so that they can go with it.
+    keys: HashMap<Caller, HashMap<Arc<str>, Sent>, IdHash>,
     returned: HashSet<MessageId, IdHash>,
+}
+
+/// What was sent under a key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    pub(super) message: MessageId,
+    pub(super) gist: Gist,
 }
 
 impl Inbox {
@@ -30,10 +39,21 @@ impl Inbox {
 
     fn remove(&mut self, number: u64) -> Option<Row> {
         let row = self.rows.remove(number)?;
-        if matches!(row.body, RowBody::Message(_)) {
-            self.messages -= 1;
+        if let RowBody::Message(message) = &row.body {
+            self.messages.remove(&message.id);
         }
         Some(row)
+    }
+
+    /// How many messages are unread.
+    pub(super) fn messages(&self) -> usize {
+        self.messages.len()
+    }
+
+    /// What the sender of a message has sent here under its key.
+    pub(super) fn sent_before(&self, message: &Message) -> Option<Sent> {
+        let key = message.key.as_ref()?;
+        self.keys.get(&message.from)?.get(key).copied()
     }
 }
 
@@ -49,9 +69,10 @@ impl Ledger {
         }
         let inbox = self.inboxes.entry(row.owner).or_default();
         if let RowBody::Message(message) = &row.body {
-            inbox.messages += 1;
+            inbox.messages.insert(message.id, number);
             if let Some(key) = &message.key {
-                inbox.keys.insert(key.clone(), message.id);
+                let sent = Sent { message: message.id, gist: message.gist() };
+                inbox.keys.entry(message.from).or_default().insert(key.clone(), sent);
             }
         }
         inbox.rows.insert(number, row);
@@ -105,7 +126,7 @@ impl Ledger {
     pub(super) fn close_inbox(&mut self, task: TaskId, heir: Owner) {
         let Some(inbox) = self.inboxes.get_mut(&Owner::Task(task)) else { return };
         let rows = inbox.rows.take();
-        inbox.messages = 0;
+        inbox.messages.clear();
         for (number, mut row) in rows {
             if let RowBody::Message(message) = &row.body {
                 let message = message.clone();
@@ -156,12 +177,19 @@ impl Ledger {
         Pending { number, row: row.clone(), task }
     }
 
-    pub(super) fn message(&self, task: TaskId, message: MessageId) -> Option<MessageState> {
-        let inbox = self.inboxes.get(&Owner::Task(task))?;
+    pub(super) fn message(&self, owner: Owner, message: MessageId) -> Option<Standing> {
+        let inbox = self.inboxes.get(&owner)?;
         if inbox.returned.contains(&message) {
-            return Some(MessageState::Returned);
+            return Some(Standing::Returned);
         }
-        let queued = inbox.rows.after(0).any(|(_, row)| row.id == message.into());
-        queued.then_some(MessageState::Queued)
+        inbox.messages.get(&message).copied().map(Standing::Queued)
+    }
+
+    /// Drops the keys that a deleted task has used with its owner: nobody else
+    /// can use them, and the owner may stay for ever.
+    pub(super) fn drop_keys(&mut self, sender: &Task) {
+        if let Some(inbox) = self.inboxes.get_mut(&sender.owner()) {
+            inbox.keys.remove(&Caller::Task(sender.id()));
+        }
     }
 }

@@ -132,6 +132,7 @@ impl Ledger {
         debug_assert!(!task.is_live(), "a live task was forgotten");
         let owner = Owner::Task(id);
         self.inboxes.remove(&owner);
+        self.drop_keys(&task);
         self.notes.remove(&owner);
         self.blobs.remove(&id);
         self.counters.remove(&owner);
