@@ -39,6 +39,7 @@ mod spawn;
 mod step;
 mod sweep;
 mod task_ref;
+mod tether;
 mod wait;
 mod watch;
 
