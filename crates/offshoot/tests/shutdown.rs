@@ -5,13 +5,15 @@ mod harness;
 
 use std::future::IntoFuture;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use harness::{
     Disk, Done, Flag, Gate, for_ever, fresh, on_every_store, once, once_in, settle_down,
+    until_cancelled,
 };
 use offshoot::core::{
-    Canceller, Caps, Ceiling, Cursor, Outcome, Phase, State, Task, Visibility,
+    Canceller, Caps, Ceiling, Change, Cursor, Outcome, Phase, State, Task, Visibility,
 };
 use offshoot::{BodyError, Cancelled, Context, Error, Kind, Memory, Runtime};
 use offshoot_store::{Batch, Fault, Faulty, Store, Write};
@@ -189,6 +191,28 @@ fn s6_8_a_tokio_runtime_that_goes_first_closes_ours() {
         let task = runtime.task("it").await.unwrap().record().await.unwrap();
         assert_eq!(task.state, State::Lost);
     });
+}
+
+#[tokio::test]
+async fn s6_8_a_shutdown_of_many_tasks_takes_few_commits() {
+    const MANY: usize = 1_000;
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = asked.clone();
+    let store = Faulty::new(Arc::new(Memory::new()), move |_, batch: &Batch| {
+        let asks = |write: &Write| matches!(write, Write::Put(_, Change::CancelRequested));
+        count.fetch_add(usize::from(batch.writes.iter().any(asks)), Ordering::SeqCst);
+        None
+    });
+    let store: Arc<dyn Store> = Arc::new(store);
+    let runtime = Runtime::builder(store.clone()).open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    for _ in 0..MANY {
+        session.spawn_ephemeral(until_cancelled).await.unwrap();
+    }
+    assert_eq!(runtime.shutdown(60 * SECOND).await.unwrap(), 0);
+    let counts = store.counts_within(None).await.unwrap();
+    assert_eq!(counts.of(Phase::Cancelled), MANY as u64);
+    assert!(asked.load(Ordering::SeqCst) <= MANY / 100, "{asked:?} commits");
 }
 
 async fn s6_8_a_shutdown_gives_resumable_tasks_back_to_the_queue(disk: &impl Disk) {
