@@ -52,7 +52,7 @@ pub use question::{Closed, Question, Wants};
 pub use scope::Caller;
 pub use session::{Reach, Session, Sweep};
 pub use state::{Phase, State, WaitingOn};
-pub use step::{Step, StepState, Timer};
+pub use step::{Step, StepState, Timer, sleep_key, step_key};
 pub use task::{
     Activity, Capabilities, Doing, Lease, Naming, Progress, Record, Recovery, Spec, Task, Tie,
     Visibility, Wake,

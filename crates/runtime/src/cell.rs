@@ -9,6 +9,7 @@ use offshoot_core::{Spec, WaitingOn};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
+use crate::journal::Journal;
 use crate::progress::Throttle;
 use crate::signal::Signal;
 use crate::slots::Slot;
@@ -67,6 +68,8 @@ pub(crate) struct Rare {
     pub(crate) throttle: Mutex<Option<Throttle>>,
     /// What the waits of the body that are under way wait on.
     pub(crate) waits: tokio::sync::Mutex<Vec<WaitingOn>>,
+    /// The steps of the body that are under way.
+    pub(crate) journal: Journal,
     token: OnceLock<CancellationToken>,
     read_mark: AtomicU64,
 }

@@ -21,6 +21,7 @@ mod environment;
 mod error;
 mod history;
 mod inbox;
+mod journal;
 mod look;
 mod message;
 mod panic;
