@@ -58,4 +58,6 @@ pub use task::{
     Visibility, Wake,
 };
 pub use time::Stamp;
-pub use transition::{Decision, Illegal, Intent, LiveChildren, Requeue, decide, spawn};
+pub use transition::{
+    Decision, Illegal, Intent, LiveChildren, Requeue, crashes_after_death, decide, spawn,
+};

@@ -205,7 +205,7 @@ pub struct Record {
     pub lease: Lease,
     /// How many attempts have started.
     pub attempts: u32,
-    /// How many attempts have ended without settling.
+    /// How many attempts have crashed since one last got further.
     pub crashes: u32,
     /// When the current or last attempt started.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -235,6 +235,9 @@ impl Embryo {
             None => queue(engine, cell, body),
         }
         let viewer = spawn.said.sender.viewer.clone();
+        if let (Some(_), Some(parent)) = (&task.spec.key, &viewer.cell) {
+            engine.advance_later(parent);
+        }
         Ok(TaskRef::new(engine.clone(), task.spec.clone(), viewer))
     }
 
@@ -328,6 +331,9 @@ impl Engine {
             };
             if let Some(task) = started {
                 cell.set_epoch(task.lease.epoch);
+                if task.crashes > 0 {
+                    cell.note_crashes();
+                }
                 return launch(&self, cell, body, slot);
             }
             self.back_off(tries).await;

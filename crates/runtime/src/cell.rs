@@ -35,6 +35,9 @@ const UNMANNED: u16 = 1 << 7;
 /// Somebody other than the owner has written to the task.
 const OUTSIDE_MAIL: u16 = 1 << 8;
 
+/// Attempts crashed before this one, and it has not got further yet.
+const CRASHED: u16 = 1 << 9;
+
 /// Why a body is dropped before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Eviction {
@@ -126,6 +129,21 @@ impl Cell {
 
     pub(crate) fn has_outside_mail(&self) -> bool {
         self.has(OUTSIDE_MAIL)
+    }
+
+    /// Notes that attempts have crashed before the one that begins.
+    pub(crate) fn note_crashes(&self) {
+        self.set(CRASHED, true);
+    }
+
+    /// Whether attempts have crashed before this one.
+    pub(crate) fn has_crashes(&self) -> bool {
+        self.has(CRASHED)
+    }
+
+    /// Whether attempts have crashed before this one; says so once.
+    pub(crate) fn take_crashes(&self) -> bool {
+        self.has_crashes() && self.signals.fetch_and(!CRASHED, Ordering::AcqRel) & CRASHED != 0
     }
 
     /// The epoch of the lease under which the body here runs; 0 if none does.

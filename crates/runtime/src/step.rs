@@ -113,7 +113,9 @@ impl Engine {
         value: Payload,
     ) -> Result<(), Error> {
         let value = self.keep_large(cell, "step value", value).await?;
-        self.write_step(cell, key, StepState::Committed(value)).await
+        self.write_step(cell, key, StepState::Committed(value)).await?;
+        self.advance(cell).await;
+        Ok(())
     }
 
     async fn write_step(
@@ -182,6 +184,7 @@ impl Engine {
             .write(Write::Step(Step { task: id, key: key.clone(), state }))
             .write(Write::Disarm { task: id, key });
         self.store.commit(batch).await.map_err(Error::from_commit)?;
+        self.advance(cell).await;
         Ok(())
     }
 
