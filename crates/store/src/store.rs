@@ -22,7 +22,8 @@ use crate::ready::{Commit, Read};
 /// Commits have one order, and the log shows each session's in that order.
 /// [`StoreError::NotWritten`] and [`StoreError::Full`] promise that nothing
 /// was written; [`StoreError::Unknown`] promises nothing, and the caller reads
-/// to find out. Dropping a [`Commit`] does not take it back.
+/// to find out. After [`StoreError::Removed`] no commit is ever answered well
+/// again. Dropping a [`Commit`] does not take it back.
 ///
 /// # Reads
 /// A read sees whole commits only. A missing thing is `None` or empty, never
