@@ -233,6 +233,14 @@ impl Store for Sqlite {
         self.shared.hand(move |_| shared.blobs.get(blob))
     }
 
+    fn delete_blob(&self, blob: Blob) -> Read<()> {
+        if self.shared.is_closed() {
+            return Read::ready(Err(StoreError::Closed));
+        }
+        let shared = self.shared.clone();
+        self.shared.hand(move |_| shared.blobs.delete(blob))
+    }
+
     fn expire(&self, now: Stamp, limit: usize) -> Read<usize> {
         let (reply, answer) = oneshot::channel();
         match self.shared.requests.push(Request::Expire { now, limit, reply }) {

@@ -183,6 +183,11 @@ impl Store for Memory {
         self.read(|ledger| ledger.blob(blob))
     }
 
+    fn delete_blob(&self, blob: Blob) -> Read<()> {
+        self.0.ledger.lock().delete_blob(blob);
+        Read::ready(Ok(()))
+    }
+
     fn expire(&self, now: Stamp, limit: usize) -> Read<usize> {
         Read::ready(Ok(self.0.ledger.lock().expire(now, limit)))
     }

@@ -111,6 +111,10 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// The value of a blob.
     fn blob(&self, blob: Blob) -> Read<Option<Arc<str>>>;
 
+    /// Deletes a value that no record refers to. One that is not there is no
+    /// error.
+    fn delete_blob(&self, blob: Blob) -> Read<()>;
+
     /// Deletes up to `limit` things whose retention has ended, with an event
     /// each for tasks; how many. Zero means that nothing is due.
     fn expire(&self, now: Stamp, limit: usize) -> Read<usize>;
