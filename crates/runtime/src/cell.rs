@@ -38,6 +38,9 @@ const OUTSIDE_MAIL: u16 = 1 << 8;
 /// Attempts crashed before this one, and it has not got further yet.
 const CRASHED: u16 = 1 << 9;
 
+/// A task reported whose reports shall wake this one.
+const ACTIVITY: u16 = 1 << 10;
+
 /// Why a body is dropped before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Eviction {
@@ -129,6 +132,16 @@ impl Cell {
 
     pub(crate) fn has_outside_mail(&self) -> bool {
         self.has(OUTSIDE_MAIL)
+    }
+
+    /// Notes that a task reported whose reports shall wake this one.
+    pub(crate) fn note_activity(&self) {
+        self.set(ACTIVITY, true);
+    }
+
+    /// Whether one did since this was last asked.
+    pub(crate) fn take_activity(&self) -> bool {
+        self.signals.fetch_and(!ACTIVITY, Ordering::AcqRel) & ACTIVITY != 0
     }
 
     /// Notes that attempts have crashed before the one that begins.

@@ -20,6 +20,7 @@ mod engine;
 mod environment;
 mod error;
 mod history;
+mod idle;
 mod inbox;
 mod journal;
 mod look;
