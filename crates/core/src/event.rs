@@ -73,6 +73,8 @@ pub enum Change {
     Resumed,
     /// The task went back into the queue.
     Requeued,
+    /// The task has got further than the attempts that crashed before.
+    Advanced,
     /// The task ended.
     Ended(Phase),
     /// The task was asked to stop.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::id::{RowId, TaskId};
 use crate::lineage::Owner;
 use crate::message::Message;
+use crate::task::{Task, Wake};
 use crate::time::Stamp;
 
 /// One row of an inbox, unread until it is acknowledged.
@@ -39,6 +40,20 @@ pub enum RowBody {
         /// The question.
         number: u32,
     },
+}
+
+impl RowBody {
+    /// Whether an idle owner shall wake for it. `task` is the record of the
+    /// task that has ended, if it is known.
+    ///
+    /// Messages and questions always wake: somebody waits for the owner. An end
+    /// does as its task's [`Wake`] says.
+    pub fn wakes(&self, task: Option<&Task>) -> bool {
+        match self {
+            Self::Result(_) => task.is_none_or(|task| task.spec.wake != Wake::Silent),
+            Self::Message(_) | Self::Returned(_) | Self::Question { .. } => true,
+        }
+    }
 }
 
 impl Row {

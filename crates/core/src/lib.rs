@@ -54,10 +54,12 @@ pub use scope::Caller;
 pub use seldom::{Seldom, Unsaid};
 pub use session::{Reach, Session, Sweep};
 pub use state::{Phase, State, WaitingOn};
-pub use step::{Step, StepState, Timer};
+pub use step::{Step, StepState, Timer, sleep_key, step_key};
 pub use task::{
     Activity, Capabilities, Doing, Lease, Naming, Progress, Record, Recovery, Spec, Task, Terms,
     Tie, Visibility, Wake,
 };
 pub use time::Stamp;
-pub use transition::{Decision, Illegal, Intent, LiveChildren, Requeue, decide, spawn};
+pub use transition::{
+    Decision, Illegal, Intent, LiveChildren, Requeue, crashes_after_death, decide, spawn,
+};

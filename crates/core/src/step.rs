@@ -1,4 +1,9 @@
 //! The journal: the steps a task has committed.
+//!
+//! A journal holds what a body commits under keys of its choice, and what the
+//! runtime commits for it. The runtime's keys begin with `:`; a body's key that
+//! does so is stored with another `:` in front of it. So the two never meet,
+//! and an ordinary key is stored as it is.
 
 use std::sync::Arc;
 
@@ -17,6 +22,16 @@ pub struct Step {
     pub key: Arc<str>,
     /// How far it has come.
     pub state: StepState,
+}
+
+/// The key under which a step that a body calls `said` is stored.
+pub fn step_key(said: &str) -> Arc<str> {
+    if said.starts_with(':') { format!(":{said}").into() } else { said.into() }
+}
+
+/// The key under which a sleep that a body calls `said` is stored.
+pub fn sleep_key(said: &str) -> Arc<str> {
+    format!(":sleep:{said}").into()
 }
 
 /// How far a step has come.
@@ -39,4 +54,20 @@ pub struct Timer {
     pub key: Arc<str>,
     /// When it is due.
     pub due: Stamp,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s9_6_no_key_of_a_body_is_one_of_the_runtimes() {
+        let said = ["", "x", "sleep:x", ":", ":sleep:", ":sleep:x", "::sleep:x", "step:x"];
+        let mut stored: Vec<_> = said.iter().map(|said| step_key(said)).collect();
+        stored.extend(said.iter().map(|said| sleep_key(said)));
+        stored.sort_unstable();
+        stored.dedup();
+        assert_eq!(stored.len(), 2 * said.len());
+        assert_eq!(&*step_key("fetch"), "fetch");
+    }
 }

@@ -105,16 +105,17 @@ pub enum Recovery {
     Lose,
 }
 
-/// When a task's doings wake its owner.
+/// When a task's doings wake an owner that is idle between two turns. Whoever
+/// waits for the task itself, or reads its inbox, is not concerned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wake {
-    /// Never: the owner reads when it reads.
+    /// When it asks. Its end is read when the owner wakes for something else.
     Silent,
-    /// When it ends.
+    /// When it ends or asks.
     #[default]
     OnTerminal,
-    /// When it ends, reports or asks.
+    /// When it ends, asks or reports.
     OnActivity,
 }
 
@@ -219,7 +220,7 @@ pub struct Record {
     pub lease: Lease,
     /// How many attempts have started.
     pub attempts: u32,
-    /// How many attempts have ended without settling.
+    /// How many attempts have crashed since one last got further.
     pub crashes: u32,
     /// When the current or last attempt started.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -3,6 +3,27 @@
 //! Stores persist what it decides and runtimes carry it out; neither knows a
 //! rule of its own. Every change of a [`Task`] after its spawn goes through
 //! [`decide`].
+//!
+//! # What counts as a crash
+//! A task whose worker died is taken up again, but not for ever: after so many
+//! crashes in a row it has failed. Two rules keep that from hitting a task
+//! that is not to blame.
+//!
+//! - Only an attempt that was `running` has crashed. A body that waits executes
+//!   nothing, so it cannot be what ended the process, and it may wait through
+//!   any number of restarts.
+//! - An attempt that gets further than those before it wipes their crashes out
+//!   ([`Intent::Advance`]). To get further is to commit what no later attempt
+//!   does again: a step, the end of a sleep, blocks of a history, the
+//!   acknowledgement of rows, a child or a question under a new key. It is
+//!   written only when there are crashes to wipe out, so a task that never
+//!   crashed pays nothing.
+//!
+//! To wait is not to get further. A body that waits, goes on and ends its
+//! process each time does the same again in every attempt; it dies running, its
+//! crashes add up, and the limit holds. What no limit holds is a body that ends
+//! its process from a branch beside its own wait: its record says `waiting`,
+//! and it cannot be told apart from those that wait in peace.
 
 use std::sync::Arc;
 
@@ -25,6 +46,8 @@ pub enum Intent {
     Resume,
     /// It goes back into the queue.
     Requeue(Requeue),
+    /// It has got further than the attempts that crashed before.
+    Advance,
     /// It ends so, now or when its last live child has ended.
     Finish(Outcome, LiveChildren),
     /// Its last live child has ended.
@@ -51,7 +74,7 @@ pub enum LiveChildren {
 /// Why a task goes back into the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Requeue {
-    /// Its worker died: the attempt counts towards the crash limit.
+    /// Its worker died: see [`crashes_after_death`].
     Crashed,
     /// Its worker lets it go in good order.
     Released,
@@ -137,9 +160,16 @@ pub fn decide(task: &Task, intent: Intent, now: Stamp) -> Result<Decision, Illeg
             enter(&mut next, State::Queued, now);
             next.lease.worker = None;
             if why == Requeue::Crashed {
-                next.crashes += 1;
+                next.crashes = crashes_after_death(task);
             }
             Change::Requeued
+        }
+        Intent::Advance => {
+            if from == State::Queued || held || next.crashes == 0 {
+                return refuse("leave crashes behind");
+            }
+            next.crashes = 0;
+            Change::Advanced
         }
         Intent::Finish(outcome, children) => {
             if held {
@@ -202,6 +232,12 @@ pub fn decide(task: &Task, intent: Intent, now: Stamp) -> Result<Decision, Illeg
         }
     };
     Ok(Decision { task: next.into(), change })
+}
+
+/// How many crashes in a row a task has behind it once its worker is dead. One
+/// that waited when its worker died has not crashed.
+pub fn crashes_after_death(task: &Task) -> u32 {
+    task.crashes + u32::from(task.state == State::Running)
 }
 
 /// The first record of a task: running at once if `worker` has a slot for it,

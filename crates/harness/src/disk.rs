@@ -324,6 +324,10 @@ impl Store for Disk {
         self.read(move |memory| memory.blob(blob))
     }
 
+    fn delete_blob(&self, blob: Blob) -> Read<()> {
+        self.read(move |memory| memory.delete_blob(blob))
+    }
+
     fn expire(&self, now: Stamp, limit: usize) -> Read<usize> {
         self.read(move |memory| memory.expire(now, limit))
     }

@@ -48,9 +48,7 @@ async fn s1_6_a_task_of_the_session_has_the_whole_lineage() -> Test {
         session: session.id(),
         parent: None,
         root: task.id(),
-        run: Some(run(7)),
-        tool_call: Some("call-7".into()),
-        agent: Some("lead".into()),
+        origin: origin(Some(run(7)), "call-7", "lead").into(),
         depth: 0,
     };
     assert_eq!(lineage, expected);
@@ -86,9 +84,9 @@ async fn s1_6_what_a_spawn_does_not_say_comes_from_the_ambient_task() -> Test {
     })
     .await?;
     assert_eq!(child.parent, Some(parent.root), "the body around the spawn is the parent");
-    assert_eq!(child.run, Some(run(1)));
-    assert_eq!(child.tool_call.as_deref(), Some("call-1"));
-    assert_eq!(child.agent.as_deref(), Some("lead"));
+    assert_eq!(child.origin.run, Some(run(1)));
+    assert_eq!(child.origin.tool_call.as_deref(), Some("call-1"));
+    assert_eq!(child.origin.agent.as_deref(), Some("lead"));
     Ok(())
 }
 
@@ -115,9 +113,9 @@ async fn s1_6_explicit_values_win() -> Test {
         Ok(child.spec().lineage.clone())
     })
     .await?;
-    assert_eq!(child.run, Some(run(2)));
-    assert_eq!(child.tool_call.as_deref(), Some("call-2"));
-    assert_eq!(child.agent.as_deref(), Some("second"));
+    assert_eq!(child.origin.run, Some(run(2)));
+    assert_eq!(child.origin.tool_call.as_deref(), Some("call-2"));
+    assert_eq!(child.origin.agent.as_deref(), Some("second"));
     Ok(())
 }
 
@@ -149,9 +147,9 @@ async fn s1_6_the_ambient_task_comes_before_the_ambient_tool_call() -> Test {
         Ok(in_tool_call(around, spawn).await?.spec().lineage.clone())
     })
     .await?;
-    assert_eq!(child.run, Some(run(1)));
-    assert_eq!(child.tool_call.as_deref(), Some("call-1"));
-    assert_eq!(child.agent.as_deref(), Some("lead"));
+    assert_eq!(child.origin.run, Some(run(1)));
+    assert_eq!(child.origin.tool_call.as_deref(), Some("call-1"));
+    assert_eq!(child.origin.agent.as_deref(), Some("lead"));
     Ok(())
 }
 
@@ -182,8 +180,8 @@ async fn s1_6_blank_strings_are_not_inherited() -> Test {
     assert_eq!(parent.spec().lineage.origin.tool_call, None);
     assert_eq!(parent.spec().lineage.origin.agent, None);
     let child: Lineage = parent.wait().await?.decode()?;
-    assert_eq!(child.tool_call.as_deref(), Some("call-3"));
-    assert_eq!(child.agent, None);
+    assert_eq!(child.origin.tool_call.as_deref(), Some("call-3"));
+    assert_eq!(child.origin.agent, None);
     Ok(())
 }
 

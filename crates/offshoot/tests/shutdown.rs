@@ -5,12 +5,16 @@ mod harness;
 
 use std::future::IntoFuture;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use harness::{
     Disk, Done, Flag, Gate, for_ever, fresh, on_every_store, once, once_in, settle_down,
+    until_cancelled,
 };
-use offshoot::core::{Canceller, Caps, Ceiling, Cursor, Outcome, Phase, State, Task, Visibility};
+use offshoot::core::{
+    Canceller, Caps, Ceiling, Change, Cursor, Outcome, Phase, State, Task, Visibility,
+};
 use offshoot::{BodyError, Cancelled, Context, Error, Kind, Memory, Runtime};
 use offshoot_store::{Batch, Fault, Faulty, Store, Write};
 
@@ -149,6 +153,66 @@ async fn s6_8_everybody_who_waits_is_told_that_the_runtime_is_closed() {
     }
     let refused = session.spawn_ephemeral(|_| for_ever()).await.unwrap_err();
     assert!(matches!(refused, Error::Closed), "{refused}");
+}
+
+#[test]
+fn s6_8_a_tokio_runtime_that_goes_first_closes_ours() {
+    let build = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (theirs, other) = (build(), build());
+    let (memory, gone) = (Memory::new(), Gate::new());
+    let flag = Flag::new(&gone);
+    let (runtime, session, task) = theirs.block_on(async {
+        let runtime = Runtime::builder(memory.clone()).open().await.unwrap();
+        let session = runtime.session("main").await.unwrap();
+        let run = |_| async move {
+            let _flag = flag;
+            for_ever().await
+        };
+        let task = session.spawn_ephemeral(run).name("it").await.unwrap();
+        (runtime, session, task)
+    });
+    let (waits, reads) = (task.clone(), session.clone());
+    let waits = other.spawn(async move { waits.wait().await.map(|_| ()) });
+    let reads = other.spawn(async move { reads.receive(1).await.map(|_| ()) });
+    other.block_on(settle_down());
+    drop(theirs);
+    assert_eq!(gone.arrivals(), 1);
+    other.block_on(async {
+        for told in [waits.await.unwrap(), reads.await.unwrap()] {
+            assert!(matches!(told, Err(Error::Closed)), "{told:?}");
+        }
+        assert!(matches!(task.record().await, Err(Error::Closed)));
+        let refused = session.spawn_ephemeral(|_| for_ever()).await.unwrap_err();
+        assert!(matches!(refused, Error::Closed), "{refused}");
+        runtime.recovered().await;
+        drop(runtime);
+        let runtime = Runtime::builder(memory).open().await.unwrap();
+        runtime.recovered().await;
+        let task = runtime.task("it").await.unwrap().record().await.unwrap();
+        assert_eq!(task.state, State::Lost);
+    });
+}
+
+#[tokio::test]
+async fn s6_8_a_shutdown_of_many_tasks_takes_few_commits() {
+    const MANY: usize = 1_000;
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = asked.clone();
+    let store = Faulty::new(Arc::new(Memory::new()), move |_, batch: &Batch| {
+        let asks = |write: &Write| matches!(write, Write::Put(_, Change::CancelRequested));
+        count.fetch_add(usize::from(batch.writes.iter().any(asks)), Ordering::SeqCst);
+        None
+    });
+    let store: Arc<dyn Store> = Arc::new(store);
+    let runtime = Runtime::builder(store.clone()).open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    for _ in 0..MANY {
+        session.spawn_ephemeral(until_cancelled).await.unwrap();
+    }
+    assert_eq!(runtime.shutdown(60 * SECOND).await.unwrap(), 0);
+    let counts = store.counts_within(None).await.unwrap();
+    assert_eq!(counts.of(Phase::Cancelled), MANY as u64);
+    assert!(asked.load(Ordering::SeqCst) <= MANY / 100, "{asked:?} commits");
 }
 
 async fn s6_8_a_shutdown_gives_resumable_tasks_back_to_the_queue(disk: &impl Disk) {

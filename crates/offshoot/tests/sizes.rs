@@ -5,7 +5,7 @@ mod harness;
 
 use harness::{Disk, Done, Gate, end_of, for_ever, fresh, on_every_store};
 use offshoot::core::{Failure, FailureKind, Outcome, Owner, Payload, Sizes, TooLarge};
-use offshoot::{Address, BodyError, Context, Error, Kind, Memory, Runtime};
+use offshoot::{Address, BodyError, Context, Error, Kind, Memory, Runtime, Sqlite};
 
 const KIB: usize = 1 << 10;
 
@@ -80,6 +80,31 @@ async fn s8_5_a_large_input_reaches_its_body_and_its_key_finds_it_again() {
     assert_eq!(again.id(), task.id());
     let other = session.spawn(kind.with("y".repeat(2048 * KIB))).key("k").await.unwrap_err();
     assert!(matches!(other, Error::KeyReused { .. }), "{other}");
+}
+
+/// How many values a folder keeps beside its records.
+fn blobs(folder: &std::path::Path) -> usize {
+    let Ok(tasks) = std::fs::read_dir(folder.join("blobs")) else { return 0 };
+    tasks.map(|task| std::fs::read_dir(task.unwrap().path()).unwrap().count()).sum()
+}
+
+#[tokio::test]
+async fn s1_5_a_refused_spawn_leaves_no_large_input_behind() {
+    let kind: Kind<String, ()> = Kind::new("measure", |_, _| for_ever());
+    let folder = tempfile::tempdir().unwrap();
+    let runtime = Runtime::builder(Sqlite::at(folder.path())).kind(&kind).open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    let large = || kind.with("x".repeat(2048 * KIB));
+    let first = session.spawn(large()).name("it").key("k").await.unwrap();
+    assert_eq!(blobs(folder.path()), 1);
+    let refused = session.spawn(large()).name("it").await.unwrap_err();
+    assert!(matches!(refused, Error::NameTaken { .. }), "{refused}");
+    let other = kind.with("y".repeat(2048 * KIB));
+    let reused = session.spawn(other).name("it").key("k").await.unwrap_err();
+    assert!(matches!(reused, Error::KeyReused { .. }), "{reused}");
+    let found = session.spawn(large()).name("it").key("k").await.unwrap();
+    assert_eq!(found.id(), first.id());
+    assert_eq!(blobs(folder.path()), 1);
 }
 
 #[tokio::test]

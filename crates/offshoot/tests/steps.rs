@@ -3,6 +3,7 @@
 
 mod harness;
 
+use std::future::IntoFuture;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -15,6 +16,7 @@ on_every_store!(
     s9_6_a_step_that_began_and_did_not_commit_runs_again,
     s9_6_declared_once_it_yields_unknown,
     s9_6_a_step_declared_once_that_committed_is_replayed,
+    s9_6_two_steps_of_one_key_at_the_same_time_take_effect_once,
 );
 
 type Count = Arc<AtomicU32>;
@@ -119,4 +121,90 @@ async fn s9_6_a_step_that_fails_commits_nothing() {
         .await
         .unwrap();
     assert_eq!(task.wait().await.unwrap().decode::<u32>().unwrap(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn s9_6_steps_and_sleeps_do_not_share_their_keys() {
+    let (_runtime, session) = harness::fresh().await;
+    let task = session
+        .spawn_ephemeral(|cx: Context| async move {
+            let second = std::time::Duration::from_secs(1);
+            let mut values = Vec::new();
+            for key in ["sleep:x", ":sleep:x", "::sleep:x", "x"] {
+                let number = values.len();
+                values.push(cx.step(key, move || async move { Ok::<_, BodyError>(number) }).await?);
+                let start = tokio::time::Instant::now();
+                cx.sleep(key, second).await?;
+                assert!(start.elapsed() >= second, "{key:?} was not slept through");
+            }
+            cx.sleep("y", second).await?;
+            values.push(cx.step(":sleep:y", || async { Ok::<_, BodyError>(4) }).await?);
+            Ok::<_, BodyError>(values)
+        })
+        .await
+        .unwrap();
+    assert_eq!(task.wait().await.unwrap().decode::<Vec<usize>>().unwrap(), [0, 1, 2, 3, 4]);
+}
+
+async fn s9_6_two_steps_of_one_key_at_the_same_time_take_effect_once(disk: &impl Disk) {
+    let runtime = Runtime::builder(disk.store()).open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    let count = Count::default();
+    let taken = count.clone();
+    let task = session
+        .spawn_ephemeral(|cx: Context| async move {
+            let step = || {
+                let taken = taken.clone();
+                cx.step("s", move || async move {
+                    tokio::task::yield_now().await;
+                    Ok::<_, BodyError>(bump(&taken))
+                })
+            };
+            let (one, other, third) = tokio::join!(
+                step().into_future(),
+                step().once().into_future(),
+                step().into_future()
+            );
+            Ok::<_, BodyError>((one?, other?, third?))
+        })
+        .await
+        .unwrap();
+    assert_eq!(task.wait().await.unwrap().decode::<(u32, u32, u32)>().unwrap(), (1, 1, 1));
+    assert_eq!(count.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn s9_6_when_the_first_of_two_steps_fails_the_second_is_taken() {
+    let (_runtime, session) = harness::fresh().await;
+    let task = session
+        .spawn_ephemeral(|cx: Context| async move {
+            let failing = cx.step("s", || async {
+                tokio::task::yield_now().await;
+                Err::<u32, _>(BodyError::message("no"))
+            });
+            let other = cx.step("s", || async { Ok::<_, BodyError>(2) });
+            let (failed, taken) = tokio::join!(failing.into_future(), other.into_future());
+            assert!(failed.is_err());
+            taken
+        })
+        .await
+        .unwrap();
+    assert_eq!(task.wait().await.unwrap().decode::<u32>().unwrap(), 2);
+}
+
+#[tokio::test]
+async fn s9_6_a_step_inside_itself_is_an_error_and_does_not_hang() {
+    let (_runtime, session) = harness::fresh().await;
+    let task = session
+        .spawn_ephemeral(|cx: Context| async move {
+            let inner = cx.clone();
+            cx.step("s", move || async move {
+                inner.step("s", || async { Ok::<_, BodyError>(1) }).await
+            })
+            .await
+        })
+        .await
+        .unwrap();
+    let failed = task.wait().await.unwrap().decode::<u32>().unwrap_err();
+    assert!(failed.to_string().contains("\"s\" is taken inside itself"), "{failed}");
 }

@@ -122,3 +122,41 @@ async fn s6_5_a_sweep_goes_on_when_the_store_fails() {
     assert_eq!(session.counts().await.unwrap().of(Phase::Cancelled), 3);
     session.spawn_ephemeral(|_| async { Done::Ok(()) }).await.unwrap();
 }
+
+#[tokio::test]
+async fn s6_4_a_sweep_of_many_tasks_takes_few_commits() {
+    const MANY: usize = 1_000;
+    let asked = Arc::new(Mutex::new(0));
+    let count = asked.clone();
+    let store = Faulty::new(Arc::new(Memory::new()), move |_, batch: &Batch| {
+        *count.lock().unwrap() += usize::from(asks_to_stop(batch));
+        None
+    });
+    let runtime = Runtime::builder(Arc::new(store) as Arc<dyn Store>).open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    for _ in 0..MANY {
+        session.spawn_ephemeral(until_cancelled).await.unwrap();
+    }
+    assert_eq!(session.cancel("all out").await.unwrap(), MANY);
+    assert!(*asked.lock().unwrap() <= MANY / 100, "{asked:?} commits");
+}
+
+#[tokio::test]
+async fn s6_2_a_task_that_a_sweep_reaches_twice_counts_once() {
+    let (_runtime, session) = fresh().await;
+    let run = RunId::mint(Stamp::from_millis(1), 7);
+    let gate = Gate::new();
+    let body = gate.clone();
+    session
+        .spawn_ephemeral(|cx: Context| async move {
+            cx.spawn_ephemeral(until_cancelled).await?;
+            body.arrive();
+            until_cancelled(cx).await
+        })
+        .run(run)
+        .await
+        .unwrap();
+    gate.arrived().await;
+    // The child is in the run too, and below its parent.
+    assert_eq!(session.cancel_run(run, "enough").await.unwrap(), 2);
+}

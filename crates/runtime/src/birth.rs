@@ -4,6 +4,12 @@
 //! sees the record can reach the body: there is no moment at which a cancel
 //! finds the one and misses the other. A commit that does not answer at once
 //! is awaited by the runtime, not by the caller, whose future may be dropped.
+//!
+//! A commit that never answers leaves its spawn in the air: the caller waits,
+//! and name and slot stay taken. Nothing better can be said of it. To call it
+//! failed might deny a durable task, to call it spawned might promise a lost
+//! one. A store that closes owes an answer to all who wait, and what it wrote
+//! without one is judged by the next runtime, as after a crash.
 
 use std::sync::Arc;
 
@@ -96,6 +102,7 @@ pub(crate) fn carry_on<B: Body>(
             };
             if let Some(refused) = embryo.refusal(&error) {
                 embryo.undo(&engine);
+                embryo.delete_input(&engine).await;
                 return drop(tell.send(Err(refused)));
             }
             match error {
@@ -104,6 +111,7 @@ pub(crate) fn carry_on<B: Body>(
                     let viewer = spawn.said.sender.viewer.clone();
                     let found = engine.found_by_key(&embryo.task.spec).await;
                     let found = found.map(|spec| TaskRef::new(engine.clone(), spec, viewer));
+                    embryo.delete_input(&engine).await;
                     return drop(tell.send(found));
                 }
                 CommitError::Conflict(_) => embryo.rename(&engine, &spawn.said),
@@ -175,6 +183,17 @@ impl Embryo {
         Ok(())
     }
 
+    /// Deletes the large input of a task that surely never comes to be. One
+    /// that may have come to be keeps it, and the store's next opening sees.
+    async fn delete_input(&self, engine: &Engine) {
+        if let Payload::Blob(blob) = self.task.spec.input
+            && blob.task == self.task.id()
+            && let Err(error) = engine.store.delete_blob(blob).await
+        {
+            tracing::debug!(task = %blob.task, %error, "the input of a refused spawn was left");
+        }
+    }
+
     fn rename(&mut self, engine: &Engine, said: &Said) {
         let spec = Spec { handle: said.next_handle(), ..(*self.task.spec).clone() };
         self.replace_spec(engine, spec);
@@ -235,6 +254,9 @@ impl Embryo {
             None => queue(engine, cell, body),
         }
         let viewer = spawn.said.sender.viewer.clone();
+        if let (Some(_), Some(parent)) = (&task.spec.terms.key, &viewer.cell) {
+            engine.advance_later(parent);
+        }
         Ok(TaskRef::new(engine.clone(), task.spec.clone(), viewer))
     }
 
@@ -328,6 +350,9 @@ impl Engine {
             };
             if let Some(task) = started {
                 cell.set_epoch(task.lease.epoch);
+                if task.crashes > 0 {
+                    cell.note_crashes();
+                }
                 return launch(&self, cell, body, slot);
             }
             self.back_off(tries).await;

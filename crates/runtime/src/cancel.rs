@@ -5,6 +5,7 @@ use std::future::IntoFuture;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use offshoot_core::{Cancel, Intent, Owner, State, Task, TaskId, TooLarge, decide};
 use offshoot_store::{
     Batch, CommitError, Conflict, PageCursor, StoreError, TaskQuery, Within, Write,
@@ -20,7 +21,7 @@ use crate::settle::Conclusion;
 use crate::task_ref::TaskRef;
 
 /// How many records one batch of a cascade changes.
-const BATCH: usize = 256;
+pub(crate) const BATCH: usize = 256;
 
 /// How long an aborted body may take to yield before it counts as
 /// unresponsive.
@@ -190,7 +191,7 @@ impl Engine {
 
     /// Marks several tasks in one commit, or one by one if they change
     /// meanwhile.
-    async fn ask_all(
+    pub(crate) async fn ask_all(
         self: &Arc<Self>,
         tasks: &[Task],
         cancel: &Arc<Cancel>,
@@ -217,15 +218,18 @@ impl Engine {
         }
         match self.store.commit(batch).await {
             Ok(_) => {
+                // What has not started ends by a commit of its own; side by
+                // side they share the store's.
+                join_all(asked.iter().map(|task| self.stop(task))).await;
                 for task in asked {
-                    self.stop(&task).await;
                     let id = task.id();
                     reached.push(Reached { id, newly: true, cell: self.cell(id) });
                 }
             }
             Err(CommitError::Conflict(Conflict::Stale(_) | Conflict::NoTask(_))) => {
-                for task in asked {
-                    match self.ask_to_stop(task.id(), cancel).await {
+                let asked = asked.iter().map(|task| self.ask_to_stop(task.id(), cancel));
+                for asked in join_all(asked).await {
+                    match asked {
                         Ok(reach) => reached.push(reach),
                         // Ended meanwhile: nothing is below it any more.
                         Err(Error::Ended { .. } | Error::NotFound { .. }) => {}
@@ -335,7 +339,7 @@ impl Engine {
 /// A live task that a cancel has reached.
 pub(crate) struct Reached {
     pub(crate) id: TaskId,
-    newly: bool,
+    pub(crate) newly: bool,
     cell: Option<Arc<Cell>>,
 }
 

@@ -9,6 +9,7 @@ use offshoot_core::{Spec, TaskId, WaitingOn};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
+use crate::journal::Journal;
 use crate::progress::Throttle;
 use crate::signal::Signal;
 use crate::slots::Slot;
@@ -33,6 +34,12 @@ const UNMANNED: u16 = 1 << 7;
 
 /// Somebody other than the owner has written to the task.
 const OUTSIDE_MAIL: u16 = 1 << 8;
+
+/// Attempts crashed before this one, and it has not got further yet.
+const CRASHED: u16 = 1 << 9;
+
+/// A task reported whose reports shall wake this one.
+const ACTIVITY: u16 = 1 << 10;
 
 /// Why a body is dropped before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +76,8 @@ pub(crate) struct Rare {
     pub(crate) throttle: Mutex<Option<Throttle>>,
     /// What the waits of the body that are under way wait on.
     pub(crate) waits: tokio::sync::Mutex<Vec<WaitingOn>>,
+    /// The steps of the body that are under way.
+    pub(crate) journal: Journal,
     token: OnceLock<CancellationToken>,
     read_mark: AtomicU64,
 }
@@ -143,6 +152,31 @@ impl Cell {
 
     pub(crate) fn has_outside_mail(&self) -> bool {
         self.has(OUTSIDE_MAIL)
+    }
+
+    /// Notes that a task reported whose reports shall wake this one.
+    pub(crate) fn note_activity(&self) {
+        self.set(ACTIVITY, true);
+    }
+
+    /// Whether one did since this was last asked.
+    pub(crate) fn take_activity(&self) -> bool {
+        self.signals.fetch_and(!ACTIVITY, Ordering::AcqRel) & ACTIVITY != 0
+    }
+
+    /// Notes that attempts have crashed before the one that begins.
+    pub(crate) fn note_crashes(&self) {
+        self.set(CRASHED, true);
+    }
+
+    /// Whether attempts have crashed before this one.
+    pub(crate) fn has_crashes(&self) -> bool {
+        self.has(CRASHED)
+    }
+
+    /// Whether attempts have crashed before this one; says so once.
+    pub(crate) fn take_crashes(&self) -> bool {
+        self.has_crashes() && self.signals.fetch_and(!CRASHED, Ordering::AcqRel) & CRASHED != 0
     }
 
     /// The epoch of the lease under which the body here runs; 0 if none does.

@@ -169,7 +169,9 @@ impl Context {
     }
 
     /// A step of the journal: `work` is executed once, its value is committed,
-    /// and an attempt that comes later gets the value.
+    /// and an attempt that comes later gets the value. So does another step of
+    /// the same key in this attempt, whether it comes later or at the same
+    /// time.
     pub fn step<F, Run, T, E>(&self, key: &str, work: F) -> Stepping<F>
     where
         F: FnOnce() -> Run + Send,
@@ -182,7 +184,7 @@ impl Context {
 
     /// Waits until `span` has passed since this was first called with `key`,
     /// however often the process dies meanwhile. The task waits without a
-    /// slot.
+    /// slot. Sleeps and steps do not share their keys.
     pub async fn sleep(&self, key: &str, span: Duration) -> Result<(), Error> {
         self.engine.sleep_durably(&self.cell, key, span).await
     }

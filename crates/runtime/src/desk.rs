@@ -1,6 +1,7 @@
 //! What a session has in this process beside its record.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
@@ -11,6 +12,8 @@ use crate::signal::Signal;
 pub(crate) struct Desk {
     /// Told when the session's inbox has something new.
     pub(crate) nudge: Signal,
+    /// Whether a task reported whose reports shall wake the session.
+    activity: AtomicBool,
     counters: Mutex<Vec<(Arc<str>, u64)>>,
     spawned: u64,
 }
@@ -18,7 +21,18 @@ pub(crate) struct Desk {
 impl Desk {
     /// A desk for a session in which `spawned` tasks were spawned before.
     pub(crate) fn new(spawned: u64) -> Self {
-        Self { nudge: Signal::default(), counters: Mutex::default(), spawned }
+        let activity = AtomicBool::new(false);
+        Self { nudge: Signal::default(), activity, counters: Mutex::default(), spawned }
+    }
+
+    /// Notes that a task reported whose reports shall wake the session.
+    pub(crate) fn note_activity(&self) {
+        self.activity.store(true, Ordering::Release);
+    }
+
+    /// Whether one did since this was last asked.
+    pub(crate) fn take_activity(&self) -> bool {
+        self.activity.swap(false, Ordering::AcqRel)
     }
 
     /// The next number for a handle of this stem.

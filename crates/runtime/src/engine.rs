@@ -125,6 +125,8 @@ impl Engine {
         }
         self.gone.ring();
         self.closed.ring();
+        // Nobody judges any more, so nobody need wait for it.
+        self.recovered.send_replace(true);
     }
 
     // Cells and desks.

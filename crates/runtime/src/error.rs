@@ -136,6 +136,9 @@ pub enum Error {
     /// A step was begun before, declared `once`, and nothing is known of it.
     #[error("step {0:?} began before and whether it took effect is unknown")]
     Unknown(Arc<str>),
+    /// A step was taken inside the work of a step of the same key.
+    #[error("step {0:?} is taken inside itself: give the inner one a key of its own")]
+    StepInsideItself(Arc<str>),
     /// The waiting task was itself asked to stop.
     #[error("the waiting task was cancelled")]
     Cancelled,

@@ -68,6 +68,9 @@ impl Appending {
         }
         batch = batch.write(Write::Append { owner, blocks });
         engine.store.commit(batch).await.map_err(Error::from_commit)?;
+        if let Writer::Task(cell) = &writer {
+            engine.advance(cell).await;
+        }
         Ok(())
     }
 }

@@ -100,6 +100,11 @@ impl Rows {
             batch = batch.fenced(task, epoch);
         }
         self.engine.store.commit(batch).await.map_err(Error::from_commit)?;
+        if let (Owner::Task(task), Some(_)) = (self.owner, self.epoch)
+            && let Some(cell) = self.engine.cell(task)
+        {
+            self.engine.advance(&cell).await;
+        }
         Ok(())
     }
 }

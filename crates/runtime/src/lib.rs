@@ -21,7 +21,9 @@ mod engine;
 mod environment;
 mod error;
 mod history;
+mod idle;
 mod inbox;
+mod journal;
 mod look;
 mod message;
 mod panic;
@@ -41,6 +43,7 @@ mod spawn;
 mod step;
 mod sweep;
 mod task_ref;
+mod tether;
 mod wait;
 mod watch;
 

@@ -141,6 +141,9 @@ impl Engine {
             throttle.progress = throttle.progress.take().or(progress);
             throttle.activity = throttle.activity.take().or(activity);
         }
+        if written.is_ok() {
+            self.wake_for_activity(cell.spec.wake, cell.spec.owner());
+        }
         written.map(|_| ())
     }
 }

@@ -119,7 +119,12 @@ impl Asking {
                 .write(Write::Ask(Box::new(question)))
                 .write(Write::Deliver(row));
             match engine.commit(batch, Concerns::Inbox(owner)).await {
-                Ok(_) => return Ok(number),
+                Ok(_) => {
+                    if self.key.is_some() {
+                        engine.advance(&self.cell).await;
+                    }
+                    return Ok(number);
+                }
                 Err(CommitError::Conflict(Conflict::QuestionClosed(..))) => {}
                 Err(error) => return Err(Error::from_commit(error)),
             }

@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
-use offshoot_core::{Failure, FailureKind, Intent, Recovery, Requeue, State, Task};
+use offshoot_core::{
+    Failure, FailureKind, Intent, Recovery, Requeue, State, Task, crashes_after_death,
+};
 use offshoot_store::{TaskQuery, Within};
 
 use crate::backend::{Backend, Reconciled, Registered};
 use crate::birth::queue;
-use crate::cell::Eviction;
+use crate::cell::{Cell, Eviction};
 use crate::engine::{Engine, FUNCTION};
 use crate::error::Error;
 use crate::settle::Conclusion;
@@ -143,11 +145,14 @@ impl Engine {
         if task.spec.recovery == Recovery::Lose {
             return self.end(task, lost()).await;
         }
-        let crashes = task.crashes + 1;
+        let crashes = crashes_after_death(task);
         if crashes >= self.config.restarts.max_attempts {
             let failure = Failure::new(
                 FailureKind::CrashLoop,
-                format!("{crashes} attempts ended without a result: the runtime stopped each time"),
+                format!(
+                    "{crashes} attempts in a row ended without a result and got no further than \
+                     the one before: the runtime stopped each time"
+                ),
             );
             return self.end(task, Conclusion::Failed(failure)).await;
         }
@@ -167,6 +172,31 @@ impl Engine {
             Ok(task) => self.enqueue(&task, backend).await,
             Err(Error::LeaseLost(_) | Error::Ended { .. }) => Ok(()),
             Err(error) => Err(error),
+        }
+    }
+
+    /// Wipes out the crashes of earlier attempts once one has got further; it
+    /// has if what it has just committed is never done again. The rule is
+    /// [`Intent::Advance`]'s.
+    pub(crate) async fn advance(self: &Arc<Self>, cell: &Arc<Cell>) {
+        if !cell.take_crashes() {
+            return;
+        }
+        let (id, epoch) = (cell.spec.id, cell.epoch());
+        let advanced =
+            self.change(id, |_, _| Ok(Intent::Advance), |_, batch| batch.fenced(id, epoch));
+        // What was committed stands in any case, and the next commit tries
+        // again.
+        if let Err(Error::Store(_) | Error::Contended) = advanced.await {
+            cell.note_crashes();
+        }
+    }
+
+    /// Does so without anybody waiting for it.
+    pub(crate) fn advance_later(self: &Arc<Self>, cell: &Arc<Cell>) {
+        if cell.has_crashes() {
+            let (engine, cell) = (self.clone(), cell.clone());
+            self.world.spawn(async move { engine.advance(&cell).await });
         }
     }
 

@@ -23,6 +23,7 @@ use crate::look::Tasks;
 use crate::panic;
 use crate::session::Session;
 use crate::task_ref::{TaskRef, Viewer};
+use crate::tether::Tether;
 
 /// How often things whose retention has ended are looked for.
 const EXPIRY_INTERVAL: Duration = Duration::from_secs(60);
@@ -34,8 +35,10 @@ const EXPIRY_BATCH: usize = 1_000;
 ///
 /// Dropping it has no body polled again and writes nothing; the bodies go when
 /// the executor next runs, and the next runtime on the same store settles what
-/// is left. [`Runtime::shutdown`] ends in good
-/// order.
+/// is left. [`Runtime::shutdown`] ends in good order.
+///
+/// It lives in the Tokio runtime in which it was opened. When that one goes
+/// first this one is closed: every operation and every wait says so.
 ///
 /// ```
 /// use offshoot_runtime::{BodyError, Runtime};
@@ -58,6 +61,7 @@ pub struct Runtime {
     engine: Arc<Engine>,
     tenure: Option<Tenure>,
     closing: Closing,
+    _tether: Tether,
 }
 
 /// Who closes the store.
@@ -151,6 +155,11 @@ impl Runtime {
     /// Ends in good order: accepts nothing new, gives resumable tasks back to
     /// the queue, cancels the others, and waits for them, but no longer than
     /// `patience`. Returns how many bodies would not go.
+    ///
+    /// A body goes when it yields. One that computes or blocks without an
+    /// `await` runs on after this has returned, and after the next runtime has
+    /// taken its task up: for a while both execute. What the old one still
+    /// commits is refused, but effects outside the store happen twice.
     pub async fn shutdown(mut self, patience: Duration) -> Result<usize, Error> {
         let left = self.engine.shut_down(patience).await;
         self.engine.abandon();
@@ -258,7 +267,8 @@ impl<S: OpenStore> Builder<S> {
         engine.world.spawn(engine.clone().recover());
         engine.expire_for_ever();
         let closing = if S::SHARED { Closing::Elsewhere } else { Closing::Runtime };
-        Ok(Runtime { engine, tenure: Some(tenure), closing })
+        let tether = Tether::tie(&engine);
+        Ok(Runtime { engine, tenure: Some(tenure), closing, _tether: tether })
     }
 }
 

@@ -52,6 +52,14 @@ impl Session {
         self
     }
 
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    pub(crate) fn desk(&self) -> &Arc<Desk> {
+        &self.desk
+    }
+
     fn viewer(&self) -> Viewer {
         Viewer::new(Caller::Session(self.id), self.visibility)
     }
@@ -68,6 +76,10 @@ impl Session {
     /// Sends off a task of a registered kind. Inside a body of this session
     /// the task belongs to that body's task, unless
     /// [`top_level`](Spawn::top_level).
+    ///
+    /// Inside a body means in the body's own future. What it hands to
+    /// `tokio::spawn` or to a thread is outside, and spawns under the session:
+    /// there, use the body's [`Context`] or [`under`](Spawn::under).
     pub fn spawn(&self, request: Request) -> Spawn<Registered> {
         Spawn::registered(self.engine.clone(), request, self.sender())
     }

@@ -9,6 +9,7 @@ use offshoot_core::{Cancel, Canceller, Recovery};
 use crate::cell::{Cell, Eviction};
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::sweep::Marked;
 
 impl Engine {
     /// Gives resumable tasks back and cancels the others; how many bodies are
@@ -37,9 +38,7 @@ impl Engine {
         // whatever they could do.
         let (lasting, mortal): (Vec<_>, Vec<_>) =
             self.cells().into_iter().partition(|cell| self.can_go_on(cell));
-        for cell in mortal {
-            self.stop_for_good(&cell, cancel).await;
-        }
+        self.stop_for_good(&mortal, cancel).await;
         for cell in lasting {
             if cell.epoch() > 0 && !cell.is_cancelled() {
                 cell.evict(Eviction::Release);
@@ -54,17 +53,27 @@ impl Engine {
         registered && (cell.spec.recovery != Recovery::Lose || cell.epoch() == 0)
     }
 
-    async fn stop_for_good(self: &Arc<Self>, cell: &Cell, cancel: &Arc<Cancel>) {
-        let Ok(Some(task)) = self.task(cell.spec.id).await else { return };
-        // One that waits for its children has its outcome, and one that is
-        // somebody else's is not touched.
-        if !task.is_live() || task.is_held() || !cell.is_manned() {
-            return;
-        }
-        match self.cancel_tree(task, cancel.clone()).await {
-            Ok(_) | Err(Error::Ended { .. }) => {}
-            Err(error) => {
-                tracing::warn!(task = %cell.spec.id, %error, "could not be cancelled");
+    /// Cancels the tasks of these cells, many in one commit.
+    async fn stop_for_good(self: &Arc<Self>, cells: &[Arc<Cell>], cancel: &Arc<Cancel>) {
+        for tries in 0.. {
+            let mut tasks = Vec::with_capacity(cells.len());
+            for cell in cells {
+                // One that waits for its children has its outcome, and one
+                // that is somebody else's is not touched.
+                if let Ok(Some(task)) = self.task(cell.spec.id).await
+                    && task.is_live()
+                    && !task.is_held()
+                    && cell.is_manned()
+                {
+                    tasks.push(task);
+                }
+            }
+            match self.cancel_all(tasks, cancel, &mut Marked::default()).await {
+                Err(Error::Store(_) | Error::Contended) if !self.is_closed() => {
+                    self.back_off(tries).await;
+                }
+                Err(error) => return tracing::warn!(%error, "not everything could be cancelled"),
+                Ok(()) => return,
             }
         }
     }

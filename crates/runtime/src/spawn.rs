@@ -167,8 +167,11 @@ impl<B> Spawn<B> {
         self
     }
 
-    /// When the task's doings shall wake an owner that is an idle agent. It is
-    /// kept with the task; whoever waits on an inbox is woken in any case.
+    /// When the task's doings wake an owner that is idle between two turns, in
+    /// [`Session::idle`](crate::Session::idle) or
+    /// [`Context::idle`](crate::Context::idle). A wait for the task and a
+    /// `receive` return in any case: the one is asked for by name, and the
+    /// other returns what is in the inbox, however it came there.
     pub fn wake(mut self, wake: Wake) -> Self {
         self.said.wake = wake;
         self

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use offshoot_core::{Payload, Step, StepState, Timer, TooLarge, WaitingOn};
+use offshoot_core::{Payload, Step, StepState, Timer, TooLarge, WaitingOn, sleep_key, step_key};
 use offshoot_store::{Batch, CommitError, Conflict, Write};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -16,9 +16,15 @@ use crate::cell::Cell;
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::journal::Turn;
 
 /// A step about to be taken. Await it: it resolves with the value committed
 /// under its key, computing it if nobody has.
+///
+/// If another step of the same key is under way in the same body, this one
+/// waits for it and resolves with its value; only if that one fails is this
+/// one's work done. A later attempt finds the same value under the key, so it
+/// does not see a difference.
 #[must_use = "a step does nothing until it is awaited"]
 pub struct Stepping<F> {
     cx: Context,
@@ -38,7 +44,7 @@ enum Repeat {
 
 impl<F> Stepping<F> {
     pub(crate) fn new(cx: Context, key: &str, work: F) -> Self {
-        Self { cx, key: key.into(), work, repeat: Repeat::Allowed }
+        Self { cx, key: step_key(key), work, repeat: Repeat::Allowed }
     }
 
     /// Never takes the step twice: if it began before and did not commit, it
@@ -64,10 +70,11 @@ where
             let Self { cx, key, work, repeat } = self;
             let (engine, cell) = (cx.engine(), cx.cell());
             TooLarge::check("key", key.len(), engine.config.sizes.text)?;
+            let turn = Turn::wait(cell, &key).await?;
             match engine.begin_step(cell, &key, repeat).await? {
                 Some(value) => Ok(engine.load(&value).await?),
                 None => {
-                    let value = work().await.map_err(Into::into)?;
+                    let value = turn.work(work()).await.map_err(Into::into)?;
                     let payload = Payload::encode(&value)?;
                     engine.commit_step(cell, &key, payload).await?;
                     Ok(value)
@@ -100,13 +107,15 @@ impl Engine {
     }
 
     async fn commit_step(
-        &self,
+        self: &Arc<Self>,
         cell: &Arc<Cell>,
         key: &Arc<str>,
         value: Payload,
     ) -> Result<(), Error> {
         let value = self.keep_large(cell, "step value", value).await?;
-        self.write_step(cell, key, StepState::Committed(value)).await
+        self.write_step(cell, key, StepState::Committed(value)).await?;
+        self.advance(cell).await;
+        Ok(())
     }
 
     async fn write_step(
@@ -141,8 +150,10 @@ impl Engine {
         span: Duration,
     ) -> Result<(), Error> {
         self.check_open()?;
+        TooLarge::check("key", key.len(), self.config.sizes.text)?;
         let id = cell.spec.id;
-        let key: Arc<str> = format!("sleep:{key}").into();
+        let key = sleep_key(key);
+        let _turn = Turn::wait(cell, &key).await?;
         if let Some(StepState::Committed(_)) = self.store.step(id, &key).await? {
             return Ok(());
         }
@@ -173,6 +184,7 @@ impl Engine {
             .write(Write::Step(Step { task: id, key: key.clone(), state }))
             .write(Write::Disarm { task: id, key });
         self.store.commit(batch).await.map_err(Error::from_commit)?;
+        self.advance(cell).await;
         Ok(())
     }
 

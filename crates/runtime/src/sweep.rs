@@ -8,10 +8,14 @@ use std::future::IntoFuture;
 use std::sync::Arc;
 use std::time::Duration;
 
-use offshoot_core::{Cancel, Change, Reach, RunId, SessionId, Sweep, Task, TaskId, TooLarge};
+use hashbrown::HashSet;
+use offshoot_core::{
+    Cancel, Change, IdHash, Owner, Reach, RunId, SessionId, Sweep, Task, TaskId, TooLarge,
+};
 use offshoot_store::{Batch, CommitError, Conflict, StoreError, TaskQuery, Within, Write};
 use tokio::sync::oneshot;
 
+use crate::cancel::{BATCH, Reached};
 use crate::engine::{DECISIONS, Engine};
 use crate::environment::BoxFuture;
 use crate::error::Error;
@@ -29,6 +33,9 @@ pub struct Sweeping {
     reason: Arc<str>,
     grace: Option<Duration>,
 }
+
+/// Tasks that were asked to stop, each once.
+pub(crate) type Marked = HashSet<TaskId, IdHash>;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum SweepOf {
@@ -128,23 +135,16 @@ impl Engine {
     ) -> Result<usize, Error> {
         let cancel = Arc::new(sweep.cancel.clone());
         let within = match sweep.reach {
-            Reach::ChildrenOf(task) => Within::Owner(offshoot_core::Owner::Task(task)),
+            Reach::ChildrenOf(task) => Within::Owner(Owner::Task(task)),
             _ => Within::Session(session),
         };
         let mut query = TaskQuery::new(within).live();
-        query.limit = 256;
-        let mut reached = 0;
+        query.limit = BATCH;
+        let mut reached = Marked::default();
         loop {
             let page = self.store.tasks(query.clone()).await?;
             let starts = page.items.into_iter().filter(|task| sweep.reach.starts_at(task));
-            for task in starts.collect::<Vec<Task>>() {
-                match self.cancel_tree(task, cancel.clone()).await {
-                    Ok(count) => reached += count,
-                    // Ended before the sweep came to it.
-                    Err(Error::Ended { .. } | Error::NotFound { .. }) => {}
-                    Err(error) => return Err(error),
-                }
-            }
+            self.cancel_all(starts.collect(), &cancel, &mut reached).await?;
             match page.next {
                 Some(next) => query.after = Some(next),
                 None => break,
@@ -155,7 +155,38 @@ impl Engine {
             at.map(|at| sweeps.remove(at)).is_some()
         })
         .await?;
-        Ok(reached)
+        Ok(reached.len())
+    }
+
+    /// Cancels several tasks and their descendants, many in one commit, and
+    /// notes which live ones it reached.
+    pub(crate) async fn cancel_all(
+        self: &Arc<Self>,
+        tasks: Vec<Task>,
+        cancel: &Arc<Cancel>,
+        reached: &mut Marked,
+    ) -> Result<(), Error> {
+        let mut note = |some: &[Reached]| {
+            reached.extend(some.iter().filter(|reach| reach.newly).map(|reach| reach.id));
+        };
+        for some in tasks.chunks(BATCH) {
+            let asked = self.ask_all(some, cancel).await?;
+            note(&asked);
+            self.watch_over(asked, cancel.grace);
+            self.pause().await;
+        }
+        // What is below one of the others is reached from there.
+        let all: Marked = tasks.iter().map(Task::id).collect();
+        let below_another =
+            |task: &&Task| matches!(task.owner(), Owner::Task(owner) if all.contains(&owner));
+        for task in tasks.iter().filter(|task| !below_another(task)) {
+            let mut below = Vec::new();
+            let cascaded = self.cascade(task.id(), cancel, &mut below).await;
+            note(&below);
+            self.watch_over(below, cancel.grace);
+            cascaded?;
+        }
+        Ok(())
     }
 
     /// Edits the sweeps of a session, unless there is nothing to edit. A

@@ -2,8 +2,9 @@
 //!
 //! A value belongs to its task and lies in a folder of its task's. It is whole
 //! and on the disk before any record refers to it, and its task is gone before
-//! it is. What a crash leaves in between, of a task that was never spawned or
-//! is deleted, is an orphan, and the next opening removes it.
+//! it is. A spawn that is refused takes its input back. What a crash leaves in
+//! between, of a task that was never spawned or is deleted, is an orphan, and
+//! the next opening removes it.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -72,6 +73,19 @@ impl Blobs {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => {
                 Err(StoreError::NotRead(format!("{}: {error}", self.folder.display()).into()))
+            }
+        }
+    }
+
+    /// Deletes a value, and the folder of its task if it was the last one.
+    pub(crate) fn delete(&self, blob: Blob) -> Result<(), StoreError> {
+        match std::fs::remove_file(self.path(blob.task, blob.number)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(StoreError::NotWritten(format!("{}: {error}", self.folder.display()).into()))
+            }
+            _ => {
+                std::fs::remove_dir(self.of(blob.task)).ok();
+                Ok(())
             }
         }
     }

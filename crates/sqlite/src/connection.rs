@@ -77,6 +77,14 @@ pub(crate) fn observer(file: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
+/// Has the connection leave the log where it is when it closes. SQLite removes
+/// it by its name, which may be another store's by now.
+pub(crate) fn leave_log(connection: &Connection) {
+    if let Err(error) = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true) {
+        tracing::warn!(%error, "the store's log may be removed");
+    }
+}
+
 /// A file next to another, as SQLite names them.
 pub(crate) fn beside(file: &Path, suffix: &str) -> PathBuf {
     let mut name = file.as_os_str().to_owned();

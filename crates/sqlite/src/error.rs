@@ -1,5 +1,6 @@
 //! What an error of SQLite means to a caller.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use offshoot_store::{Conflict, StoreError};
@@ -7,6 +8,21 @@ use rusqlite::ErrorCode;
 use rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
 
 use crate::codec::Damaged;
+
+/// What to do about a folder that cannot be written to.
+const READ_ONLY: &str = "it is read-only for this process; make it writable, or choose another";
+
+/// An error of the file system while a folder is opened, to whoever opens it.
+pub(crate) fn refused(path: &Path, error: &std::io::Error) -> StoreError {
+    let detail = match error.kind() {
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => READ_ONLY,
+        ErrorKind::NotADirectory | ErrorKind::AlreadyExists => {
+            "a file is in its way; name a folder"
+        }
+        _ => return StoreError::NotRead(format!("{}: {error}", path.display()).into()),
+    };
+    StoreError::Unusable { path: path.into(), detail: detail.into() }
+}
 
 /// Why a batch was not written.
 #[derive(Debug)]
@@ -88,6 +104,11 @@ impl Fault {
         }
     }
 
+    /// Whether the file or its folder may not be written to.
+    fn is_read_only(&self) -> bool {
+        matches!(self, Self::Sql(error) if error.sqlite_error_code() == Some(ErrorCode::ReadOnly))
+    }
+
     /// This fault to somebody whose write surely did not happen.
     pub(crate) fn not_written(&self, path: &Path) -> StoreError {
         self.told(path, StoreError::NotWritten)
@@ -116,6 +137,8 @@ impl Fault {
             StoreError::Full { path: path.into() }
         } else if self.is_damage() {
             StoreError::Corrupt { path: path.into(), detail: self.to_string().into() }
+        } else if self.is_read_only() {
+            StoreError::Unusable { path: path.into(), detail: READ_ONLY.into() }
         } else {
             otherwise(self.to_string().into())
         }
@@ -142,6 +165,8 @@ mod tests {
         assert!(matches!(fsync.not_written(path), StoreError::NotWritten(_)));
         assert!(matches!(fsync.unknown(path), StoreError::Unknown(_)));
         assert!(matches!(fsync.not_read(path), StoreError::NotRead(_)));
+        let read_only = fault(ffi::SQLITE_READONLY);
+        assert!(matches!(read_only.not_read(path), StoreError::Unusable { .. }));
         let corrupt = fault(ffi::SQLITE_CORRUPT);
         assert!(matches!(corrupt.not_read(path), StoreError::Corrupt { .. }));
         let damaged = Fault::Damaged(Damaged::Short);

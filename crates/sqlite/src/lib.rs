@@ -20,7 +20,9 @@
 //! with the values too large for a record, and `lock`. One process at a time
 //! holds the folder; a second one gets an error that names the first.
 //!
-//! A file that is damaged, newer or not ours is never written to.
+//! A file that is damaged, newer or not ours is never written to. A folder that
+//! is moved, removed or replaced while it is open is noticed before anything
+//! more is answered.
 //!
 //! ```
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -46,6 +48,7 @@ mod load;
 mod lock;
 mod migrate;
 mod open;
+mod presence;
 mod queue;
 mod read;
 mod reader;

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 use offshoot_store::StoreError;
 
+use crate::error::refused;
+
 const FILE: &str = "lock";
 
 #[derive(Debug)]
@@ -27,7 +29,7 @@ impl Lock {
         options.read(true).write(true).create(true).truncate(false);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(&path).map_err(|error| refused(&path, &error))?;
+        let mut file = options.open(&path).map_err(|error| refused(folder, &error))?;
         match file.try_lock() {
             Ok(()) => Ok(Self { file, path, made }),
             Err(TryLockError::WouldBlock) => {
@@ -66,6 +68,15 @@ impl Lock {
         }
     }
 
+    /// What is held, whatever its name leads to by now.
+    pub(crate) fn held(&self) -> std::io::Result<std::fs::Metadata> {
+        self.file.metadata()
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Gives the lock back as if it had never been taken.
     pub(crate) fn retract(self) {
         if self.made {
@@ -83,10 +94,6 @@ impl Drop for Lock {
             tracing::warn!(%error, "the folder's lock could not be given back");
         }
     }
-}
-
-fn refused(path: &Path, error: &std::io::Error) -> StoreError {
-    StoreError::NotRead(format!("{}: {error}", path.display()).into())
 }
 
 #[cfg(test)]

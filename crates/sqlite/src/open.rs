@@ -7,16 +7,16 @@ use offshoot_store::{Read, Store, StoreError};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use crate::blobs::Blobs;
 use crate::codec::Damaged;
 use crate::connection::{self, FILE, beside};
-use crate::error::Fault;
+use crate::error::{Fault, refused};
 use crate::folder::{Folder, Medium};
 use crate::image::Image;
 use crate::inspect::{Found, inspect};
 use crate::load::load;
 use crate::lock::Lock;
 use crate::migrate::{FORMAT, migrate};
+use crate::presence::Presence;
 use crate::reader::start_readers;
 use crate::shared::Shared;
 use crate::store::Sqlite;
@@ -26,7 +26,7 @@ use crate::writer;
 pub(crate) fn open(folder: Folder) -> Read<Arc<dyn Store>> {
     let (reply, answer) = oneshot::channel();
     let thread = std::thread::Builder::new().name("offshoot-writer".into());
-    let started = thread.spawn(move || serve(&folder, reply));
+    let started = thread.spawn(move || serve(folder, reply));
     match started {
         Ok(_) => Read::later(answer),
         Err(error) => Read::ready(Err(StoreError::NotRead(error.to_string().into()))),
@@ -35,19 +35,21 @@ pub(crate) fn open(folder: Folder) -> Read<Arc<dyn Store>> {
 
 type Reply = oneshot::Sender<Result<Arc<dyn Store>, StoreError>>;
 
-fn serve(folder: &Folder, reply: Reply) {
-    let Opened { lock, connection, image } = match ready(folder) {
-        Ok(opened) => opened,
+fn serve(folder: Folder, reply: Reply) {
+    let ready = settled(folder).and_then(|folder| Ok((ready(&folder)?, folder)));
+    let (Opened { lock, connection, image }, folder) = match ready {
+        Ok(ready) => ready,
         Err(error) => {
             // Nobody is left to tell if the caller has gone.
             reply.send(Err(error)).ok();
             return;
         }
     };
-    let shared = Arc::new(Shared::new(folder.path.clone(), image, Blobs::at(&folder.path)));
+    let presence = Presence::of(&folder.path, &lock);
+    let shared = Arc::new(Shared::new(folder.path.clone(), image, presence));
     shared.enlist();
     let ending = Ending(shared.clone());
-    let readers = match start_readers(folder, &shared) {
+    let readers = match start_readers(&folder, &shared) {
         Ok(readers) => readers,
         Err(fault) => {
             reply.send(Err(fault.not_read(&folder.path))).ok();
@@ -67,7 +69,13 @@ fn serve(folder: &Folder, reply: Reply) {
     for reader in readers {
         reader.join().ok();
     }
-    writer::merge(&connection);
+    match shared.presence.check() {
+        Ok(()) => writer::merge(&connection),
+        Err(error) => {
+            tracing::error!(%error, "the store's log is left as it is");
+            connection::leave_log(&connection);
+        }
+    }
     drop(connection);
     drop(lock);
     drop(ending);
@@ -94,9 +102,21 @@ struct Opened {
     image: Image,
 }
 
+/// The folder under the one name that all spellings of its path share, made if
+/// it is not there.
+fn settled(folder: Folder) -> Result<Folder, StoreError> {
+    let path = &folder.path;
+    if path.as_os_str().is_empty() {
+        let detail = "its path is empty; name a folder, `.` for the present one".into();
+        return Err(StoreError::Unusable { path: path.clone(), detail });
+    }
+    make_folder(path).map_err(|error| refused(path, &error))?;
+    let path = std::fs::canonicalize(path).map_err(|error| refused(path, &error))?;
+    Ok(Folder { path, ..folder })
+}
+
 fn ready(folder: &Folder) -> Result<Opened, StoreError> {
     let path = &folder.path;
-    make_folder(path).map_err(|error| refused(path, &error))?;
     // Locked before it is looked at: to open and close a file that another
     // thread of this process uses would take that one's locks away.
     Shared::wait_for_closing(path);
@@ -172,7 +192,7 @@ fn make_file(folder: &Folder) -> Result<(), StoreError> {
     let draft = beside(&file, ".new");
     let io = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::StorageFull => StoreError::Full { path: folder.path.clone() },
-        _ => refused(&draft, &error),
+        _ => refused(&folder.path, &error),
     };
     for suffix in ["", "-wal", "-shm", "-journal"] {
         match std::fs::remove_file(beside(&draft, suffix)) {
@@ -207,8 +227,4 @@ fn make_folder(path: &Path) -> std::io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(path)
-}
-
-fn refused(path: &Path, error: &std::io::Error) -> StoreError {
-    StoreError::NotRead(format!("{}: {error}", path.display()).into())
 }

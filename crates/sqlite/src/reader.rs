@@ -62,7 +62,11 @@ impl Shared {
         }
         let shared = self.clone();
         self.hand(move |connection| {
-            shared.at_one_moment(connection, read).map_err(|fault| fault.not_read(&shared.path))
+            shared.at_one_moment(connection, read).map_err(|fault| {
+                // What the folder's absence causes is told as what it is.
+                let removed = shared.presence.check().err();
+                removed.unwrap_or_else(|| fault.not_read(&shared.path))
+            })
         })
     }
 

@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 
 use crate::blobs::Blobs;
 use crate::image::Image;
+use crate::presence::Presence;
 use crate::queue::Queue;
 use crate::reader::Job;
 
@@ -27,6 +28,7 @@ pub(crate) struct Shared {
     pub(crate) retention: Mutex<Retention>,
     pub(crate) holder: Mutex<Option<WorkerId>>,
     pub(crate) blobs: Blobs,
+    pub(crate) presence: Presence,
     pub(crate) closed: AtomicBool,
     /// Set when the threads have ended and the folder is free.
     pub(crate) gone: Latch,
@@ -41,8 +43,11 @@ pub(crate) enum Request {
 }
 
 impl Shared {
-    pub(crate) fn new(path: PathBuf, image: Image, blobs: Blobs) -> Self {
+    /// The store in the folder at `path`, which is canonical.
+    pub(crate) fn new(path: PathBuf, image: Image, presence: Presence) -> Self {
         Self {
+            blobs: Blobs::at(&path),
+            presence,
             path,
             requests: Queue::new(ROOM),
             jobs: Queue::new(ROOM),
@@ -50,7 +55,6 @@ impl Shared {
             image: RwLock::new(image),
             retention: Mutex::default(),
             holder: Mutex::default(),
-            blobs,
             closed: AtomicBool::new(false),
             gone: Latch::default(),
         }

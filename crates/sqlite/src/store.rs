@@ -31,7 +31,9 @@ pub struct Sqlite {
 }
 
 impl Sqlite {
-    /// The store in the folder at `path`, to be opened.
+    /// The store in the folder at `path`, to be opened. A relative path is
+    /// meant from where the process is when the folder is opened; all spellings
+    /// of a path are one folder.
     pub fn at(path: impl Into<PathBuf>) -> Folder {
         Folder::new(path.into())
     }
@@ -216,7 +218,11 @@ impl Store for Sqlite {
             return Read::ready(Err(StoreError::Closed));
         }
         let shared = self.shared.clone();
-        self.shared.hand(move |_| shared.blobs.put(task, &json))
+        self.shared.hand(move |_| {
+            // Looked up first: to write would make a folder that was removed.
+            shared.presence.check()?;
+            shared.blobs.put(task, &json)
+        })
     }
 
     fn blob(&self, blob: Blob) -> Read<Option<Arc<str>>> {
@@ -225,6 +231,14 @@ impl Store for Sqlite {
         }
         let shared = self.shared.clone();
         self.shared.hand(move |_| shared.blobs.get(blob))
+    }
+
+    fn delete_blob(&self, blob: Blob) -> Read<()> {
+        if self.shared.is_closed() {
+            return Read::ready(Err(StoreError::Closed));
+        }
+        let shared = self.shared.clone();
+        self.shared.hand(move |_| shared.blobs.delete(blob))
     }
 
     fn expire(&self, now: Stamp, limit: usize) -> Read<usize> {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use offshoot_core::{Cursor, IdHash, SessionId};
-use offshoot_store::{Batch, CommitError, Conflict};
+use offshoot_store::{Batch, CommitError, Conflict, StoreError};
 use rusqlite::Connection;
 use tokio::sync::{Notify, oneshot};
 
@@ -80,6 +80,8 @@ enum Failed {
     Refused(Fault),
     /// It was rolled back.
     Undone(Fault),
+    /// It was rolled back because the folder is not there any more.
+    Removed(StoreError),
     /// The commit itself failed.
     InDoubt(Fault),
 }
@@ -88,6 +90,10 @@ impl Writer<'_> {
     fn serve(&mut self, commits: Vec<(Batch, Reply)>) {
         if commits.is_empty() {
             return;
+        }
+        if let Err(removed) = self.shared.presence.check_known() {
+            let replies = commits.into_iter().map(|(_, reply)| reply).collect();
+            return self.refuse(replies, &removed.into());
         }
         let (batches, replies): (Vec<_>, Vec<_>) = commits.into_iter().unzip();
         match self.attempt(&batches, Care::Trusting) {
@@ -104,6 +110,7 @@ impl Writer<'_> {
                     self.serve_alone(batch, reply);
                 }
             }
+            Err(Failed::Removed(error)) => self.refuse(replies, &error.into()),
             Err(Failed::InDoubt(fault)) => {
                 self.refuse(replies, &fault.unknown(&self.shared.path).into());
             }
@@ -117,11 +124,15 @@ impl Writer<'_> {
             Err(Failed::Refused(fault) | Failed::Undone(fault)) => {
                 self.refuse(vec![reply], &fault.not_written(path).into());
             }
+            Err(Failed::Removed(error)) => self.refuse(vec![reply], &error.into()),
             Err(Failed::InDoubt(fault)) => self.refuse(vec![reply], &fault.unknown(path).into()),
         }
     }
 
     fn refuse(&self, replies: Vec<Reply>, error: &CommitError) {
+        // What the folder's absence causes is told as what it is.
+        let removed = self.shared.presence.check().err().map(CommitError::from);
+        let error = removed.as_ref().unwrap_or(error);
         for reply in replies {
             reply.send(Err(error.clone())).ok();
         }
@@ -163,18 +174,39 @@ impl Writer<'_> {
                 self.roll_back();
                 Ok(Written { verdicts, ahead })
             }
-            Ok(()) => match self.sql.commit.execute([]) {
-                Ok(_) => Ok(Written { verdicts, ahead }),
-                Err(error) => {
+            Ok(()) => {
+                if let Err(removed) = self.shared.presence.check() {
                     self.roll_back();
-                    Err(Failed::InDoubt(error.into()))
+                    return Err(Failed::Removed(removed));
                 }
-            },
+                match self.sql.commit.execute([]) {
+                    Ok(_) => Ok(Written { verdicts, ahead }),
+                    Err(error) => {
+                        self.roll_back();
+                        Err(Failed::InDoubt(error.into()))
+                    }
+                }
+            }
         }
+    }
+
+    /// An error if what was committed is not in the folder any more: it went
+    /// while the commit was under way, and nothing may be answered.
+    pub(crate) fn still_there(&self) -> Result<(), StoreError> {
+        let there = self.shared.presence.check();
+        if there.is_err() {
+            // The file is ahead of the image now, and no reader may wait for
+            // the image to follow.
+            self.shared.applied.set(u64::MAX);
+        }
+        there
     }
 
     /// Shows the image what was committed, then answers.
     fn publish(&self, written: Written, replies: Vec<Reply>) {
+        if let Err(removed) = self.still_there() {
+            return self.refuse(replies, &removed.into());
+        }
         let Written { verdicts, ahead } = written;
         let keep = self.shared.retention.lock().in_memory;
         let clock = ahead.clock;

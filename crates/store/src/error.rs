@@ -109,6 +109,24 @@ pub enum StoreError {
         /// Where the store is.
         path: PathBuf,
     },
+    /// There can be no store here as things are.
+    #[error("the data folder {path:?} cannot be used: {detail}")]
+    Unusable {
+        /// Where the store would be.
+        path: PathBuf,
+        /// Why not, and what to do about it.
+        detail: Arc<str>,
+    },
+    /// The store was taken away while it was open. What was answered before is
+    /// wherever the files are now; nothing has been answered since.
+    #[error(
+        "the data folder {path} was moved, removed or replaced while it was open: \
+         put it back, or choose another, and open it again"
+    )]
+    Removed {
+        /// Where the store was.
+        path: PathBuf,
+    },
     /// Somebody else holds the store.
     #[error("the store {path} is in use by {holder}: stop that process, or go through it")]
     Locked {

@@ -405,6 +405,10 @@ impl Store for Faulty {
         self.read(|inner| inner.blob(blob))
     }
 
+    fn delete_blob(&self, blob: Blob) -> Read<()> {
+        self.read(|inner| inner.delete_blob(blob))
+    }
+
     fn expire(&self, now: Stamp, limit: usize) -> Read<usize> {
         self.read(|inner| inner.expire(now, limit))
     }

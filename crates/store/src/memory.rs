@@ -191,6 +191,11 @@ impl Store for Memory {
         self.read(|ledger| ledger.blob(blob))
     }
 
+    fn delete_blob(&self, blob: Blob) -> Read<()> {
+        self.0.ledger.lock().delete_blob(blob);
+        Read::ready(Ok(()))
+    }
+
     fn expire(&self, now: Stamp, limit: usize) -> Read<usize> {
         let mut ledger = self.0.ledger.lock();
         let deleted = ledger.expire(now, limit);

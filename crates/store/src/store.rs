@@ -24,7 +24,8 @@ use crate::ready::{Commit, Read};
 /// Commits have one order, and the log shows each session's in that order.
 /// [`StoreError::NotWritten`] and [`StoreError::Full`] promise that nothing
 /// was written; [`StoreError::Unknown`] promises nothing, and the caller reads
-/// to find out. Dropping a [`Commit`] does not take it back.
+/// to find out. After [`StoreError::Removed`] no commit is ever answered well
+/// again. Dropping a [`Commit`] does not take it back.
 ///
 /// # Reads
 /// A read sees whole commits only. A missing thing is `None` or empty, never
@@ -111,6 +112,10 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
 
     /// The value of a blob.
     fn blob(&self, blob: Blob) -> Read<Option<Arc<str>>>;
+
+    /// Deletes a value that no record refers to. One that is not there is no
+    /// error.
+    fn delete_blob(&self, blob: Blob) -> Read<()>;
 
     /// Deletes up to `limit` things whose retention has ended, with an event
     /// each for tasks; how many. Zero means that nothing is due.

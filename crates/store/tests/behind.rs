@@ -92,6 +92,7 @@ impl Store for Behind {
         fn bell(&self, session: SessionId) -> Arc<Notify>;
         fn put_blob(&self, task: TaskId, json: Arc<str>) -> Read<Blob>;
         fn blob(&self, blob: Blob) -> Read<Option<Arc<str>>>;
+        fn delete_blob(&self, blob: Blob) -> Read<()>;
         fn expire(&self, now: Stamp, limit: usize) -> Read<usize>;
         fn set_retention(&self, retention: Retention) -> ();
         fn close(&self, patience: Duration) -> Read<()>;

@@ -42,6 +42,26 @@ fn s2_1_a_restart_takes_a_higher_epoch_and_counts_the_crash() {
 }
 
 #[test]
+fn s9_2_only_an_attempt_that_was_running_has_crashed() {
+    let parked = decide(&running(), Intent::Park(WaitingOn::Message), now()).unwrap().task;
+    let back = decide(&parked, Intent::Requeue(Requeue::Crashed), now()).unwrap().task;
+    assert_eq!((back.state, back.crashes), (State::Queued, 0));
+}
+
+#[test]
+fn s9_2_to_get_further_wipes_crashes_out_and_to_wait_does_not() {
+    let back = decide(&running(), Intent::Requeue(Requeue::Crashed), now()).unwrap().task;
+    assert!(decide(&back, Intent::Advance, now()).is_err(), "nobody executes it");
+    let again = decide(&back, Intent::Start(worker()), now()).unwrap().task;
+    let parked = decide(&again, Intent::Park(WaitingOn::Message), now()).unwrap().task;
+    assert_eq!(parked.crashes, 1);
+    let further = decide(&parked, Intent::Advance, now()).unwrap();
+    assert_eq!((further.task.crashes, further.task.state), (0, parked.state));
+    assert_eq!(further.change, Change::Advanced);
+    assert!(decide(&further.task, Intent::Advance, now()).is_err(), "nothing is left to wipe out");
+}
+
+#[test]
 fn s2_1_what_never_starts_can_end_but_not_complete() {
     let task = queued("t");
     assert!(decide(&task, Intent::Finish(value(), LiveChildren::None), now()).is_err());
@@ -100,6 +120,7 @@ fn intent() -> impl Strategy<Value = Intent> {
         Just(Intent::Resume),
         Just(Intent::Requeue(Requeue::Crashed)),
         Just(Intent::Requeue(Requeue::Released)),
+        Just(Intent::Advance),
         (outcome, children).prop_map(|(outcome, children)| Intent::Finish(outcome, children)),
         Just(Intent::Release),
         Just(Intent::Cancel(cancel())),

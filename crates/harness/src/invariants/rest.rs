@@ -78,7 +78,7 @@ fn is_waiting(model: &Model, doing: &Doing) -> bool {
     match doing {
         Doing::Waiting { tasks, any } => {
             let tasks = || tasks.iter().filter_map(|id| model.shadow.task(*id));
-            let asks = tasks().any(|task| task.state.question().is_some());
+            let asks = tasks().any(|task| is_asking(model, task));
             let mut ended = tasks().map(|task| !task.is_live());
             let enough = if *any { ended.any(|ended| ended) } else { ended.all(|ended| ended) };
             !asks && !enough
@@ -86,6 +86,14 @@ fn is_waiting(model: &Model, doing: &Doing) -> bool {
         Doing::Receiving => true,
         Doing::Working | Doing::Hanging | Doing::Asking => false,
     }
+}
+
+/// Whether the task has a question that nobody has answered. One that was
+/// answered may wait for a slot to go on.
+fn is_asking(model: &Model, task: &Task) -> bool {
+    let Some(number) = task.state.question() else { return false };
+    let asked = model.shadow.questions.get(&task.id());
+    asked.and_then(|asked| asked.get(number as usize - 1)).is_some_and(Option::is_none)
 }
 
 /// Checks that a reader of a session's inbox has nothing left to read.

@@ -124,6 +124,7 @@ impl Encoder {
                 18
             }
             Change::Deleted => 19,
+            Change::Advanced => 20,
             other => {
                 self.json(other);
                 OTHER
@@ -155,6 +156,7 @@ impl Decoder<'_> {
             17 => Change::StepCommitted(self.shared()?),
             18 => Change::Acknowledged { rows: self.small()? },
             19 => Change::Deleted,
+            20 => Change::Advanced,
             OTHER => self.json()?,
             _ => return Err(Damaged::Strange("an unknown change")),
         })
@@ -197,6 +199,7 @@ mod tests {
             Change::StepCommitted("fetch".into()),
             Change::Acknowledged { rows: 64 },
             Change::Deleted,
+            Change::Advanced,
         ];
         let mut chunk = Chunk::after(1_000);
         let mut events = Vec::new();
@@ -206,13 +209,13 @@ mod tests {
             events.push(Event { cursor, session, task, at, change });
             chunk.push(&events[number]);
         }
-        assert_eq!(chunk.events, 20);
+        assert_eq!(chunk.events, 21);
         let (last, bytes) = chunk.finish();
-        assert_eq!(last, 1_041);
+        assert_eq!(last, 1_043);
         assert_eq!(decode_chunk(&bytes, 1_000, session).unwrap(), events);
         assert!(
             decode_chunk(&bytes[..bytes.len() - 1], 1_000, session)
-                .is_ok_and(|less| less.len() < 20)
+                .is_ok_and(|less| less.len() < 21)
                 || decode_chunk(&bytes[..40], 1_000, session).is_err()
         );
     }

@@ -32,6 +32,7 @@ impl Writer<'_> {
     pub(crate) fn expire(&mut self, now: Stamp, limit: usize) -> Result<usize, StoreError> {
         let retention = *self.shared.retention.lock();
         let path = &self.shared.path;
+        self.shared.presence.check_known()?;
         self.begin().map_err(|fault| fault.not_written(path))?;
         let image = self.shared.image.read();
         let mut writing = Writing::new(&mut self.sql, &image, Care::Trusting);
@@ -64,6 +65,7 @@ impl Writer<'_> {
             self.roll_back();
         }
         let (expired, ahead) = committed?;
+        self.still_there()?;
         let deleted = expired.tasks.len();
         self.forget(expired, ahead, retention.in_memory);
         Ok(deleted)

@@ -99,3 +99,90 @@ async fn an_opening_that_nobody_waits_for_frees_the_folder() {
         }
     }
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn all_spellings_of_a_path_are_one_folder() {
+    let outer = tempfile::tempdir().unwrap();
+    let folder = outer.path().join("data");
+    drop(open(&folder).await);
+    let link = outer.path().join("link");
+    std::os::unix::fs::symlink(&folder, &link).unwrap();
+    let here = std::env::current_dir().unwrap();
+    let up: std::path::PathBuf = here.components().skip(1).map(|_| "..").collect();
+    let spellings = [
+        folder.join(""),
+        folder.join("."),
+        outer.path().join("data/../data"),
+        link.clone(),
+        link.join("../data/"),
+        up.join(folder.strip_prefix("/").unwrap()),
+    ];
+    for spelling in spellings {
+        let store = open(&folder).await;
+        let error = refused(&spelling).await;
+        assert!(matches!(error, StoreError::Locked { .. }), "{}: {error}", spelling.display());
+        // Closing takes a while; whoever opens next waits for it.
+        drop(store.close(Duration::ZERO));
+        let again = open(&spelling).await;
+        drop(again.close(Duration::ZERO));
+    }
+}
+
+#[tokio::test]
+async fn a_path_that_is_no_folder_is_refused_with_a_reason() {
+    let error = refused("".as_ref()).await;
+    assert!(error.to_string().contains("its path is empty"), "{error}");
+    let outer = tempfile::tempdir().unwrap();
+    let file = outer.path().join("file");
+    std::fs::write(&file, "mine").unwrap();
+    for path in [file.clone(), file.join("data")] {
+        let error = refused(&path).await;
+        assert!(error.to_string().contains("a file is in its way"), "{error}");
+    }
+    assert_eq!(std::fs::read(&file).unwrap(), b"mine");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_read_only_folder_is_refused_with_a_reason() {
+    let outer = tempfile::tempdir().unwrap();
+    let (bare, old) = (outer.path().join("bare"), outer.path().join("old"));
+    std::fs::create_dir(&bare).unwrap();
+    drop(open(&old).await);
+    let Some(_locked) = ReadOnly::make(outer.path()) else {
+        return println!("skipped: nothing can be made read-only here");
+    };
+    for path in [&bare, &old, &outer.path().join("new")] {
+        let error = refused(path).await;
+        assert!(matches!(error, StoreError::Unusable { .. }), "{error}");
+        assert!(error.to_string().contains("make it writable"), "{error}");
+    }
+}
+
+/// A folder that is mounted on itself, read-only, as long as this lives: not
+/// even the superuser writes there.
+#[cfg(unix)]
+struct ReadOnly(std::path::PathBuf);
+
+#[cfg(unix)]
+impl ReadOnly {
+    fn make(path: &std::path::Path) -> Option<Self> {
+        let mount = |options: &[&str]| {
+            let mut mount = std::process::Command::new("mount");
+            mount.args(options).args([path, path]).output().is_ok_and(|done| done.status.success())
+        };
+        if !mount(&["--bind"]) {
+            return None;
+        }
+        let made = Self(path.to_owned());
+        mount(&["-o", "remount,ro,bind"]).then_some(made)
+    }
+}
+
+#[cfg(unix)]
+impl Drop for ReadOnly {
+    fn drop(&mut self) {
+        std::process::Command::new("umount").arg("-l").arg(&self.0).status().ok();
+    }
+}

@@ -12,5 +12,6 @@ mod full;
 mod group;
 mod killed;
 mod memory;
+mod removed;
 mod retention;
 mod support;

@@ -75,3 +75,16 @@ pub(super) async fn a_blob_nobody_put_is_none(world: World) {
     let blob = Blob { task: task.id(), number: 1, bytes: 1 };
     assert_eq!(world.store().blob(blob).await.unwrap(), None);
 }
+
+pub(super) async fn s1_5_a_deleted_blob_is_gone_and_no_other(world: World) {
+    let session = world.session("main").await;
+    let task = record(world.spec(&session));
+    let store = world.store();
+    let gone = store.put_blob(task.id(), "1".into()).await.unwrap();
+    let kept = store.put_blob(task.id(), "2".into()).await.unwrap();
+    for _ in 0..2 {
+        store.delete_blob(gone).await.unwrap();
+        assert_eq!(store.blob(gone).await.unwrap(), None);
+        assert_eq!(store.blob(kept).await.unwrap().as_deref(), Some("2"));
+    }
+}

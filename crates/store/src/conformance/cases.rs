@@ -171,6 +171,7 @@ macro_rules! __for_each_case {
                 s8_5_a_blob_may_come_before_its_task,
                 s8_5_a_large_result_is_a_reference_in_the_record,
                 a_blob_nobody_put_is_none,
+                s1_5_a_deleted_blob_is_gone_and_no_other,
             }
             events {
                 s3_7_the_log_is_the_commits_in_their_order,

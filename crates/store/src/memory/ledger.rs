@@ -115,6 +115,15 @@ impl Ledger {
         blobs.iter().find(|(number, _)| *number == blob.number).map(|(_, json)| json.clone())
     }
 
+    pub(super) fn delete_blob(&mut self, blob: Blob) {
+        if let Some(blobs) = self.blobs.get_mut(&blob.task) {
+            blobs.retain(|(number, _)| *number != blob.number);
+            if blobs.is_empty() {
+                self.blobs.remove(&blob.task);
+            }
+        }
+    }
+
     pub(super) fn counter(&self, counter: &Counter) -> u64 {
         self.counters.get(&counter.owner).and_then(|of| of.get(&counter.name)).copied().unwrap_or(0)
     }
