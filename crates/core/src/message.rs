@@ -78,7 +78,7 @@ pub enum Mode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MessageState {
-    /// Durable in the task's inbox.
+    /// Durable in the inbox.
     Queued,
     /// Read by the task's present attempt.
     Delivered,
@@ -94,7 +94,7 @@ pub struct Receipt {
     /// The message.
     pub message: MessageId,
     /// The task that has it: a new one if the addressed task had ended and
-    /// goes on.
+    /// goes on. Of a message to a session, the task that sent it.
     pub task: TaskId,
     /// How far it has come.
     pub state: MessageState,

@@ -105,8 +105,10 @@ impl Payload {
 /// Why what was written of a value could not be read back.
 #[inline]
 fn unreadable<T: Serialize + ?Sized>(value: &T, text: &str) -> Option<PayloadError> {
-    // A number that is not finite leaves a `null` behind.
-    if text.contains("null")
+    // A number that is not finite leaves a `null` behind, and most results are
+    // too short for one.
+    if text.len() >= "null".len()
+        && text.contains("null")
         && let Some(number) = finite::not_finite(value)
     {
         return Some(PayloadError(format!(

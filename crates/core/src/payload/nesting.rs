@@ -4,11 +4,17 @@
 pub(super) const DEEPEST: usize = 127;
 
 /// The nesting of a JSON text, if it is deeper than can be read back.
+#[inline]
 pub(super) fn too_deep(json: &str) -> Option<usize> {
     // Every level takes an opening and a closing character, so most texts
-    // need no look and most of the rest only a count.
+    // need no look.
+    if json.len() <= 2 * DEEPEST { None } else { deeper(json) }
+}
+
+fn deeper(json: &str) -> Option<usize> {
+    // Most need only a count, which is much faster than to follow the text.
     let opens = |byte: &u8| matches!(byte, b'[' | b'{');
-    if json.len() <= 2 * DEEPEST || json.bytes().filter(opens).count() <= DEEPEST {
+    if json.bytes().filter(opens).count() <= DEEPEST {
         return None;
     }
     let (mut depth, mut deepest) = (0_usize, 0);

@@ -118,25 +118,12 @@ impl Writing<'_, '_> {
         let owner = owner_key(ack.owner);
         let mut read = 0;
         for row in &ack.rows {
-            let number = column(row.number);
-            let mut mail = self.mail(ack.owner);
-            // Where nothing is counted there is nothing to look up.
-            let counted = match mail.rows {
-                0 => None,
-                _ => self
-                    .sql
-                    .row
-                    .query_row((owner, number), |row| row.get::<_, bool>(1))
-                    .optional()?
-                    .filter(|message| *message || matches!(ack.owner, Owner::Task(_))),
-            };
-            if self.sql.ack.execute((owner, number, row.id.to_bytes()))? == 0 {
+            let left = self.mail_without(ack.owner, row.number)?;
+            if self.sql.ack.execute((owner, column(row.number), row.id.to_bytes()))? == 0 {
                 continue;
             }
-            if let Some(message) = counted {
-                mail.rows = mail.rows.saturating_sub(1);
-                mail.messages = mail.messages.saturating_sub(u64::from(message));
-                self.set_mail(ack.owner, mail);
+            if let Some(left) = left {
+                self.set_mail(ack.owner, left);
             }
             read += 1;
             let task = row.id.as_task();
@@ -146,6 +133,22 @@ impl Writing<'_, '_> {
             return Ok(());
         }
         self.record_of(ack.owner, at, Change::Acknowledged { rows: read })
+    }
+
+    /// What is unread once the row of this number is read, if it is counted.
+    fn mail_without(&mut self, owner: Owner, number: u64) -> Result<Option<Mail>, Fault> {
+        let Mail { rows, messages } = self.mail(owner);
+        // Where nothing is counted there is nothing to look up.
+        if rows == 0 {
+            return Ok(None);
+        }
+        let key = (owner_key(owner), column(number));
+        let found = self.sql.row.query_row(key, |row| row.get::<_, bool>(1)).optional()?;
+        let counted = found.filter(|message| *message || matches!(owner, Owner::Task(_)));
+        Ok(counted.map(|message| Mail {
+            rows: rows.saturating_sub(1),
+            messages: messages.saturating_sub(u64::from(message)),
+        }))
     }
 
     pub(super) fn close_inbox(&mut self, task: TaskId, heir: Owner) -> Result<(), Fault> {
