@@ -33,7 +33,10 @@ pub(crate) const FUNCTION: &str = "function";
 /// How often a decision is made again when its record keeps changing.
 pub(crate) const DECISIONS: usize = 64;
 
+// Aligned so that counting references to it, which every task does, disturbs
+// nobody who reads it.
 #[derive(Debug)]
+#[repr(align(128))]
 pub(crate) struct Engine {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) world: World,

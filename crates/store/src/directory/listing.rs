@@ -68,13 +68,12 @@ impl Listing {
 
     /// The place of the task with this ordinal.
     pub(super) fn get(&self, ordinal: u64) -> Option<u32> {
+        // What is not there yet is asked for more often than what is.
+        if self.entries.back()?.ordinal < ordinal {
+            return None;
+        }
         let at = self.entries.binary_search_by_key(&ordinal, |entry| entry.ordinal).ok()?;
         Some(self.entries[at].place).filter(|place| *place != HOLE)
-    }
-
-    /// Whether no task has this ordinal.
-    pub(super) fn is_free(&self, ordinal: u64) -> bool {
-        self.entries.back().is_none_or(|last| last.ordinal < ordinal) || self.get(ordinal).is_none()
     }
 
     /// The tasks after a place in the list, with their ordinals.

@@ -164,7 +164,7 @@ impl Directory {
                 self.sessions.entry(task.spec.lineage.session).or_default();
             let listing = counted.of(stem(task));
             // A task that continues another may have its number.
-            if listing.is_free(number) {
+            if listing.get(number).is_none() {
                 listing.insert(number, place);
                 return Called::Counted(number);
             }
