@@ -141,15 +141,20 @@ impl Engine {
             }
             Ok(Intent::Cancel(cancel.clone()))
         };
-        let mut tries = 0;
+        let (mut tries, mut unknown) = (0, false);
         let task = loop {
-            match self.change(id, request, |_, batch| batch).await {
-                Ok(task) => break task,
-                Err(Error::Cancelled) => {
-                    break self.task(id).await?.ok_or_else(|| Error::not_found(id))?;
-                }
+            let asked = match self.change(id, request, |_, batch| batch).await {
+                Err(Error::Cancelled) => self.task(id).await,
+                asked => asked.map(Some),
+            };
+            match asked {
+                Ok(task) => break task.ok_or_else(|| Error::not_found(id))?,
                 // It may stand in the record, and then somebody must act on it.
-                Err(Error::Store(StoreError::Unknown(_))) if !self.is_closed() => {
+                Err(Error::Store(error))
+                    if (unknown || matches!(error, StoreError::Unknown(_)))
+                        && !self.is_closed() =>
+                {
+                    unknown = true;
                     self.back_off(tries).await;
                     tries = tries.saturating_add(1);
                 }
