@@ -46,7 +46,7 @@ pub use inbox::{Row, RowBody};
 pub use limits::{Retention, Sizes, TooLarge};
 pub use lineage::{Lineage, Origin, Owner, Space};
 pub use message::{Gist, Message, MessageState, Mode, Receipt};
-pub use name::{NAME_LIMIT, Name, NameError, RESERVED};
+pub use name::{NAME_LIMIT, Name, NameError, RESERVED, Series};
 pub use outcome::{Failure, FailureKind, Outcome};
 pub use payload::{Blob, Payload, PayloadError};
 pub use question::{Closed, Question, Wants};

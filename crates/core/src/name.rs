@@ -1,5 +1,6 @@
 //! Names that people and models give to tasks.
 
+mod series;
 mod unseen;
 
 use std::fmt;
@@ -7,6 +8,8 @@ use std::fmt;
 use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization;
+
+pub use self::series::Series;
 
 /// The longest name, in Unicode scalars.
 pub const NAME_LIMIT: usize = 64;
@@ -60,9 +63,7 @@ impl Name {
 
     /// The name a task gets when nobody gives it one: `<stem>-<n>`.
     pub fn numbered(stem: &str, n: u64) -> Self {
-        let shown = joined(stem, n);
-        let key = if is_folded(stem) { None } else { Some(fold(&shown).into()) };
-        Self { shown, key }
+        Series::new(stem, n).advance()
     }
 
     /// The name as it was given.
@@ -105,30 +106,10 @@ fn fold(text: &str) -> String {
     if is_folded(text) {
         return text.to_owned();
     }
-    // Lower-casing can leave the normal form (İ, ϓ), so normalise again.
-    text.nfkc().flat_map(char::to_lowercase).nfkc().collect()
-}
-
-/// `<stem>-<n>`, put together where it costs least: nearly every spawn does it.
-fn joined(stem: &str, mut n: u64) -> CompactString {
-    let mut text = [0; NAME_LIMIT];
-    let mut at = NAME_LIMIT;
-    loop {
-        at -= 1;
-        text[at] = b'0' + (n % 10) as u8;
-        n /= 10;
-        if n == 0 {
-            break;
-        }
-    }
-    at -= 1;
-    text[at] = b'-';
-    let Some(start) = at.checked_sub(stem.len()) else {
-        let number = std::str::from_utf8(&text[at..]).unwrap_or_default();
-        return format!("{stem}{number}").into();
-    };
-    text[start..at].copy_from_slice(stem.as_bytes());
-    std::str::from_utf8(&text[start..]).map(CompactString::new).unwrap_or_default()
+    // Lower-casing can leave the normal form (İ, ϓ), so normalise again. The
+    // normal form of some marks (¸) begins with a space.
+    let folded: String = text.nfkc().flat_map(char::to_lowercase).nfkc().collect();
+    folded.trim().to_owned()
 }
 
 impl PartialEq for Name {

@@ -7,9 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use offshoot_core::{Cancel, Intent, Owner, State, Task, TaskId, TooLarge, decide};
-use offshoot_store::{
-    Batch, CommitError, Conflict, PageCursor, StoreError, TaskQuery, Within, Write,
-};
+use offshoot_store::{Batch, CommitError, Conflict, StoreError, TaskQuery, Within, Write};
 use tokio::sync::oneshot;
 
 use crate::cell::{Cell, Eviction};
@@ -88,7 +86,7 @@ impl Engine {
                 Ok(root) => root,
                 Err(error) => return drop(tell.send(Err(error))),
             };
-            let newly = usize::from(root.newly);
+            let newly = usize::from(root.is_new());
             engine.watch_over(vec![root], cancel.grace);
             let below = engine.cascade_fully(id, &cancel).await;
             drop(tell.send(below.map(|below| newly + below)));
@@ -117,7 +115,7 @@ impl Engine {
         loop {
             let mut reached = Vec::new();
             let cascaded = self.cascade(id, cancel, &mut reached).await;
-            count += reached.iter().filter(|reach| reach.newly).count();
+            count += reached.iter().filter(|reach| reach.is_new()).count();
             self.watch_over(reached, cancel.grace);
             match cascaded {
                 Err(Error::Store(_) | Error::Contended) if !self.is_closed() => {
@@ -161,9 +159,8 @@ impl Engine {
                 Err(error) => return Err(error),
             }
         };
-        let newly = task.cancel.as_ref() == Some(cancel);
-        self.stop(&task).await;
-        Ok(Reached { id, newly, cell: self.cell(id) })
+        let asked = Asked::of(&task, cancel);
+        Ok(self.stop(&task, asked).await)
     }
 
     /// Marks all live descendants of `root`, level by level.
@@ -175,19 +172,22 @@ impl Engine {
     ) -> Result<(), Error> {
         let mut level = vec![root];
         while let Some(parent) = level.pop() {
-            let mut after: Option<PageCursor> = None;
+            let parent = Owner::Task(parent);
+            // Most tasks own nothing, and counting costs less than listing.
+            if self.store.counts(parent).await?.live() == 0 {
+                continue;
+            }
+            let mut query = TaskQuery::new(Within::Owner(parent)).live();
+            query.limit = BATCH;
             loop {
-                let mut query = TaskQuery::new(Within::Owner(Owner::Task(parent))).live();
-                query.limit = BATCH;
-                query.after = after;
-                let page = self.store.tasks(query).await?;
-                let asked = self.ask_all(&page.items, cancel).await?;
-                level.extend(asked.iter().map(|reach| reach.id));
-                reached.extend(asked);
-                after = page.next;
-                if after.is_none() {
+                let page = self.store.tasks(query.clone()).await?;
+                let first = reached.len();
+                self.ask_all(&page.items, cancel, reached).await?;
+                level.extend(reached[first..].iter().map(|reach| reach.id));
+                if page.next.is_none() {
                     break;
                 }
+                query.after = page.next;
                 self.pause().await;
             }
         }
@@ -200,36 +200,35 @@ impl Engine {
         self: &Arc<Self>,
         tasks: &[Task],
         cancel: &Arc<Cancel>,
-    ) -> Result<Vec<Reached>, Error> {
+        reached: &mut Vec<Reached>,
+    ) -> Result<(), Error> {
         let now = self.now();
         let mut batch = Batch::new(now);
         let mut asked = Vec::with_capacity(tasks.len());
         for task in tasks {
             if let Ok(decided) = decide(task, Intent::Cancel(cancel.clone()), now) {
                 asked.push(decided.task.clone());
-                batch = batch.write(Write::Put(decided.task, decided.change));
+                batch.push(Write::Put(decided.task, decided.change));
             }
         }
         // Those asked before are not asked again, but nobody may have acted on
         // it, and what is below them may not have been reached.
-        let mut reached = Vec::new();
         for task in tasks.iter().filter(|task| task.cancel.is_some()) {
-            self.stop(task).await;
-            let (id, newly) = (task.id(), task.cancel.as_ref() == Some(cancel));
-            reached.push(Reached { id, newly, cell: self.cell(id) });
+            let asked = Asked::of(task, cancel);
+            reached.push(self.stop(task, asked).await);
         }
         if asked.is_empty() {
-            return Ok(reached);
+            return Ok(());
         }
         match self.store.commit(batch).await {
             Ok(_) => {
                 // What has not started ends by a commit of its own; side by
                 // side they share the store's.
-                join_all(asked.iter().map(|task| self.stop(task))).await;
-                for task in asked {
-                    let id = task.id();
-                    reached.push(Reached { id, newly: true, cell: self.cell(id) });
-                }
+                let (queued, begun): (Vec<_>, Vec<_>) =
+                    asked.iter().partition(|task| task.state == State::Queued);
+                reached.extend(begun.into_iter().map(|task| self.tell_to_stop(task, Asked::Newly)));
+                let queued = queued.into_iter().map(|task| self.stop(task, Asked::Newly));
+                reached.extend(join_all(queued).await);
             }
             Err(CommitError::Conflict(Conflict::Stale(_) | Conflict::NoTask(_))) => {
                 let asked = asked.iter().map(|task| self.ask_to_stop(task.id(), cancel));
@@ -244,24 +243,31 @@ impl Engine {
             }
             Err(error) => return Err(Error::from_commit(error)),
         }
-        Ok(reached)
+        Ok(())
     }
 
     /// Acts on a durable request: tells the body, or ends a task without one.
-    async fn stop(self: &Arc<Self>, task: &Task) {
+    async fn stop(self: &Arc<Self>, task: &Task, asked: Asked) -> Reached {
         let id = task.id();
         if task.state == State::Queued {
             self.slots.withdraw(id, seat(&task.spec));
             if self.end_unstarted(id).await {
-                return;
+                return Reached { id, asked, cell: None };
             }
         }
-        if let Some(cell) = self.cell(id) {
+        self.tell_to_stop(task, asked)
+    }
+
+    fn tell_to_stop(&self, task: &Task, asked: Asked) -> Reached {
+        let id = task.id();
+        let cell = self.cell(id);
+        if let Some(cell) = &cell {
             cell.cancel();
             if let Some(backend) = self.kinds.get(&task.spec.kind) {
                 panic::shield("cancel", || backend.cancel(task));
             }
         }
+        Reached { id, asked, cell }
     }
 
     /// Ends a task that was asked to stop before it started. Tells whether it
@@ -344,8 +350,30 @@ impl Engine {
 /// A live task that a cancel has reached.
 pub(crate) struct Reached {
     pub(crate) id: TaskId,
-    pub(crate) newly: bool,
+    asked: Asked,
     cell: Option<Arc<Cell>>,
+}
+
+/// Who has asked a task to stop.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    /// This cancel.
+    Newly,
+    /// One before it.
+    Before,
+}
+
+impl Asked {
+    fn of(task: &Task, cancel: &Arc<Cancel>) -> Self {
+        if task.cancel.as_ref() == Some(cancel) { Self::Newly } else { Self::Before }
+    }
+}
+
+impl Reached {
+    /// Whether this cancel is the first to ask the task to stop.
+    pub(crate) fn is_new(&self) -> bool {
+        self.asked == Asked::Newly
+    }
 }
 
 /// Resolves once the task of this cell is no longer here.

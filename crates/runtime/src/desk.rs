@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use offshoot_core::{Name, Series};
 use parking_lot::Mutex;
 
 use crate::signal::Signal;
@@ -14,7 +15,7 @@ pub(crate) struct Desk {
     pub(crate) nudge: Signal,
     /// Whether a task reported whose reports shall wake the session.
     activity: AtomicBool,
-    counters: Mutex<Vec<(Arc<str>, u64)>>,
+    counters: Mutex<Vec<(Arc<str>, Series)>>,
     spawned: u64,
 }
 
@@ -35,25 +36,18 @@ impl Desk {
         self.activity.swap(false, Ordering::AcqRel)
     }
 
-    /// The next number for a handle of this stem.
-    pub(crate) fn count(&self, stem: &Arc<str>) -> u64 {
+    /// The next name counted of this stem.
+    pub(crate) fn count(&self, stem: &Arc<str>) -> Name {
         let mut counters = self.counters.lock();
-        // A session uses few stems, and mostly the one it used last.
+        // A session uses few stems, and mostly those it used before.
         let found = counters.iter().position(|(known, _)| Arc::ptr_eq(known, stem));
         let found = found.or_else(|| counters.iter().position(|(known, _)| known == stem));
-        match found {
-            Some(at) => {
-                counters.swap(0, at);
-                counters[0].1 += 1;
-                counters[0].1
-            }
-            None => {
-                // Numbers used before this process are not more than the
-                // tasks spawned before it.
-                let first = self.spawned + 1;
-                counters.push((stem.clone(), first));
-                first
-            }
-        }
+        let at = found.unwrap_or_else(|| {
+            // Numbers used before this process are not more than the tasks
+            // spawned before it.
+            counters.push((stem.clone(), Series::new(stem, self.spawned + 1)));
+            counters.len() - 1
+        });
+        counters[at].1.advance()
     }
 }

@@ -33,6 +33,7 @@ mod question;
 mod receipt;
 mod recover;
 mod resolve;
+mod rest;
 mod runtime;
 mod session;
 mod settle;

@@ -235,6 +235,8 @@ impl Engine {
         let heir = task.owner();
         if let Owner::Task(owner) = heir
             && self.store.task(owner).try_now().ok()?.ok()?.is_none_or(|owner| owner.is_held())
+            // It ends with the last of its children.
+            && self.store.counts(heir).try_now().ok()?.ok()?.live() < 2
         {
             return None;
         }

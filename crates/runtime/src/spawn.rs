@@ -278,8 +278,8 @@ impl Said {
             Some(_) => self.needs.with(Capabilities::MESSAGES),
             None => self.needs,
         };
-        let missing = self.can.missing(needs);
-        if !missing.is_empty() {
+        if !self.can.has(needs) {
+            let missing = self.can.missing(needs);
             return Err(Error::Incapable { kind: self.kind.clone(), missing });
         }
         let (handle, naming) = match &self.name {
@@ -310,7 +310,7 @@ impl Said {
     /// The next handle nobody has given, perhaps taken all the same.
     pub(crate) fn next_handle(&self) -> Name {
         let stem = self.terms.profile.as_ref().unwrap_or(&self.kind);
-        Name::numbered(stem, self.sender.desk.count(stem))
+        self.sender.desk.count(stem)
     }
 
     fn lineage(&self, engine: &Engine, id: TaskId) -> Lineage {

@@ -167,10 +167,11 @@ impl Engine {
         reached: &mut Marked,
     ) -> Result<(), Error> {
         let mut note = |some: &[Reached]| {
-            reached.extend(some.iter().filter(|reach| reach.newly).map(|reach| reach.id));
+            reached.extend(some.iter().filter(|reach| reach.is_new()).map(|reach| reach.id));
         };
         for some in tasks.chunks(BATCH) {
-            let asked = self.ask_all(some, cancel).await?;
+            let mut asked = Vec::new();
+            self.ask_all(some, cancel, &mut asked).await?;
             note(&asked);
             self.watch_over(asked, cancel.grace);
             self.pause().await;

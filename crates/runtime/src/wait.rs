@@ -1,6 +1,7 @@
 //! Waiting for tasks: woken by the end itself, never by a look at the clock.
 
-use std::future::IntoFuture;
+use std::future::{Future, IntoFuture};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,9 +12,13 @@ use offshoot_core::{Outcome, Spec, Task, TaskId, WaitingOn};
 use offshoot_store::{Ack, Batch, RowRef, Strictness, Write};
 use serde::de::DeserializeOwned;
 
+use crate::ambient;
+use crate::cell::Cell;
+use crate::context::Context;
 use crate::engine::Engine;
 use crate::environment::BoxFuture;
 use crate::error::Error;
+use crate::park::Parked;
 use crate::task_ref::{TaskRef, Viewer};
 
 /// A wait for one task. Await it; dropping it changes nothing.
@@ -87,10 +92,7 @@ impl IntoFuture for Wait {
 
     fn into_future(self) -> Self::IntoFuture {
         let TaskRef { engine, spec, viewer } = self.task;
-        Box::pin(async move {
-            let found = engine.wait(&viewer, vec![spec], Want::All, self.timeout).await?;
-            found.into_iter().next().ok_or(Error::Closed)
-        })
+        Box::pin(async move { engine.wait(&viewer, &spec, self.timeout).await })
     }
 }
 
@@ -131,11 +133,16 @@ impl IntoFuture for WaitMany {
     fn into_future(self) -> Self::IntoFuture {
         let Self { engine, viewer, specs, foreign, want, timeout } = self;
         Box::pin(async move {
-            // A reference is no pass: the caller itself must be in scope.
+            // A reference is no pass: the caller itself must be in scope, or
+            // the body inside which it waits.
+            let around = engine.body_around();
             for task in foreign {
-                engine.touchable(&viewer, task).await?;
+                if let Err(error) = engine.touchable(&viewer, task).await {
+                    let around = around.as_ref().ok_or(error)?;
+                    engine.touchable(&Viewer::task(around.clone()), task).await?;
+                }
             }
-            engine.wait(&viewer, specs, want, timeout).await
+            engine.wait_many(&viewer, specs, want, timeout).await
         })
     }
 }
@@ -144,26 +151,50 @@ impl Engine {
     async fn wait(
         self: &Arc<Self>,
         viewer: &Viewer,
+        spec: &Arc<Spec>,
+        timeout: Option<Duration>,
+    ) -> Result<Waited, Error> {
+        self.check_open()?;
+        let (task, end) = self.look(spec).await?;
+        if end != WaitEnd::TimedOut || timeout == Some(Duration::ZERO) {
+            return self.waited(task, end).await;
+        }
+        let waiter = viewer.cell.clone().or_else(|| self.body_around());
+        let parked = self.park_waiter(waiter.as_ref()).await?;
+        let rest = self.until_rest(spec);
+        let found = match self.bounded(waiter.as_ref(), timeout, rest).await {
+            Ok(Some(found)) => Ok(found),
+            Ok(None) => self.look(spec).await,
+            Err(error) => Err(error),
+        };
+        if let Some(parked) = parked {
+            parked.end().await?;
+        }
+        let (task, end) = found?;
+        self.waited(task, end).await
+    }
+
+    async fn wait_many(
+        self: &Arc<Self>,
+        viewer: &Viewer,
         specs: Vec<Arc<Spec>>,
         want: Want,
         timeout: Option<Duration>,
     ) -> Result<Vec<Waited>, Error> {
         self.check_open()?;
-        let found = self.look(&specs).await?;
+        let found = self.look_at_all(&specs).await?;
         if is_enough(&found, want) || timeout == Some(Duration::ZERO) {
-            return self.waited(found).await;
+            return self.all_waited(found).await;
         }
-        let parked = match &viewer.cell {
-            Some(cell) => Some(self.park(cell, WaitingOn::Children).await?),
-            None => None,
-        };
+        let waiter = viewer.cell.clone().or_else(|| self.body_around());
+        let parked = self.park_waiter(waiter.as_ref()).await?;
         let began = self.world.monotonic();
         let found = loop {
             let left =
                 timeout.map(|timeout| timeout.saturating_sub(self.world.monotonic() - began));
-            let enough = self.until_enough(viewer, &specs, want, left).await;
-            let found = match enough {
-                Ok(()) => self.look(&specs).await,
+            let enough = self.until_enough(&specs, want);
+            let found = match self.bounded(waiter.as_ref(), left, enough).await {
+                Ok(_) => self.look_at_all(&specs).await,
                 Err(error) => Err(error),
             };
             // Who asked may have been answered since: then there is nothing to
@@ -177,31 +208,39 @@ impl Engine {
         if let Some(parked) = parked {
             parked.end().await?;
         }
-        self.waited(found?).await
+        self.all_waited(found?).await
     }
 
-    /// Resolves when enough tasks have ended or one needs input, when the time
-    /// is over, or, with an error, when the waiter is cancelled.
-    async fn until_enough(
+    /// The body that is being polled around this call, if it is one of this
+    /// runtime's. Whoever waits inside it makes it wait.
+    fn body_around(self: &Arc<Self>) -> Option<Arc<Cell>> {
+        let ours = |cx: &Context| Arc::ptr_eq(cx.engine(), self).then(|| cx.cell().clone());
+        ambient::with(ours).flatten()
+    }
+
+    async fn park_waiter(
         self: &Arc<Self>,
-        viewer: &Viewer,
-        specs: &[Arc<Spec>],
-        want: Want,
+        waiter: Option<&Arc<Cell>>,
+    ) -> Result<Option<Parked>, Error> {
+        match waiter {
+            Some(cell) => Ok(Some(self.park(cell, WaitingOn::Children).await?)),
+            None => Ok(None),
+        }
+    }
+
+    /// What `rest` comes to, or `None` if that takes longer than `timeout`; an
+    /// error if the waiter is cancelled before.
+    async fn bounded<T>(
+        &self,
+        waiter: Option<&Arc<Cell>>,
         timeout: Option<Duration>,
-    ) -> Result<(), Error> {
-        let enough = async {
-            let mut pending: FuturesUnordered<_> =
-                specs.iter().map(|spec| self.until_rest(spec)).collect();
-            while let Some(task) = pending.next().await {
-                let task = task?;
-                if want == Want::Any || task.is_live() {
-                    break;
-                }
-            }
-            Ok(())
-        };
+        rest: impl Future<Output = Result<T, Error>>,
+    ) -> Result<Option<T>, Error> {
+        if waiter.is_none() && timeout.is_none() {
+            return rest.await.map(Some);
+        }
         let interrupted = async {
-            match &viewer.cell {
+            match waiter {
                 Some(cell) => cell.cancelled().await,
                 None => std::future::pending().await,
             }
@@ -212,91 +251,52 @@ impl Engine {
                 None => std::future::pending().await,
             }
         };
-        let enough = std::pin::pin!(enough);
-        let stopped = std::pin::pin!(async {
-            let (interrupted, over) = (std::pin::pin!(interrupted), std::pin::pin!(over));
-            match select(interrupted, over).await {
-                Either::Left(_) => Err(Error::Cancelled),
-                Either::Right(_) => Ok(()),
-            }
-        });
-        match select(enough, stopped).await {
-            Either::Left((done, _)) | Either::Right((done, _)) => done,
+        let (interrupted, over) = (pin!(interrupted), pin!(over));
+        match select(pin!(rest), select(interrupted, over)).await {
+            Either::Left((found, _)) => found.map(Some),
+            Either::Right((Either::Left(_), _)) => Err(Error::Cancelled),
+            Either::Right((Either::Right(_), _)) => Ok(None),
         }
     }
 
-    /// Resolves when the task has ended or needs input.
-    pub(crate) async fn until_rest(self: &Arc<Self>, spec: &Arc<Spec>) -> Result<Task, Error> {
-        let mut answered = 0;
-        loop {
-            let rests = |task: &Task| {
-                !task.is_live() || (task.state.question().is_some() && task.seq > answered)
-            };
-            let task = self.until(spec, rests).await?;
-            match self.end_of(&task).await? {
-                WaitEnd::Ended | WaitEnd::NeedsInput => return Ok(task),
-                WaitEnd::TimedOut => answered = task.seq,
+    /// Resolves when enough tasks have ended or one needs input.
+    async fn until_enough(self: &Arc<Self>, specs: &[Arc<Spec>], want: Want) -> Result<(), Error> {
+        let mut pending: FuturesUnordered<_> =
+            specs.iter().map(|spec| self.until_rest(spec)).collect();
+        while let Some(found) = pending.next().await {
+            let (_, end) = found?;
+            if want == Want::Any || end == WaitEnd::NeedsInput {
+                break;
             }
         }
+        Ok(())
     }
 
-    /// Why a wait for the task would return now. A question that was answered
-    /// needs no input, even if its body has not gone on yet.
-    async fn end_of(&self, task: &Task) -> Result<WaitEnd, Error> {
-        if !task.is_live() {
-            return Ok(WaitEnd::Ended);
-        }
-        let Some(number) = task.state.question() else { return Ok(WaitEnd::TimedOut) };
-        let asked = self.store.questions(task.id()).await?;
-        let open = asked.iter().any(|one| one.number == number && one.closed.is_none());
-        Ok(if open { WaitEnd::NeedsInput } else { WaitEnd::TimedOut })
-    }
-
-    /// Resolves when the record is as wanted. Listens before it looks, so that
-    /// no change is missed.
-    pub(crate) async fn until(
-        self: &Arc<Self>,
-        spec: &Arc<Spec>,
-        wanted: impl Fn(&Task) -> bool,
-    ) -> Result<Task, Error> {
-        loop {
-            let cell = self.cell_of(spec);
-            let changed = cell.changed().listen();
-            let Some(task) = self.task(spec.id).await? else {
-                self.forget_passive(spec.id);
-                return Err(Error::not_found(spec.id));
-            };
-            if wanted(&task) {
-                if !task.is_live() {
-                    self.forget_passive(spec.id);
-                }
-                return Ok(task);
-            }
-            changed.await;
-        }
-    }
-
-    async fn look(&self, specs: &[Arc<Spec>]) -> Result<Vec<(Task, WaitEnd)>, Error> {
+    async fn look_at_all(&self, specs: &[Arc<Spec>]) -> Result<Vec<(Task, WaitEnd)>, Error> {
         let mut found = Vec::with_capacity(specs.len());
         for spec in specs {
-            let task = self.task(spec.id).await?;
-            let task = task.ok_or_else(|| Error::not_found(spec.id))?;
-            let end = self.end_of(&task).await?;
-            found.push((task, end));
+            found.push(self.look(spec).await?);
         }
         Ok(found)
     }
 
-    async fn waited(self: &Arc<Self>, tasks: Vec<(Task, WaitEnd)>) -> Result<Vec<Waited>, Error> {
+    async fn waited(self: &Arc<Self>, task: Task, end: WaitEnd) -> Result<Waited, Error> {
+        let pending = match end {
+            WaitEnd::Ended => self.store.result_row(task.id()).await?,
+            _ => None,
+        };
+        let owner = pending.as_ref().map_or(task.owner(), |pending| pending.row.owner);
+        let row = pending.map(|pending| pending.reference());
+        Ok(Waited { task, end, row, owner, engine: self.clone() })
+    }
+
+    async fn all_waited(
+        self: &Arc<Self>,
+        tasks: Vec<(Task, WaitEnd)>,
+    ) -> Result<Vec<Waited>, Error> {
         let mut found = Vec::with_capacity(tasks.len());
         for (task, end) in tasks {
-            let pending = match end {
-                WaitEnd::Ended => self.store.result_row(task.id()).await?,
-                _ => None,
-            };
-            let owner = pending.as_ref().map_or(task.owner(), |pending| pending.row.owner);
-            let row = pending.map(|pending| pending.reference());
-            found.push(Waited { task, end, row, owner, engine: self.clone() });
+            found.push(self.waited(task, end).await?);
         }
         Ok(found)
     }

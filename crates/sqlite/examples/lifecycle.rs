@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 
 use offshoot_core::{
     Caps, Intent, Lineage, LiveChildren, Name, Naming, Outcome, Owner, Payload, Recovery,
-    Retention, Row, Session, SessionId, Space, Spec, Stamp, Task, TaskId, Tie, Visibility, Wake,
-    WorkerId, decide,
+    Retention, Row, Seldom, Session, SessionId, Space, Spec, Stamp, Task, TaskId, Tie, Visibility,
+    Wake, WorkerId, decide,
 };
 use offshoot_sqlite::{Folder, Sqlite};
 use offshoot_store::{Ack, Batch, OpenStore, RowRef, Spawn, Store, Strictness, Write};
@@ -62,11 +62,10 @@ impl Source {
                 session: self.session.id,
                 parent: None,
                 root: id,
-                origin: Seldom::default(),
                 depth: 0,
+                origin: Seldom::default(),
             },
             kind: "function".into(),
-            profile: None,
             handle: Name::numbered("function", self.drawn.load(Ordering::Relaxed) % 10_000_000),
             naming: Naming::Counted,
             tie: Tie::Owned,
@@ -74,12 +73,9 @@ impl Source {
             wake: Wake::OnTerminal,
             visibility: Visibility::Children,
             input: Payload::Null,
-            timeout: None,
-            grace: None,
-            continues: None,
-            key: None,
             can: Default::default(),
             spawned_at: now,
+            terms: Seldom::default(),
         };
         offshoot_core::spawn(Arc::new(spec), Some(self.worker), now)
     }

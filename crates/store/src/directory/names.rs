@@ -68,8 +68,13 @@ fn stem(task: &Task) -> &Arc<str> {
 /// The number in `<stem>-<number>`, written as numbers are.
 fn number(key: &str, stem: &str) -> Option<u64> {
     let digits = key.strip_prefix(stem)?.strip_prefix('-')?;
-    let plain = digits.bytes().all(|digit| digit.is_ascii_digit()) && !digits.starts_with('0');
-    if plain { digits.parse().ok() } else { None }
+    if digits.is_empty() || digits.starts_with('0') {
+        return None;
+    }
+    digits.bytes().try_fold(0u64, |number, digit| {
+        let digit = digit.checked_sub(b'0').filter(|digit| *digit < 10)?;
+        number.checked_mul(10)?.checked_add(u64::from(digit))
+    })
 }
 
 /// Spreads the hash that is kept over all the bits that a table looks at.

@@ -1,0 +1,74 @@
+//! Names that are counted.
+
+use super::{CompactString, Name, fold, is_folded};
+
+/// The names `<stem>-<n>` for one number after the other. It keeps the last
+/// one's text, because nearly every spawn asks for the next.
+///
+/// ```
+/// # use offshoot_core::Series;
+/// let mut series = Series::new("reviewer", 9);
+/// assert_eq!(series.advance().as_str(), "reviewer-9");
+/// assert_eq!(series.advance().as_str(), "reviewer-10");
+/// ```
+#[derive(Clone, Debug)]
+pub struct Series {
+    text: String,
+    // How long the text is without its number.
+    stem: usize,
+    next: u64,
+    casing: Casing,
+}
+
+/// Whether the names compare as they are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Casing {
+    Folded,
+    Unfolded,
+}
+
+impl Series {
+    /// The names of `stem` from the number `first` on.
+    pub fn new(stem: &str, first: u64) -> Self {
+        let casing = if is_folded(stem) { Casing::Folded } else { Casing::Unfolded };
+        Self { text: format!("{stem}-"), stem: stem.len() + 1, next: first, casing }
+    }
+
+    /// The next name.
+    pub fn advance(&mut self) -> Name {
+        match self.text.as_bytes().last() {
+            // Most numbers differ from the one before in the last digit only.
+            Some(digit @ b'0'..=b'8') if self.text.len() > self.stem => {
+                let digit = char::from(digit + 1);
+                self.text.pop();
+                self.text.push(digit);
+            }
+            _ => {
+                self.text.truncate(self.stem);
+                self.text.push_str(&self.next.to_string());
+            }
+        }
+        self.next = self.next.saturating_add(1);
+        let shown = CompactString::new(&self.text);
+        let key = match self.casing {
+            Casing::Folded => None,
+            Casing::Unfolded => Some(fold(&shown).into()),
+        };
+        Name { shown, key }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s1_2_numbers_are_counted_without_a_gap() {
+        let mut series = Series::new("Lead", 8);
+        let names: Vec<_> = (0..104).map(|_| series.advance()).collect();
+        for (name, n) in names.iter().zip(8..) {
+            assert_eq!(name.as_str(), format!("Lead-{n}"));
+            assert_eq!(name.key(), format!("lead-{n}"));
+        }
+    }
+}
