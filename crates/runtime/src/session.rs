@@ -139,7 +139,10 @@ impl Session {
             }
             nudged.await;
             // What else ends now comes home with it.
-            self.engine.pause().await;
+            let others = self.engine.store.counts(Owner::Session(self.id)).try_now();
+            if !matches!(others, Ok(Ok(others)) if others.live() == 0) {
+                self.engine.pause().await;
+            }
         }
     }
 

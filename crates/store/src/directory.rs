@@ -155,13 +155,16 @@ impl Directory {
         }
         let place = u32::try_from(self.tasks.vacant_key());
         let place = place.expect("four billion tasks do not fit into memory");
-        let called = self.call(&task, place);
-        self.tasks.insert(Entry { id, task, ordinal, row: None, children: None, called });
-        let tasks = &self.tasks;
-        self.ids.insert_unique(hash(id), place, |place| hash(tasks[*place as usize].id));
         let session = self.sessions.entry(session).or_default();
         session.listing.insert(ordinal, place);
         session.counts.add(phase);
+        let called = session
+            .counted
+            .take_up(&task, place)
+            .unwrap_or_else(|| Called::Given(self.names.hash(owner, task.spec.handle.key())));
+        self.tasks.insert(Entry { id, task, ordinal, row: None, children: None, called });
+        let tasks = &self.tasks;
+        self.ids.insert_unique(hash(id), place, |place| hash(tasks[*place as usize].id));
         match owner {
             Owner::Session(_) => session.own.add(phase),
             Owner::Task(parent) => {

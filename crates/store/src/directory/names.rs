@@ -14,7 +14,7 @@ use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 use offshoot_core::{Naming, Owner, Task};
 
 use super::listing::Listing;
-use super::{Directory, Removal, Roster};
+use super::{Directory, Entry, Removal};
 
 #[derive(Debug, Default)]
 pub(super) struct Names {
@@ -48,15 +48,27 @@ pub(super) struct Counted(Vec<(Arc<str>, Listing)>);
 
 impl Counted {
     fn of(&mut self, stem: &Arc<str>) -> &mut Listing {
-        let at = self.0.iter().position(|(known, _)| known == stem).unwrap_or_else(|| {
+        let same = |known: &Arc<str>| Arc::ptr_eq(known, stem) || known == stem;
+        let at = self.0.iter().position(|(known, _)| same(known)).unwrap_or_else(|| {
             self.0.push((stem.clone(), Listing::default()));
             self.0.len() - 1
         });
         &mut self.0[at].1
     }
 
-    fn find<'a, 'k>(&'a self, key: &'k str) -> impl Iterator<Item = u32> + use<'a, 'k> {
-        self.0.iter().filter_map(move |(stem, listing)| listing.get(number(key, stem)?))
+    /// Takes up a task that is counted, unless one that it continues has its
+    /// number.
+    pub(super) fn take_up(&mut self, task: &Task, place: u32) -> Option<Called> {
+        if task.spec.naming != Naming::Counted {
+            return None;
+        }
+        let number = number(task.spec.handle.key(), stem(task))?;
+        let listing = self.of(stem(task));
+        if listing.get(number).is_some() {
+            return None;
+        }
+        listing.insert(number, place);
+        Some(Called::Counted(number))
     }
 }
 
@@ -77,6 +89,10 @@ fn number(key: &str, stem: &str) -> Option<u64> {
     })
 }
 
+fn is_called(task: &Task, owner: Owner, key: &str) -> bool {
+    task.owner() == owner && task.spec.handle.key() == key
+}
+
 /// Spreads the hash that is kept over all the bits that a table looks at.
 fn spread(hash: u32) -> u64 {
     u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -88,7 +104,7 @@ impl Names {
         self.given.is_empty() && self.eclipsed.is_empty()
     }
 
-    fn hash(&self, owner: Owner, key: &str) -> u32 {
+    pub(super) fn hash(&self, owner: Owner, key: &str) -> u32 {
         self.hasher.hash_one((owner, key)) as u32
     }
 
@@ -107,74 +123,54 @@ impl Directory {
     /// The task that `owner` calls so: the live one, else the one that ended
     /// last.
     pub fn named(&self, owner: Owner, key: &str) -> Option<&Task> {
-        let all = self.counted(owner, key).chain(self.given(owner, key));
-        let last = |(place, task): &(u32, &Task)| {
-            (task.is_live(), self.tasks.get(*place as usize).map(|entry| entry.ordinal))
-        };
-        all.max_by_key(last).map(|(_, task)| task)
+        let mut best: Option<&Entry> = None;
+        let rank = |entry: &Entry| (entry.task.is_live(), entry.ordinal);
+        self.each_called(owner, key, |entry| {
+            if best.is_none_or(|best| rank(best) < rank(entry)) {
+                best = Some(entry);
+            }
+        });
+        best.map(|entry| &entry.task)
     }
 
     /// The live task that `owner` calls so.
     pub fn live_named(&self, owner: Owner, key: &str) -> Option<&Task> {
-        let mut all = self.counted(owner, key).chain(self.given(owner, key));
-        all.find(|(_, task)| task.is_live()).map(|(_, task)| task)
+        self.named(owner, key).filter(|task| task.is_live())
     }
 
-    fn counted<'a, 'k>(
-        &'a self,
-        owner: Owner,
-        key: &'k str,
-    ) -> impl Iterator<Item = (u32, &'a Task)> + use<'a, 'k> {
+    /// Looks at all tasks that `owner` calls so and that have the name.
+    fn each_called<'a>(&'a self, owner: Owner, key: &str, mut look: impl FnMut(&'a Entry)) {
         let session = match owner {
             Owner::Session(session) => Some(session),
             Owner::Task(task) => self.task(task).map(|task| task.spec.lineage.session),
         };
-        let roster = session.and_then(|session| self.sessions.get(&session));
-        let places = roster.into_iter().flat_map(move |roster| roster.counted.find(key));
-        self.called(owner, key, places)
+        if let Some(roster) = session.and_then(|session| self.sessions.get(&session)) {
+            for (stem, listing) in &roster.counted.0 {
+                let place = number(key, stem).and_then(|number| listing.get(number));
+                let entry = place.and_then(|place| self.tasks.get(place as usize));
+                if let Some(entry) = entry.filter(|entry| is_called(&entry.task, owner, key)) {
+                    look(entry);
+                }
+            }
+        }
+        for (_, entry) in self.given(owner, key) {
+            look(entry);
+        }
     }
 
     fn given<'a, 'k>(
         &'a self,
         owner: Owner,
         key: &'k str,
-    ) -> impl Iterator<Item = (u32, &'a Task)> + use<'a, 'k> {
+    ) -> impl Iterator<Item = (u32, &'a Entry)> + use<'a, 'k> {
         let names = Some(&self.names).filter(|names| !names.given.is_empty());
-        let places = names.into_iter().flat_map(move |names| {
+        let slots = names.into_iter().flat_map(move |names| {
             let hash = names.hash(owner, key);
-            let slots = names.given.iter_hash(spread(hash));
-            slots.filter(move |slot| slot.hash == hash).map(|slot| slot.place)
+            names.given.iter_hash(spread(hash)).filter(move |slot| slot.hash == hash)
         });
-        self.called(owner, key, places)
-    }
-
-    fn called<'a, 'k, P: Iterator<Item = u32>>(
-        &'a self,
-        owner: Owner,
-        key: &'k str,
-        places: P,
-    ) -> impl Iterator<Item = (u32, &'a Task)> + use<'a, 'k, P> {
-        places
-            .filter_map(|place| Some((place, &self.tasks.get(place as usize)?.task)))
-            .filter(move |(_, task)| task.owner() == owner && task.spec.handle.key() == key)
-    }
-
-    /// How a new task is found by its name.
-    pub(super) fn call(&mut self, task: &Task, place: u32) -> Called {
-        let (owner, key) = (task.owner(), task.spec.handle.key());
-        if task.spec.naming == Naming::Counted
-            && let Some(number) = number(key, stem(task))
-        {
-            let Roster { counted, .. } =
-                self.sessions.entry(task.spec.lineage.session).or_default();
-            let listing = counted.of(stem(task));
-            // A task that continues another may have its number.
-            if listing.get(number).is_none() {
-                listing.insert(number, place);
-                return Called::Counted(number);
-            }
-        }
-        Called::Given(self.names.hash(owner, key))
+        slots
+            .filter_map(|slot| Some((slot.place, self.tasks.get(slot.place as usize)?)))
+            .filter(move |(_, entry)| is_called(&entry.task, owner, key))
     }
 
     /// Gives a task its name; one that comes here ended does not get it while
@@ -182,15 +178,11 @@ impl Directory {
     pub(super) fn give_name(&mut self, place: u32) {
         let Some(entry) = self.tasks.get(place as usize) else { return };
         let Called::Given(hash) = entry.called else { return };
-        let (ordinal, task) = (entry.ordinal, &entry.task);
-        if !task.is_live() {
-            let (owner, key) = (task.owner(), task.spec.handle.key());
-            let later = |(other, task): (u32, &Task)| {
-                let other = self.tasks.get(other as usize);
-                !task.is_live() && other.is_some_and(|other| other.ordinal > ordinal)
-            };
-            if self.given(owner, key).any(later) {
-                let name = (owner, key.into());
+        if !entry.task.is_live() {
+            let (owner, key) = (entry.task.owner(), entry.task.spec.handle.key());
+            let later = |other: &Entry| !other.task.is_live() && other.ordinal > entry.ordinal;
+            if self.given(owner, key).any(|(_, other)| later(other)) {
+                let (name, ordinal) = ((owner, key.into()), entry.ordinal);
                 self.names.eclipsed.entry(name).or_default().insert(ordinal, place);
                 return;
             }
@@ -206,12 +198,9 @@ impl Directory {
         let (owner, key) = (entry.task.owner(), entry.task.spec.handle.key());
         let before = self
             .given(owner, key)
-            .find(|(other, task)| !task.is_live() && *other != place)
-            .map(|(before, _)| before);
-        let Some(before) = before else { return };
-        let Some(ordinal) = self.tasks.get(before as usize).map(|entry| entry.ordinal) else {
-            return;
-        };
+            .find(|(other, entry)| !entry.task.is_live() && *other != place)
+            .map(|(before, entry)| (before, entry.ordinal));
+        let Some((before, ordinal)) = before else { return };
         let name = (owner, key.into());
         self.names.take(hash, before);
         self.names.eclipsed.entry(name).or_default().insert(ordinal, before);
