@@ -62,13 +62,9 @@ impl Row {
         Self { id: task.into(), owner, at, body: RowBody::Result(task) }
     }
 
-    /// The row that puts `message` before `task`.
-    pub fn message(message: Arc<Message>, task: TaskId) -> Self {
-        Self {
-            id: message.id.into(),
-            owner: Owner::Task(task),
-            at: message.at,
-            body: RowBody::Message(message),
-        }
+    /// The row that puts `message` before `owner`.
+    pub fn message(message: Arc<Message>, owner: Owner) -> Self {
+        let (id, at) = (message.id.into(), message.at);
+        Self { id, owner, at, body: RowBody::Message(message) }
     }
 }

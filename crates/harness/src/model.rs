@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
 use offshoot_core::{
-    Caps, Change, Event, IdHash, Owner, Phase, Receipt, RowId, SessionId, Spec, Task, TaskId,
-    WorkerId,
+    Caps, Event, IdHash, Owner, Phase, Receipt, RowId, SessionId, Spec, Task, TaskId, WorkerId,
 };
 use offshoot_runtime::{Rows, WaitEnd, Waited};
-use offshoot_store::{Batch, Write};
+use offshoot_store::{Batch, End, Write};
 use parking_lot::Mutex;
 
 use crate::bodies::{Bodies, Returned};
@@ -98,7 +97,7 @@ impl Model {
                     births::check(&self.shadow, &spawn.task, &self.caps)?;
                     leases::check_record(None, &spawn.task, &self.bodies)?;
                 }
-                Write::Put(task, _) => {
+                Write::Put(task, _) | Write::End(End { task, .. }) => {
                     let Some(before) = self.shadow.task(task.id()) else { continue };
                     transitions::check(before, task)?;
                     leases::check_record(Some(before), task, &self.bodies)?;
@@ -111,7 +110,7 @@ impl Model {
         }
         self.shadow.apply(batch)?;
         for write in &batch.writes {
-            if let Write::Put(task, Change::Ended(_)) = write {
+            if let Some(task) = write.next_record().filter(|task| !task.is_live()) {
                 endings::check_told(&self.shadow, batch, task)?;
             }
         }
@@ -302,10 +301,12 @@ fn describe(batch: &Batch) -> String {
             }
             Write::Put(task, change) => format!("put {} #{} {change:?}; ", task.id(), task.seq),
             Write::Deliver(row) => format!("deliver {} to {}; ", row.id, row.owner),
-            Write::Send { row, .. } => format!("send {} to {}; ", row.id, row.owner),
+            Write::Send { message, to, .. } => format!("send {} to {to}; ", message.id),
             Write::Ack(ack) => format!("ack {} rows of {}; ", ack.rows.len(), ack.owner),
             Write::Append { owner, blocks } => format!("append {} to {owner}; ", blocks.len()),
-            Write::CloseInbox { task, .. } => format!("close inbox of {task}; "),
+            Write::End(End { task, heir, .. }) => {
+                format!("end {} #{} {}, told {heir}; ", task.id(), task.seq, task.state)
+            }
             other => format!("{other:?}; "),
         };
     }

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_core::{
-    Blob, Change, Counts, Cursor, MessageId, Name, Naming, Owner, Question, Record, Retention,
-    RowBody, Session, SessionId, Space, Spec, Stamp, StepState, Task, TaskId, Timer, WorkerId,
+    Blob, Counts, Cursor, MessageId, Name, Naming, Owner, Question, Record, Retention, Row,
+    Session, SessionId, Space, Spec, Stamp, StepState, Task, TaskId, Timer, WorkerId,
 };
 use offshoot_runtime::BoxFuture;
 use offshoot_store::{
-    Batch, Commit, CommitError, Conflict, Counter, EventPage, Expired, HistoryPage, Page,
+    Batch, Commit, CommitError, Conflict, Counter, End, EventPage, Expired, HistoryPage, Page,
     PageCursor, Pending, Read, Spawn, Standing, Store, StoreError, TaskQuery, Tenure, Write,
 };
 use tokio::sync::{Notify, oneshot};
@@ -92,14 +92,7 @@ impl Planted {
                 self.inner.commit(second).await
             }
             Bug::WakeOutsideCommit => {
-                let told = |write: &Write| match write {
-                    Write::Deliver(row) => matches!(row.body, RowBody::Result(_)),
-                    _ => false,
-                };
-                let (mut second, first) = split(batch, told);
-                // What the first part was checked for holds no longer.
-                second.guards.clear();
-                second.fence = None;
+                let (first, second) = untold(batch);
                 self.inner.commit(first).await?;
                 self.inner.commit(second).await
             }
@@ -113,7 +106,7 @@ impl Planted {
         batch.fence = None;
         batch.guards.clear();
         for write in &mut batch.writes {
-            if let Write::Put(task, _) = write
+            if let Write::Put(task, _) | Write::End(End { task, .. }) = write
                 && let Some(stored) = self.inner.task(task.id()).await?
             {
                 *task = Record { seq: stored.seq + 1, ..task.to_record() }.into();
@@ -149,7 +142,7 @@ impl Planted {
                     && has(|write| matches!(write, Write::Ack(_)))
             }
             Bug::SettleWithoutFence | Bug::WakeOutsideCommit => {
-                has(|write| matches!(write, Write::Put(_, Change::Ended(_))))
+                has(|write| matches!(write, Write::End(_)))
             }
             Bug::NameCheckApart => has(|write| match write {
                 Write::Spawn(spawn) => spawn.task.spec.naming == Naming::Given,
@@ -177,6 +170,19 @@ fn split(batch: Batch, apart: impl Fn(&Write) -> bool) -> (Batch, Batch) {
         }
     }
     (first, second)
+}
+
+/// A batch in two: ends that nobody is told of, and the rows that tell.
+fn untold(mut batch: Batch) -> (Batch, Batch) {
+    let mut second = Batch::new(batch.at);
+    for write in &mut batch.writes {
+        if let Write::End(End { task, change, heir }) = write {
+            let row = Row::result(task.id(), *heir, batch.at);
+            second.push(Write::Deliver(Box::new(row)));
+            *write = Write::Put(task.clone(), change.clone());
+        }
+    }
+    (batch, second)
 }
 
 /// The store knows what it must not insert twice, so the second task is put

@@ -14,7 +14,7 @@ use offshoot_core::{
     Block, Caller, Change, Closed, IdHash, Message, MessageId, Owner, Phase, RowBody, RowId,
     SessionId, StepState, Task, TaskId,
 };
-use offshoot_store::{Batch, Write};
+use offshoot_store::{Batch, End, Write};
 
 use crate::violation::{Checked, Violation, ensure};
 
@@ -122,15 +122,22 @@ impl Shadow {
             Write::PutSession(session, change) => self.record(session.id, None, change.clone()),
             Write::Spawn(spawn) => return self.spawn(&spawn.task),
             Write::Put(task, change) => return self.put(task, change),
-            Write::Deliver(row) | Write::Send { row, .. } => {
-                return self.deliver(row.id, row.owner, &row.body);
+            Write::End(End { task, change, heir }) => {
+                self.put(task, change)?;
+                self.close_inbox(task.id(), *heir);
+                let id = task.id();
+                return self.deliver(id.into(), *heir, &RowBody::Result(id));
+            }
+            Write::Deliver(row) => return self.deliver(row.id, row.owner, &row.body),
+            Write::Send { message, to, .. } => {
+                let body = RowBody::Message(message.clone());
+                return self.deliver(message.id.into(), *to, &body);
             }
             Write::Ack(ack) => {
                 for row in &ack.rows {
                     self.acknowledge(ack.owner, row.id, read);
                 }
             }
-            Write::CloseInbox { task, heir } => self.close_inbox(*task, *heir),
             Write::Append { owner, blocks } => {
                 let texts = blocks.iter().map(|block: &Block| block.text.clone());
                 self.histories.entry(*owner).or_default().extend(texts);

@@ -6,14 +6,14 @@ mod harness;
 use std::sync::Arc;
 
 use harness::{Done, Gate, block, fresh, notices, texts, told};
-use offshoot::core::{BlockKind, Change, Cursor, Phase, RowBody};
+use offshoot::core::{BlockKind, Change, Cursor, Owner, Phase};
 use offshoot::{BodyError, Memory, Runtime};
 use offshoot_store::{Batch, Fault, Faulty, Store, Write};
 use std::sync::Mutex;
 
 /// Whether the batch ends a task.
 fn ends_a_task(batch: &Batch) -> bool {
-    batch.writes.iter().any(|write| matches!(write, Write::Put(task, _) if !task.is_live()))
+    batch.writes.iter().any(|write| matches!(write, Write::End(_)))
 }
 
 async fn on(store: Faulty) -> Runtime {
@@ -37,14 +37,10 @@ async fn s4_1_state_result_row_and_wake_up_are_one_commit() {
 
     let ends = ends.lock().unwrap();
     assert_eq!(ends.len(), 1);
-    let put = ends[0].writes.iter().any(|write| {
-        matches!(write, Write::Put(ended, Change::Ended(Phase::Completed))
-            if ended.id() == task.id() && ended.outcome.is_some())
-    });
-    let row = ends[0].writes.iter().any(|write| {
-        matches!(write, Write::Deliver(row) if matches!(row.body, RowBody::Result(id) if id == task.id()))
-    });
-    assert!(put && row, "{:?}", ends[0]);
+    let [Write::End(end)] = ends[0].writes.as_slice() else { panic!("{:?}", ends[0]) };
+    assert_eq!(end.task.id(), task.id());
+    assert!(end.task.outcome.is_some(), "the result is in the record");
+    assert_eq!(end.heir, Owner::Session(session.id()), "the row goes to the owner");
 }
 
 #[tokio::test(start_paused = true)]

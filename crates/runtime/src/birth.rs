@@ -151,7 +151,8 @@ impl Embryo {
             if first.from.as_owner() != Some(self.task.owner()) {
                 self.cell.note_outside_mail();
             }
-            batch.push(Write::Deliver(Row::message(first.clone(), id)));
+            let row = Row::message(first.clone(), Owner::Task(id));
+            batch.push(Write::Deliver(Box::new(row)));
         }
         engine.store.commit(batch)
     }

@@ -5,8 +5,7 @@ use std::future::IntoFuture;
 use std::sync::Arc;
 
 use offshoot_core::{
-    Capabilities, Message, MessageId, MessageState, Mode, Owner, Receipt, Row, RowBody, Task,
-    TaskId, TooLarge,
+    Capabilities, Message, MessageId, MessageState, Mode, Owner, Receipt, Task, TaskId, TooLarge,
 };
 use offshoot_store::{Batch, CommitError, Conflict, TaskQuery, Within, Write};
 
@@ -114,14 +113,9 @@ impl Sending {
 
     async fn send_to_session(&self, session: Owner, sender: TaskId) -> Result<Receipt, Error> {
         let message = self.message();
-        let row = Row {
-            id: message.id.into(),
-            owner: session,
-            at: message.at,
-            body: RowBody::Message(message.clone()),
-        };
         let room = self.engine.config.sizes.inbox;
-        let batch = Batch::new(message.at).write(Write::Send { row, room });
+        let send = Write::Send { message: message.clone(), to: session, room };
+        let batch = Batch::new(message.at).write(send);
         match self.engine.commit(batch, Concerns::Inbox(session)).await {
             Ok(_) => Ok(Receipt { message: message.id, task: sender, state: MessageState::Queued }),
             Err(CommitError::Conflict(Conflict::MessageKeyUsed(sent))) => {
@@ -229,8 +223,8 @@ impl Sending {
     async fn offer(&self, task: TaskId) -> Result<Receipt, CommitError> {
         let message = self.message();
         let room = self.engine.config.sizes.inbox;
-        let row = Row::message(message.clone(), task);
-        let batch = Batch::new(message.at).write(Write::Send { row, room });
+        let send = Write::Send { message: message.clone(), to: Owner::Task(task), room };
+        let batch = Batch::new(message.at).write(send);
         self.engine.commit(batch, Concerns::Inbox(Owner::Task(task))).await?;
         Ok(Receipt { message: message.id, task, state: MessageState::Queued })
     }

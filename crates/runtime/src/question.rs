@@ -117,7 +117,7 @@ impl Asking {
             let batch = Batch::new(at)
                 .fenced(id, self.cell.epoch())
                 .write(Write::Ask(Box::new(question)))
-                .write(Write::Deliver(row));
+                .write(Write::Deliver(Box::new(row)));
             match engine.commit(batch, Concerns::Inbox(owner)).await {
                 Ok(_) => {
                     if self.key.is_some() {

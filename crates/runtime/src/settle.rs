@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use offshoot_core::{
     Cancel, Canceller, Failure, FailureKind, Intent, LiveChildren, Outcome, Owner, Payload,
-    Requeue, Row, Stamp, State, Task, TaskId, decide, text,
+    Requeue, Stamp, State, Task, TaskId, decide, text,
 };
-use offshoot_store::{Batch, Commit, CommitError, Conflict, Fence, Guard, Write};
+use offshoot_store::{Batch, Commit, CommitError, Conflict, End, Fence, Guard, Write};
 
 use crate::body::{BodyError, Ended};
 use crate::cell::{Cell, Eviction};
@@ -293,23 +293,20 @@ impl Engine {
             LiveChildren::Some => self.orphaned(&decided.task, now),
             LiveChildren::None => None,
         };
-        batch.push(Write::Put(decided.task, decided.change));
         let mut aftermath = Aftermath { ended: None, released: held, told: heir, orphans };
         if children == LiveChildren::Some {
+            batch.push(Write::Put(decided.task, decided.change));
             batch.guards.push(Guard::HasChildren(id));
             return Ok((self.store.commit(batch), aftermath));
         }
         batch.guards.push(Guard::Childless(id));
-        batch.push(Write::CloseInbox { task: id, heir });
-        batch.push(Write::Deliver(Row::result(id, heir, now)));
+        batch.push(Write::End(End { task: decided.task, change: decided.change, heir }));
         let mut child = id;
         for owner in &aftermath.released {
             let id = owner.id();
             let decided = decide(owner, Intent::Release, now).map_err(|_| Error::Contended)?;
             batch.guards.push(Guard::OnlyChild { owner: id, child });
-            batch.push(Write::Put(decided.task, decided.change));
-            batch.push(Write::CloseInbox { task: id, heir });
-            batch.push(Write::Deliver(Row::result(id, heir, now)));
+            batch.push(Write::End(End { task: decided.task, change: decided.change, heir }));
             child = id;
         }
         if let Owner::Task(owner) = heir {

@@ -16,11 +16,11 @@ use std::time::{Duration, Instant};
 
 use offshoot_core::{
     Caps, Intent, Lineage, LiveChildren, Name, Naming, Outcome, Owner, Payload, Recovery,
-    Retention, Row, Seldom, Session, SessionId, Space, Spec, Stamp, Task, TaskId, Tie, Visibility,
-    Wake, WorkerId, decide,
+    Retention, Seldom, Session, SessionId, Space, Spec, Stamp, Task, TaskId, Tie, Visibility, Wake,
+    WorkerId, decide,
 };
 use offshoot_sqlite::{Folder, Sqlite};
-use offshoot_store::{Ack, Batch, OpenStore, RowRef, Spawn, Store, Strictness, Write};
+use offshoot_store::{Ack, Batch, End, OpenStore, RowRef, Spawn, Store, Strictness, Write};
 
 type Outcomes<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
@@ -92,11 +92,11 @@ impl Source {
         let outcome = Outcome::value(Payload::Null);
         let decision = decide(&task, Intent::Finish(outcome, LiveChildren::None), now)?;
         let owner = Owner::Session(self.session.id);
-        let settle = Batch::new(now)
-            .fenced(task.id(), task.lease.epoch)
-            .write(Write::Put(decision.task, decision.change))
-            .write(Write::Deliver(Row::result(task.id(), owner, now)))
-            .write(Write::CloseInbox { task: task.id(), heir: owner });
+        let settle = Batch::new(now).fenced(task.id(), task.lease.epoch).write(Write::End(End {
+            task: decision.task,
+            change: decision.change,
+            heir: owner,
+        }));
         store.commit(settle).await?;
         let pending = store.result_row(task.id()).await?;
         let rows: Vec<RowRef> = pending.iter().map(|row| row.reference()).collect();

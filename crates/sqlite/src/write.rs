@@ -41,19 +41,17 @@ pub(crate) struct Writing<'w, 'c> {
     pub(crate) image: &'w Image,
     pub(crate) ahead: Ahead,
     pub(crate) care: Care,
-    foretold: Option<(TaskId, u64)>,
 }
 
 impl<'w, 'c> Writing<'w, 'c> {
     pub(crate) fn new(sql: &'w mut Statements<'c>, image: &'w Image, care: Care) -> Self {
-        Self { sql, image, ahead: Ahead::after(image.clock), care, foretold: None }
+        Self { sql, image, ahead: Ahead::after(image.clock), care }
     }
 
     /// Checks a batch and writes it. After a conflict nothing of it is
     /// written; after a fault the transaction is of no use any more.
     pub(crate) fn batch(&mut self, batch: &Batch) -> Result<(), Refusal> {
         self.check(batch)?;
-        self.foretell(batch);
         for write in &batch.writes {
             self.write(write, batch.at)?;
         }
@@ -63,11 +61,11 @@ impl<'w, 'c> Writing<'w, 'c> {
     fn write(&mut self, write: &Write, at: Stamp) -> Result<(), Fault> {
         match write {
             Write::Spawn(spawn) => self.spawn(&spawn.task, at),
-            Write::Put(task, change) => self.put(task, at, change),
+            Write::Put(task, change) => self.put(task, at, change, None),
+            Write::End(end) => self.end(end, at),
             Write::Deliver(row) => self.deliver(row),
-            Write::Send { row, .. } => self.send(row, at),
+            Write::Send { message, to, .. } => self.send(message, *to, at),
             Write::Ack(ack) => self.acknowledge(ack, at),
-            Write::CloseInbox { task, heir } => self.close_inbox(*task, *heir),
             Write::OpenSession(session) => self.open_session(session, at),
             Write::PutSession(session, change) => self.put_session(session, at, change),
             Write::Append { owner, blocks } => self.append(*owner, blocks, at),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use offshoot_core::{
-    Block, Caps, Change, Closed, Owner, Question, Row, RowId, Session, Stamp, Step, Task, TaskId,
-    Timer,
+    Block, Caps, Change, Closed, Message, Owner, Question, Row, RowId, Session, Stamp, Step, Task,
+    TaskId, Timer,
 };
 use smallvec::SmallVec;
 
@@ -22,7 +22,7 @@ pub struct Batch {
     /// What else must hold.
     pub guards: SmallVec<[Guard; 2]>,
     /// What is written, each with its own preconditions.
-    pub writes: SmallVec<[Write; 3]>,
+    pub writes: SmallVec<[Write; 2]>,
 }
 
 /// The lease under which an attempt writes.
@@ -69,28 +69,24 @@ pub enum Write {
     Spawn(Spawn),
     /// A task's next record: the stored one has the sequence number before.
     Put(Task, Change),
+    /// The end of a task; see [`End`].
+    End(End),
     /// A row for an owner's inbox. Always accepted.
-    Deliver(Row),
+    Deliver(Box<Row>),
     /// A message for the inbox of a session or of a live task: its sender has
     /// not used its key there, and the inbox holds fewer than `room` messages.
     /// A used key is told before any other refusal, so that a repeated send
     /// finds what it repeats.
     Send {
         /// The message.
-        row: Row,
+        message: Arc<Message>,
+        /// Whose inbox.
+        to: Owner,
         /// How many unread messages the inbox may hold.
         room: usize,
     },
     /// Rows that were read; see [`Ack`].
     Ack(Ack),
-    /// The end of a task's inbox: unread results and questions go to the
-    /// heir, unread messages back to their senders.
-    CloseInbox {
-        /// The task that has ended.
-        task: TaskId,
-        /// Who reads its unread rows now.
-        heir: Owner,
-    },
     /// Blocks for the end of an owner's history.
     Append {
         /// Whose history.
@@ -143,6 +139,20 @@ pub struct Spawn {
     pub caps: Arc<Caps>,
 }
 
+/// The end of a task: its last record, the row that tells the heir of it, and
+/// the end of its inbox. Unread results and questions in there go to the heir,
+/// too, and unread messages back to their senders. The stored record has the
+/// sequence number before.
+#[derive(Clone, Debug)]
+pub struct End {
+    /// Its last record.
+    pub task: Task,
+    /// What the log says of it.
+    pub change: Change,
+    /// Who is left to be told: its owner, or who inherits from that.
+    pub heir: Owner,
+}
+
 /// Rows of an inbox that were read.
 #[derive(Clone, Debug)]
 pub struct Ack {
@@ -190,6 +200,16 @@ pub struct Count {
     pub by: i64,
     /// The most it may be.
     pub limit: Option<u64>,
+}
+
+impl Write {
+    /// The next record of a task that is here already, if this writes one.
+    pub fn next_record(&self) -> Option<&Task> {
+        match self {
+            Self::Put(task, _) | Self::End(End { task, .. }) => Some(task),
+            _ => None,
+        }
+    }
 }
 
 impl Batch {

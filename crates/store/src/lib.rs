@@ -17,7 +17,7 @@ mod query;
 mod ready;
 mod store;
 
-pub use batch::{Ack, Batch, Count, Counter, Fence, Guard, RowRef, Spawn, Strictness, Write};
+pub use batch::{Ack, Batch, Count, Counter, End, Fence, Guard, RowRef, Spawn, Strictness, Write};
 pub use directory::{Directory, Removal};
 pub use error::{CommitError, Conflict, StoreError};
 #[cfg(feature = "conformance")]

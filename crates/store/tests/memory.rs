@@ -39,7 +39,7 @@ async fn finished(store: &Memory, number: u128) -> TaskId {
     let finish = Intent::Finish(Outcome::value(Payload::Null), LiveChildren::None);
     let ended = decide(&task, finish, AT).unwrap();
     let row = Row::result(task.id(), task.owner(), AT);
-    commit(store, vec![Write::Put(ended.task, ended.change), Write::Deliver(row)]).await;
+    commit(store, vec![Write::Put(ended.task, ended.change), Write::Deliver(Box::new(row))]).await;
     task.id()
 }
 

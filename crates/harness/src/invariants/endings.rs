@@ -1,9 +1,7 @@
 //! How a task may end, and what its end brings.
 
-use offshoot_core::{
-    Change, Failure, FailureKind, Outcome, Owner, RowBody, State, Task, TaskId, WorkerId,
-};
-use offshoot_store::{Batch, Write};
+use offshoot_core::{Failure, FailureKind, Outcome, Owner, State, Task, TaskId, WorkerId};
+use offshoot_store::{Batch, End, Write};
 
 use crate::bodies::{Bodies, Returned};
 use crate::shadow::Shadow;
@@ -15,7 +13,7 @@ pub fn check_told(shadow: &Shadow, batch: &Batch, task: &Task) -> Checked {
     let id = task.id();
     let ends_too = |owner: TaskId| {
         let put = batch.writes.iter().find_map(|write| match write {
-            Write::Put(task, Change::Ended(_)) if task.id() == owner => Some(task),
+            Write::End(End { task, .. }) if task.id() == owner => Some(task),
             _ => None,
         });
         put.map(|task| task.owner())
@@ -28,9 +26,7 @@ pub fn check_told(shadow: &Shadow, batch: &Batch, task: &Task) -> Checked {
     }
     let told = batch.writes.iter().filter(|write| match write {
         // An owner that ends in the same commit passes its rows on.
-        Write::Deliver(row) => {
-            row.body == RowBody::Result(id) && (row.owner == task.owner() || row.owner == heir)
-        }
+        Write::End(end) => end.task.id() == id && (end.heir == task.owner() || end.heir == heir),
         _ => false,
     });
     let told = told.count();

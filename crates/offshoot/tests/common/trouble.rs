@@ -75,6 +75,7 @@ impl Of {
         batch.writes.iter().any(|write| match (self, write) {
             (Self::Everything, _) | (Self::Spawns, Write::Spawn(_)) => true,
             (Self::Ends, Write::Put(task, _)) => task.outcome.is_some(),
+            (Self::Ends, Write::End(_)) => true,
             (Self::Reports, Write::Put(_, change)) => {
                 use offshoot::core::Change;
                 matches!(change, Change::Progress | Change::Activity)

@@ -96,7 +96,7 @@ mod tests {
         let owner = Owner::Session(session);
         let rows = [
             Row::result(task, owner, at),
-            Row::message(message.clone(), task),
+            Row::message(message.clone(), Owner::Task(task)),
             Row { id: message.id.into(), owner, at, body: RowBody::Returned(message) },
             Row { id: RowId::mint(at, 4), owner, at, body: RowBody::Question { task, number: 7 } },
             Row { id: RowId::mint(at, 5), ..Row::result(task, Owner::Task(task), at) },

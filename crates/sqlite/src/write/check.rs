@@ -1,7 +1,7 @@
 //! Whether a batch may be written: every precondition, before any write.
 
-use offshoot_core::{Message, Owner, RowBody, Session, SessionId, TaskId, Usage};
-use offshoot_store::{Ack, Batch, Conflict, Count, Fence, Guard, Spawn, Strictness, Write};
+use offshoot_core::{Message, Owner, Session, SessionId, TaskId, Usage};
+use offshoot_store::{Ack, Batch, Conflict, Count, End, Fence, Guard, Spawn, Strictness, Write};
 use rusqlite::OptionalExtension;
 
 use super::ahead::Scope;
@@ -55,16 +55,13 @@ impl Writing<'_, '_> {
     fn check_write(&mut self, write: &Write) -> Result<(), Refusal> {
         match write {
             Write::Spawn(spawn) => self.check_spawn(spawn),
-            Write::Put(task, _) => match self.task_of(task.id())? {
+            Write::Put(task, _) | Write::End(End { task, .. }) => match self.task_of(task.id())? {
                 None => Err(Conflict::NoTask(task.id()).into()),
                 Some(stored) if stored.seq + 1 == task.seq => Ok(()),
                 Some(_) => Err(Conflict::Stale(task.id()).into()),
             },
             Write::Ack(ack) => self.check_ack(ack),
-            Write::Send { row, room } => match &row.body {
-                RowBody::Message(message) => self.check_send(row.owner, message, *room),
-                _ => Ok(()),
-            },
+            Write::Send { message, to, room } => self.check_send(*to, message, *room),
             Write::OpenSession(session) => self.check_open(session),
             Write::PutSession(session, _) => match self.session(session.id) {
                 None => Err(Conflict::NoSession(session.id).into()),
@@ -99,7 +96,6 @@ impl Writing<'_, '_> {
             }
             Write::Count(count) => self.check_count(count),
             Write::Deliver(_)
-            | Write::CloseInbox { .. }
             | Write::Append { .. }
             | Write::Adopt { .. }
             | Write::Arm(_)

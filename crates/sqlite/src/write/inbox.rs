@@ -1,7 +1,9 @@
 //! Inboxes, written.
 
+use std::sync::Arc;
+
 use offshoot_core::{Caller, Change, Gist, Message, MessageId, Owner, Row, RowBody, Stamp, TaskId};
-use offshoot_store::{Ack, Batch, Write};
+use offshoot_store::{Ack, End};
 use rusqlite::OptionalExtension;
 
 use super::Writing;
@@ -38,47 +40,30 @@ impl Writing<'_, '_> {
     }
 
     pub(super) fn deliver(&mut self, row: &Row) -> Result<(), Fault> {
-        let foretold = match row.body {
-            RowBody::Result(task) => self.foretold.take_if(|(of, _)| *of == task),
-            _ => None,
-        };
-        let number = match foretold {
-            Some((_, number)) => number,
-            None => self.ahead.tick(),
-        };
-        if let (RowBody::Result(task), None) = (&row.body, foretold) {
+        let number = self.ahead.tick();
+        if let RowBody::Result(task) = row.body {
             self.sql.told.execute((task.to_bytes(), column(number)))?;
         }
         self.place(number, row)
     }
 
-    /// The number that the row about a task's end will have. It is taken
-    /// before the task is written, so that one statement writes both.
-    pub(super) fn foretell(&mut self, batch: &Batch) {
-        self.foretold = None;
-        let ending = batch.writes.iter().find_map(|write| match write {
-            Write::Put(task, _) if !task.is_live() => Some(task.id()),
-            _ => None,
-        });
-        let Some(ending) = ending else { return };
-        let tells = |write: &Write| matches!(write, Write::Deliver(row) if row.body == RowBody::Result(ending));
-        if batch.writes.iter().any(tells) {
-            self.foretold = Some((ending, self.ahead.tick()));
-        }
+    /// Writes the end of a task. The number of the row about it is taken
+    /// first, so that one statement writes both.
+    pub(super) fn end(&mut self, end: &End, at: Stamp) -> Result<(), Fault> {
+        let (id, number) = (end.task.id(), self.ahead.tick());
+        self.put(&end.task, at, &end.change, Some(number))?;
+        self.close_inbox(id, end.heir)?;
+        self.place(number, &Row::result(id, end.heir, at))
     }
 
-    pub(super) fn foretold(&self, task: TaskId) -> Option<i64> {
-        self.foretold.filter(|(of, _)| *of == task).map(|(_, number)| column(number))
-    }
-
-    pub(super) fn send(&mut self, row: &Row, at: Stamp) -> Result<(), Fault> {
-        self.deliver(row)?;
-        match &row.body {
-            RowBody::Message(message) => {
-                self.record_of(row.owner, at, Change::MessageQueued(message.id))
-            }
-            _ => Ok(()),
-        }
+    pub(super) fn send(
+        &mut self,
+        message: &Arc<Message>,
+        to: Owner,
+        at: Stamp,
+    ) -> Result<(), Fault> {
+        self.deliver(&Row::message(message.clone(), to))?;
+        self.record_of(to, at, Change::MessageQueued(message.id))
     }
 
     fn place(&mut self, number: u64, row: &Row) -> Result<(), Fault> {

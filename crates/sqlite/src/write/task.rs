@@ -51,12 +51,20 @@ impl Writing<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn put(&mut self, task: &Task, at: Stamp, change: &Change) -> Result<(), Fault> {
+    /// Writes a task's next record and, if it tells its owner of its end, the
+    /// number of the row that does.
+    pub(super) fn put(
+        &mut self,
+        task: &Task,
+        at: Stamp,
+        change: &Change,
+        told: Option<u64>,
+    ) -> Result<(), Fault> {
         let (before, ordinal) =
             self.found(task.id())?.ok_or(Damaged::Strange("a change of a task that is gone"))?;
         let phase = task.state.phase();
         let (since, state) = (task.since.as_micros(), encode_state(task));
-        match self.foretold(task.id()) {
+        match told.map(column) {
             Some(told) => self.sql.put.execute((ordinal, phase as i64, since, state, told))?,
             None => self.sql.put_quietly.execute((ordinal, phase as i64, since, state))?,
         };

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use offshoot_core::{Caller, Cursor, Message, MessageId, Mode, Owner, Payload, Row};
+use offshoot_core::{Caller, Cursor, Message, MessageId, Mode, Owner, Payload};
 use offshoot_store::{CommitError, Conflict, Store, StoreError, TaskQuery, Within, Write};
 
 use crate::support::{Scribe, contents, open, refused};
@@ -97,7 +97,7 @@ async fn s5_3_a_key_from_before_keys_had_senders_is_still_used() {
         let id = MessageId::mint(at, at.as_micros().unsigned_abs().into());
         let (text, mode, key) = (text.into(), Mode::Steer, Some(key.into()));
         let message = Arc::new(Message { id, from, text, mode, key, at });
-        Write::Send { row: Row::message(message, live.id()), room: 9 }
+        Write::Send { message, to: Owner::Task(live.id()), room: 9 }
     };
     // Who sent it, and what it said, is not known any more.
     for (from, text) in [(Caller::Host, "one"), (Caller::Task(live.id()), "other")] {

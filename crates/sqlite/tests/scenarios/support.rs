@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use offshoot_core::{
-    Caps, Cursor, Intent, LiveChildren, Name, Naming, Outcome, Owner, Payload, Row, Session,
-    SessionId, Space, Spec, Stamp, Task, TaskId, WorkerId, decide,
+    Caps, Cursor, Intent, LiveChildren, Name, Naming, Outcome, Owner, Payload, Session, SessionId,
+    Space, Spec, Stamp, Task, TaskId, WorkerId, decide,
 };
 use offshoot_sqlite::Sqlite;
 use offshoot_store::{
-    Ack, Batch, CommitError, OpenStore, Spawn, Store, StoreError, Strictness, Write,
+    Ack, Batch, CommitError, End, OpenStore, Spawn, Store, StoreError, Strictness, Write,
 };
 
 pub(crate) async fn open(path: &Path) -> Arc<dyn Store> {
@@ -112,11 +112,12 @@ impl Scribe {
         let now = self.now();
         let outcome = Intent::Finish(Outcome::value(value), LiveChildren::None);
         let ended = decide(task, outcome, now).unwrap();
-        let batch = Batch::new(now)
-            .fenced(task.id(), task.lease.epoch)
-            .write(Write::Put(ended.task.clone(), ended.change))
-            .write(Write::Deliver(Row::result(task.id(), task.owner(), now)))
-            .write(Write::CloseInbox { task: task.id(), heir: self.owner() });
+        let heir = task.owner();
+        let batch = Batch::new(now).fenced(task.id(), task.lease.epoch).write(Write::End(End {
+            task: ended.task.clone(),
+            change: ended.change,
+            heir,
+        }));
         (ended.task, batch)
     }
 

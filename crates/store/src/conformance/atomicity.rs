@@ -1,7 +1,7 @@
 //! All of a batch or nothing: every write beside every precondition that can
 //! fail.
 
-use offshoot_core::Change;
+use offshoot_core::{Change, Phase};
 
 use super::stage::Stage;
 use super::world::World;
@@ -35,7 +35,7 @@ pub(super) async fn a_batch_with_one_of_every_write_is_one_commit(world: World) 
     let after = world.store().cursor();
     let writes = stage.everything(&world);
     let sent = writes.iter().find_map(|write| match write {
-        Write::Send { row, .. } => Some(row.id.as_message()),
+        Write::Send { message, .. } => Some(message.id),
         _ => None,
     });
     world.commit(with(world.batch(), writes)).await.unwrap();
@@ -45,6 +45,7 @@ pub(super) async fn a_batch_with_one_of_every_write_is_one_commit(world: World) 
         Change::Waiting(offshoot_core::WaitingOn::Message),
         Change::MessageQueued(sent.unwrap()),
         Change::Acknowledged { rows: 1 },
+        Change::Ended(Phase::Lost),
         Change::HistoryGrew(2),
         Change::StepCommitted("fetch".into()),
         Change::Asked(2),

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Barrier};
 
-use offshoot_core::{Caller, Caps, Ceiling, Cursor, Intent, Owner, Requeue, Row, WaitingOn};
+use offshoot_core::{Caller, Caps, Ceiling, Cursor, Intent, Owner, Requeue, WaitingOn};
 use tokio::sync::oneshot;
 
 use super::cases::block_on;
@@ -133,7 +133,7 @@ pub(super) async fn s5_3_concurrent_sends_of_one_key_queue_one_message(world: Wo
     let task = world.running(&session).await;
     let racer = |_| {
         let message = world.message(Caller::Host, Some("once"));
-        vec![world.batch().write(Write::Send { row: Row::message(message, task.id()), room: 9 })]
+        vec![world.batch().write(Write::Send { message, to: Owner::Task(task.id()), room: 9 })]
     };
     losers(race(world.store(), (0..6).map(racer).collect()).await, 1);
     assert_eq!(world.inbox(Owner::Task(task.id())).await.len(), 1);

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use offshoot_core::{
-    Counts, Intent, LiveChildren, Owner, Phase, Requeue, Row, Session, Task, TaskId, WaitingOn,
+    Counts, Intent, LiveChildren, Owner, Phase, Requeue, Session, Task, TaskId, WaitingOn,
 };
 use proptest::prelude::*;
 
 use super::property::holds;
 use super::world::{World, ack, detached, spawn, started, value};
-use crate::batch::{Batch, Guard, Strictness, Write};
+use crate::batch::{Guard, Strictness};
 use crate::query::{TaskQuery, Within};
 
 /// Something that happens. The numbers choose among what there is.
@@ -151,11 +151,10 @@ async fn finish(world: &World, model: &mut Model, task: &Task) {
         world.commit(batch).await.unwrap();
         return model.replace(held);
     }
-    let (mut child, put) = world.decide(task, Intent::Finish(value(), LiveChildren::None));
-    let mut batch = world.batch().guard(Guard::Childless(task.id())).write(put);
+    let (mut child, end) = world.end(task, Intent::Finish(value(), LiveChildren::None));
+    let mut batch = world.batch().guard(Guard::Childless(task.id())).write(end);
     let mut ended = Vec::new();
     loop {
-        batch = told(world, batch, &child);
         ended.push(child.clone());
         let Owner::Task(owner) = child.owner() else { break };
         let above = model.task(owner).clone();
@@ -164,18 +163,12 @@ async fn finish(world: &World, model: &mut Model, task: &Task) {
             break;
         }
         batch = batch.guard(Guard::OnlyChild { owner, child: child.id() });
-        let (next, put) = world.decide(&above, Intent::Release);
-        batch = batch.write(put);
+        let (next, end) = world.end(&above, Intent::Release);
+        batch = batch.write(end);
         child = next;
     }
     world.commit(batch).await.unwrap();
     ended.into_iter().for_each(|task| model.end(task));
-}
-
-fn told(world: &World, batch: Batch, task: &Task) -> Batch {
-    let row = Row::result(task.id(), task.owner(), world.now());
-    let close = Write::CloseInbox { task: task.id(), heir: task.owner() };
-    batch.write(Write::Deliver(row)).write(close)
 }
 
 fn count<'a>(tasks: impl Iterator<Item = &'a Task>) -> Counts {

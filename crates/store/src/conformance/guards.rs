@@ -118,14 +118,9 @@ pub(super) async fn s2_9_an_owner_ends_with_its_last_child_in_one_commit(world: 
     let child = world.running_child(parent).await;
     let held = world.put(parent, Intent::Finish(value(), LiveChildren::Some)).await;
     let (child, settle) = world.settling(&child);
-    let (ended, put) = world.decide(&held, Intent::Release);
-    let row = offshoot_core::Row::result(parent.id(), parent.owner(), world.now());
+    let (ended, end) = world.end(&held, Intent::Release);
     // The guard is judged before the batch, when the child is still alive.
-    let batch = settle
-        .guard(only(parent.id(), &child))
-        .write(put)
-        .write(Write::Deliver(row))
-        .write(Write::CloseInbox { task: parent.id(), heir: parent.owner() });
+    let batch = settle.guard(only(parent.id(), &child)).write(end);
     world.commit(batch).await.unwrap();
     assert_eq!(world.task(parent.id()).await, Some(ended));
     let rows = world.inbox(parent.owner()).await;

@@ -1,6 +1,6 @@
 //! The end of an inbox: results go to the heir, messages to their senders.
 
-use offshoot_core::{Caller, Owner, Row, RowBody, Task};
+use offshoot_core::{Caller, Change, Owner, Phase, Row, RowBody, RowId, Task};
 
 use super::world::{World, ack};
 use crate::batch::{Strictness, Write};
@@ -70,13 +70,14 @@ pub(super) async fn s2_9_an_unread_question_moves_to_the_heir(world: World) {
     let parent = world.running(&session).await;
     let child = world.running_child(&parent).await;
     let body = RowBody::Question { task: child.id(), number: 1 };
-    let id = offshoot_core::MessageId::mint(world.now(), world.bits()).into();
+    let id: RowId = offshoot_core::MessageId::mint(world.now(), world.bits()).into();
     let row = Row { id, owner: Owner::Task(parent.id()), at: world.now(), body: body.clone() };
-    world.write(Write::Deliver(row)).await;
+    world.write(Write::Deliver(Box::new(row))).await;
     let heir = Owner::Session(session.id);
-    world.write(Write::CloseInbox { task: parent.id(), heir }).await;
+    world.settle(&child).await;
+    world.settle(&parent).await;
     let rows = world.inbox(heir).await;
-    assert_eq!(rows.len(), 1);
+    assert_eq!(told(&rows), [id.as_task(), child.id(), parent.id()]);
     assert_eq!((&rows[0].row.body, rows[0].row.owner), (&body, heir));
 }
 
@@ -140,10 +141,7 @@ pub(super) async fn s5_1_a_message_to_oneself_is_not_left_in_a_closed_inbox(worl
     let task = world.running(&session).await;
     let message = world.message(Caller::Task(task.id()), None);
     world.write(world.send(&message, task.id())).await;
-    // Wherever in the batch the inbox is closed.
-    let (_, mut batch) = world.settling(&task);
-    batch.writes.reverse();
-    world.commit(batch).await.unwrap();
+    world.settle(&task).await;
     assert!(world.inbox(Owner::Task(task.id())).await.is_empty());
     let state = world.store().message(Owner::Task(task.id()), message.id).await.unwrap();
     assert_eq!(state, Some(Standing::Returned));
@@ -153,10 +151,10 @@ pub(super) async fn an_empty_inbox_closes_without_a_trace(world: World) {
     let session = world.session("main").await;
     let task = world.running(&session).await;
     let after = world.store().cursor();
-    let heir = Owner::Session(session.id);
-    world.write(Write::CloseInbox { task: task.id(), heir }).await;
-    assert!(world.inbox(heir).await.is_empty());
-    assert!(world.changes(&session, after).await.is_empty());
+    world.settle(&task).await;
+    assert_eq!(world.inbox(Owner::Session(session.id)).await.len(), 1, "its own row");
+    let told = [Change::Ended(Phase::Completed)];
+    assert_eq!(world.changes(&session, after).await, told);
 }
 
 trait AsOwner {

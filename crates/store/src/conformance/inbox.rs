@@ -96,7 +96,7 @@ pub(super) async fn s5_5_a_question_is_a_row_of_the_owner(world: World) {
     let body = RowBody::Question { task: task.id(), number: 1 };
     let id = offshoot_core::MessageId::mint(world.now(), world.bits()).into();
     let row = Row { id, owner: task.owner(), at: world.now(), body };
-    world.write(Write::Deliver(row.clone())).await;
+    world.write(Write::Deliver(Box::new(row.clone()))).await;
     let rows = world.inbox(task.owner()).await;
     assert_eq!(rows.iter().map(|pending| pending.row.clone()).collect::<Vec<_>>(), [row]);
     assert_eq!(world.store().result_row(task.id()).await.unwrap(), None, "no result yet");
@@ -106,7 +106,7 @@ pub(super) async fn s5_2_a_task_is_spawned_with_its_first_message(world: World) 
     let session = world.session("main").await;
     let task = record(world.spec(&session));
     let message = world.message(offshoot_core::Caller::Host, Some("first"));
-    let deliver = Write::Deliver(Row::message(message.clone(), task.id()));
+    let deliver = Write::Deliver(Box::new(Row::message(message.clone(), Owner::Task(task.id()))));
     let batch = world.batch().write(super::world::spawn(&task)).write(deliver);
     world.commit(batch).await.unwrap();
     let owner = Owner::Task(task.id());
@@ -118,7 +118,7 @@ pub(super) async fn s5_2_a_task_is_spawned_with_its_first_message(world: World) 
     let conflict = world.refused_write(world.send(&again, task.id())).await;
     assert_eq!(conflict, crate::error::Conflict::MessageKeyUsed(message.id));
     let next = world.message(offshoot_core::Caller::Host, None);
-    let send = Write::Send { row: Row::message(next, task.id()), room: 1 };
+    let send = Write::Send { message: next, to: owner, room: 1 };
     let conflict = world.refused_write(send).await;
     assert_eq!(conflict, crate::error::Conflict::InboxFull { owner, limit: 1 });
 }
@@ -128,9 +128,8 @@ pub(super) async fn s4_1_a_task_that_never_started_is_told_of_too(world: World) 
     let task = world.spawn(world.spec(&session)).await;
     let lost = offshoot_core::Outcome::Lost { reason: "never started".into() };
     let finish = Intent::Finish(lost, offshoot_core::LiveChildren::None);
-    let (ended, put) = world.decide(&task, finish);
-    let row = Row::result(task.id(), task.owner(), world.now());
-    world.commit(world.batch().write(put).write(Write::Deliver(row))).await.unwrap();
+    let (ended, end) = world.end(&task, finish);
+    world.write(end).await;
     let rows = world.inbox(task.owner()).await;
     assert_eq!(rows.into_iter().map(|row| row.task).collect::<Vec<_>>(), [Some(ended)]);
 }

@@ -20,7 +20,7 @@ pub(super) async fn s5_3_a_sent_message_is_in_the_inbox(world: World) {
     world.write(world.send(&message, task.id())).await;
     let rows = world.inbox(Owner::Task(task.id())).await;
     assert_eq!(rows.len(), 1);
-    assert_eq!(rows[0].row, Row::message(message.clone(), task.id()));
+    assert_eq!(rows[0].row, Row::message(message.clone(), Owner::Task(task.id())));
     let state = world.store().message(Owner::Task(task.id()), message.id).await.unwrap();
     assert_eq!(state, Some(Standing::Queued(rows[0].number)));
     let events = world.events(Some(session.id), after).await;
@@ -64,9 +64,7 @@ fn instead(message: &Arc<Message>, change: impl FnOnce(&mut Message)) -> Arc<Mes
 
 /// The write that sends `message` to a session.
 fn home(message: &Arc<Message>, session: &Session, room: usize) -> Write {
-    let owner = Owner::Session(session.id);
-    let body = RowBody::Message(message.clone());
-    Write::Send { row: Row { id: message.id.into(), owner, at: message.at, body }, room }
+    Write::Send { message: message.clone(), to: Owner::Session(session.id), room }
 }
 
 pub(super) async fn s5_3_a_key_is_its_senders_own(world: World) {
@@ -209,7 +207,7 @@ pub(super) async fn s5_4_a_message_to_a_task_that_has_ended_is_refused(world: Wo
     world.settle(&task).await;
     let message = world.message(Caller::Host, None);
     // Ended comes before full.
-    let send = Write::Send { row: Row::message(message, task.id()), room: 0 };
+    let send = Write::Send { message, to: Owner::Task(task.id()), room: 0 };
     assert_eq!(world.refused_write(send).await, Conflict::Ended(task.id()));
 }
 
@@ -218,7 +216,7 @@ pub(super) async fn s8_5_a_full_inbox_refuses_messages_until_one_is_read(world: 
     let task = world.running(&session).await;
     let send = |room| {
         let message = world.message(Caller::Host, None);
-        Write::Send { row: Row::message(message, task.id()), room }
+        Write::Send { message, to: Owner::Task(task.id()), room }
     };
     let full = |limit| Conflict::InboxFull { owner: Owner::Task(task.id()), limit };
     assert_eq!(world.refused_write(send(0)).await, full(0));
@@ -241,7 +239,7 @@ pub(super) async fn s8_5_results_are_never_refused_and_take_no_room(world: World
         world.settle(&child).await;
     }
     let message = world.message(Caller::Host, None);
-    world.write(Write::Send { row: Row::message(message, parent.id()), room: 1 }).await;
+    world.write(Write::Send { message, to: Owner::Task(parent.id()), room: 1 }).await;
     let child = world.running_child(&parent).await;
     world.settle(&child).await;
     assert_eq!(world.inbox(Owner::Task(parent.id())).await.len(), 5);

@@ -10,13 +10,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use offshoot_core::{
-    Block, BlockKind, Caller, Change, Closed, Intent, LiveChildren, Message, Owner, Payload, Phase,
-    Question, Reach, Row, RowBody, Session, Stamp, Step, StepState, Sweep, Task, TaskId, Timer,
-    WaitingOn, Wants, decide,
+    Block, BlockKind, Caller, Change, Closed, Decision, Intent, LiveChildren, Message, Owner,
+    Payload, Phase, Question, Reach, Row, RowBody, Session, Stamp, Step, StepState, Sweep, Task,
+    TaskId, Timer, WaitingOn, Wants, decide,
 };
 
 use super::world::{World, ack, called, cancel, keyed, record, spawn, value};
-use crate::batch::{Batch, Count, Counter, Guard, Strictness, Write};
+use crate::batch::{Batch, Count, Counter, End, Guard, Strictness, Write};
 use crate::store::Store;
 
 type Told<'a> = Pin<Box<dyn Future<Output = Option<Batch>> + 'a>>;
@@ -183,8 +183,8 @@ impl Script {
     async fn sends(&self, store: &dyn Store, message: &Arc<Message>) -> Option<Batch> {
         let child = self.child.id();
         let found = store.message(Owner::Task(child), message.id).await.unwrap();
-        let row = Row::message(message.clone(), child);
-        found.is_none().then(|| self.batch().write(Write::Send { row, room: 2 }))
+        let (message, to) = (message.clone(), Owner::Task(child));
+        found.is_none().then(|| self.batch().write(Write::Send { message, to, room: 2 }))
     }
 
     async fn reads_the_first_message(&self, store: &dyn Store) -> Option<Batch> {
@@ -216,7 +216,7 @@ impl Script {
         let child = self.stored(store, &self.child).await.unwrap();
         let park = self.put(&child, Intent::Park(WaitingOn::Input(1)));
         let batch = self.batch().fenced(task, 1).write(Write::Ask(Box::new(question))).write(park);
-        Some(batch.write(Write::Deliver(self.asked.clone())))
+        Some(batch.write(Write::Deliver(Box::new(self.asked.clone()))))
     }
 
     async fn answers_the_question(&self, store: &dyn Store) -> Option<Batch> {
@@ -267,9 +267,9 @@ impl Script {
         let mut batch = self.batch().fenced(child.id(), 1).guard(only);
         let finish = Intent::Finish(value(), LiveChildren::None);
         for (task, intent) in [(&child, finish), (&lead, Intent::Release)] {
-            let row = Row::result(task.id(), task.owner(), self.at);
-            let close = Write::CloseInbox { task: task.id(), heir: task.owner() };
-            batch = batch.write(self.put(task, intent)).write(Write::Deliver(row)).write(close);
+            let Decision { task, change } = decide(task, intent, self.at).unwrap();
+            let heir = task.owner();
+            batch = batch.write(Write::End(End { task, change, heir }));
         }
         Some(batch)
     }
@@ -279,7 +279,7 @@ impl Script {
             return None;
         }
         let (from, to) = (Owner::Task(self.lead.id()), Owner::Task(self.successor.id()));
-        let row = Row::message(self.last.clone(), self.successor.id());
+        let row = Box::new(Row::message(self.last.clone(), to));
         let batch = self.batch().write(spawn(&self.successor));
         Some(batch.write(Write::Adopt { from, to }).write(Write::Deliver(row)))
     }

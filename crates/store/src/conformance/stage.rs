@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use offshoot_core::{
-    Block, BlockKind, Caller, Caps, Ceiling, Change, Closed, Intent, Message, Owner, Payload,
-    Question, Row, RowBody, Session, Step, StepState, Task, Timer, Wants,
+    Block, BlockKind, Caller, Caps, Ceiling, Change, Closed, Intent, LiveChildren, Message,
+    Outcome, Owner, Payload, Question, Row, RowBody, Session, Step, StepState, Task, TaskId, Timer,
+    Wants,
 };
 
 use super::world::{World, ack, called, keyed, record, spawn, spawn_under};
@@ -68,10 +69,10 @@ impl Stage {
             Write::PutSession(Box::new(session), Change::SweepEnded),
             spawn(&new),
             put,
-            Write::Deliver(asked),
+            Write::Deliver(Box::new(asked)),
             world.send(&message, lead),
             ack(self.owner, &self.rows, Strictness::MustBePending),
-            Write::CloseInbox { task: self.named.id(), heir: self.owner },
+            world.end(&self.named, lost()).1,
             Write::Append { owner: self.owner, blocks: vec![block] },
             Write::Adopt { from: self.owner, to },
             Write::Step(step),
@@ -93,9 +94,10 @@ impl Stage {
         let mut used = world.spec(&self.session);
         used.id = self.lead.id();
         let shut = Caps { live: Ceiling { space: Some(0), ..Ceiling::NONE }, ..Caps::default() };
-        let send = |to| {
-            let row = Row::message(world.message(Caller::Host, None), to);
-            Write::Send { row, room: 0 }
+        let send = |to: TaskId| Write::Send {
+            message: world.message(Caller::Host, None),
+            to: Owner::Task(to),
+            room: 0,
         };
         let again = world.message(Caller::Task(self.lead.id()), Some("sent"));
         let other = Arc::new(Message { text: "another".into(), ..(*again).clone() });
@@ -120,9 +122,9 @@ impl Stage {
             send(unknown.id()),
             send(self.ended.id()),
             send(self.named.id()),
-            Write::Send { row: Row::message(again, self.named.id()), room: 9 },
-            Write::Send { row: Row::message(other, self.named.id()), room: 9 },
-            Write::Send { row: home(world, self.owner), room: 0 },
+            Write::Send { message: again, to: Owner::Task(self.named.id()), room: 9 },
+            Write::Send { message: other, to: Owner::Task(self.named.id()), room: 9 },
+            Write::Send { message: world.message(Caller::Host, None), to: self.owner, room: 0 },
             Write::Ack(gone),
             Write::Step(once),
             Write::Ask(Box::new(question(world, &self.named, 7))),
@@ -149,9 +151,8 @@ impl Stage {
 }
 
 /// A message for the inbox of a session.
-fn home(world: &World, owner: Owner) -> Row {
-    let message = world.message(Caller::Host, None);
-    Row { id: message.id.into(), owner, at: message.at, body: RowBody::Message(message) }
+fn lost() -> Intent {
+    Intent::Finish(Outcome::Lost { reason: "gone".into() }, LiveChildren::None)
 }
 
 fn committed() -> StepState {

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use offshoot_core::{
     Caps, Change, Cursor, Event, Intent, LiveChildren, Message, MessageId, Mode, Name, Outcome,
-    Owner, Payload, Row, RunId, Session, SessionId, Space, Spec, Stamp, Task, TaskId, Tie,
-    WorkerId, decide,
+    Owner, Payload, RunId, Session, SessionId, Space, Spec, Stamp, Task, TaskId, Tie, WorkerId,
+    decide,
 };
 
 use super::fixture::Fixture;
 use super::snapshot::Snapshot;
-use crate::batch::{Ack, Batch, Guard, Spawn, Strictness, Write};
+use crate::batch::{Ack, Batch, End, Guard, Spawn, Strictness, Write};
 use crate::error::{CommitError, Conflict};
 use crate::query::{Pending, TaskQuery, Within};
 use crate::store::Store;
@@ -149,7 +149,7 @@ impl World {
     /// The write that sends `message` to `task`, with room for a hundred.
     pub fn send(&self, message: &Arc<Message>, task: TaskId) -> Write {
         self.messages.borrow_mut().push((task, message.id));
-        Write::Send { row: Row::message(message.clone(), task), room: 100 }
+        Write::Send { message: message.clone(), to: Owner::Task(task), room: 100 }
     }
 
     /// An empty batch, decided now.
@@ -228,12 +228,17 @@ impl World {
     /// The batch with which a body without live children ends, and the record
     /// it leaves.
     pub fn settling(&self, task: &Task) -> (Task, Batch) {
-        let (ended, put) = self.decide(task, Intent::Finish(value(), LiveChildren::None));
-        let row = Row::result(task.id(), task.owner(), self.now());
+        let (ended, end) = self.end(task, Intent::Finish(value(), LiveChildren::None));
         let batch = self.batch().fenced(task.id(), task.lease.epoch);
-        let batch = batch.guard(Guard::Childless(task.id())).write(put).write(Write::Deliver(row));
-        let close = Write::CloseInbox { task: task.id(), heir: task.owner() };
-        (ended, batch.write(close))
+        (ended, batch.guard(Guard::Childless(task.id())).write(end))
+    }
+
+    /// The last record of a task and the write of it, which tells its owner.
+    pub fn end(&self, task: &Task, intent: Intent) -> (Task, Write) {
+        let decision = decide(task, intent, self.now()).unwrap();
+        let ended = decision.task.clone();
+        let end = End { task: decision.task, change: decision.change, heir: task.owner() };
+        (ended, Write::End(end))
     }
 
     /// Ends a running task without live children; its owner gets the row.

@@ -1,24 +1,24 @@
 //! A batch whose preconditions hold, written.
 
-use offshoot_core::{Change, Cursor, Owner, Phase, Row, RowBody, Stamp, StepState, Task, TaskId};
+use offshoot_core::{Change, Cursor, Owner, Phase, Row, Stamp, StepState, Task, TaskId};
 use smallvec::SmallVec;
 
 use super::ledger::{Desk, Ledger};
-use crate::batch::{Batch, Counter, Write};
+use crate::batch::{Batch, Counter, End, Write};
 
 impl Ledger {
     /// Applies the writes of a checked batch; it cannot fail.
     pub(super) fn apply(&mut self, batch: &mut Batch) -> Cursor {
-        let mut ended = SmallVec::<[TaskId; 2]>::new();
+        let mut untold = SmallVec::<[TaskId; 1]>::new();
         for write in batch.writes.drain(..) {
             if let Write::Put(task, _) = &write
                 && !task.is_live()
             {
-                ended.push(task.id());
+                untold.push(task.id());
             }
             self.apply_write(write, batch.at);
         }
-        self.note_ends(&ended);
+        self.note_untold(&untold);
         self.cursor()
     }
 
@@ -36,8 +36,13 @@ impl Ledger {
                 self.record(session, Some(id), at, change);
             }
             Write::Put(task, change) => self.put(task, at, change),
-            Write::Deliver(row) => self.deliver(row),
-            Write::Send { row, .. } => self.send(row, at),
+            Write::End(end) => self.end(end, at),
+            Write::Deliver(row) => self.deliver(*row),
+            Write::Send { message, to, .. } => {
+                let id = message.id;
+                self.deliver(Row::message(message, to));
+                self.record_of(to, at, Change::MessageQueued(id));
+            }
             Write::Ack(ack) => {
                 // The session is asked for first: acknowledging may be the
                 // last that is heard of a task.
@@ -51,7 +56,6 @@ impl Ledger {
                     self.record(session, task, at, Change::Acknowledged { rows });
                 }
             }
-            Write::CloseInbox { task, heir } => self.close_inbox(task, heir),
             Write::OpenSession(session) => {
                 let (id, ordinal) = (session.id, self.tick());
                 let name = (session.space.clone(), session.name.key().into());
@@ -121,16 +125,14 @@ impl Ledger {
         self.record(session, Some(id), at, change);
     }
 
-    fn send(&mut self, row: Row, at: Stamp) {
-        let owner = row.owner;
-        let message = match &row.body {
-            RowBody::Message(message) => Some(message.id),
-            _ => None,
-        };
-        self.deliver(row);
-        if let Some(message) = message {
-            self.record_of(owner, at, Change::MessageQueued(message));
-        }
+    fn end(&mut self, end: End, at: Stamp) {
+        let End { task, change, heir } = end;
+        let (session, id) = (task.spec.lineage.session, task.id());
+        self.directory.replace(task);
+        self.record(session, Some(id), at, change);
+        self.close_inbox(id, heir);
+        self.deliver(Row::result(id, heir, at));
+        self.note_unread(session, id);
     }
 
     fn record_of(&mut self, owner: Owner, at: Stamp, change: Change) {

@@ -1,10 +1,10 @@
 //! Whether a batch may be applied: every precondition, before any write.
 
-use offshoot_core::{Message, Owner, RowBody, StepState, TaskId};
+use offshoot_core::{Message, Owner, StepState, TaskId};
 
 use super::inbox::Inbox;
 use super::ledger::Ledger;
-use crate::batch::{Ack, Batch, Count, Fence, Guard, Spawn, Strictness, Write};
+use crate::batch::{Ack, Batch, Count, End, Fence, Guard, Spawn, Strictness, Write};
 use crate::error::Conflict;
 
 impl Ledger {
@@ -49,16 +49,15 @@ impl Ledger {
     fn check_write(&self, write: &Write) -> Result<(), Conflict> {
         match write {
             Write::Spawn(spawn) => self.check_spawn(spawn),
-            Write::Put(task, _) => match self.directory.task(task.id()) {
-                None => Err(Conflict::NoTask(task.id())),
-                Some(stored) if stored.seq + 1 == task.seq => Ok(()),
-                Some(_) => Err(Conflict::Stale(task.id())),
-            },
+            Write::Put(task, _) | Write::End(End { task, .. }) => {
+                match self.directory.task(task.id()) {
+                    None => Err(Conflict::NoTask(task.id())),
+                    Some(stored) if stored.seq + 1 == task.seq => Ok(()),
+                    Some(_) => Err(Conflict::Stale(task.id())),
+                }
+            }
             Write::Ack(ack) => self.check_ack(ack),
-            Write::Send { row, room } => match &row.body {
-                RowBody::Message(message) => self.check_send(row.owner, message, *room),
-                _ => Ok(()),
-            },
+            Write::Send { message, to, room } => self.check_send(*to, message, *room),
             Write::OpenSession(session) => {
                 let named = || self.session_named(&session.space, &session.name);
                 match self.session(session.id).or_else(named) {
@@ -95,7 +94,6 @@ impl Ledger {
             }
             Write::Count(count) => self.check_count(count),
             Write::Deliver(_)
-            | Write::CloseInbox { .. }
             | Write::Append { .. }
             | Write::Adopt { .. }
             | Write::Arm(_)

@@ -6,28 +6,33 @@ use super::ledger::Ledger;
 use crate::directory::Removal;
 
 impl Ledger {
-    /// Takes note of tasks that ended in a commit, once it is all applied.
-    pub(super) fn note_ends(&mut self, ended: &[TaskId]) {
+    /// Takes note of tasks that ended in a commit, once it is all applied, and
+    /// whose owners need not be told of it.
+    pub(super) fn note_untold(&mut self, ended: &[TaskId]) {
         for id in ended {
             let Some(session) = self.session_of(Owner::Task(*id)) else { continue };
-            let told = self.directory.row(*id).is_some();
-            let Some(desk) = self.sessions.get_mut(&session) else { continue };
-            if told {
-                let room = desk.unread.capacity();
-                if desk.unread.len() == room {
-                    // Those read behind one that is not would pile up. At least
-                    // half free afterwards keeps the cost of looking constant.
-                    desk.unread.retain(|id| self.directory.row(*id).is_some());
-                    if desk.unread.len() > room / 2 {
-                        desk.unread.reserve(room);
-                    }
-                }
-                desk.unread.push_back(*id);
-            } else {
+            if self.directory.row(*id).is_some() {
+                self.note_unread(session, *id);
+            } else if let Some(desk) = self.sessions.get_mut(&session) {
                 desk.acknowledged.push_back(*id);
                 self.keep_newest(session);
             }
         }
+    }
+
+    /// Takes note of a task that ended and whose owner was told.
+    pub(super) fn note_unread(&mut self, session: SessionId, id: TaskId) {
+        let Some(desk) = self.sessions.get_mut(&session) else { return };
+        let room = desk.unread.capacity();
+        if desk.unread.len() == room {
+            // Those read behind one that is not would pile up. At least half
+            // free afterwards keeps the cost of looking constant.
+            desk.unread.retain(|id| self.directory.row(*id).is_some());
+            if desk.unread.len() > room / 2 {
+                desk.unread.reserve(room);
+            }
+        }
+        desk.unread.push_back(id);
     }
 
     /// Takes note of a task whose result was read.
