@@ -8,6 +8,7 @@ use hashbrown::HashMap;
 use offshoot_core::{
     Blob, Event, IdHash, Name, Owner, Retention, Session, SessionId, Space, Task, TaskId,
 };
+use smallvec::SmallVec;
 use tokio::sync::Notify;
 
 use super::inbox::Inbox;
@@ -28,11 +29,13 @@ pub(super) struct Ledger {
     pub(super) counters: HashMap<Owner, HashMap<Arc<str>, u64>, IdHash>,
     pub(super) blobs: HashMap<TaskId, Vec<(u64, Arc<str>)>, IdHash>,
     pub(super) retention: Retention,
-    // Deleted tasks that are still to be freed.
-    pub(super) forgotten: Vec<Task>,
+    pub(super) forgotten: Forgotten,
     // One number orders tasks, rows and events alike.
     clock: u64,
 }
+
+/// Deleted tasks that are still to be freed: mostly as many as were read.
+pub(super) type Forgotten = SmallVec<[Task; 2]>;
 
 /// What belongs to one session.
 #[derive(Debug)]
@@ -71,7 +74,7 @@ impl Ledger {
         self.clock
     }
 
-    pub(super) fn take_forgotten(&mut self) -> Vec<Task> {
+    pub(super) fn take_forgotten(&mut self) -> Forgotten {
         std::mem::take(&mut self.forgotten)
     }
 
