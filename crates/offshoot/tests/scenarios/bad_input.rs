@@ -14,7 +14,7 @@ use crate::support::{
 };
 
 #[tokio::test]
-async fn names_say_what_is_wrong_and_what_would_be_right() -> Test {
+async fn a_bad_name_says_what_is_wrong_and_what_would_be_right() -> Test {
     let (runtime, session) = session().await;
     let long = "n".repeat(65);
     let cases: [(&str, &[&str]); 8] = [
@@ -39,7 +39,7 @@ async fn names_say_what_is_wrong_and_what_would_be_right() -> Test {
 }
 
 #[tokio::test]
-async fn profiles_must_be_able_to_begin_a_handle() -> Test {
+async fn a_profile_must_be_able_to_begin_a_handle() -> Test {
     let (runtime, session) = session().await;
     for (profile, expected) in [
         (" ", NameError::Blank),
@@ -98,7 +98,7 @@ async fn a_value_that_could_not_be_read_back_is_refused_when_it_is_written() -> 
 }
 
 #[tokio::test(start_paused = true)]
-async fn zero_and_huge_durations() -> Test {
+async fn a_timeout_of_zero_is_refused_and_huge_durations_are_fine() -> Test {
     let (runtime, session) = session().await;
     let polls = Polls::default();
     let zero = session.spawn_ephemeral(polls.body()).timeout(Duration::ZERO).await;
@@ -161,7 +161,7 @@ async fn a_closed_runtime_refuses_everything_and_says_so() -> Test {
 }
 
 #[tokio::test]
-async fn kinds_must_be_able_to_begin_a_handle() {
+async fn a_kind_must_be_able_to_begin_a_handle() {
     let kind = |name: &str| Kind::new(name, |_cx, (): ()| async { Ok::<_, BodyError>(()) });
     let memory = Memory::new();
     for bad in ["", " ", "a/b", "all", &"k".repeat(65)] {

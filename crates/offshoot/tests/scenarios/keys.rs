@@ -7,8 +7,8 @@ use offshoot::{BodyError, Context, Error, Kind, Memory, Runtime, Store};
 use offshoot_store::{At, Fault, Faulty};
 
 use crate::support::{
-    Disk, Gate, Polls, Test, all_tasks, assert_says, end_of, never, on_every_store, returns,
-    session, settle_down,
+    Disk, Gate, Polls, Test, all_tasks, assert_says, crash, end_of, never, on_every_store, returns,
+    said, session, settle_down,
 };
 
 on_every_store!(
@@ -37,17 +37,23 @@ fn child(gate: &Gate) -> Kind<u32, String> {
         let gate = gate.clone();
         async move {
             let rows = cx.receive(1).await?;
-            let heard = rows.iter().next().and_then(|row| row.message().cloned());
             gate.pass().await;
-            let heard = heard.map(|message| message.text.to_string()).unwrap_or_default();
-            Ok::<_, BodyError>(format!("{heard} {n}"))
+            Ok::<_, BodyError>(format!("{} {n}", said(&rows).concat()))
         }
     })
     .resumable()
 }
 
-/// Has the lead die after its spawn, and the child before or after its end.
-async fn crash_and_replay(disk: &impl Disk, child_ends: bool) -> (String, u64, usize) {
+/// How far the child has come when its lead dies.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Child {
+    Runs,
+    Ended,
+}
+
+/// Has the lead die after its spawn; what it hears in the end, how many tasks
+/// were spawned, and how often the child ran.
+async fn crash_and_replay(disk: &impl Disk, at_the_crash: Child) -> (String, u64, usize) {
     let (above, below) = (Gate::new(), Gate::new());
     let child = child(&below);
     let lead = lead(&above, &child);
@@ -57,12 +63,12 @@ async fn crash_and_replay(disk: &impl Disk, child_ends: bool) -> (String, u64, u
     session.spawn(lead.with(())).name("lead").await.unwrap();
     above.arrived().await;
     below.arrived().await;
-    if child_ends {
+    if at_the_crash == Child::Ended {
         below.admit(1);
         end_of(&runtime.task("lead/child-1").await.unwrap()).await;
     }
-    drop((runtime, session));
-    settle_down().await;
+    drop(session);
+    crash(runtime).await;
 
     above.admit(1);
     below.admit(1);
@@ -73,12 +79,12 @@ async fn crash_and_replay(disk: &impl Disk, child_ends: bool) -> (String, u64, u
 }
 
 async fn s9_4_a_replay_returns_the_stored_result(disk: &impl Disk) {
-    let (heard, spawned, runs) = crash_and_replay(disk, true).await;
+    let (heard, spawned, runs) = crash_and_replay(disk, Child::Ended).await;
     assert_eq!((heard.as_str(), spawned, runs), ("hear 1", 2, 1));
 }
 
 async fn s9_4_a_replay_reattaches_to_the_live_child(disk: &impl Disk) {
-    let (heard, spawned, runs) = crash_and_replay(disk, false).await;
+    let (heard, spawned, runs) = crash_and_replay(disk, Child::Runs).await;
     assert_eq!((heard.as_str(), spawned, runs), ("hear 1", 2, 2));
 }
 
@@ -111,8 +117,7 @@ async fn s9_4_a_spawn_that_dies_at_any_commit_is_finished_by_its_replay_once() {
                 settle_down().await;
                 spawned.abort();
             }
-            drop(runtime);
-            settle_down().await;
+            crash(runtime).await;
 
             let runtime = Runtime::builder(memory).kind(&child).open().await.unwrap();
             let session = runtime.session("main").await.unwrap();

@@ -9,7 +9,7 @@ use offshoot::{BodyError, Context, Error, Kind, Memory, Runtime, StoreError};
 use tokio::time::Instant;
 
 use crate::support::{
-    Disk, Done, Gate, VirtualWorld, assert_says, block, changes_of, end_of, failure, never,
+    Disk, Done, Gate, VirtualWorld, assert_says, block, changes_of, crash, end_of, failure, never,
     on_every_store, returns, session, settle_down, until,
 };
 
@@ -135,8 +135,8 @@ async fn s9_5_of_two_workers_that_recover_at_once_exactly_one_wins() {
         session.spawn_ephemeral(never).await.unwrap();
         gate.arrived().await;
     }
-    drop((runtime, session));
-    settle_down().await;
+    drop(session);
+    crash(runtime).await;
 
     let one = Runtime::builder(memory.clone()).kind(&kind).open();
     let other = Runtime::builder(memory).kind(&kind).open();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use offshoot::core::State;
 use offshoot::{BodyError, Context, Error, Kind, Runtime};
 
-use crate::support::{Disk, Gate, on_every_store, session, settle_down};
+use crate::support::{Disk, Gate, crash, on_every_store, session};
 
 on_every_store!(
     s9_6_a_committed_step_is_never_recomputed,
@@ -69,8 +69,8 @@ async fn play(disk: &impl Disk, count: &Count, once: Once) -> (u32, String) {
     let session = runtime.session("main").await.unwrap();
     session.spawn(kind.with(())).name("it").await.unwrap();
     gate.arrived().await;
-    drop((runtime, session));
-    settle_down().await;
+    drop(session);
+    crash(runtime).await;
 
     gate.admit(1);
     let runtime = Runtime::builder(disk.store()).kind(&kind).open().await.unwrap();
