@@ -158,7 +158,8 @@ async fn s6_4_a_request_whose_reply_is_lost_is_acted_on() {
 async fn s6_4_a_cascade_goes_on_when_the_store_fails_below_the_root() {
     for fault in [Fault::Before, Fault::After] {
         // The root is the first, its children the second.
-        let runtime = Trouble::only(2..=2, Of::Cancels, fault).open().await;
+        let trouble = Trouble::only(2..=2, Of::Cancels, fault);
+        let runtime = trouble.open().await;
         let session = runtime.session("main").await.unwrap();
         let gate = Gate::new();
         let body = gate.clone();
@@ -174,6 +175,7 @@ async fn s6_4_a_cascade_goes_on_when_the_store_fails_below_the_root() {
             .unwrap();
         gate.arrived().await;
         assert_eq!(lead.cancel("enough").await.unwrap(), 4, "{fault:?}");
+        assert!(trouble.met() >= 2, "the fault struck");
         end_of(&lead).await;
         assert_eq!(session.counts().await.unwrap().of(Phase::Cancelled), 4, "{fault:?}");
     }
