@@ -6,18 +6,13 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
-use offshoot_core::{
-    Blob, Change, Counts, Cursor, MessageId, Name, Naming, Owner, Question, Record, Retention,
-    RowBody, Session, SessionId, Space, Spec, Stamp, StepState, Task, TaskId, Timer, WorkerId,
-};
+use offshoot_core::{Change, Cursor, Name, Naming, Record, RowBody, Spec, Task};
 use offshoot_runtime::BoxFuture;
 use offshoot_store::{
-    Batch, Commit, CommitError, Conflict, Counter, EventPage, Expired, HistoryPage, Page,
-    PageCursor, Pending, Read, Spawn, Standing, Store, StoreError, TaskQuery, Tenure, Write,
+    Around, Batch, Commit, CommitError, Conflict, Spawn, Store, StoreError, Write,
 };
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
 
 /// A bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,10 +152,6 @@ impl Planted {
             }),
         }
     }
-
-    fn read<T>(&self, read: impl FnOnce(&dyn Store) -> Read<T>) -> Read<T> {
-        read(&*self.inner)
-    }
 }
 
 /// A batch in two: the writes that are `apart`, and the others.
@@ -196,8 +187,12 @@ fn under_another_name(mut batch: Batch) -> Batch {
     batch
 }
 
-impl Store for Planted {
-    fn commit(&self, batch: Batch) -> Commit {
+impl Around for Planted {
+    fn inner(&self) -> Result<Arc<dyn Store>, StoreError> {
+        Ok(self.inner.clone())
+    }
+
+    fn commit_around(&self, batch: Batch) -> Commit {
         if !self.is_concerned(&batch) {
             return self.inner.commit(batch);
         }
@@ -209,6 +204,4 @@ impl Store for Planted {
         }));
         Commit::later(answer)
     }
-
-    crate::reads!();
 }
