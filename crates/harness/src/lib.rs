@@ -18,7 +18,6 @@ pub mod invariants;
 pub mod model;
 pub mod panics;
 pub mod planted;
-mod reads;
 pub mod rng;
 pub mod script;
 pub mod seeds;

@@ -6,18 +6,13 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
-use offshoot_core::{
-    Blob, Counts, Cursor, MessageId, Name, Naming, Owner, Question, Record, Retention, Row,
-    Session, SessionId, Space, Spec, Stamp, StepState, Task, TaskId, Timer, WorkerId,
-};
+use offshoot_core::{Cursor, Name, Naming, Record, Row, Spec, Task};
 use offshoot_runtime::BoxFuture;
 use offshoot_store::{
-    Batch, Commit, CommitError, Conflict, Counter, End, EventPage, Expired, HistoryPage, Page,
-    PageCursor, Pending, Read, Spawn, Standing, Store, StoreError, TaskQuery, Tenure, Write,
+    Around, Batch, Commit, CommitError, Conflict, End, Spawn, Store, StoreError, Write,
 };
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
 
 /// A bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,10 +145,6 @@ impl Planted {
             }),
         }
     }
-
-    fn read<T>(&self, read: impl FnOnce(&dyn Store) -> Read<T>) -> Read<T> {
-        read(&*self.inner)
-    }
 }
 
 /// A batch in two: the writes that are `apart`, and the others.
@@ -202,8 +193,12 @@ fn under_another_name(mut batch: Batch) -> Batch {
     batch
 }
 
-impl Store for Planted {
-    fn commit(&self, batch: Batch) -> Commit {
+impl Around for Planted {
+    fn inner(&self) -> Result<Arc<dyn Store>, StoreError> {
+        Ok(self.inner.clone())
+    }
+
+    fn commit_around(&self, batch: Batch) -> Commit {
         if !self.is_concerned(&batch) {
             return self.inner.commit(batch);
         }
@@ -215,6 +210,4 @@ impl Store for Planted {
         }));
         Commit::later(answer)
     }
-
-    crate::reads!();
 }

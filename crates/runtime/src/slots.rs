@@ -14,9 +14,10 @@ type Claim = Box<dyn FnOnce(Slot) + Send>;
 /// The slots of this process and those who wait for one. Without caps there
 /// is nothing to count and a slot costs nothing.
 #[derive(Clone, Debug)]
-pub(crate) struct Slots(Option<Arc<Mutex<Desk>>>);
+pub(crate) struct Slots(Option<Arc<Mutex<Hall>>>);
 
-struct Desk {
+/// Where tasks stand until it is their turn.
+struct Hall {
     stage: Stage,
     admission: Admission,
     claims: HashMap<TaskId, (Seat, Claim), IdHash>,
@@ -29,7 +30,7 @@ enum Stage {
     Closed,
 }
 
-impl std::fmt::Debug for Desk {
+impl std::fmt::Debug for Hall {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.admission.fmt(f)
     }
@@ -37,51 +38,51 @@ impl std::fmt::Debug for Desk {
 
 /// A slot. Dropping it gives it to the next in turn.
 #[derive(Debug)]
-pub(crate) struct Slot(Option<(Arc<Mutex<Desk>>, Seat)>);
+pub(crate) struct Slot(Option<(Arc<Mutex<Hall>>, Seat)>);
 
 impl Slots {
     pub(crate) fn new(ceiling: Ceiling) -> Self {
-        let desk = Desk {
+        let hall = Hall {
             stage: Stage::Open,
             admission: Admission::new(ceiling),
             claims: HashMap::default(),
         };
-        Self((!ceiling.is_none()).then(|| Arc::new(Mutex::new(desk))))
+        Self((!ceiling.is_none()).then(|| Arc::new(Mutex::new(hall))))
     }
 
     /// A slot, if one is free and nobody stands before.
     pub(crate) fn take(&self, seat: Seat) -> Option<Slot> {
         match &self.0 {
             None => Some(Slot(None)),
-            Some(desk) => {
-                desk.lock().admission.take(seat).then(|| Slot(Some((desk.clone(), seat))))
+            Some(hall) => {
+                hall.lock().admission.take(seat).then(|| Slot(Some((hall.clone(), seat))))
             }
         }
     }
 
     /// Has `claim` called with a slot when it is the task's turn.
     pub(crate) fn queue(&self, task: TaskId, seat: Seat, lane: Lane, claim: Claim) {
-        let Some(desk) = &self.0 else { return claim(Slot(None)) };
+        let Some(hall) = &self.0 else { return claim(Slot(None)) };
         {
-            let mut desk = desk.lock();
-            if desk.stage == Stage::Closed {
+            let mut hall = hall.lock();
+            if hall.stage == Stage::Closed {
                 // The claim goes without the lock: it may own slots itself.
-                drop(desk);
+                drop(hall);
                 return drop(claim);
             }
-            desk.admission.enqueue(task, seat, lane);
-            desk.claims.insert(task, (seat, claim));
+            hall.admission.enqueue(task, seat, lane);
+            hall.claims.insert(task, (seat, claim));
         }
-        dispatch(desk);
+        dispatch(hall);
     }
 
     /// Takes a task out of the queue; its claim is dropped uncalled.
     pub(crate) fn withdraw(&self, task: TaskId, seat: Seat) {
-        let Some(desk) = &self.0 else { return };
+        let Some(hall) = &self.0 else { return };
         let claim = {
-            let mut desk = desk.lock();
-            desk.admission.withdraw(task, seat);
-            desk.claims.remove(&task)
+            let mut hall = hall.lock();
+            hall.admission.withdraw(task, seat);
+            hall.claims.remove(&task)
         };
         drop_quietly(claim);
     }
@@ -93,11 +94,11 @@ impl Slots {
 
     /// Drops every claim: nobody is served any more.
     pub(crate) fn close(&self) {
-        if let Some(desk) = &self.0 {
+        if let Some(hall) = &self.0 {
             let claims = {
-                let mut desk = desk.lock();
-                desk.stage = Stage::Closed;
-                std::mem::take(&mut desk.claims)
+                let mut hall = hall.lock();
+                hall.stage = Stage::Closed;
+                std::mem::take(&mut hall.claims)
             };
             drop(claims);
         }
@@ -106,9 +107,9 @@ impl Slots {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        if let Some((desk, seat)) = self.0.take() {
-            desk.lock().admission.release(seat);
-            dispatch(&desk);
+        if let Some((hall, seat)) = self.0.take() {
+            hall.lock().admission.release(seat);
+            dispatch(&hall);
         }
     }
 }
@@ -124,16 +125,16 @@ fn drop_quietly<T>(claim: T) {
 
 /// Serves everybody who can be served. Claims are called without the lock,
 /// because they start bodies.
-fn dispatch(desk: &Arc<Mutex<Desk>>) {
+fn dispatch(hall: &Arc<Mutex<Hall>>) {
     loop {
         let claim = {
-            let mut desk = desk.lock();
-            let Some(task) = desk.admission.grant() else { return };
-            desk.claims.remove(&task)
+            let mut hall = hall.lock();
+            let Some(task) = hall.admission.grant() else { return };
+            hall.claims.remove(&task)
         };
         // After `close` nobody claims; the slot stays taken for good.
         if let Some((seat, claim)) = claim {
-            claim(Slot(Some((desk.clone(), seat))));
+            claim(Slot(Some((hall.clone(), seat))));
         }
     }
 }

@@ -153,8 +153,8 @@ impl Directory {
         if let Some(key) = &task.spec.terms.key {
             self.keys.insert((owner, key.clone()), id);
         }
-        let place = u32::try_from(self.tasks.vacant_key());
-        let place = place.expect("four billion tasks do not fit into memory");
+        // Four billion tasks do not fit into memory.
+        let place = self.tasks.vacant_key() as u32;
         let session = self.sessions.entry(session).or_default();
         session.listing.insert(ordinal, place);
         session.counts.add(phase);

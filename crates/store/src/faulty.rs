@@ -9,22 +9,16 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
-use offshoot_core::{
-    Blob, Counts, Cursor, MessageId, Name, Owner, Question, Retention, Session, SessionId, Space,
-    Stamp, StepState, Task, TaskId, Timer, WorkerId,
-};
+use offshoot_core::{Blob, Cursor, TaskId};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::{Notify, oneshot};
 
-use crate::batch::{Batch, Counter};
+use crate::around::Around;
+use crate::batch::Batch;
 use crate::error::{CommitError, StoreError};
-use crate::query::{
-    EventPage, Expired, HistoryPage, Page, PageCursor, Pending, Standing, TaskQuery,
-};
 use crate::ready::{Abandoned, Answer, Commit, Read};
-use crate::store::{Store, Tenure};
+use crate::store::Store;
 
 /// What goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,17 +176,6 @@ impl Faulty {
         self.0.replies.withheld.notified().await;
     }
 
-    fn inner(&self) -> Option<Arc<dyn Store>> {
-        self.0.inner.read().clone()
-    }
-
-    fn read<T>(&self, read: impl FnOnce(&dyn Store) -> Read<T>) -> Read<T> {
-        match self.inner() {
-            Some(inner) => read(&*inner),
-            None => Read::ready(Err(StoreError::Closed)),
-        }
-    }
-
     fn write<T>(
         &self,
         write: impl FnOnce(&dyn Store) -> Answer<T>,
@@ -203,7 +186,10 @@ impl Faulty {
         T: Abandoned + Send + Unpin + 'static,
     {
         let turn = self.0.deciding.lock();
-        let Some(inner) = self.inner() else { return Answer::ready(fail(StoreError::Closed)) };
+        let inner = match self.inner() {
+            Ok(inner) => inner,
+            Err(error) => return Answer::ready(fail(error)),
+        };
         let Some(fault) = decide(&self.0) else { return write(&*inner) };
         let written = fault.writes().then(|| write(&*inner));
         drop(turn);
@@ -286,8 +272,12 @@ impl fmt::Debug for Faulty {
     }
 }
 
-impl Store for Faulty {
-    fn commit(&self, batch: Batch) -> Commit {
+impl Around for Faulty {
+    fn inner(&self) -> Result<Arc<dyn Store>, StoreError> {
+        self.0.inner.read().clone().ok_or(StoreError::Closed)
+    }
+
+    fn commit_around(&self, batch: Batch) -> Commit {
         // The decision sees the batch before the write takes it.
         let batch = Arc::new(batch);
         let seen = batch.clone();
@@ -301,96 +291,7 @@ impl Store for Faulty {
         )
     }
 
-    fn claim(&self, worker: WorkerId) -> Result<Tenure, StoreError> {
-        self.inner().ok_or(StoreError::Closed)?.claim(worker)
-    }
-
-    fn session(&self, id: SessionId) -> Read<Option<Session>> {
-        self.read(|inner| inner.session(id))
-    }
-
-    fn session_named(&self, space: &Space, name: &Name) -> Read<Option<Session>> {
-        self.read(|inner| inner.session_named(space, name))
-    }
-
-    fn sessions(&self, after: Option<PageCursor>, limit: usize) -> Read<Page<Session>> {
-        self.read(|inner| inner.sessions(after, limit))
-    }
-
-    fn task(&self, id: TaskId) -> Read<Option<Task>> {
-        self.read(|inner| inner.task(id))
-    }
-
-    fn named(&self, owner: Owner, key: &str) -> Read<Option<Task>> {
-        self.read(|inner| inner.named(owner, key))
-    }
-
-    fn keyed(&self, owner: Owner, key: &str) -> Read<Option<Task>> {
-        self.read(|inner| inner.keyed(owner, key))
-    }
-
-    fn tasks(&self, query: TaskQuery) -> Read<Page<Task>> {
-        self.read(|inner| inner.tasks(query))
-    }
-
-    fn counts(&self, owner: Owner) -> Read<Counts> {
-        self.read(|inner| inner.counts(owner))
-    }
-
-    fn counts_within(&self, session: Option<SessionId>) -> Read<Counts> {
-        self.read(|inner| inner.counts_within(session))
-    }
-
-    fn inbox(&self, owner: Owner, after: u64, limit: usize) -> Read<Vec<Pending>> {
-        self.read(|inner| inner.inbox(owner, after, limit))
-    }
-
-    fn result_row(&self, task: TaskId) -> Read<Option<Pending>> {
-        self.read(|inner| inner.result_row(task))
-    }
-
-    fn message(&self, owner: Owner, message: MessageId) -> Read<Option<Standing>> {
-        self.read(|inner| inner.message(owner, message))
-    }
-
-    fn history(&self, owner: Owner, first: u64, limit: usize) -> Read<HistoryPage> {
-        self.read(|inner| inner.history(owner, first, limit))
-    }
-
-    fn step(&self, task: TaskId, key: &str) -> Read<Option<StepState>> {
-        self.read(|inner| inner.step(task, key))
-    }
-
-    fn questions(&self, task: TaskId) -> Read<Vec<Question>> {
-        self.read(|inner| inner.questions(task))
-    }
-
-    fn timers(&self, task: TaskId) -> Read<Vec<Timer>> {
-        self.read(|inner| inner.timers(task))
-    }
-
-    fn counter(&self, counter: &Counter) -> Read<u64> {
-        self.read(|inner| inner.counter(counter))
-    }
-
-    fn events(
-        &self,
-        session: Option<SessionId>,
-        after: Cursor,
-        limit: usize,
-    ) -> Read<Result<EventPage, Expired>> {
-        self.read(|inner| inner.events(session, after, limit))
-    }
-
-    fn cursor(&self) -> Cursor {
-        self.inner().map_or_else(|| *self.0.last_cursor.lock(), |inner| inner.cursor())
-    }
-
-    fn bell(&self, session: SessionId) -> Arc<Notify> {
-        self.inner().map(|inner| inner.bell(session)).unwrap_or_default()
-    }
-
-    fn put_blob(&self, task: TaskId, json: Arc<str>) -> Read<Blob> {
+    fn put_blob_around(&self, task: TaskId, json: Arc<str>) -> Read<Blob> {
         self.write(
             |inner| inner.put_blob(task, json),
             |shared| {
@@ -401,25 +302,7 @@ impl Store for Faulty {
         )
     }
 
-    fn blob(&self, blob: Blob) -> Read<Option<Arc<str>>> {
-        self.read(|inner| inner.blob(blob))
-    }
-
-    fn delete_blob(&self, blob: Blob) -> Read<()> {
-        self.read(|inner| inner.delete_blob(blob))
-    }
-
-    fn expire(&self, now: Stamp, limit: usize) -> Read<usize> {
-        self.read(|inner| inner.expire(now, limit))
-    }
-
-    fn set_retention(&self, retention: Retention) {
-        if let Some(inner) = self.inner() {
-            inner.set_retention(retention);
-        }
-    }
-
-    fn close(&self, patience: Duration) -> Read<()> {
-        self.read(|inner| inner.close(patience))
+    fn last_cursor(&self) -> Cursor {
+        *self.0.last_cursor.lock()
     }
 }

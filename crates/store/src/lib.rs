@@ -5,6 +5,8 @@
 //! `offshoot-core`, checks the preconditions they were made under, and makes
 //! all of them durable or none.
 
+#[cfg(feature = "conformance")]
+mod around;
 mod batch;
 #[cfg(feature = "conformance")]
 pub mod conformance;
@@ -17,6 +19,8 @@ mod query;
 mod ready;
 mod store;
 
+#[cfg(feature = "conformance")]
+pub use around::Around;
 pub use batch::{Ack, Batch, Count, Counter, End, Fence, Guard, RowRef, Spawn, Strictness, Write};
 pub use directory::{Directory, Removal};
 pub use error::{CommitError, Conflict, StoreError};

@@ -2,17 +2,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
-use offshoot_core::{
-    Blob, Counts, Cursor, MessageId, Name, Owner, Question, Retention, Session, SessionId, Space,
-    Stamp, StepState, Task, TaskId, Timer, WorkerId,
-};
-use offshoot_store::{
-    Batch, Commit, Counter, EventPage, Expired, HistoryPage, Page, PageCursor, Pending, Read,
-    Standing, Store, StoreError, TaskQuery, Tenure,
-};
-use tokio::sync::{Notify, oneshot};
+use offshoot_store::{Around, Batch, Commit, Store, StoreError};
+use tokio::sync::oneshot;
 
 /// On which side of a commit the process dies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,14 +29,14 @@ impl Mine {
     pub fn new(inner: Arc<dyn Store>, at: u64, side: Side) -> Self {
         Self { inner, at, side, commits: AtomicU64::new(0) }
     }
-
-    fn read<T>(&self, read: impl FnOnce(&dyn Store) -> Read<T>) -> Read<T> {
-        read(&*self.inner)
-    }
 }
 
-impl Store for Mine {
-    fn commit(&self, batch: Batch) -> Commit {
+impl Around for Mine {
+    fn inner(&self) -> Result<Arc<dyn Store>, StoreError> {
+        Ok(self.inner.clone())
+    }
+
+    fn commit_around(&self, batch: Batch) -> Commit {
         let number = self.commits.fetch_add(1, Ordering::SeqCst) + 1;
         if number != self.at {
             return self.inner.commit(batch);
@@ -62,6 +54,4 @@ impl Store for Mine {
         });
         Commit::later(never)
     }
-
-    crate::reads!();
 }

@@ -1,0 +1,44 @@
+//! What the runtime promises, one capability a file, each through the public
+//! door.
+
+// A scenario that cannot go on is one that fails: a panic is how it says so.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod backends;
+mod bad_input;
+mod cancel;
+mod cascade;
+mod crash_loops;
+mod delivery;
+mod delivery_crash;
+mod draining;
+mod endings;
+mod identity;
+mod keys;
+mod leases;
+mod lifecycle;
+mod limits;
+mod lineage;
+mod looking_in;
+mod message_keys;
+mod message_refusals;
+mod messages;
+mod owners;
+mod panics;
+mod peers;
+mod questions;
+mod recovery;
+mod retention;
+mod scope;
+mod shutdown;
+mod sizes;
+mod slots;
+mod spawning;
+mod steps;
+mod support;
+mod sweeps;
+mod timers;
+mod traces;
+mod waiting;
+mod waking;
+mod watching;

@@ -1,0 +1,105 @@
+//! What refuses a message, and in which order.
+
+use offshoot::core::{MessageState, Phase, Sizes};
+use offshoot::{Address, Error, Kind, Memory, Runtime};
+use offshoot_store::Fault;
+
+use crate::support::{Done, Of, Trouble, end_of, never, returns, session};
+
+#[tokio::test]
+async fn s5_4_refusals_come_in_their_order() {
+    let mute: Kind<(), ()> = Kind::new("mute", |cx, ()| never(cx)).without_messages();
+    let quick: Kind<(), ()> =
+        Kind::new("quick", |_, ()| async { Done::Ok(()) }).resumable().without_messages();
+    let sizes = Sizes { inbox: 1, ..Sizes::default() };
+    let runtime = Runtime::builder(Memory::new()).kind(&mute).kind(&quick).sizes(sizes);
+    let runtime = runtime.open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    let stranger = runtime.session("other").await.unwrap();
+
+    let refused = session.send(Address::Handle("nobody"), "x").await.unwrap_err();
+    assert!(matches!(refused, Error::NotFound { .. }), "{refused}");
+
+    // Out of scope, and ended: permission goes first.
+    let over = stranger.spawn_ephemeral(returns(())).await.unwrap();
+    over.wait().await.unwrap();
+    let id = over.id().to_string();
+    let refused = session.send(Address::Handle(&id), "x").await.unwrap_err();
+    assert!(matches!(refused, Error::Forbidden(_)), "{refused}");
+
+    // Ended for good, without messages: the end goes first.
+    let refused = over.send("x").await.unwrap_err();
+    assert!(matches!(refused, Error::Ended { .. }), "{refused}");
+
+    // Ended, could go on, takes no messages.
+    let quick = session.spawn(quick.with(())).await.unwrap();
+    quick.wait().await.unwrap();
+    let refused = quick.send("x").await.unwrap_err();
+    assert!(matches!(refused, Error::TakesNoMessages(_)), "{refused}");
+
+    let mute = session.spawn(mute.with(())).await.unwrap();
+    let refused = mute.send("x").await.unwrap_err();
+    assert!(matches!(refused, Error::TakesNoMessages(_)), "{refused}");
+
+    let full = session.spawn_ephemeral(never).await.unwrap();
+    full.send("fits").await.unwrap();
+    let refused = full.send("x").await.unwrap_err();
+    assert!(matches!(refused, Error::Full { limit: 1, .. }), "{refused}");
+
+    drop(runtime);
+    let refused = full.send("x").await.unwrap_err();
+    assert!(matches!(refused, Error::Closed), "{refused}");
+}
+
+#[tokio::test]
+async fn s5_4_a_refused_message_changes_nothing() {
+    let (_runtime, session) = session().await;
+    let task = session.spawn_ephemeral(returns(())).await.unwrap();
+    let end = end_of(&task).await;
+    task.send("x").await.unwrap_err();
+    assert_eq!(task.record().await.unwrap(), end);
+    assert_eq!(session.counts().await.unwrap().of(Phase::Completed), 1);
+    assert_eq!(session.drain(8).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn s5_1_a_message_to_all_says_of_each_child_what_happened() {
+    let mute: Kind<(), ()> = Kind::new("mute", |cx, ()| never(cx)).without_messages();
+    let sizes = Sizes { inbox: 1, ..Sizes::default() };
+    let runtime = Runtime::builder(Memory::new()).kind(&mute).sizes(sizes).open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    let before = session.spawn_ephemeral(never).await.unwrap();
+    let full = session.spawn_ephemeral(never).await.unwrap();
+    let deaf = session.spawn(mute.with(())).await.unwrap();
+    let after = session.spawn_ephemeral(never).await.unwrap();
+    full.send("fits").await.unwrap();
+
+    let receipts = session.send(Address::All, "hear").await.unwrap();
+    let queued: Vec<_> = (&receipts).into_iter().map(|receipt| receipt.task).collect();
+    assert_eq!(queued, [before.id(), after.id()], "one that is full holds up nobody");
+    let refused: Vec<_> = receipts.refused().iter().map(|refused| refused.task).collect();
+    assert_eq!(refused, [full.id(), deaf.id()]);
+    assert!(matches!(receipts.refused()[0].error, Error::Full { limit: 1, .. }));
+    assert!(matches!(receipts.refused()[1].error, Error::TakesNoMessages(_)));
+    for receipt in receipts {
+        assert_eq!(session.receipt(receipt).await.unwrap(), MessageState::Queued);
+    }
+}
+
+#[tokio::test]
+async fn s5_1_a_message_to_all_that_the_store_fails_for_one_reaches_the_others() {
+    let runtime = Trouble::only(1..=1, Of::Messages, Fault::Before).open().await;
+    let session = runtime.session("main").await.unwrap();
+    let first = session.spawn_ephemeral(never).await.unwrap();
+    let second = session.spawn_ephemeral(never).await.unwrap();
+    let receipts = session.send(Address::All, "hear").key("k").await.unwrap();
+    assert_eq!(receipts.first().unwrap().task, second.id());
+    let [refused] = receipts.refused() else { panic!("{receipts:?}") };
+    assert_eq!(refused.task, first.id());
+    assert!(matches!(refused.error, Error::Store(_)), "{}", refused.error);
+    // Sent again with its key it reaches the one that missed it, and no other
+    // twice.
+    let again = session.send(Address::All, "hear").key("k").await.unwrap();
+    assert!(again.refused().is_empty());
+    assert_eq!(again.as_slice()[1].message, receipts.first().unwrap().message);
+}

@@ -1,0 +1,132 @@
+//! Slots: who takes one, who gives it back, and what a timeout counts.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use offshoot::core::{FailureKind, Phase, State, WaitingOn};
+use offshoot::{BodyError, Context};
+use tokio::time::Instant;
+
+use crate::support::{
+    Done, Gate, capped, end_of, failure, never, one_slot, returns, settle_down, until, until_in,
+};
+
+#[tokio::test]
+async fn s8_3_a_task_that_waits_for_its_child_gives_its_slot_to_it() {
+    let runtime = capped(one_slot()).await;
+    let session = runtime.session("main").await.unwrap();
+    let lead = session
+        .spawn_ephemeral(|cx: Context| async move {
+            let child = cx.spawn_ephemeral(|_| async { Ok::<_, BodyError>(7) }).await?;
+            Ok::<_, BodyError>(child.wait().await?.decode::<u32>()?)
+        })
+        .await
+        .unwrap();
+    assert_eq!(lead.wait().await.unwrap().decode::<u32>().unwrap(), 7);
+}
+
+#[tokio::test]
+async fn s8_3_a_task_that_has_returned_and_awaits_children_has_no_slot() {
+    let runtime = capped(one_slot()).await;
+    let session = runtime.session("main").await.unwrap();
+    let lead = session
+        .spawn_ephemeral(|cx: Context| async move {
+            cx.spawn_ephemeral(returns(())).await?;
+            Done::Ok(())
+        })
+        .await
+        .unwrap();
+    assert_eq!(end_of(&lead).await.state, State::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn s8_3_every_kind_of_wait_gives_the_slot_back_and_keeps_the_lease() {
+    let runtime = capped(one_slot()).await;
+    let session = runtime.session("main").await.unwrap();
+    for kind in ["message", "input", "timer"] {
+        let task = session
+            .spawn_ephemeral(move |cx: Context| async move {
+                match kind {
+                    "message" => cx.receive(1).await?.ack().await?,
+                    "input" => drop(cx.ask("well?").await?),
+                    _ => cx.sleep("nap", Duration::from_secs(60)).await?,
+                }
+                Done::Ok(())
+            })
+            .await
+            .unwrap();
+        let waiting = until_in(&task, Phase::Waiting).await;
+        assert!(waiting.lease.worker.is_some(), "it keeps its lease");
+        // The slot is free: another task runs to its end.
+        let other = session.spawn_ephemeral(returns(())).await.unwrap();
+        assert_eq!(end_of(&other).await.state, State::Completed);
+        match kind {
+            "message" => drop(task.send("go").await.unwrap()),
+            "input" => task.answer(1, &()).await.unwrap(),
+            _ => assert!(matches!(waiting.state, State::Waiting(WaitingOn::Timer(_)))),
+        }
+        let end = end_of(&task).await;
+        assert_eq!((end.state, end.attempts), (State::Completed, 1));
+    }
+}
+
+#[tokio::test]
+async fn s8_3_a_resumer_waits_for_a_slot_and_goes_before_new_tasks() {
+    let runtime = capped(one_slot()).await;
+    let session = runtime.session("main").await.unwrap();
+    let order: Arc<Mutex<Vec<&str>>> = Arc::default();
+    let note = |name: &'static str| {
+        let order = order.clone();
+        move || order.lock().unwrap().push(name)
+    };
+    let resumed = note("resumed");
+    let resumer = session
+        .spawn_ephemeral(|cx: Context| async move {
+            cx.receive(1).await?.ack().await?;
+            resumed();
+            Done::Ok(())
+        })
+        .await
+        .unwrap();
+    until_in(&resumer, Phase::Waiting).await;
+    let gate = Gate::new();
+    session.spawn_ephemeral(gate.then(())).await.unwrap();
+    gate.arrived().await;
+    let fresh = note("fresh");
+    let late = session
+        .spawn_ephemeral(|_| async move {
+            fresh();
+            Done::Ok(())
+        })
+        .await
+        .unwrap();
+    // The queue holds a new task already when the resumer's message comes.
+    resumer.send("go").await.unwrap();
+    settle_down().await;
+    assert_eq!(resumer.record().await.unwrap().state.phase(), Phase::Waiting);
+    gate.admit(1);
+    end_of(&late).await;
+    end_of(&resumer).await;
+    assert_eq!(*order.lock().unwrap(), ["resumed", "fresh"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn s8_3_a_timeout_counts_from_the_start_not_from_queueing() {
+    let runtime = capped(one_slot()).await;
+    let session = runtime.session("main").await.unwrap();
+    let first = session
+        .spawn_ephemeral(|_| async {
+            tokio::time::sleep(Duration::from_secs(100)).await;
+            Done::Ok(())
+        })
+        .await
+        .unwrap();
+    let limit = Duration::from_secs(10);
+    let queued = session.spawn_ephemeral(never).timeout(limit).await.unwrap();
+    assert_eq!(end_of(&first).await.state, State::Completed);
+    let start = Instant::now();
+    until(&queued, |task| task.state != State::Queued).await;
+    let end = end_of(&queued).await;
+    assert_eq!(failure(&end).kind, FailureKind::Timeout);
+    assert_eq!(start.elapsed().as_secs(), 10);
+}

@@ -1,0 +1,33 @@
+//! Rows of an inbox, and the blocks of a history that they become.
+
+use offshoot::core::{Block, BlockKind, RowBody, Stamp};
+use offshoot::{Rows, Session};
+
+/// The handles of the tasks whose results are unread.
+pub(crate) fn told(rows: &Rows) -> Vec<String> {
+    rows.iter()
+        .filter(|row| matches!(row.body(), RowBody::Result(_)))
+        .filter_map(|row| row.task().map(|task| task.handle().to_owned()))
+        .collect()
+}
+
+/// The texts of the messages that are unread.
+pub(crate) fn said(rows: &Rows) -> Vec<String> {
+    rows.iter().filter_map(|row| row.message().map(|message| message.text.to_string())).collect()
+}
+
+/// A block that a test appends.
+pub(crate) fn block(kind: BlockKind, text: &str) -> Block {
+    Block::new(kind, text, Stamp::from_millis(0))
+}
+
+/// One notice for each result, as an agent's loop would write it.
+pub(crate) fn notices(rows: &Rows) -> Vec<Block> {
+    told(rows).iter().map(|handle| block(BlockKind::Notice, handle)).collect()
+}
+
+/// The texts of a session's whole history.
+pub(crate) async fn texts(session: &Session) -> Vec<String> {
+    let page = session.history(0, usize::MAX).await.expect("a history");
+    page.blocks.iter().map(|block| block.text.to_string()).collect()
+}
