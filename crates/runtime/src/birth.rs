@@ -126,13 +126,12 @@ pub(crate) fn carry_on<B: Body>(
 
 impl Embryo {
     fn new(engine: &Engine, spec: Arc<Spec>, now: Stamp) -> Self {
-        let cell = Arc::new(Cell::new(spec.clone()));
-        engine.enter(cell.clone());
         let slot = engine.slots.take(seat(&spec));
         // A task that has its slot is spawned running: one commit, not two.
         let worker = slot.is_some().then_some(engine.worker);
         let task = spawn(spec, worker, now);
-        cell.set_epoch(task.lease.epoch);
+        let cell = Arc::new(Cell::born(task.clone()));
+        engine.enter(cell.clone());
         Self { task, cell, slot }
     }
 
@@ -201,11 +200,9 @@ impl Embryo {
     }
 
     fn replace_spec(&mut self, engine: &Engine, spec: Spec) {
-        let spec = Arc::new(spec);
         let worker = self.task.lease.worker;
-        self.task = spawn(spec.clone(), worker, self.task.since);
-        self.cell = Arc::new(Cell::new(spec));
-        self.cell.set_epoch(self.task.lease.epoch);
+        self.task = spawn(Arc::new(spec), worker, self.task.since);
+        self.cell = Arc::new(Cell::born(self.task.clone()));
         engine.enter(self.cell.clone());
     }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 
 use futures_util::task::AtomicWaker;
-use offshoot_core::{Spec, TaskId, WaitingOn};
+use offshoot_core::{Spec, Task, TaskId, WaitingOn};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
@@ -41,6 +41,9 @@ const CRASHED: u16 = 1 << 9;
 /// A task reported whose reports shall wake this one.
 const ACTIVITY: u16 = 1 << 10;
 
+/// The record is not the one with which the task was spawned any more.
+const CHANGED: u16 = 1 << 11;
+
 /// Why a body is dropped before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Eviction {
@@ -56,6 +59,8 @@ pub(crate) struct Cell {
     // Also in the spec, but tables of cells look at it all the time.
     id: TaskId,
     pub(crate) spec: Arc<Spec>,
+    // The first record: most tasks end without another in between.
+    first: Option<Task>,
     /// Told when the body has something to look at: a row, a request to stop.
     pub(crate) nudge: Signal,
     /// What only some tasks need.
@@ -83,11 +88,17 @@ pub(crate) struct Rare {
 }
 
 impl Cell {
-    /// The cell of a task whose body is here, or will be.
-    pub(crate) fn new(spec: Arc<Spec>) -> Self {
+    /// The cell of a task that is about to be spawned with this record.
+    pub(crate) fn born(task: Task) -> Self {
+        let epoch = AtomicU32::new(task.lease.epoch);
+        Self { epoch, first: Some(task.clone()), ..Self::new(task.spec.clone()) }
+    }
+
+    fn new(spec: Arc<Spec>) -> Self {
         Self {
             id: spec.id,
             spec,
+            first: None,
             nudge: Signal::default(),
             rare: OnceLock::new(),
             driver: AtomicWaker::new(),
@@ -105,8 +116,15 @@ impl Cell {
         &self.rare().changed
     }
 
+    /// The record with which the task was spawned, if no other has followed
+    /// it as far as is known here.
+    pub(crate) fn first(&self) -> Option<&Task> {
+        self.first.as_ref().filter(|_| !self.has(CHANGED | CANCEL))
+    }
+
     /// Tells those who wait for the task that its record has changed.
     pub(crate) fn tell_changed(&self) {
+        self.set(CHANGED, true);
         // Whoever listens has made the bell before it looked at the record.
         fence(Ordering::SeqCst);
         if let Some(rare) = self.known_rare() {

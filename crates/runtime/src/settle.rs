@@ -59,7 +59,7 @@ impl Engine {
         if self.is_simple(cell, &conclusion)
             // Reading twice is harmless, so a read that is not ready at once
             // is begun again by the slow way.
-            && let Some(facts) = self.facts_at_hand(id, epoch)
+            && let Some(facts) = self.facts_at_hand(cell)
             && let Ok((commit, aftermath)) = self.write_end(facts, epoch, &conclusion)
         {
             match commit.try_now() {
@@ -225,22 +225,18 @@ impl Engine {
         })
     }
 
-    /// What the end of a task depends on, if the store knows it at once and
-    /// the task is an ordinary one: executing, childless, its owner awake.
-    fn facts_at_hand(&self, id: TaskId, epoch: Option<u32>) -> Option<Facts> {
-        let task = self.store.task(id).try_now().ok()?.ok()??;
-        if !task.is_live() || task.is_held() || epoch != Some(task.lease.epoch) {
+    /// What the end of an ordinary task depends on, if it is known at once. The
+    /// commit refuses if the task has children after all, or an owner that
+    /// waits for nothing else.
+    fn facts_at_hand(&self, cell: &Cell) -> Option<Facts> {
+        let task = match cell.first() {
+            Some(first) => first.clone(),
+            None => self.store.task(cell.id()).try_now().ok()?.ok()??,
+        };
+        if !task.is_live() || task.is_held() || task.lease.epoch != cell.epoch() {
             return None;
         }
         let heir = task.owner();
-        if let Owner::Task(owner) = heir
-            && self.store.task(owner).try_now().ok()?.ok()?.is_none_or(|owner| owner.is_held())
-            // It ends with the last of its children.
-            && self.store.counts(heir).try_now().ok()?.ok()?.live() < 2
-        {
-            return None;
-        }
-        // The commit refuses if it has children after all.
         Some(Facts { task, children: LiveChildren::None, held: Vec::new(), heir })
     }
 
