@@ -1,6 +1,7 @@
 //! Values that travel: inputs, results, step values, progress.
 
 mod finite;
+mod json;
 mod nesting;
 
 use std::cell::Cell;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+pub use self::json::Json;
 use crate::id::TaskId;
 
 /// A value as JSON text, or where to find it when it is too large for a
@@ -21,7 +23,7 @@ pub enum Payload {
     #[default]
     Null,
     /// JSON text.
-    Json(Arc<str>),
+    Json(Json),
     /// JSON text kept beside the records.
     Blob(Blob),
 }
@@ -67,11 +69,11 @@ impl Payload {
 
     /// Takes JSON text as it is.
     pub fn from_json(text: impl Into<Arc<str>>) -> Result<Self, PayloadError> {
-        let text = text.into();
+        let text: Arc<str> = text.into();
         serde_json::from_str::<serde::de::IgnoredAny>(&text).map_err(PayloadError::new)?;
         match nesting::too_deep(&text) {
             Some(depth) => Err(PayloadError::nested(depth)),
-            None => Ok(Self::Json(text)),
+            None => Ok(Self::Json(text.into())),
         }
     }
 

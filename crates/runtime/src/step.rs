@@ -195,7 +195,7 @@ impl Engine {
                 let json = self.store.blob(*blob).await?;
                 let json =
                     json.ok_or_else(|| Error::not_found(format!("blob of {}", blob.task)))?;
-                Ok(Payload::Json(json).decode()?)
+                Ok(Payload::Json(json.into()).decode()?)
             }
             inline => Ok(inline.decode()?),
         }

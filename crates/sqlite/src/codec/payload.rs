@@ -26,7 +26,7 @@ impl Decoder<'_> {
     pub(crate) fn payload(&mut self) -> Result<Payload, Damaged> {
         Ok(match self.byte()? {
             0 => Payload::Null,
-            1 => Payload::Json(self.shared()?),
+            1 => Payload::Json(self.text()?.into()),
             2 => {
                 let task = id(self.id()?, TaskId::from_bytes)?;
                 Payload::Blob(Blob { task, number: self.number()?, bytes: self.number()? })

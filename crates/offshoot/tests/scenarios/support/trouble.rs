@@ -121,9 +121,9 @@ impl Of {
             | (Self::Messages, Write::Send { .. })
             | (Self::Appends, Write::Append { .. })
             | (Self::Sweeps, Write::PutSession(_, Change::SweepBegan))
-            | (Self::Cancels, Write::Put(_, Change::CancelRequested)) => true,
+            | (Self::Cancels, Write::Put(_, Change::CancelRequested))
+            | (Self::Outcomes | Self::Ends, Write::End(_)) => true,
             (Self::Outcomes, Write::Put(task, _)) => task.outcome.is_some(),
-            (Self::Ends, Write::End(_)) => true,
             (Self::Reports, Write::Put(_, change)) => {
                 matches!(change, Change::Progress | Change::Activity)
             }
