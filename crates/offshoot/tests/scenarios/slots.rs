@@ -26,6 +26,26 @@ async fn s8_3_a_task_that_waits_for_its_child_gives_its_slot_to_it() {
 }
 
 #[tokio::test]
+async fn s8_3_a_body_that_waits_through_somebody_elses_handle_waits_all_the_same() {
+    let runtime = capped(one_slot()).await;
+    let session = runtime.session("main").await.unwrap();
+    let inside = session.clone();
+    let lead = session
+        .spawn_ephemeral(move |_| async move {
+            // Owned by the session, so it is the session's to wait for.
+            let other = inside.spawn_ephemeral(returns(7)).top_level().await?;
+            let first = other.wait().await?.decode::<u32>()?;
+            // Owned by this task, but named through the session.
+            let child = inside.spawn_ephemeral(returns(8)).await?;
+            let second = inside.wait([&child]).await?[0].decode::<u32>()?;
+            Ok::<_, BodyError>(first + second)
+        })
+        .await
+        .unwrap();
+    assert_eq!(lead.wait().await.unwrap().decode::<u32>().unwrap(), 15);
+}
+
+#[tokio::test]
 async fn s8_3_a_task_that_has_returned_and_awaits_children_has_no_slot() {
     let runtime = capped(one_slot()).await;
     let session = runtime.session("main").await.unwrap();
