@@ -1,14 +1,15 @@
 //! Which bodies run, and what each said when it ended.
 
 use hashbrown::{HashMap, HashSet};
-use offshoot_core::{IdHash, TaskId};
+use offshoot_core::{TaskId, WorkerId};
 
 use crate::violation::{Checked, ensure};
 
 /// Which bodies run, and what each said when it ended.
 #[derive(Debug, Default)]
 pub struct Bodies {
-    inside: HashMap<TaskId, Inside, IdHash>,
+    inside: HashMap<(TaskId, u32), Inside>,
+    begun: HashSet<(TaskId, u32)>,
     returned: HashMap<(TaskId, u32), Returned>,
     entered: HashSet<u64>,
     failed: HashSet<u64>,
@@ -19,8 +20,8 @@ pub struct Bodies {
 /// A body that runs.
 #[derive(Clone, Debug)]
 pub struct Inside {
-    /// Under which epoch.
-    pub epoch: u32,
+    /// Whose it is.
+    pub worker: Option<WorkerId>,
     /// What it is in the middle of.
     pub doing: Doing,
 }
@@ -60,14 +61,14 @@ pub enum Returned {
 }
 
 impl Bodies {
-    /// The body of a task, if it runs.
-    pub fn inside(&self, task: TaskId) -> Option<&Inside> {
-        self.inside.get(&task)
+    /// The body of this epoch, if it runs.
+    pub fn inside(&self, task: TaskId, epoch: u32) -> Option<&Inside> {
+        self.inside.get(&(task, epoch))
     }
 
-    /// How many run.
-    pub fn running(&self) -> usize {
-        self.inside.len()
+    /// Those that run, with their epochs.
+    pub fn running(&self) -> impl Iterator<Item = (&(TaskId, u32), &Inside)> {
+        self.inside.iter()
     }
 
     /// What the body of this epoch said.
@@ -75,12 +76,16 @@ impl Bodies {
         self.returned.get(&(task, epoch))
     }
 
-    /// A body starts.
-    pub fn enter(&mut self, task: TaskId, epoch: u32, tag: u64) -> Checked {
-        let before = self.inside.insert(task, Inside { epoch, doing: Doing::Working });
+    /// A body starts at a worker. One that another worker takes for dead may
+    /// run on there, but never beside another of the same worker.
+    pub fn enter(&mut self, (task, epoch): (TaskId, u32), at: WorkerId, tag: u64) -> Checked {
+        let worker = Some(at);
+        let before = (1..epoch)
+            .find(|epoch| self.inside(task, *epoch).is_some_and(|it| it.worker == worker));
         ensure(before.is_none(), "S9.5 no body runs twice at once", || {
-            format!("{task} runs under {before:?} and {epoch}")
+            format!("{task} runs under {before:?} and {epoch} at {at}")
         })?;
+        self.inside.insert((task, epoch), Inside { worker, doing: Doing::Working });
         self.entered.insert(tag);
         let again = self.tried.get(&tag).is_some_and(|times| *times > 1);
         ensure(
@@ -88,16 +93,14 @@ impl Bodies {
             "S2.4 if the write fails the body never runs",
             || format!("{task} runs although its spawn was refused"),
         )?;
-        ensure(
-            !self.returned.contains_key(&(task, epoch)),
-            "S9.1 an epoch is executed once",
-            || format!("{task} runs again under {epoch}"),
-        )
+        ensure(self.begun.insert((task, epoch)), "S9.5 of all workers exactly one wins", || {
+            format!("{task} runs again under {epoch}")
+        })
     }
 
     /// A body begins something else.
-    pub fn does(&mut self, task: TaskId, doing: Doing) {
-        if let Some(inside) = self.inside.get_mut(&task) {
+    pub fn does(&mut self, task: TaskId, epoch: u32, doing: Doing) {
+        if let Some(inside) = self.inside.get_mut(&(task, epoch)) {
             inside.doing = doing;
         }
     }
@@ -108,8 +111,8 @@ impl Bodies {
     }
 
     /// A body is gone.
-    pub fn leave(&mut self, task: TaskId) {
-        self.inside.remove(&task);
+    pub fn leave(&mut self, task: TaskId, epoch: u32) {
+        self.inside.remove(&(task, epoch));
     }
 
     /// Every body is gone, with its process.

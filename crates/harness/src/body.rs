@@ -27,7 +27,8 @@ struct Attempt {
 
 /// Follows the script to its end.
 pub async fn perform(world: Arc<World>, cx: Context, script: Script) -> Result<u64, BodyError> {
-    let epoch = world.model(|model| model.entered(cx.id(), script.tag));
+    let worker = world.disk.worker();
+    let epoch = world.model(|model| model.entered(cx.id(), script.tag, worker));
     let mut attempt = Attempt { world, cx, epoch, tag: script.tag, children: Vec::new() };
     for (at, deed) in script.deeds.iter().enumerate() {
         match attempt.act(at, deed).await {
@@ -53,7 +54,7 @@ impl Attempt {
     }
 
     fn does(&self, doing: Doing) {
-        self.world.model(|model| model.bodies.does(self.id(), doing));
+        self.world.model(|model| model.bodies.does(self.id(), self.epoch, doing));
     }
 
     fn returns(&self, returned: Returned) {
@@ -160,7 +161,7 @@ impl Attempt {
     }
 
     async fn step(&self, at: usize, once: bool) -> Result<(), Error> {
-        let (id, key) = (self.id(), format!("s{at}"));
+        let (id, epoch, key) = (self.id(), self.epoch, format!("s{at}"));
         let value = self.tag * 1_000 + at as u64;
         let (world, counted) = (self.world.clone(), key.clone());
         let work = move || async move {
@@ -170,7 +171,7 @@ impl Attempt {
                 let committed = matches!(stored, Some(StepState::Committed(_)));
                 let repeated = once && before > 0;
                 let checked = ensure(
-                    !committed && !repeated,
+                    !model.holds(id, epoch) || (!committed && !repeated),
                     "S9.6 a committed step is never recomputed",
                     || format!("step {counted:?} of {id} is computed again, stored {stored:?}"),
                 );
@@ -255,7 +256,7 @@ impl Drop for Attempt {
         let id = self.id();
         self.world.model(|model| {
             model.trace.note(|| format!("body of {id} is gone"));
-            model.bodies.leave(id);
+            model.bodies.leave(id, self.epoch);
         });
     }
 }

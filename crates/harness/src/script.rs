@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::rng::Rng;
+use crate::world::RUNS;
 
 /// What a task does, and how it ends.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -101,6 +102,8 @@ pub struct Plan {
     pub name: Option<String>,
     /// Its key, if it has one.
     pub key: Option<String>,
+    /// The run it is spawned in, if it does not inherit it.
+    pub run: Option<u8>,
     /// Whether it outlives its parent.
     pub detached: bool,
     /// How long it may run, in milliseconds.
@@ -163,11 +166,22 @@ impl Author {
             // A body that is resumed finds the child again.
             _ => rng.happens(700).then(|| format!("c{}", rng.bits())),
         };
+        let run = rng.happens(250).then(|| rng.below(RUNS) as u8);
         let detached = depth > 0 && rng.happens(150);
         let timeout = rng.happens(80).then(|| rng.between(1, 3_000) as u16);
         let message = rng.happens(100);
         let fickle = rng.happens(40).then(|| rng.below(3) as u8);
-        Plan { kind, name, key, detached, timeout, message, fickle, script: self.script(depth) }
+        Plan {
+            kind,
+            name,
+            key,
+            run,
+            detached,
+            timeout,
+            message,
+            fickle,
+            script: self.script(depth),
+        }
     }
 
     fn script(&mut self, depth: u32) -> Script {

@@ -12,10 +12,11 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use offshoot_core::{
     Block, Caller, Change, Closed, IdHash, Message, MessageId, Owner, Phase, RowBody, RowId,
-    SessionId, StepState, Task, TaskId,
+    Session, SessionId, StepState, Task, TaskId, WorkerId,
 };
 use offshoot_store::{Batch, Write};
 
+use crate::invariants::sweeps::{self, Begun};
 use crate::violation::{Checked, Violation, ensure};
 
 /// What the store must hold.
@@ -37,6 +38,12 @@ pub struct Shadow {
     pub questions: HashMap<TaskId, Vec<Option<Closed>>, IdHash>,
     /// The changes of records of each session, in order.
     pub log: HashMap<SessionId, Vec<(Option<TaskId>, Change)>, IdHash>,
+    /// The record of each session.
+    pub sessions: HashMap<SessionId, Session, IdHash>,
+    /// The sweeps that have begun.
+    pub sweeps: Vec<Begun>,
+    /// The tasks of each session that were deleted with an event.
+    pub deleted: HashMap<SessionId, Vec<TaskId>, IdHash>,
     /// How many commits have taken effect.
     pub commits: u64,
     clock: u64,
@@ -53,6 +60,33 @@ pub struct Known {
     pub children: Vec<TaskId>,
     /// When it ended, counted in commits' writes.
     pub ended: Option<u64>,
+    /// Who holds or held each epoch, the first first.
+    pub holders: Vec<WorkerId>,
+    /// The last epoch that has committed something that is never done again.
+    pub further: u32,
+    /// When somebody read of its end, counted in commits' writes.
+    pub read: Option<u64>,
+    /// Whether the store still has it.
+    pub kept: Kept,
+}
+
+/// Whether the store still has a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// It has.
+    Stored,
+    /// It keeps newer ones.
+    Forgotten,
+    /// Its retention has ended.
+    Deleted,
+}
+
+impl Known {
+    /// The last epoch of this worker; zero if it never had one.
+    pub fn epoch_of(&self, worker: WorkerId) -> u32 {
+        let last = self.holders.iter().rposition(|holder| *holder == worker);
+        last.map_or(0, |at| at as u32 + 1)
+    }
 }
 
 /// A row, as the commits tell it.
@@ -79,6 +113,8 @@ pub enum Fate {
     Appended,
     /// It went back to a sender who is not there any more.
     Nowhere,
+    /// It was deleted unread with what it tells of.
+    Deleted,
 }
 
 impl Shadow {
@@ -109,6 +145,7 @@ impl Shadow {
     /// Applies a commit that took effect.
     pub fn apply(&mut self, batch: &Batch) -> Checked {
         self.commits += 1;
+        self.note_further(batch);
         let appends = batch.writes.iter().any(|write| matches!(write, Write::Append { .. }));
         for write in &batch.writes {
             self.apply_write(write, if appends { Fate::Appended } else { Fate::Acked })?;
@@ -116,10 +153,40 @@ impl Shadow {
         Ok(())
     }
 
+    /// Notes the attempts that get further by a commit.
+    fn note_further(&mut self, batch: &Batch) {
+        for write in &batch.writes {
+            let task = match write {
+                Write::Step(step) => Some(step.task),
+                Write::Append { owner: Owner::Task(task), .. } => Some(*task),
+                Write::Ack(ack) => batch
+                    .fence
+                    .map(|fence| fence.task)
+                    .filter(|task| ack.owner == Owner::Task(*task)),
+                Write::Ask(question) => Some(question.task),
+                Write::CloseQuestion { task, .. } => Some(*task),
+                Write::Spawn(spawn) if spawn.task.spec.terms.key.is_some() => {
+                    spawn.task.spec.lineage.parent
+                }
+                _ => None,
+            };
+            if let Some(known) = task.and_then(|task| self.tasks.get_mut(&task)) {
+                known.further = known.task.lease.epoch;
+            }
+        }
+    }
+
     fn apply_write(&mut self, write: &Write, read: Fate) -> Checked {
         match write {
-            Write::OpenSession(session) => self.record(session.id, None, Change::SessionOpened),
-            Write::PutSession(session, change) => self.record(session.id, None, change.clone()),
+            Write::OpenSession(session) => {
+                self.sessions.insert(session.id, (**session).clone());
+                self.record(session.id, None, Change::SessionOpened);
+            }
+            Write::PutSession(session, change) => {
+                sweeps::check(self, session)?;
+                self.sessions.insert(session.id, (**session).clone());
+                self.record(session.id, None, change.clone());
+            }
             Write::Spawn(spawn) => return self.spawn(&spawn.task),
             Write::Put(task, change) => return self.put(task, change),
             Write::Deliver(row) | Write::Send { row, .. } => {
@@ -136,7 +203,12 @@ impl Shadow {
                 self.histories.entry(*owner).or_default().extend(texts);
             }
             Write::Adopt { from, to } => {
-                let history = self.histories.get(from).cloned().unwrap_or_default();
+                let stored = match from {
+                    Owner::Task(task) => self.is_stored(*task),
+                    Owner::Session(_) => true,
+                };
+                let history = self.histories.get(from).filter(|_| stored);
+                let history = history.cloned().unwrap_or_default();
                 self.histories.insert(*to, history);
             }
             Write::Step(step) => {
@@ -187,8 +259,16 @@ impl Shadow {
             owner.live_children += 1;
             owner.children.push(id);
         }
-        let known =
-            Known { task: task.clone(), live_children: 0, children: Vec::new(), ended: None };
+        let known = Known {
+            task: task.clone(),
+            live_children: 0,
+            children: Vec::new(),
+            ended: None,
+            holders: task.lease.worker.into_iter().collect(),
+            further: 0,
+            read: None,
+            kept: Kept::Stored,
+        };
         self.tasks.insert(id, known);
         self.order.push(id);
         self.record(task.spec.lineage.session, Some(id), change);
@@ -202,6 +282,9 @@ impl Shadow {
             return Err(Violation::new("S2.4 a record begins with its spawn", id.to_string()));
         };
         let ends = known.task.is_live() && !task.is_live();
+        if task.lease.epoch > known.task.lease.epoch {
+            known.holders.extend(task.lease.worker);
+        }
         known.task = task.clone();
         if ends {
             known.ended = Some(clock);
@@ -236,6 +319,12 @@ impl Shadow {
             row.fate = read;
             if let Some(inbox) = self.inboxes.get_mut(&owner) {
                 inbox.remove(&row.number);
+            }
+            if let RowBody::Result(task) = row.body
+                && let Some(known) = self.tasks.get_mut(&task)
+            {
+                self.clock += 1;
+                known.read = Some(self.clock);
             }
         }
     }

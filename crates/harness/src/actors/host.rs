@@ -6,7 +6,7 @@ use std::time::Duration;
 use offshoot_core::{Owner, Receipt};
 use offshoot_runtime::{Environment, Error, Session};
 
-use crate::actors::{cancelling, looking, messaging, reading, spawning, waiting};
+use crate::actors::{cancelling, keeping, looking, messaging, reading, spawning, waiting};
 use crate::bodies::Doing;
 use crate::world::World;
 
@@ -35,7 +35,7 @@ pub async fn run(world: Arc<World>, session: Session, actor: usize, deeds: usize
 impl Host {
     async fn act(&mut self) -> Result<(), Error> {
         let world = self.world.clone();
-        let choice = world.draw(|rng| rng.below(24));
+        let choice = world.draw(|rng| rng.below(25));
         match choice {
             0..=7 => {
                 let plan = world.author.lock().plan(0);
@@ -66,7 +66,7 @@ impl Host {
                     cancelling::cancel(&world, &task).await?;
                 }
             }
-            17 if world.draw(|rng| rng.happens(300)) => {
+            17 if world.draw(|rng| rng.happens(400)) => {
                 cancelling::sweep(&world, &self.session).await?;
             }
             17..=18 => messaging::answer(&world).await?,
@@ -76,6 +76,7 @@ impl Host {
                 }
             }
             20 => looking::list(&world, &self.session).await?,
+            21 => keeping::expire(&world).await?,
             _ => {
                 let span = world.draw(|rng| rng.below(800) as u64);
                 world.sim.sleep(Duration::from_millis(span)).await;
