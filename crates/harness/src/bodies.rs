@@ -1,8 +1,9 @@
 //! Which bodies run, and what each said when it ended.
 
 use hashbrown::{HashMap, HashSet};
-use offshoot_core::{TaskId, WorkerId};
+use offshoot_core::{Owner, TaskId, WorkerId};
 
+use crate::rng::Rng;
 use crate::violation::{Checked, ensure};
 
 /// Which bodies run, and what each said when it ended.
@@ -15,6 +16,8 @@ pub struct Bodies {
     failed: HashSet<u64>,
     tried: HashMap<u64, u32>,
     computed: HashMap<(TaskId, String), u32>,
+    working: HashSet<(TaskId, u32, String)>,
+    found: HashMap<(TaskId, u32), Found>,
 }
 
 /// A body that runs.
@@ -43,6 +46,8 @@ pub enum Doing {
     },
     /// Waiting for something to read.
     Receiving,
+    /// Waiting for something worth a turn in this inbox.
+    Idling(Owner),
     /// Waiting for an answer.
     Asking,
 }
@@ -58,6 +63,39 @@ pub enum Returned {
     Cancelled,
     /// Nothing: it panicked.
     Panic,
+}
+
+/// What a backend finds of a task whose worker died.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// It ended with this value.
+    Value(u64),
+    /// It failed.
+    Error,
+    /// It cannot be taken up again.
+    Lost,
+    /// Nothing: its kind's policy decides.
+    Nothing,
+    /// Nothing, because looking fails.
+    Panic,
+}
+
+impl Found {
+    /// One of them.
+    pub fn draw(rng: &mut Rng) -> Self {
+        match rng.below(8) {
+            0..=1 => Self::Value(rng.bits()),
+            2 => Self::Error,
+            3 => Self::Lost,
+            4 => Self::Panic,
+            _ => Self::Nothing,
+        }
+    }
+
+    /// Whether it is an end.
+    pub fn is_end(self) -> bool {
+        matches!(self, Self::Value(_) | Self::Error | Self::Lost)
+    }
 }
 
 impl Bodies {
@@ -136,6 +174,29 @@ impl Bodies {
             "S2.4 if the write fails the body never runs",
             || format!("the spawn of {tag} was refused although its body ran"),
         )
+    }
+
+    /// What became of an attempt, as a backend finds it: the same whoever asks.
+    pub fn finds(&mut self, task: TaskId, epoch: u32, drawn: Found) -> Found {
+        *self.found.entry((task, epoch)).or_insert(drawn)
+    }
+
+    /// What a backend found of an attempt, if it was asked.
+    pub fn found(&self, task: TaskId, epoch: u32) -> Option<Found> {
+        self.found.get(&(task, epoch)).copied()
+    }
+
+    /// The work of a step begins.
+    pub fn work_begins(&mut self, (task, epoch): (TaskId, u32), key: &str) -> Checked {
+        let alone = self.working.insert((task, epoch, key.to_owned()));
+        ensure(alone, "S9.6 steps of one key take turns", || {
+            format!("step {key:?} of {task} is computed twice at once")
+        })
+    }
+
+    /// The work of a step is over, or was dropped.
+    pub fn work_ends(&mut self, (task, epoch): (TaskId, u32), key: &str) {
+        self.working.remove(&(task, epoch, key.to_owned()));
     }
 
     /// A step is computed; how often it was before.

@@ -44,6 +44,11 @@ pub struct Odds {
 }
 
 impl Odds {
+    /// Whether nothing goes wrong but that the process dies.
+    pub fn is_reliable(&self) -> bool {
+        self.before + self.after + self.lost + self.unread == 0
+    }
+
     /// Nothing goes wrong.
     pub fn calm(pause: usize) -> Self {
         Self { before: 0, after: 0, lost: 0, crash: 0, unread: 0, prompt: 300, pause }
@@ -162,7 +167,8 @@ impl Disk {
                     model.may_have_gone(&self.0.memory, Cause::Commit);
                 }
             }
-            Err(error) => model.trace.note(|| format!("conflict {error}")),
+            Err(CommitError::Conflict(conflict)) => model.conflicted(&seen, conflict),
+            Err(CommitError::Store(_)) => {}
         }
         answer
     }

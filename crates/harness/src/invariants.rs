@@ -5,6 +5,7 @@ pub mod births;
 pub mod crashes;
 pub mod endings;
 pub mod leases;
+pub mod messages;
 pub mod rest;
 pub mod retention;
 pub mod slots;

@@ -21,6 +21,7 @@ pub mod panics;
 pub mod planted;
 pub mod process;
 mod reads;
+pub mod remote;
 pub mod rng;
 pub mod script;
 pub mod seeds;

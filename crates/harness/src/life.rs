@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use offshoot_core::{Caps, Ceiling, Retention};
+use offshoot_core::{Caps, Ceiling, Retention, Sizes};
 use offshoot_store::Memory;
 
 use crate::disk::Odds;
@@ -32,6 +32,8 @@ pub struct Life {
     pub grace: Duration,
     /// What is kept of what has ended.
     pub keeping: Keeping,
+    /// How large things may be.
+    pub sizes: Sizes,
 }
 
 /// How many workers hold the store at once.
@@ -97,6 +99,10 @@ impl Life {
             deeds: rng.between(3, 12),
             grace: Duration::from_millis(rng.below(3_000) as u64),
             keeping: Keeping::draw(rng),
+            sizes: match rng.happens(250) {
+                true => Sizes { inbox: rng.between(1, 3), ..Sizes::default() },
+                false => Sizes::default(),
+            },
         }
     }
 

@@ -5,19 +5,19 @@ use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
 use offshoot_core::{
-    Caps, Change, Event, IdHash, Owner, Phase, Receipt, RowId, SessionId, Spec, Task, TaskId,
-    WorkerId,
+    Caller, Caps, Change, Event, IdHash, MessageId, Owner, Phase, Receipt, RowId, SessionId, Spec,
+    Task, TaskId, WorkerId,
 };
 use offshoot_runtime::{Rows, WaitEnd, Waited};
-use offshoot_store::{Batch, Memory, Write};
+use offshoot_store::{Batch, Conflict, Memory, Write};
 use parking_lot::Mutex;
 
-use crate::bodies::{Bodies, Returned};
+use crate::bodies::{Bodies, Found, Returned};
 use crate::figures::Figures;
 use crate::invariants::retention::{self, Cause};
-use crate::invariants::{births, crashes, endings, leases, slots, transitions};
+use crate::invariants::{births, crashes, endings, leases, messages, slots, transitions};
 use crate::life::{Keeping, Life, Workers};
-use crate::shadow::{Fate, Known, Shadow};
+use crate::shadow::{Fate, Known, KnownRow, Shadow};
 use crate::trace::Trace;
 use crate::violation::{Checked, Violation, ensure};
 
@@ -43,6 +43,10 @@ pub struct Model {
     pub workers: Workers,
     /// What is kept of what has ended.
     pub keeping: Keeping,
+    /// How many unread messages an inbox may hold.
+    pub room: usize,
+    /// Whether the store works whenever the process does.
+    pub reliable: bool,
     /// The first promise that was not kept.
     pub violation: Option<Violation>,
     /// What readers of the log have read, by session and lane.
@@ -69,6 +73,8 @@ impl Model {
             worker: None,
             workers: plan.workers,
             keeping: plan.keeping,
+            room: plan.sizes.inbox,
+            reliable: plan.odds.is_reliable(),
             violation: None,
             read: HashMap::new(),
             explicit: HashSet::default(),
@@ -97,6 +103,26 @@ impl Model {
         self.expect(checked);
     }
 
+    /// A commit was refused.
+    pub fn conflicted(&mut self, batch: &Batch, conflict: &Conflict) {
+        self.trace.note(|| format!("conflict {conflict}"));
+        let checked = messages::check_refusal(&self.shadow, batch, conflict);
+        self.expect(checked);
+    }
+
+    /// A backend is asked what became of an attempt; what it says.
+    pub fn reconciled(&mut self, task: &Task, drawn: Found) -> Found {
+        let (id, epoch) = (task.id(), task.lease.epoch);
+        let found = self.bodies.finds(id, epoch, drawn);
+        self.trace.note(|| format!("backend finds of {id} @{epoch}: {found:?}"));
+        let alive = self.workers == Workers::One && self.bodies.inside(id, epoch).is_some();
+        let checked = ensure(!alive, "S12.4 only what a crash left is reconciled", || {
+            format!("{id} is asked after while its body runs")
+        });
+        self.expect(checked);
+        found
+    }
+
     /// Something has happened after which the store may have forgotten tasks.
     pub fn may_have_gone(&mut self, memory: &Memory, cause: Cause) {
         if let Keeping::Some(retention) = self.keeping {
@@ -114,11 +140,13 @@ impl Model {
                     births::check(&self.shadow, &spawn.task, &self.caps)?;
                     leases::check_record(None, &spawn.task, &self.bodies, by)?;
                 }
+                Write::Send { row, .. } => messages::check(&self.shadow, row, self.room)?,
                 Write::Put(task, change) => {
                     let Some(before) = self.shadow.task(task.id()) else { continue };
                     transitions::check(before, task)?;
                     leases::check_record(Some(before), task, &self.bodies, by)?;
                     crashes::check(&self.shadow, (before, task), change, by)?;
+                    crashes::check_policy(&self.bodies, before, change, by)?;
                     if !self.probing {
                         endings::check_truth(before, task, &self.bodies, by)?;
                     }
@@ -255,10 +283,26 @@ impl Model {
     }
 
     /// A message was acknowledged as queued.
-    pub fn sent(&self, receipt: Receipt) -> Checked {
-        let known = self.shadow.message(receipt.message);
+    pub fn sent(&self, receipt: Receipt, text: &str) -> Checked {
+        let known = self.shadow.message(receipt.message).and_then(KnownRow::message);
         ensure(known.is_some(), "S5.3 a message is durable before \"queued\" is said", || {
             format!("message {} to {} is not stored", receipt.message, receipt.task)
+        })?;
+        ensure(
+            known.is_some_and(|message| *message.text == *text),
+            "S5.3 a key finds what was sent under it, and nothing else",
+            || format!("{text:?} was acknowledged as {known:?}"),
+        )
+    }
+
+    /// A key was refused because another message was sent under it.
+    pub fn key_reused(&self, message: MessageId, text: &str, from: Option<Caller>) -> Checked {
+        let known = self.shadow.message(message).and_then(KnownRow::message);
+        let other = known.is_some_and(|known| {
+            *known.text != *text && from.is_none_or(|from| known.from == from)
+        });
+        ensure(other, "S5.3 a key is its sender's own", || {
+            format!("{text:?} of {from:?} was refused because of {known:?}")
         })
     }
 

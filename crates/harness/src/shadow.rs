@@ -12,7 +12,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use offshoot_core::{
     Block, Caller, Change, Closed, IdHash, Message, MessageId, Owner, Phase, RowBody, RowId,
-    Session, SessionId, StepState, Task, TaskId, WorkerId,
+    Session, SessionId, StepState, Task, TaskId, Wake, WorkerId,
 };
 use offshoot_store::{Batch, Write};
 
@@ -44,6 +44,8 @@ pub struct Shadow {
     pub sweeps: Vec<Begun>,
     /// The tasks of each session that were deleted with an event.
     pub deleted: HashMap<SessionId, Vec<TaskId>, IdHash>,
+    /// What each sender has sent each owner under a key.
+    pub keyed: HashMap<(Owner, Caller), Vec<Arc<Message>>>,
     /// How many commits have taken effect.
     pub commits: u64,
     clock: u64,
@@ -100,6 +102,16 @@ pub struct KnownRow {
     pub body: RowBody,
     /// What became of it.
     pub fate: Fate,
+}
+
+impl KnownRow {
+    /// The message it is or was.
+    pub fn message(&self) -> Option<&Message> {
+        match &self.body {
+            RowBody::Message(message) | RowBody::Returned(message) => Some(message),
+            _ => None,
+        }
+    }
 }
 
 /// What became of a row.
@@ -300,6 +312,11 @@ impl Shadow {
     }
 
     fn deliver(&mut self, id: RowId, owner: Owner, body: &RowBody) -> Checked {
+        if let RowBody::Message(message) = body
+            && message.key.is_some()
+        {
+            self.keyed.entry((owner, message.from)).or_default().push(message.clone());
+        }
         self.clock += 1;
         let number = self.clock;
         let row = KnownRow { owner, number, body: body.clone(), fate: Fate::Pending };
@@ -371,6 +388,32 @@ impl Shadow {
     /// The ids of an owner's pending rows, in order.
     pub fn pending(&self, owner: Owner) -> Vec<RowId> {
         self.inboxes.get(&owner).map(|rows| rows.values().copied().collect()).unwrap_or_default()
+    }
+
+    /// Whether an unread row of an owner is worth a turn.
+    pub fn has_reason(&self, owner: Owner) -> bool {
+        let unread = self.inboxes.get(&owner).into_iter().flat_map(BTreeMap::values);
+        let mut unread = unread.filter_map(|id| self.rows.get(id));
+        unread.any(|row| match row.body {
+            RowBody::Result(task) => {
+                self.task(task).is_none_or(|task| task.spec.wake != Wake::Silent)
+            }
+            _ => true,
+        })
+    }
+
+    /// How many messages an owner has not read.
+    pub fn unread_messages(&self, owner: Owner) -> usize {
+        let unread = self.inboxes.get(&owner).into_iter().flat_map(BTreeMap::values);
+        let unread = unread.filter_map(|id| self.rows.get(id));
+        unread.filter(|row| matches!(row.body, RowBody::Message(_))).count()
+    }
+
+    /// What the sender of a message has sent this owner under its key.
+    pub fn sent_before(&self, owner: Owner, message: &Message) -> Option<&Message> {
+        let key = message.key.as_ref()?;
+        let sent = self.keyed.get(&(owner, message.from))?;
+        sent.iter().map(Arc::as_ref).find(|sent| sent.key.as_ref() == Some(key))
     }
 
     /// What became of a message.

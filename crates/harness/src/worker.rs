@@ -81,6 +81,7 @@ impl Worker {
             .caps(plan.caps.clone())
             .grace(plan.grace)
             .restarts(restarts)
+            .sizes(plan.sizes)
             .retention(plan.keeping.retention());
         let Ok(runtime) = self.world.register(builder).open().await else { return };
         for number in 0..plan.sessions {

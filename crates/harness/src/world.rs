@@ -14,6 +14,7 @@ use crate::body;
 use crate::disk::Disk;
 use crate::executor::Sim;
 use crate::model::{Model, SharedModel};
+use crate::remote::Remote;
 use crate::rng::Rng;
 use crate::script::{Author, KindOf, Script};
 
@@ -48,6 +49,8 @@ struct Kinds {
     resumable: &'static str,
     idempotent: &'static str,
     lossy: &'static str,
+    deaf: &'static str,
+    remote: &'static str,
 }
 
 impl World {
@@ -62,7 +65,13 @@ impl World {
             known: Mutex::default(),
             sessions: Mutex::default(),
             actors: Mutex::default(),
-            kinds: Kinds { resumable: "resumable", idempotent: "idempotent", lossy: "lossy" },
+            kinds: Kinds {
+                resumable: "resumable",
+                idempotent: "idempotent",
+                lossy: "lossy",
+                deaf: "deaf",
+                remote: "remote",
+            },
         })
     }
 
@@ -78,6 +87,8 @@ impl World {
             .kind(&kind(self.kinds.resumable).resumable())
             .kind(&kind(self.kinds.idempotent).idempotent())
             .kind(&kind(self.kinds.lossy))
+            .kind(&kind(self.kinds.deaf).idempotent().without_messages())
+            .backend(self.kinds.remote, Remote(self.clone()))
     }
 
     /// A request for a registered kind.
@@ -87,6 +98,8 @@ impl World {
             KindOf::Resumable => self.kinds.resumable,
             KindOf::Idempotent => self.kinds.idempotent,
             KindOf::Lossy => self.kinds.lossy,
+            KindOf::Deaf => self.kinds.deaf,
+            KindOf::Remote => self.kinds.remote,
         };
         // A script is plain data, and plain data can be written.
         Some(Request::new(name, offshoot_core::Payload::encode(script).ok()?))

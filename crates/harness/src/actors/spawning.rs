@@ -44,6 +44,7 @@ pub async fn spawn<B: Body>(
     if let Some(timeout) = plan.timeout {
         spawn = spawn.timeout(millis(timeout));
     }
+    spawn = spawn.wake(plan.wake);
     if plan.message {
         spawn = spawn.message("the first");
     }

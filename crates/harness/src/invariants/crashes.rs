@@ -1,8 +1,9 @@
 //! How often a task has crashed: attempts that died while they ran count, in a
 //! row, until one gets further.
 
-use offshoot_core::{Change, FailureKind, Outcome, State, Task, WorkerId};
+use offshoot_core::{Change, FailureKind, Outcome, Recovery, State, Task, WorkerId};
 
+use crate::bodies::{Bodies, Found};
 use crate::shadow::Shadow;
 use crate::violation::{Checked, ensure};
 use crate::world::MAX_ATTEMPTS;
@@ -56,5 +57,30 @@ pub fn check(
         !looped || before.outcome.is_some() || crashes >= MAX_ATTEMPTS,
         "S9.2 a task fails only after it crashed that often in a row",
         || format!("{id} has crashed {crashes} times"),
+    )
+}
+
+/// Checks that a task whose worker died is taken up again only if its kind
+/// allows it and nobody knows how it ended.
+pub fn check_policy(
+    bodies: &Bodies,
+    before: &Task,
+    change: &Change,
+    by: Option<WorkerId>,
+) -> Checked {
+    if *change != Change::Requeued || before.lease.worker == by {
+        return Ok(());
+    }
+    let id = before.id();
+    ensure(
+        before.spec.recovery != Recovery::Lose,
+        "S9.2 what cannot be taken up again is lost",
+        || format!("{id} was put back into the queue"),
+    )?;
+    let found = bodies.found(id, before.lease.epoch);
+    ensure(
+        !found.is_some_and(Found::is_end),
+        "S12.4 what a backend knows to have ended is not started again",
+        || format!("{id} was put back into the queue, although {found:?} was found"),
     )
 }

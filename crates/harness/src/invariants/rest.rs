@@ -57,6 +57,9 @@ fn is_excused(model: &Model, task: &Task) -> bool {
             (WaitingOn::Message, Doing::Receiving) => {
                 model.shadow.pending(Owner::Task(id)).is_empty() || !has_room(model, task)
             }
+            (WaitingOn::Message, Doing::Idling(owner)) => {
+                !model.shadow.has_reason(*owner) || !has_room(model, task)
+            }
             // A wait given up just before the question may still label it.
             (_, Doing::Asking) => {
                 let asked = model.shadow.questions.get(&id);
@@ -86,6 +89,7 @@ fn is_waiting(model: &Model, doing: &Doing) -> bool {
             !asks && !enough
         }
         Doing::Receiving => true,
+        Doing::Idling(owner) => !model.shadow.has_reason(*owner),
         Doing::Working | Doing::Hanging | Doing::Asking => false,
     }
 }
@@ -120,7 +124,7 @@ pub fn check_ended(model: &Model, actors: &[Option<Doing>]) -> Checked {
     let body = model.bodies.running().next();
     ensure(body.is_none(), "S6.8 no body outlives its task", || format!("{body:?} runs"))?;
     let stuck = actors.iter().position(|doing| match doing {
-        None | Some(Doing::Receiving) => false,
+        None | Some(Doing::Receiving | Doing::Idling(_)) => false,
         Some(_) => true,
     });
     ensure(stuck.is_none(), "S3.6 waiters always wake", || {
