@@ -9,8 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_core::{
-    Blob, Change, Counts, Cursor, MessageId, Name, Naming, Owner, Question, Record, Retention,
-    RowBody, Session, SessionId, Space, Spec, Stamp, StepState, Task, TaskId, Timer, WorkerId,
+    Blob, Change, Counts, Cursor, Message, MessageId, Name, Naming, Owner, Question, Record,
+    Retention, RowBody, Session, SessionId, Space, Spec, Stamp, StepState, Task, TaskId, Timer,
+    WorkerId,
 };
 use offshoot_runtime::BoxFuture;
 use offshoot_store::{
@@ -33,15 +34,27 @@ pub enum Bug {
     /// The owner's row is written in a commit of its own, after the one that
     /// ends the task.
     WakeOutsideCommit,
+    /// Whoever writes for an attempt is taken for the one that holds the lease.
+    StaleWriterPasses,
+    /// A cancel of many is said to be done before it has begun.
+    SweepEndsFirst,
+    /// The keys of messages are not kept.
+    MessageKeyDropped,
+    /// Finished tasks are kept for half as long, and half as many.
+    ForgottenEarly,
 }
 
 impl Bug {
     /// Every bug.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 8] = [
         Self::AckBeforeAppend,
         Self::SettleWithoutFence,
         Self::NameCheckApart,
         Self::WakeOutsideCommit,
+        Self::StaleWriterPasses,
+        Self::SweepEndsFirst,
+        Self::MessageKeyDropped,
+        Self::ForgottenEarly,
     ];
 
     /// What the command line calls it.
@@ -51,6 +64,10 @@ impl Bug {
             Self::SettleWithoutFence => "settle-without-fence",
             Self::NameCheckApart => "name-check-apart",
             Self::WakeOutsideCommit => "wake-outside-commit",
+            Self::StaleWriterPasses => "stale-writer-passes",
+            Self::SweepEndsFirst => "sweep-ends-first",
+            Self::MessageKeyDropped => "message-key-dropped",
+            Self::ForgottenEarly => "forgotten-early",
         }
     }
 
@@ -105,6 +122,10 @@ impl Planted {
             }
             Bug::SettleWithoutFence => self.settle(batch).await,
             Bug::NameCheckApart => self.insert(batch).await,
+            Bug::StaleWriterPasses => self.write_for(batch).await,
+            Bug::SweepEndsFirst => self.sweep(batch).await,
+            Bug::MessageKeyDropped => self.inner.commit(without_keys(batch)).await,
+            Bug::ForgottenEarly => self.inner.commit(batch).await,
         }
     }
 
@@ -141,6 +162,31 @@ impl Planted {
         }
     }
 
+    /// Writes under whatever lease there is.
+    async fn write_for(&self, mut batch: Batch) -> Result<Cursor, CommitError> {
+        if let Some(fence) = &mut batch.fence
+            && let Some(stored) = self.inner.task(fence.task).await?
+        {
+            fence.epoch = stored.lease.epoch;
+        }
+        self.inner.commit(batch).await
+    }
+
+    /// Takes a sweep out of the session's record again as soon as it is in it.
+    async fn sweep(&self, batch: Batch) -> Result<Cursor, CommitError> {
+        let mut second = Batch::new(batch.at);
+        for write in &batch.writes {
+            if let Write::PutSession(session, Change::SweepBegan) = write {
+                let mut session = session.clone();
+                session.seq += 1;
+                session.sweeps.pop();
+                second.push(Write::PutSession(session, Change::SweepEnded));
+            }
+        }
+        self.inner.commit(batch).await?;
+        self.inner.commit(second).await
+    }
+
     fn is_concerned(&self, batch: &Batch) -> bool {
         let has = |wanted: fn(&Write) -> bool| batch.writes.iter().any(wanted);
         match self.bug {
@@ -155,6 +201,12 @@ impl Planted {
                 Write::Spawn(spawn) => spawn.task.spec.naming == Naming::Given,
                 _ => false,
             }),
+            Bug::StaleWriterPasses => batch.fence.is_some(),
+            Bug::SweepEndsFirst => {
+                has(|write| matches!(write, Write::PutSession(_, Change::SweepBegan)))
+            }
+            Bug::MessageKeyDropped => has(|write| matches!(write, Write::Send { .. })),
+            Bug::ForgottenEarly => false,
         }
     }
 
@@ -177,6 +229,17 @@ fn split(batch: Batch, apart: impl Fn(&Write) -> bool) -> (Batch, Batch) {
         }
     }
     (first, second)
+}
+
+fn without_keys(mut batch: Batch) -> Batch {
+    for write in &mut batch.writes {
+        if let Write::Send { row, .. } = write
+            && let RowBody::Message(message) = &mut row.body
+        {
+            *message = Arc::new(Message { key: None, ..(**message).clone() });
+        }
+    }
+    batch
 }
 
 /// The store knows what it must not insert twice, so the second task is put
@@ -208,6 +271,18 @@ impl Store for Planted {
             drop(reply.send(store.misbehave(batch).await));
         }));
         Commit::later(answer)
+    }
+
+    fn set_retention(&self, retention: Retention) {
+        self.inner.set_retention(match self.bug {
+            Bug::ForgottenEarly => Retention {
+                delivered: retention.delivered / 2,
+                undelivered: retention.undelivered / 2,
+                in_memory: retention.in_memory / 2,
+                ..retention
+            },
+            _ => retention,
+        });
     }
 
     crate::reads!();

@@ -1,6 +1,6 @@
 //! A store around another changes what it must and passes the rest on.
 
-/// Every operation of a store but the commit, passed on through a method
+/// Every operation of a store but the commit and the retention, passed on through a method
 /// `read` and a field `inner`.
 #[macro_export]
 macro_rules! reads {
@@ -108,10 +108,6 @@ macro_rules! reads {
 
         fn expire(&self, now: Stamp, limit: usize) -> Read<usize> {
             self.read(|inner| inner.expire(now, limit))
-        }
-
-        fn set_retention(&self, retention: Retention) {
-            self.inner.set_retention(retention);
         }
 
         fn close(&self, patience: Duration) -> Read<()> {

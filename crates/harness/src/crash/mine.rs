@@ -63,5 +63,9 @@ impl Store for Mine {
         Commit::later(never)
     }
 
+    fn set_retention(&self, retention: Retention) {
+        self.inner.set_retention(retention);
+    }
+
     crate::reads!();
 }
