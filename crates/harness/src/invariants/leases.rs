@@ -57,6 +57,10 @@ pub fn check_fence(shadow: &Shadow, batch: &Batch, by: Option<WorkerId>) -> Chec
     }
     for write in &batch.writes {
         let writer = match write {
+            // A message may have a task continued by whoever sends it.
+            Write::Spawn(spawn) if spawn.task.spec.terms.continues.is_none() => {
+                spawn.task.spec.lineage.parent
+            }
             Write::Step(step) => Some(step.task),
             Write::Ask(question) => Some(question.task),
             Write::Arm(timer) => Some(timer.task),
