@@ -5,6 +5,7 @@ pub mod cancelling;
 pub mod delivering;
 pub mod following;
 pub mod host;
+pub mod keeping;
 pub mod looking;
 pub mod messaging;
 pub mod reading;

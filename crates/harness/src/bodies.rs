@@ -1,26 +1,30 @@
 //! Which bodies run, and what each said when it ended.
 
 use hashbrown::{HashMap, HashSet};
-use offshoot_core::{IdHash, TaskId};
+use offshoot_core::{Owner, TaskId, WorkerId};
 
+use crate::rng::Rng;
 use crate::violation::{Checked, ensure};
 
 /// Which bodies run, and what each said when it ended.
 #[derive(Debug, Default)]
 pub struct Bodies {
-    inside: HashMap<TaskId, Inside, IdHash>,
+    inside: HashMap<(TaskId, u32), Inside>,
+    begun: HashSet<(TaskId, u32)>,
     returned: HashMap<(TaskId, u32), Returned>,
     entered: HashSet<u64>,
     failed: HashSet<u64>,
     tried: HashMap<u64, u32>,
     computed: HashMap<(TaskId, String), u32>,
+    working: HashSet<(TaskId, u32, String)>,
+    found: HashMap<(TaskId, u32), Found>,
 }
 
 /// A body that runs.
 #[derive(Clone, Debug)]
 pub struct Inside {
-    /// Under which epoch.
-    pub epoch: u32,
+    /// Whose it is.
+    pub worker: Option<WorkerId>,
     /// What it is in the middle of.
     pub doing: Doing,
 }
@@ -42,6 +46,8 @@ pub enum Doing {
     },
     /// Waiting for something to read.
     Receiving,
+    /// Waiting for something worth a turn in this inbox.
+    Idling(Owner),
     /// Waiting for an answer.
     Asking,
 }
@@ -59,15 +65,48 @@ pub enum Returned {
     Panic,
 }
 
-impl Bodies {
-    /// The body of a task, if it runs.
-    pub fn inside(&self, task: TaskId) -> Option<&Inside> {
-        self.inside.get(&task)
+/// What a backend finds of a task whose worker died.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// It ended with this value.
+    Value(u64),
+    /// It failed.
+    Error,
+    /// It cannot be taken up again.
+    Lost,
+    /// Nothing: its kind's policy decides.
+    Nothing,
+    /// Nothing, because looking fails.
+    Panic,
+}
+
+impl Found {
+    /// One of them.
+    pub fn draw(rng: &mut Rng) -> Self {
+        match rng.below(8) {
+            0..=1 => Self::Value(rng.bits()),
+            2 => Self::Error,
+            3 => Self::Lost,
+            4 => Self::Panic,
+            _ => Self::Nothing,
+        }
     }
 
-    /// How many run.
-    pub fn running(&self) -> usize {
-        self.inside.len()
+    /// Whether it is an end.
+    pub fn is_end(self) -> bool {
+        matches!(self, Self::Value(_) | Self::Error | Self::Lost)
+    }
+}
+
+impl Bodies {
+    /// The body of this epoch, if it runs.
+    pub fn inside(&self, task: TaskId, epoch: u32) -> Option<&Inside> {
+        self.inside.get(&(task, epoch))
+    }
+
+    /// Those that run, with their epochs.
+    pub fn running(&self) -> impl Iterator<Item = (&(TaskId, u32), &Inside)> {
+        self.inside.iter()
     }
 
     /// What the body of this epoch said.
@@ -75,12 +114,16 @@ impl Bodies {
         self.returned.get(&(task, epoch))
     }
 
-    /// A body starts.
-    pub fn enter(&mut self, task: TaskId, epoch: u32, tag: u64) -> Checked {
-        let before = self.inside.insert(task, Inside { epoch, doing: Doing::Working });
+    /// A body starts at a worker. One that another worker takes for dead may
+    /// run on there, but never beside another of the same worker.
+    pub fn enter(&mut self, (task, epoch): (TaskId, u32), at: WorkerId, tag: u64) -> Checked {
+        let worker = Some(at);
+        let before = (1..epoch)
+            .find(|epoch| self.inside(task, *epoch).is_some_and(|it| it.worker == worker));
         ensure(before.is_none(), "S9.5 no body runs twice at once", || {
-            format!("{task} runs under {before:?} and {epoch}")
+            format!("{task} runs under {before:?} and {epoch} at {at}")
         })?;
+        self.inside.insert((task, epoch), Inside { worker, doing: Doing::Working });
         self.entered.insert(tag);
         let again = self.tried.get(&tag).is_some_and(|times| *times > 1);
         ensure(
@@ -88,16 +131,14 @@ impl Bodies {
             "S2.4 if the write fails the body never runs",
             || format!("{task} runs although its spawn was refused"),
         )?;
-        ensure(
-            !self.returned.contains_key(&(task, epoch)),
-            "S9.1 an epoch is executed once",
-            || format!("{task} runs again under {epoch}"),
-        )
+        ensure(self.begun.insert((task, epoch)), "S9.5 of all workers exactly one wins", || {
+            format!("{task} runs again under {epoch}")
+        })
     }
 
     /// A body begins something else.
-    pub fn does(&mut self, task: TaskId, doing: Doing) {
-        if let Some(inside) = self.inside.get_mut(&task) {
+    pub fn does(&mut self, task: TaskId, epoch: u32, doing: Doing) {
+        if let Some(inside) = self.inside.get_mut(&(task, epoch)) {
             inside.doing = doing;
         }
     }
@@ -108,8 +149,8 @@ impl Bodies {
     }
 
     /// A body is gone.
-    pub fn leave(&mut self, task: TaskId) {
-        self.inside.remove(&task);
+    pub fn leave(&mut self, task: TaskId, epoch: u32) {
+        self.inside.remove(&(task, epoch));
     }
 
     /// Every body is gone, with its process.
@@ -133,6 +174,29 @@ impl Bodies {
             "S2.4 if the write fails the body never runs",
             || format!("the spawn of {tag} was refused although its body ran"),
         )
+    }
+
+    /// What became of an attempt, as a backend finds it: the same whoever asks.
+    pub fn finds(&mut self, task: TaskId, epoch: u32, drawn: Found) -> Found {
+        *self.found.entry((task, epoch)).or_insert(drawn)
+    }
+
+    /// What a backend found of an attempt, if it was asked.
+    pub fn found(&self, task: TaskId, epoch: u32) -> Option<Found> {
+        self.found.get(&(task, epoch)).copied()
+    }
+
+    /// The work of a step begins.
+    pub fn work_begins(&mut self, (task, epoch): (TaskId, u32), key: &str) -> Checked {
+        let alone = self.working.insert((task, epoch, key.to_owned()));
+        ensure(alone, "S9.6 steps of one key take turns", || {
+            format!("step {key:?} of {task} is computed twice at once")
+        })
+    }
+
+    /// The work of a step is over, or was dropped.
+    pub fn work_ends(&mut self, (task, epoch): (TaskId, u32), key: &str) {
+        self.working.remove(&(task, epoch, key.to_owned()));
     }
 
     /// A step is computed; how often it was before.

@@ -1,14 +1,17 @@
 //! A body that follows its script.
 
+mod stepping;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use offshoot_core::{Block, BlockKind, Closed, Owner, StepState, TaskId};
+use offshoot_core::{Block, BlockKind, Caller, Closed, Owner, TaskId, Wake};
 use offshoot_runtime::{Address, BodyError, Context, Environment, Error, TaskRef};
 
-use crate::actors::spawning;
-use crate::actors::{reading, waiting};
+use crate::actors::{messaging, reading, spawning, waiting};
 use crate::bodies::{Doing, Returned};
+use crate::body::stepping::Repeat;
+use crate::life::{Keeping, Workers};
 use crate::script::{Deed, End, Script};
 use crate::violation::ensure;
 use crate::world::{World, millis};
@@ -27,7 +30,8 @@ struct Attempt {
 
 /// Follows the script to its end.
 pub async fn perform(world: Arc<World>, cx: Context, script: Script) -> Result<u64, BodyError> {
-    let epoch = world.model(|model| model.entered(cx.id(), script.tag));
+    let worker = world.disk.worker();
+    let epoch = world.model(|model| model.entered(cx.id(), script.tag, worker));
     let mut attempt = Attempt { world, cx, epoch, tag: script.tag, children: Vec::new() };
     for (at, deed) in script.deeds.iter().enumerate() {
         match attempt.act(at, deed).await {
@@ -53,7 +57,7 @@ impl Attempt {
     }
 
     fn does(&self, doing: Doing) {
-        self.world.model(|model| model.bodies.does(self.id(), doing));
+        self.world.model(|model| model.bodies.does(self.id(), self.epoch, doing));
     }
 
     fn returns(&self, returned: Returned) {
@@ -90,21 +94,14 @@ impl Attempt {
                 let wait = if any { wait.any() } else { wait };
                 waiting::wait(&world, wait, *patience).await?;
             }
-            Deed::TellOwner => {
-                let receipts = self.cx.send(Address::Parent, "to the owner").await?;
-                world.model(|model| {
-                    model.acknowledged("a message", |model| {
-                        receipts.as_slice().iter().try_for_each(|receipt| model.sent(*receipt))
-                    });
-                });
+            Deed::TellOwner(letter) => {
+                let sending = self.cx.send(Address::Parent, letter.text());
+                let from = Some(Caller::Task(self.id()));
+                messaging::post(&world, sending, *letter, from).await?;
             }
-            Deed::TellAll => {
-                let receipts = self.cx.send(Address::All, "to all").await?;
-                world.model(|model| {
-                    model.acknowledged("messages", |model| {
-                        receipts.as_slice().iter().try_for_each(|receipt| model.sent(*receipt))
-                    });
-                });
+            Deed::TellAll(letter) => {
+                let sending = self.cx.send(Address::All, letter.text());
+                messaging::tell_all(&world, sending, *letter, Owner::Task(self.id())).await?;
             }
             Deed::Read(reading) => {
                 let rows = self.cx.drain(8).await?;
@@ -126,8 +123,10 @@ impl Attempt {
                     model.acknowledged("acked rows", |model| model.acked(&rows, owner));
                 });
             }
-            Deed::Step => self.step(at, false).await?,
-            Deed::Once => self.step(at, true).await?,
+            Deed::Idle => self.idle().await?,
+            Deed::Step => self.step(at, Repeat::Allowed).await?,
+            Deed::Once => self.step(at, Repeat::Never).await?,
+            Deed::Together => self.step_together(at).await?,
             Deed::Ask => self.ask(at).await?,
             Deed::Report => self.cx.progress(&at).await?,
             Deed::CancelChild => {
@@ -144,62 +143,29 @@ impl Attempt {
         Ok(())
     }
 
-    async fn sleep(&self, at: usize, span: Duration) -> Result<(), Error> {
-        let began = self.world.sim.monotonic();
-        let first = self.world.model(|model| model.bodies.computes(self.id(), &format!("z{at}")));
-        self.cx.sleep(&format!("z{at}"), span).await?;
-        let slept = self.world.sim.monotonic().saturating_sub(began);
-        self.world.model(|model| {
-            model.acknowledged("a durable sleep", |_| {
-                ensure(first > 0 || slept >= span, "S9.1 a timer keeps its due time", || {
-                    format!("{} slept {slept:?} instead of {span:?}", self.id())
-                })
+    /// Waits for something worth a turn, and reads it.
+    async fn idle(&self) -> Result<(), Error> {
+        let (world, owner) = (&self.world, Owner::Task(self.id()));
+        self.does(Doing::Idling(owner));
+        let rows = self.cx.idle(8).await?;
+        self.does(Doing::Working);
+        world.model(|model| {
+            model.acknowledged("a reason to wake", |model| {
+                // A report is a reason that leaves no trace; a row may have been
+                // read by another attempt, or be past its retention.
+                let mut others = model.shadow.tasks.values().map(|known| &known.task);
+                let unsure = others
+                    .any(|task| task.owner() == owner && task.spec.wake == Wake::OnActivity)
+                    || model.workers != Workers::One
+                    || model.keeping != Keeping::Everything;
+                let reason = unsure || model.shadow.has_reason(owner);
+                ensure(reason, "S4.4 silent ends are no reason to wake", || {
+                    format!("{owner} woke for {:?}", model.shadow.pending(owner))
+                })?;
+                model.drained(&rows, owner)
             });
         });
         Ok(())
-    }
-
-    async fn step(&self, at: usize, once: bool) -> Result<(), Error> {
-        let (id, key) = (self.id(), format!("s{at}"));
-        let value = self.tag * 1_000 + at as u64;
-        let (world, counted) = (self.world.clone(), key.clone());
-        let work = move || async move {
-            world.model(|model| {
-                let before = model.bodies.computes(id, &counted);
-                let stored = model.shadow.steps.get(&(id, counted.as_str().into()));
-                let committed = matches!(stored, Some(StepState::Committed(_)));
-                let repeated = once && before > 0;
-                let checked = ensure(
-                    !committed && !repeated,
-                    "S9.6 a committed step is never recomputed",
-                    || format!("step {counted:?} of {id} is computed again, stored {stored:?}"),
-                );
-                model.expect(checked);
-            });
-            let pauses = world.draw(|rng| rng.below(3));
-            world.sim.pause(pauses).await;
-            Ok::<u64, BodyError>(value)
-        };
-        let stepping = self.cx.step(&key, work);
-        let stepped = if once { stepping.once().await } else { stepping.await };
-        match stepped {
-            Ok(found) => {
-                self.world.model(|model| {
-                    model.acknowledged("a step", |model| {
-                        let stored = model.shadow.steps.get(&(id, key.as_str().into()));
-                        let committed = matches!(stored, Some(StepState::Committed(_)));
-                        ensure(
-                            found == value && committed,
-                            "S9.6 a step's value is durable before it is told",
-                            || format!("step {key:?} of {id} gave {found}, stored {stored:?}"),
-                        )
-                    });
-                });
-                Ok(())
-            }
-            // The runtime's own errors come wrapped; going on is fine.
-            Err(_) => Ok(()),
-        }
     }
 
     async fn ask(&self, at: usize) -> Result<(), Error> {
@@ -255,7 +221,7 @@ impl Drop for Attempt {
         let id = self.id();
         self.world.model(|model| {
             model.trace.note(|| format!("body of {id} is gone"));
-            model.bodies.leave(id);
+            model.bodies.leave(id, self.epoch);
         });
     }
 }

@@ -7,6 +7,7 @@
 
 pub mod audit;
 pub mod child;
+pub mod host;
 pub mod job;
 pub mod ledger;
 pub mod mine;

@@ -5,8 +5,8 @@
 //! again before it is answered, so that whatever can come between two steps of
 //! the runtime does; and some of them go wrong.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use offshoot_core::{
@@ -15,11 +15,12 @@ use offshoot_core::{
 };
 use offshoot_store::{
     Batch, Commit, CommitError, Counter, EventPage, Expired, HistoryPage, Memory, Page, PageCursor,
-    Pending, Read, Standing, Store, StoreError, TaskQuery, Tenure,
+    Pending, Read, Standing, Store, StoreError, TaskQuery, Tenure, Write,
 };
 use tokio::sync::{Notify, oneshot};
 
 use crate::executor::Sim;
+use crate::invariants::retention::{Cause, Thoroughness};
 use crate::model::SharedModel;
 use crate::rng::Rng;
 
@@ -43,6 +44,11 @@ pub struct Odds {
 }
 
 impl Odds {
+    /// Whether nothing goes wrong but that the process dies.
+    pub fn is_reliable(&self) -> bool {
+        self.before + self.after + self.lost + self.unread == 0
+    }
+
     /// Nothing goes wrong.
     pub fn calm(pause: usize) -> Self {
         Self { before: 0, after: 0, lost: 0, crash: 0, unread: 0, prompt: 300, pause }
@@ -60,6 +66,7 @@ struct Inner {
     model: SharedModel,
     odds: parking_lot::Mutex<Odds>,
     crashed: AtomicBool,
+    worker: OnceLock<WorkerId>,
 }
 
 /// What goes wrong with a commit.
@@ -84,7 +91,28 @@ impl Disk {
     /// The disk `memory` in the world `sim`, watched by `model`.
     pub fn new(memory: Memory, sim: Sim, model: SharedModel, odds: Odds) -> Self {
         let odds = parking_lot::Mutex::new(odds);
-        Self(Arc::new(Inner { memory, sim, model, odds, crashed: AtomicBool::new(false) }))
+        let crashed = AtomicBool::new(false);
+        Self(Arc::new(Inner { memory, sim, model, odds, crashed, worker: OnceLock::new() }))
+    }
+
+    /// The world it is in.
+    pub fn sim(&self) -> &Sim {
+        &self.0.sim
+    }
+
+    /// Who watches it.
+    pub fn model(&self) -> &SharedModel {
+        &self.0.model
+    }
+
+    /// Who holds it, once somebody does.
+    pub fn worker(&self) -> Option<WorkerId> {
+        self.0.worker.get().copied()
+    }
+
+    /// The odds as they are.
+    pub fn odds(&self) -> Odds {
+        *self.0.odds.lock()
     }
 
     /// Changes the odds from here on.
@@ -98,7 +126,7 @@ impl Disk {
     }
 
     fn luck(&self) -> (Luck, bool) {
-        let odds = *self.0.odds.lock();
+        let odds = self.odds();
         self.0.sim.draw(|rng| (Luck::of_commit(&odds, rng), rng.happens(odds.unread)))
     }
 
@@ -133,8 +161,14 @@ impl Disk {
         let answer = answer.unwrap_or(Err(CommitError::Store(StoreError::Closed)));
         let mut model = self.0.model.lock();
         match &answer {
-            Ok(_) => model.committed(&seen),
-            Err(error) => model.trace.note(|| format!("conflict {error}")),
+            Ok(_) => {
+                model.committed(&seen, self.worker());
+                if seen.writes.iter().any(may_forget) {
+                    model.may_have_gone(&self.0.memory, Cause::Commit);
+                }
+            }
+            Err(CommitError::Conflict(conflict)) => model.conflicted(&seen, conflict),
+            Err(CommitError::Store(_)) => {}
         }
         answer
     }
@@ -170,6 +204,11 @@ impl Disk {
             }
         }
     }
+}
+
+/// Whether the store may forget something in the commit of this write.
+fn may_forget(write: &Write) -> bool {
+    matches!(write, Write::Ack(_) | Write::End(_))
 }
 
 impl Luck {
@@ -222,6 +261,8 @@ impl Store for Disk {
 
     fn claim(&self, worker: WorkerId) -> Result<Tenure, StoreError> {
         let tenure = self.0.memory.claim(worker)?;
+        // A runtime claims its store once.
+        self.0.worker.get_or_init(|| worker);
         self.0.model.lock().worker = Some(worker);
         Ok(tenure)
     }
@@ -329,7 +370,19 @@ impl Store for Disk {
     }
 
     fn expire(&self, now: Stamp, limit: usize) -> Read<usize> {
-        self.read(move |memory| memory.expire(now, limit))
+        let disk = self.clone();
+        self.read(move |memory| {
+            let deleted = memory.expire(now, limit).try_now();
+            let deleted = deleted.unwrap_or(Err(StoreError::Closed));
+            let thoroughness = match deleted {
+                Ok(0) => Thoroughness::All,
+                _ => Thoroughness::Some,
+            };
+            let mut model = disk.0.model.lock();
+            model.trace.note(|| format!("expiry at {now}: {deleted:?} of up to {limit}"));
+            model.may_have_gone(memory, Cause::Expiry(now, thoroughness));
+            Read::ready(deleted)
+        })
     }
 
     fn set_retention(&self, retention: Retention) {

@@ -2,8 +2,12 @@
 //! break it, or at rest.
 
 pub mod births;
+pub mod crashes;
 pub mod endings;
 pub mod leases;
+pub mod messages;
 pub mod rest;
+pub mod retention;
 pub mod slots;
+pub mod sweeps;
 pub mod transitions;

@@ -5,16 +5,19 @@ use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
 use offshoot_core::{
-    Caps, Event, IdHash, Owner, Phase, Receipt, RowId, SessionId, Spec, Task, TaskId, WorkerId,
+    Caller, Caps, Event, IdHash, MessageId, Owner, Phase, Receipt, RowId, SessionId, Spec, Task,
+    TaskId, WorkerId,
 };
 use offshoot_runtime::{Rows, WaitEnd, Waited};
-use offshoot_store::{Batch, End, Write};
+use offshoot_store::{Batch, Conflict, End, Memory, Write};
 use parking_lot::Mutex;
 
-use crate::bodies::{Bodies, Returned};
+use crate::bodies::{Bodies, Found, Returned};
 use crate::figures::Figures;
-use crate::invariants::{births, endings, leases, slots, transitions};
-use crate::shadow::{Fate, Shadow};
+use crate::invariants::retention::{self, Cause};
+use crate::invariants::{births, crashes, endings, leases, messages, slots, transitions};
+use crate::life::{Keeping, Life, Workers};
+use crate::shadow::{Fate, Known, KnownRow, Shadow};
 use crate::trace::Trace;
 use crate::violation::{Checked, Violation, ensure};
 
@@ -34,12 +37,20 @@ pub struct Model {
     pub figures: Figures,
     /// The caps of the runtime.
     pub caps: Caps,
-    /// The worker that holds the store now.
+    /// The worker that claimed the store last. At rest it is alone.
     pub worker: Option<WorkerId>,
+    /// How many workers may hold the store at once.
+    pub workers: Workers,
+    /// What is kept of what has ended.
+    pub keeping: Keeping,
+    /// How many unread messages an inbox may hold.
+    pub room: usize,
+    /// Whether the store works whenever the process does.
+    pub reliable: bool,
     /// The first promise that was not kept.
     pub violation: Option<Violation>,
-    /// What readers of the log have read, by session.
-    pub read: HashMap<SessionId, Vec<Event>, IdHash>,
+    /// What readers of the log have read, by session and lane.
+    pub read: HashMap<(SessionId, usize), Vec<Event>>,
     /// The rows that somebody acknowledged by themselves.
     pub explicit: HashSet<RowId, IdHash>,
     /// Whether the runtime is shutting down.
@@ -52,16 +63,20 @@ pub struct Model {
 
 impl Model {
     /// An empty model.
-    pub fn new(caps: Caps, trace: Trace) -> Self {
+    pub fn new(plan: &Life, trace: Trace) -> Self {
         Self {
             shadow: Shadow::default(),
             bodies: Bodies::default(),
             trace,
             figures: Figures::default(),
-            caps,
+            caps: plan.caps.clone(),
             worker: None,
+            workers: plan.workers,
+            keeping: plan.keeping,
+            room: plan.sizes.inbox,
+            reliable: plan.odds.is_reliable(),
             violation: None,
-            read: HashMap::default(),
+            read: HashMap::new(),
             explicit: HashSet::default(),
             closing: false,
             probing: false,
@@ -80,29 +95,62 @@ impl Model {
         }
     }
 
-    /// A commit has taken effect.
-    pub fn committed(&mut self, batch: &Batch) {
+    /// A commit of this worker has taken effect.
+    pub fn committed(&mut self, batch: &Batch, by: Option<WorkerId>) {
         self.figures.commits += 1;
-        self.trace.note(|| format!("commit {}", describe(batch)));
-        let checked = self.check_commit(batch);
+        self.trace.note(|| format!("commit {}{}", signed(self.workers, by), describe(batch)));
+        let checked = self.check_commit(batch, by);
         self.expect(checked);
     }
 
-    fn check_commit(&mut self, batch: &Batch) -> Checked {
-        leases::check_fence(&self.shadow, batch)?;
+    /// A commit was refused.
+    pub fn conflicted(&mut self, batch: &Batch, conflict: &Conflict) {
+        self.trace.note(|| format!("conflict {conflict}"));
+        let checked = messages::check_refusal(&self.shadow, batch, conflict);
+        self.expect(checked);
+    }
+
+    /// A backend is asked what became of an attempt; what it says.
+    pub fn reconciled(&mut self, task: &Task, drawn: Found) -> Found {
+        let (id, epoch) = (task.id(), task.lease.epoch);
+        let found = self.bodies.finds(id, epoch, drawn);
+        self.trace.note(|| format!("backend finds of {id} @{epoch}: {found:?}"));
+        let alive = self.workers == Workers::One && self.bodies.inside(id, epoch).is_some();
+        let checked = ensure(!alive, "S12.4 only what a crash left is reconciled", || {
+            format!("{id} is asked after while its body runs")
+        });
+        self.expect(checked);
+        found
+    }
+
+    /// Something has happened after which the store may have forgotten tasks.
+    pub fn may_have_gone(&mut self, memory: &Memory, cause: Cause) {
+        if let Keeping::Some(retention) = self.keeping {
+            let checked = retention::check(&mut self.shadow, memory, &retention, cause);
+            self.expect(checked);
+        }
+    }
+
+    fn check_commit(&mut self, batch: &Batch, by: Option<WorkerId>) -> Checked {
+        leases::check_fence(&self.shadow, batch, by)?;
         for write in &batch.writes {
             match write {
                 Write::Spawn(spawn) => {
                     self.figures.tasks += 1;
                     births::check(&self.shadow, &spawn.task, &self.caps)?;
-                    leases::check_record(None, &spawn.task, &self.bodies)?;
+                    leases::check_record(None, &spawn.task, &self.bodies, by)?;
                 }
-                Write::Put(task, _) | Write::End(End { task, .. }) => {
+                Write::Send { message, to, .. } => {
+                    messages::check(&self.shadow, message, *to, self.room)?;
+                }
+                Write::Put(task, change) | Write::End(End { task, change, .. }) => {
                     let Some(before) = self.shadow.task(task.id()) else { continue };
                     transitions::check(before, task)?;
-                    leases::check_record(Some(before), task, &self.bodies)?;
+                    leases::check_record(Some(before), task, &self.bodies, by)?;
+                    crashes::check(&self.shadow, (before, task), change, by)?;
+                    crashes::check_policy(&self.bodies, before, change, by)?;
                     if !self.probing {
-                        endings::check_truth(before, task, &self.bodies, self.worker)?;
+                        endings::check_truth(before, task, &self.bodies, by)?;
                     }
                 }
                 _ => {}
@@ -115,24 +163,33 @@ impl Model {
             }
         }
         // A runtime that shuts down gives no more slots to those that go on.
-        if self.closing { Ok(()) } else { slots::check(&self.shadow, &self.caps, self.worker) }
+        if self.closing { Ok(()) } else { slots::check(&self.shadow, &self.caps, by) }
     }
 
-    /// A body starts; its epoch.
-    pub fn entered(&mut self, task: TaskId, tag: u64) -> u32 {
+    /// A body starts at a worker; its epoch. A worker that is taken for dead
+    /// does not know: then the lease may be another's by now.
+    pub fn entered(&mut self, task: TaskId, tag: u64, at: Option<WorkerId>) -> u32 {
         self.trace.note(|| format!("body of {task} starts ({tag})"));
-        let record = self.shadow.task(task);
-        let leased = record.is_some_and(|task| {
-            task.state.phase() == Phase::Running && task.lease.worker == self.worker
+        let Some(at) = at else { return 0 };
+        let known = self.shadow.tasks.get(&task);
+        let epoch = known.map_or(0, |known| known.epoch_of(at));
+        let leased = known.is_some_and(|Known { task, .. }| {
+            task.state.phase() == Phase::Running && task.lease.epoch == epoch
         });
-        let checked = ensure(leased, "S9.1 nothing runs without a lease", || {
-            format!("the body of {task} starts on {record:?}")
+        let stolen = self.workers == Workers::Two && epoch > 0;
+        let checked = ensure(leased || stolen, "S9.1 nothing runs without a lease", || {
+            format!("the body of {task} starts at {at} on {known:?}")
         });
-        let epoch = record.map_or(0, |task| task.lease.epoch);
         self.expect(checked);
-        let checked = self.bodies.enter(task, epoch, tag);
+        let checked = self.bodies.enter((task, epoch), at, tag);
         self.expect(checked);
         epoch
+    }
+
+    /// Whether this attempt holds its task's lease. One that another worker
+    /// took for dead does not, and what it does counts for nothing.
+    pub fn holds(&self, task: TaskId, epoch: u32) -> bool {
+        self.shadow.task(task).is_some_and(|task| task.lease.epoch == epoch)
     }
 
     /// A body is about to end so.
@@ -183,10 +240,14 @@ impl Model {
             format!("{spec:?} is stored as {:?}", record.spec)
         })?;
         if let Some(key) = key {
-            let first = *self.keyed.entry((owner, key.to_owned())).or_insert(id);
-            ensure(first == id, "S9.4 a repeated key finds the same task", || {
+            // A key lives as long as its task.
+            let shadow = &self.shadow;
+            let first = self.keyed.entry((owner, key.to_owned())).or_insert(id);
+            let both = *first != id && shadow.is_stored(*first) && shadow.is_stored(id);
+            ensure(!both, "S9.4 a repeated key finds the same task", || {
                 format!("the key {key:?} of {owner} gave {first}, then {id}")
             })?;
+            *first = id;
         }
         Ok(())
     }
@@ -224,10 +285,26 @@ impl Model {
     }
 
     /// A message was acknowledged as queued.
-    pub fn sent(&self, receipt: Receipt) -> Checked {
-        let known = self.shadow.message(receipt.message);
+    pub fn sent(&self, receipt: Receipt, text: &str) -> Checked {
+        let known = self.shadow.message(receipt.message).and_then(KnownRow::message);
         ensure(known.is_some(), "S5.3 a message is durable before \"queued\" is said", || {
             format!("message {} to {} is not stored", receipt.message, receipt.task)
+        })?;
+        ensure(
+            known.is_some_and(|message| *message.text == *text),
+            "S5.3 a key finds what was sent under it, and nothing else",
+            || format!("{text:?} was acknowledged as {known:?}"),
+        )
+    }
+
+    /// A key was refused because another message was sent under it.
+    pub fn key_reused(&self, message: MessageId, text: &str, from: Option<Caller>) -> Checked {
+        let known = self.shadow.message(message).and_then(KnownRow::message);
+        let other = known.is_some_and(|known| {
+            *known.text != *text && from.is_none_or(|from| known.from == from)
+        });
+        ensure(other, "S5.3 a key is its sender's own", || {
+            format!("{text:?} of {from:?} was refused because of {known:?}")
         })
     }
 
@@ -280,6 +357,14 @@ impl Model {
         ensure(times == 1, "S4.2 an acknowledged block is in the history exactly once", || {
             format!("{text:?} is {times} times in the history of {owner}")
         })
+    }
+}
+
+/// Who commits, where that is not clear.
+fn signed(workers: Workers, by: Option<WorkerId>) -> String {
+    match (workers, by) {
+        (Workers::Two, Some(by)) => format!("by {by}: "),
+        _ => String::new(),
     }
 }
 

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use offshoot_core::{Cursor, Name, Naming, Record, Row, Spec, Task};
+use offshoot_core::{Change, Cursor, Message, Name, Naming, Record, Retention, Row, Spec, Task};
 use offshoot_runtime::BoxFuture;
 use offshoot_store::{
     Around, Batch, Commit, CommitError, Conflict, End, Spawn, Store, StoreError, Write,
@@ -28,15 +28,27 @@ pub enum Bug {
     /// The owner's row is written in a commit of its own, after the one that
     /// ends the task.
     WakeOutsideCommit,
+    /// Whoever writes for an attempt is taken for the one that holds the lease.
+    StaleWriterPasses,
+    /// A cancel of many is said to be done before it has begun.
+    SweepEndsFirst,
+    /// The keys of messages are not kept.
+    MessageKeyDropped,
+    /// Finished tasks are kept for half as long, and half as many.
+    ForgottenEarly,
 }
 
 impl Bug {
     /// Every bug.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 8] = [
         Self::AckBeforeAppend,
         Self::SettleWithoutFence,
         Self::NameCheckApart,
         Self::WakeOutsideCommit,
+        Self::StaleWriterPasses,
+        Self::SweepEndsFirst,
+        Self::MessageKeyDropped,
+        Self::ForgottenEarly,
     ];
 
     /// What the command line calls it.
@@ -46,6 +58,10 @@ impl Bug {
             Self::SettleWithoutFence => "settle-without-fence",
             Self::NameCheckApart => "name-check-apart",
             Self::WakeOutsideCommit => "wake-outside-commit",
+            Self::StaleWriterPasses => "stale-writer-passes",
+            Self::SweepEndsFirst => "sweep-ends-first",
+            Self::MessageKeyDropped => "message-key-dropped",
+            Self::ForgottenEarly => "forgotten-early",
         }
     }
 
@@ -93,6 +109,10 @@ impl Planted {
             }
             Bug::SettleWithoutFence => self.settle(batch).await,
             Bug::NameCheckApart => self.insert(batch).await,
+            Bug::StaleWriterPasses => self.write_for(batch).await,
+            Bug::SweepEndsFirst => self.sweep(batch).await,
+            Bug::MessageKeyDropped => self.inner.commit(without_keys(batch)).await,
+            Bug::ForgottenEarly => self.inner.commit(batch).await,
         }
     }
 
@@ -129,6 +149,31 @@ impl Planted {
         }
     }
 
+    /// Writes under whatever lease there is.
+    async fn write_for(&self, mut batch: Batch) -> Result<Cursor, CommitError> {
+        if let Some(fence) = &mut batch.fence
+            && let Some(stored) = self.inner.task(fence.task).await?
+        {
+            fence.epoch = stored.lease.epoch;
+        }
+        self.inner.commit(batch).await
+    }
+
+    /// Takes a sweep out of the session's record again as soon as it is in it.
+    async fn sweep(&self, batch: Batch) -> Result<Cursor, CommitError> {
+        let mut second = Batch::new(batch.at);
+        for write in &batch.writes {
+            if let Write::PutSession(session, Change::SweepBegan) = write {
+                let mut session = session.clone();
+                session.seq += 1;
+                session.sweeps.pop();
+                second.push(Write::PutSession(session, Change::SweepEnded));
+            }
+        }
+        self.inner.commit(batch).await?;
+        self.inner.commit(second).await
+    }
+
     fn is_concerned(&self, batch: &Batch) -> bool {
         let has = |wanted: fn(&Write) -> bool| batch.writes.iter().any(wanted);
         match self.bug {
@@ -143,6 +188,12 @@ impl Planted {
                 Write::Spawn(spawn) => spawn.task.spec.naming == Naming::Given,
                 _ => false,
             }),
+            Bug::StaleWriterPasses => batch.fence.is_some(),
+            Bug::SweepEndsFirst => {
+                has(|write| matches!(write, Write::PutSession(_, Change::SweepBegan)))
+            }
+            Bug::MessageKeyDropped => has(|write| matches!(write, Write::Send { .. })),
+            Bug::ForgottenEarly => false,
         }
     }
 }
@@ -174,6 +225,15 @@ fn untold(mut batch: Batch) -> (Batch, Batch) {
         }
     }
     (batch, second)
+}
+
+fn without_keys(mut batch: Batch) -> Batch {
+    for write in &mut batch.writes {
+        if let Write::Send { message, .. } = write {
+            *message = Arc::new(Message { key: None, ..(**message).clone() });
+        }
+    }
+    batch
 }
 
 /// The store knows what it must not insert twice, so the second task is put
@@ -209,5 +269,17 @@ impl Around for Planted {
             drop(reply.send(store.misbehave(batch).await));
         }));
         Commit::later(answer)
+    }
+
+    fn set_retention_around(&self, retention: Retention) {
+        self.inner.set_retention(match self.bug {
+            Bug::ForgottenEarly => Retention {
+                delivered: retention.delivered / 2,
+                undelivered: retention.undelivered / 2,
+                in_memory: retention.in_memory / 2,
+                ..retention
+            },
+            _ => retention,
+        });
     }
 }

@@ -3,9 +3,11 @@
 //! A script is a task's input, so an attempt that comes later does the same:
 //! what it has committed must not be done again.
 
+use offshoot_core::Wake;
 use serde::{Deserialize, Serialize};
 
 use crate::rng::Rng;
+use crate::world::RUNS;
 
 /// What a task does, and how it ends.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -34,23 +36,54 @@ pub enum Deed {
     /// Waits for the first of its children.
     WaitAny(Patience),
     /// Sends its owner a message.
-    TellOwner,
+    TellOwner(Letter),
     /// Sends all its children a message.
-    TellAll,
+    TellAll(Letter),
     /// Reads its inbox.
     Read(Reading),
     /// Waits for something to read.
     Receive,
+    /// Waits for something worth a turn.
+    Idle,
     /// Takes a step.
     Step,
     /// Takes a step that must not be repeated.
     Once,
+    /// Takes two steps of one key side by side.
+    Together,
     /// Asks its owner.
     Ask,
     /// Reports.
     Report,
     /// Cancels one of its children.
     CancelChild,
+}
+
+/// A message to be sent.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Letter {
+    /// Its text: one of two.
+    pub text: u8,
+    /// Its key, if it has one.
+    pub key: Option<u8>,
+}
+
+impl Letter {
+    /// A letter, whose key others may have used for something else.
+    pub fn draw(rng: &mut Rng) -> Self {
+        let key = rng.happens(500).then(|| rng.below(3) as u8);
+        Self { text: rng.below(2) as u8, key }
+    }
+
+    /// What it says.
+    pub fn text(self) -> &'static str {
+        if self.text == 0 { "left" } else { "right" }
+    }
+
+    /// The key as it is sent.
+    pub fn key(self) -> Option<String> {
+        self.key.map(|key| format!("m{key}"))
+    }
 }
 
 /// How long a wait lasts.
@@ -101,10 +134,14 @@ pub struct Plan {
     pub name: Option<String>,
     /// Its key, if it has one.
     pub key: Option<String>,
+    /// The run it is spawned in, if it does not inherit it.
+    pub run: Option<u8>,
     /// Whether it outlives its parent.
     pub detached: bool,
     /// How long it may run, in milliseconds.
     pub timeout: Option<u16>,
+    /// What of it wakes its owner.
+    pub wake: Wake,
     /// Whether it gets a message with its spawn.
     pub message: bool,
     /// Whether the spawn is dropped after so many polls.
@@ -124,6 +161,10 @@ pub enum KindOf {
     Idempotent,
     /// A kind that is lost.
     Lossy,
+    /// A kind that starts again and reads no messages.
+    Deaf,
+    /// A kind that is executed somewhere else.
+    Remote,
 }
 
 /// Writes scripts.
@@ -151,10 +192,12 @@ impl Author {
     /// A task to be spawned at this depth.
     pub fn plan(&mut self, depth: u32) -> Plan {
         let rng = &mut self.rng;
-        let kind = match rng.below(10) {
-            0..=3 => KindOf::Ephemeral,
-            4..=6 => KindOf::Resumable,
-            7..=8 => KindOf::Idempotent,
+        let kind = match rng.below(20) {
+            0..=6 => KindOf::Ephemeral,
+            7..=12 => KindOf::Resumable,
+            13..=15 => KindOf::Idempotent,
+            16 => KindOf::Deaf,
+            17..=18 => KindOf::Remote,
             _ => KindOf::Lossy,
         };
         let name = rng.happens(350).then(|| format!("n{}", rng.below(3)));
@@ -163,11 +206,26 @@ impl Author {
             // A body that is resumed finds the child again.
             _ => rng.happens(700).then(|| format!("c{}", rng.bits())),
         };
+        let run = rng.happens(250).then(|| rng.below(RUNS) as u8);
         let detached = depth > 0 && rng.happens(150);
         let timeout = rng.happens(80).then(|| rng.between(1, 3_000) as u16);
-        let message = rng.happens(100);
+        let message = kind != KindOf::Deaf && rng.happens(100);
+        let wake = *rng
+            .pick(&[Wake::OnTerminal, Wake::Silent, Wake::OnActivity])
+            .unwrap_or(&Wake::OnTerminal);
         let fickle = rng.happens(40).then(|| rng.below(3) as u8);
-        Plan { kind, name, key, detached, timeout, message, fickle, script: self.script(depth) }
+        Plan {
+            kind,
+            name,
+            key,
+            run,
+            detached,
+            timeout,
+            wake,
+            message,
+            fickle,
+            script: self.script(depth),
+        }
     }
 
     fn script(&mut self, depth: u32) -> Script {
@@ -197,9 +255,10 @@ impl Author {
             5..=10 => Deed::Pause(1),
             11..=13 => Deed::Wait(self.patience()),
             14 => Deed::WaitAny(self.patience()),
-            15 => Deed::TellOwner,
-            16 => Deed::TellAll,
+            15 => Deed::TellOwner(Letter::draw(&mut self.rng)),
+            16 => Deed::TellAll(Letter::draw(&mut self.rng)),
             17..=18 => Deed::Read(self.reading()),
+            19 if patient && self.rng.happens(500) => Deed::Idle,
             19 if patient => Deed::Receive,
             19 => Deed::Read(self.reading()),
             20..=22 => Deed::Step,
@@ -207,6 +266,7 @@ impl Author {
             25 if patient => Deed::Ask,
             25..=26 => Deed::Report,
             27 => Deed::CancelChild,
+            28 => Deed::Together,
             _ => Deed::Step,
         }
     }

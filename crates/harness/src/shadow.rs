@@ -6,16 +6,19 @@
 //! promises about single commits are checked against it as they happen and the
 //! store is compared with it at rest.
 
+mod inboxes;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
 use offshoot_core::{
-    Block, Caller, Change, Closed, IdHash, Message, MessageId, Owner, Phase, RowBody, RowId,
-    SessionId, StepState, Task, TaskId,
+    Block, Caller, Change, Closed, IdHash, Message, Owner, Phase, RowBody, RowId, Session,
+    SessionId, StepState, Task, TaskId, WorkerId,
 };
 use offshoot_store::{Batch, End, Write};
 
+use crate::invariants::sweeps::{self, Begun};
 use crate::violation::{Checked, Violation, ensure};
 
 /// What the store must hold.
@@ -37,6 +40,14 @@ pub struct Shadow {
     pub questions: HashMap<TaskId, Vec<Option<Closed>>, IdHash>,
     /// The changes of records of each session, in order.
     pub log: HashMap<SessionId, Vec<(Option<TaskId>, Change)>, IdHash>,
+    /// The record of each session.
+    pub sessions: HashMap<SessionId, Session, IdHash>,
+    /// The sweeps that have begun.
+    pub sweeps: Vec<Begun>,
+    /// The tasks of each session that were deleted with an event.
+    pub deleted: HashMap<SessionId, Vec<TaskId>, IdHash>,
+    /// What each sender has sent each owner under a key.
+    pub keyed: HashMap<(Owner, Caller), Vec<Arc<Message>>>,
     /// How many commits have taken effect.
     pub commits: u64,
     clock: u64,
@@ -53,6 +64,33 @@ pub struct Known {
     pub children: Vec<TaskId>,
     /// When it ended, counted in commits' writes.
     pub ended: Option<u64>,
+    /// Who holds or held each epoch, the first first.
+    pub holders: Vec<WorkerId>,
+    /// The last epoch that has committed something that is never done again.
+    pub further: u32,
+    /// When somebody read of its end, counted in commits' writes.
+    pub read: Option<u64>,
+    /// Whether the store still has it.
+    pub kept: Kept,
+}
+
+/// Whether the store still has a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// It has.
+    Stored,
+    /// It keeps newer ones.
+    Forgotten,
+    /// Its retention has ended.
+    Deleted,
+}
+
+impl Known {
+    /// The last epoch of this worker; zero if it never had one.
+    pub fn epoch_of(&self, worker: WorkerId) -> u32 {
+        let last = self.holders.iter().rposition(|holder| *holder == worker);
+        last.map_or(0, |at| at as u32 + 1)
+    }
 }
 
 /// A row, as the commits tell it.
@@ -68,6 +106,16 @@ pub struct KnownRow {
     pub fate: Fate,
 }
 
+impl KnownRow {
+    /// The message it is or was.
+    pub fn message(&self) -> Option<&Message> {
+        match &self.body {
+            RowBody::Message(message) | RowBody::Returned(message) => Some(message),
+            _ => None,
+        }
+    }
+}
+
 /// What became of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
@@ -79,6 +127,8 @@ pub enum Fate {
     Appended,
     /// It went back to a sender who is not there any more.
     Nowhere,
+    /// It was deleted unread with what it tells of.
+    Deleted,
 }
 
 impl Shadow {
@@ -109,6 +159,7 @@ impl Shadow {
     /// Applies a commit that took effect.
     pub fn apply(&mut self, batch: &Batch) -> Checked {
         self.commits += 1;
+        self.note_further(batch);
         let appends = batch.writes.iter().any(|write| matches!(write, Write::Append { .. }));
         for write in &batch.writes {
             self.apply_write(write, if appends { Fate::Appended } else { Fate::Acked })?;
@@ -116,10 +167,40 @@ impl Shadow {
         Ok(())
     }
 
+    /// Notes the attempts that get further by a commit.
+    fn note_further(&mut self, batch: &Batch) {
+        for write in &batch.writes {
+            let task = match write {
+                Write::Step(step) => Some(step.task),
+                Write::Append { owner: Owner::Task(task), .. } => Some(*task),
+                Write::Ack(ack) => batch
+                    .fence
+                    .map(|fence| fence.task)
+                    .filter(|task| ack.owner == Owner::Task(*task)),
+                Write::Ask(question) => Some(question.task),
+                Write::CloseQuestion { task, .. } => Some(*task),
+                Write::Spawn(spawn) if spawn.task.spec.terms.key.is_some() => {
+                    spawn.task.spec.lineage.parent
+                }
+                _ => None,
+            };
+            if let Some(known) = task.and_then(|task| self.tasks.get_mut(&task)) {
+                known.further = known.task.lease.epoch;
+            }
+        }
+    }
+
     fn apply_write(&mut self, write: &Write, read: Fate) -> Checked {
         match write {
-            Write::OpenSession(session) => self.record(session.id, None, Change::SessionOpened),
-            Write::PutSession(session, change) => self.record(session.id, None, change.clone()),
+            Write::OpenSession(session) => {
+                self.sessions.insert(session.id, (**session).clone());
+                self.record(session.id, None, Change::SessionOpened);
+            }
+            Write::PutSession(session, change) => {
+                sweeps::check(self, session)?;
+                self.sessions.insert(session.id, (**session).clone());
+                self.record(session.id, None, change.clone());
+            }
             Write::Spawn(spawn) => return self.spawn(&spawn.task),
             Write::Put(task, change) => return self.put(task, change),
             Write::End(End { task, change, heir }) => {
@@ -143,7 +224,12 @@ impl Shadow {
                 self.histories.entry(*owner).or_default().extend(texts);
             }
             Write::Adopt { from, to } => {
-                let history = self.histories.get(from).cloned().unwrap_or_default();
+                let stored = match from {
+                    Owner::Task(task) => self.is_stored(*task),
+                    Owner::Session(_) => true,
+                };
+                let history = self.histories.get(from).filter(|_| stored);
+                let history = history.cloned().unwrap_or_default();
                 self.histories.insert(*to, history);
             }
             Write::Step(step) => {
@@ -194,8 +280,16 @@ impl Shadow {
             owner.live_children += 1;
             owner.children.push(id);
         }
-        let known =
-            Known { task: task.clone(), live_children: 0, children: Vec::new(), ended: None };
+        let known = Known {
+            task: task.clone(),
+            live_children: 0,
+            children: Vec::new(),
+            ended: None,
+            holders: task.lease.worker.into_iter().collect(),
+            further: 0,
+            read: None,
+            kept: Kept::Stored,
+        };
         self.tasks.insert(id, known);
         self.order.push(id);
         self.record(task.spec.lineage.session, Some(id), change);
@@ -209,6 +303,9 @@ impl Shadow {
             return Err(Violation::new("S2.4 a record begins with its spawn", id.to_string()));
         };
         let ends = known.task.is_live() && !task.is_live();
+        if task.lease.epoch > known.task.lease.epoch {
+            known.holders.extend(task.lease.worker);
+        }
         known.task = task.clone();
         if ends {
             known.ended = Some(clock);
@@ -223,76 +320,7 @@ impl Shadow {
         Ok(())
     }
 
-    fn deliver(&mut self, id: RowId, owner: Owner, body: &RowBody) -> Checked {
-        self.clock += 1;
-        let number = self.clock;
-        let row = KnownRow { owner, number, body: body.clone(), fate: Fate::Pending };
-        let before = self.rows.insert(id, row);
-        ensure(before.is_none(), "S4.1 exactly one row tells of a thing", || {
-            format!("row {id} for {owner} was delivered twice: {body:?}")
-        })?;
-        self.inboxes.entry(owner).or_default().insert(number, id);
-        Ok(())
-    }
-
-    fn acknowledge(&mut self, owner: Owner, id: RowId, read: Fate) {
-        if let Some(row) = self.rows.get_mut(&id)
-            && row.fate == Fate::Pending
-            && row.owner == owner
-        {
-            row.fate = read;
-            if let Some(inbox) = self.inboxes.get_mut(&owner) {
-                inbox.remove(&row.number);
-            }
-        }
-    }
-
-    fn close_inbox(&mut self, task: TaskId, heir: Owner) {
-        let Some(rows) = self.inboxes.remove(&Owner::Task(task)) else { return };
-        for (number, id) in rows {
-            let Some(row) = self.rows.get(&id) else { continue };
-            let (to, body) = match &row.body {
-                RowBody::Message(message) => {
-                    let sender = self.reader(message, task);
-                    (sender, RowBody::Returned(message.clone()))
-                }
-                other => (Some(heir), other.clone()),
-            };
-            let Some(row) = self.rows.get_mut(&id) else { continue };
-            row.body = body;
-            match to {
-                Some(owner) => {
-                    row.owner = owner;
-                    self.inboxes.entry(owner).or_default().insert(number, id);
-                }
-                None => row.fate = Fate::Nowhere,
-            }
-        }
-    }
-
-    /// Who gets a message back, if its sender can still read.
-    fn reader(&self, message: &Message, closing: TaskId) -> Option<Owner> {
-        match message.from {
-            Caller::Host => None,
-            Caller::Session(id) => Some(Owner::Session(id)),
-            Caller::Task(id) => {
-                let reads = id != closing && self.task(id).is_some_and(Task::is_live);
-                reads.then_some(Owner::Task(id))
-            }
-        }
-    }
-
     fn record(&mut self, session: SessionId, task: Option<TaskId>, change: Change) {
         self.log.entry(session).or_default().push((task, change));
-    }
-
-    /// The ids of an owner's pending rows, in order.
-    pub fn pending(&self, owner: Owner) -> Vec<RowId> {
-        self.inboxes.get(&owner).map(|rows| rows.values().copied().collect()).unwrap_or_default()
-    }
-
-    /// What became of a message.
-    pub fn message(&self, id: MessageId) -> Option<&KnownRow> {
-        self.rows.get(&RowId::from(id))
     }
 }

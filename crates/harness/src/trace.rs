@@ -11,7 +11,7 @@ pub struct Trace {
 }
 
 /// How many lines are kept.
-const KEPT: usize = 400;
+const KEPT: usize = 4_000;
 
 impl Trace {
     /// A trace that is kept.

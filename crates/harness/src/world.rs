@@ -1,37 +1,43 @@
-//! What actors and bodies of one process share.
+//! What actors and bodies of one worker share.
 
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use offshoot_core::TaskId;
+use offshoot_core::{RunId, Stamp, TaskId};
 use offshoot_runtime::{BodyError, Builder, Context, Kind, Request, Session, TaskRef};
 use offshoot_store::OpenStore;
 use parking_lot::Mutex;
 
 use crate::bodies::Doing;
 use crate::body;
+use crate::disk::Disk;
 use crate::executor::Sim;
 use crate::model::{Model, SharedModel};
+use crate::remote::Remote;
 use crate::rng::Rng;
 use crate::script::{Author, KindOf, Script};
 
 /// After how many attempts a task that keeps crashing fails.
 pub const MAX_ATTEMPTS: u32 = 3;
 
-/// What actors and bodies of one process share.
+/// What actors and bodies of one worker share.
 #[derive(Debug)]
 pub struct World {
     /// The executor's world.
     pub sim: Sim,
     /// What must be true.
     pub model: SharedModel,
+    /// The worker's store.
+    pub disk: Disk,
+    /// Which worker of its process it is, counted from zero.
+    pub lane: usize,
     /// Who writes the scripts.
     pub author: Mutex<Author>,
-    /// The tasks that actors of this process know. Emptied when the process
-    /// ends, because they hold the engine.
+    /// The tasks that its actors know. Emptied when the worker ends, because
+    /// they hold the engine.
     pub known: Mutex<Vec<TaskRef>>,
-    /// The sessions of this process. Emptied, too.
+    /// Its sessions. Emptied, too.
     pub sessions: Mutex<Vec<Session>>,
     /// What each actor is in the middle of; `None` once it is done.
     pub actors: Mutex<Vec<Option<Doing>>>,
@@ -43,19 +49,29 @@ struct Kinds {
     resumable: &'static str,
     idempotent: &'static str,
     lossy: &'static str,
+    deaf: &'static str,
+    remote: &'static str,
 }
 
 impl World {
-    /// The world of a new process.
-    pub fn new(sim: Sim, model: SharedModel, author: Author) -> Arc<Self> {
+    /// The world of a new worker.
+    pub fn new(disk: Disk, lane: usize, author: Author) -> Arc<Self> {
         Arc::new(Self {
-            sim,
-            model,
+            sim: disk.sim().clone(),
+            model: disk.model().clone(),
+            disk,
+            lane,
             author: Mutex::new(author),
             known: Mutex::default(),
             sessions: Mutex::default(),
             actors: Mutex::default(),
-            kinds: Kinds { resumable: "resumable", idempotent: "idempotent", lossy: "lossy" },
+            kinds: Kinds {
+                resumable: "resumable",
+                idempotent: "idempotent",
+                lossy: "lossy",
+                deaf: "deaf",
+                remote: "remote",
+            },
         })
     }
 
@@ -71,6 +87,8 @@ impl World {
             .kind(&kind(self.kinds.resumable).resumable())
             .kind(&kind(self.kinds.idempotent).idempotent())
             .kind(&kind(self.kinds.lossy))
+            .kind(&kind(self.kinds.deaf).idempotent().without_messages())
+            .backend(self.kinds.remote, Remote(self.clone()))
     }
 
     /// A request for a registered kind.
@@ -80,6 +98,8 @@ impl World {
             KindOf::Resumable => self.kinds.resumable,
             KindOf::Idempotent => self.kinds.idempotent,
             KindOf::Lossy => self.kinds.lossy,
+            KindOf::Deaf => self.kinds.deaf,
+            KindOf::Remote => self.kinds.remote,
         };
         // A script is plain data, and plain data can be written.
         Some(Request::new(name, offshoot_core::Payload::encode(script).ok()?))
@@ -117,6 +137,11 @@ impl World {
         self.known.lock().iter().find(|task| task.id() == id).cloned()
     }
 
+    /// One of the runs that tasks are spawned in.
+    pub fn any_run(&self) -> RunId {
+        run(self.draw(|rng| rng.below(RUNS)) as u8)
+    }
+
     /// Remembers a task.
     pub fn remember(&self, task: TaskRef) {
         self.known.lock().push(task);
@@ -134,6 +159,14 @@ impl World {
             *slot = doing;
         }
     }
+}
+
+/// How many runs there are.
+pub const RUNS: usize = 3;
+
+/// The run of this number.
+pub fn run(number: u8) -> RunId {
+    RunId::mint(Stamp::from_millis(0), u128::from(number))
 }
 
 /// Polls a future a few times and drops it unless it is done.

@@ -63,6 +63,26 @@ fn the_simulation_finds_a_wake_up_outside_the_commit() {
 }
 
 #[test]
+fn the_simulation_finds_a_stale_writer_that_passes() {
+    simulation_finds(Bug::StaleWriterPasses);
+}
+
+#[test]
+fn the_simulation_finds_a_sweep_that_ends_first() {
+    simulation_finds(Bug::SweepEndsFirst);
+}
+
+#[test]
+fn the_simulation_finds_a_message_key_that_is_dropped() {
+    simulation_finds(Bug::MessageKeyDropped);
+}
+
+#[test]
+fn the_simulation_finds_tasks_that_are_forgotten_early() {
+    simulation_finds(Bug::ForgottenEarly);
+}
+
+#[test]
 fn killing_finds_an_acknowledgement_before_the_append() {
     killing_finds(Bug::AckBeforeAppend);
 }

@@ -139,6 +139,12 @@ impl Embryo {
         let caps = engine.config.caps.clone();
         let spawn = SpawnWrite { task: self.task.clone(), caps };
         let mut batch = Batch::new(now);
+        // An attempt that lost its lease sends nothing off any more. Whoever
+        // writes to a finished task may use a reference from an attempt that
+        // is over.
+        if said.terms.continues.is_none() {
+            batch.fence = said.sender.viewer.cell.as_ref().and_then(|cell| cell.fence());
+        }
         batch.push(Write::Spawn(spawn));
         let id = self.task.id();
         if let Some(old) = said.terms.continues {

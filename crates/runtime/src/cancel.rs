@@ -274,6 +274,9 @@ impl Engine {
     /// could: somebody may have started it meanwhile.
     pub(crate) async fn end_unstarted(self: &Arc<Self>, id: TaskId) -> bool {
         let never_started = Conclusion::Evicted(Eviction::Abort);
+        // A worker that took this one for dead has put the task back into the
+        // queue, and its body still runs here.
+        let stale = self.cell(id).filter(|cell| cell.epoch() != 0);
         for tries in 0.. {
             match self.try_settle(id, None, &never_started).await {
                 Err(Error::Contended) => {}
@@ -281,6 +284,9 @@ impl Engine {
                 Err(Error::LeaseLost(_)) => return false,
                 _ => break,
             }
+        }
+        if let Some(cell) = stale {
+            cell.evict(Eviction::Abandon);
         }
         true
     }

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use futures_util::task::AtomicWaker;
 use offshoot_core::{Spec, Task, TaskId, WaitingOn};
+use offshoot_store::Fence;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
@@ -200,6 +201,12 @@ impl Cell {
     /// The epoch of the lease under which the body here runs; 0 if none does.
     pub(crate) fn epoch(&self) -> u32 {
         self.epoch.load(Ordering::Acquire)
+    }
+
+    /// The lease under which the body here writes, if one runs.
+    pub(crate) fn fence(&self) -> Option<Fence> {
+        let epoch = self.epoch();
+        (epoch != 0).then_some(Fence { task: self.id, epoch })
     }
 
     pub(crate) fn set_epoch(&self, epoch: u32) {

@@ -168,7 +168,7 @@ impl Engine {
     }
 
     /// Tells everybody above a task that unread messages may have come back.
-    fn nudge_above(&self, spec: &Spec) {
+    pub(crate) fn nudge_above(&self, spec: &Spec) {
         let mut parent = spec.lineage.parent;
         while let Some(cell) = parent.and_then(|id| self.cell(id)) {
             cell.nudge.ring();

@@ -91,6 +91,13 @@ impl Engine {
             session @ Owner::Session(_) => self.store.message(session, message).await?,
             Owner::Task(_) => None,
         };
-        Ok(home.map_or(MessageState::Consumed, |_| MessageState::Queued))
+        if home.is_some() {
+            return Ok(MessageState::Queued);
+        }
+        // Whose retention has ended meanwhile has taken its messages along.
+        match self.store.task(id).await? {
+            Some(_) => Ok(MessageState::Consumed),
+            None => Err(Error::not_found(id)),
+        }
     }
 }

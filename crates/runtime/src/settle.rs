@@ -146,9 +146,13 @@ impl Engine {
             // An earlier try was written although it was not said so.
             return self.catch_up(id).await;
         };
+        let task = facts.task.clone();
         let (commit, aftermath) = self.write_end(facts, epoch, conclusion)?;
         match commit.await {
             Ok(_) => {
+                if aftermath.ended.is_some() && self.cell(id).is_none() {
+                    self.dismiss(&task);
+                }
                 self.settled(id, aftermath);
                 Ok(())
             }
@@ -167,7 +171,7 @@ impl Engine {
             None => self.hold(id),
         }
         for owner in &aftermath.released {
-            self.leave(owner.id());
+            self.dismiss(owner);
         }
         if aftermath.ended.is_some() {
             self.nudge(aftermath.told);
@@ -192,11 +196,25 @@ impl Engine {
             if task.is_live() {
                 return Ok(());
             }
-            self.leave(id);
+            self.dismiss(&task);
             self.nudge(task.owner());
             next = task.owner();
         }
         Ok(())
+    }
+
+    /// Lets go of a task that has ended.
+    fn dismiss(&self, task: &Task) {
+        match self.cell(task.id()) {
+            // A worker that took this one for dead may have ended the task
+            // while its body still runs here: that goes, too.
+            Some(cell) if cell.epoch() != 0 => cell.evict(Eviction::Abandon),
+            Some(_) => {}
+            // An earlier process left it, and who has written to it is not
+            // known any more.
+            None => self.nudge_above(&task.spec),
+        }
+        self.leave(task.id());
     }
 
     /// Keeps a task that waits for its children, without a body and without a

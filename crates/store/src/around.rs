@@ -35,6 +35,14 @@ pub trait Around: Send + Sync + std::fmt::Debug + 'static {
         pass_on(self, |inner| inner.put_blob(task, json))
     }
 
+    /// What becomes of what shall be kept, and for how long.
+    fn set_retention_around(&self, retention: Retention) {
+        // A store that cannot be reached keeps what it keeps.
+        if let Ok(inner) = self.inner() {
+            inner.set_retention(retention);
+        }
+    }
+
     /// Where the log stood when the store inside was last there.
     fn last_cursor(&self) -> Cursor {
         Cursor::START
@@ -159,9 +167,7 @@ impl<A: Around> Store for A {
     }
 
     fn set_retention(&self, retention: Retention) {
-        if let Ok(inner) = self.inner() {
-            inner.set_retention(retention);
-        }
+        self.set_retention_around(retention);
     }
 
     fn close(&self, patience: Duration) -> Read<()> {

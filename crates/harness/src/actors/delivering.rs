@@ -11,13 +11,26 @@ use crate::bodies::Doing;
 use crate::script::Reading;
 use crate::world::World;
 
+/// Whether a reader sleeps until something is worth a turn.
+enum Idles {
+    Yes,
+    No,
+}
+
 /// Appends whatever comes home to the session's history, until the process
 /// ends.
 pub async fn deliver(world: Arc<World>, session: Session, actor: usize) {
     let owner = Owner::Session(session.id());
+    let (doing, idles) = match world.draw(|rng| rng.happens(300)) {
+        true => (Doing::Idling(owner), Idles::Yes),
+        false => (Doing::Receiving, Idles::No),
+    };
     loop {
-        world.does(actor, Some(Doing::Receiving));
-        let received = session.receive(4).await;
+        world.does(actor, Some(doing.clone()));
+        let received = match idles {
+            Idles::Yes => session.idle(4).await,
+            Idles::No => session.receive(4).await,
+        };
         world.does(actor, Some(Doing::Working));
         let settled = match received {
             Ok(rows) => {

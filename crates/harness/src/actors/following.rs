@@ -10,14 +10,14 @@ use crate::world::World;
 /// Reads the log from where the last reader stopped, until the process ends.
 pub async fn follow(world: Arc<World>, session: Session) {
     let from = world.model(|model| {
-        let read = model.read.entry(session.id()).or_default();
+        let read = model.read.entry((session.id(), world.lane)).or_default();
         read.last().map_or(Cursor::START, |event| event.cursor)
     });
     let mut events = session.events(from);
     loop {
         match events.next().await {
             Ok(event) => world.model(|model| {
-                model.read.entry(event.session).or_default().push(event);
+                model.read.entry((event.session, world.lane)).or_default().push(event);
             }),
             Err(Error::Store(_)) => world.sim.sleep(std::time::Duration::from_millis(50)).await,
             Err(_) => return,

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_core::{Owner, Receipt};
-use offshoot_runtime::{Environment, Error, Session};
+use offshoot_runtime::{Address, Environment, Error, Session};
 
-use crate::actors::{cancelling, looking, messaging, reading, spawning, waiting};
+use crate::actors::{cancelling, keeping, looking, messaging, reading, spawning, waiting};
 use crate::bodies::Doing;
+use crate::script::Letter;
 use crate::world::World;
 
 /// One program.
@@ -35,7 +36,7 @@ pub async fn run(world: Arc<World>, session: Session, actor: usize, deeds: usize
 impl Host {
     async fn act(&mut self) -> Result<(), Error> {
         let world = self.world.clone();
-        let choice = world.draw(|rng| rng.below(24));
+        let choice = world.draw(|rng| rng.below(26));
         match choice {
             0..=7 => {
                 let plan = world.author.lock().plan(0);
@@ -44,9 +45,15 @@ impl Host {
             8..=10 => self.wait().await?,
             11..=12 => {
                 if let Some(task) = world.any_known() {
-                    let receipt = messaging::send(&world, &task).await?;
+                    let receipt = messaging::send(&world, &self.session, &task).await?;
                     self.receipts.extend(receipt);
                 }
+            }
+            22 => {
+                let letter = world.draw(Letter::draw);
+                let sending = self.session.send(Address::All, letter.text());
+                let sender = Owner::Session(self.session.id());
+                messaging::tell_all(&world, sending, letter, sender).await?;
             }
             13 => {
                 let receipt = world.draw(|rng| rng.pick(&self.receipts).copied());
@@ -66,7 +73,7 @@ impl Host {
                     cancelling::cancel(&world, &task).await?;
                 }
             }
-            17 if world.draw(|rng| rng.happens(300)) => {
+            17 if world.draw(|rng| rng.happens(400)) => {
                 cancelling::sweep(&world, &self.session).await?;
             }
             17..=18 => messaging::answer(&world).await?,
@@ -76,6 +83,7 @@ impl Host {
                 }
             }
             20 => looking::list(&world, &self.session).await?,
+            21 => keeping::expire(&world).await?,
             _ => {
                 let span = world.draw(|rng| rng.below(800) as u64);
                 world.sim.sleep(Duration::from_millis(span)).await;

@@ -1,37 +1,120 @@
 //! Messages, receipts and answers.
 
-use offshoot_core::{MessageState, Receipt, RowBody};
-use offshoot_runtime::{Error, Session, TaskRef};
+use offshoot_core::{
+    Caller, Capabilities, MessageState, Owner, Receipt, RowBody, Task, TaskId, Visibility,
+};
+use offshoot_runtime::{Address, Error, Receipts, Refused, Sending, Session, TaskRef};
 
+use crate::model::Model;
+use crate::script::Letter;
 use crate::shadow::Fate;
-use crate::violation::ensure;
+use crate::violation::{Checked, ensure};
 use crate::world::World;
 
-/// Sends a message, perhaps twice under one key; its receipt.
-pub async fn send(world: &World, task: &TaskRef) -> Result<Option<Receipt>, Error> {
-    let key = world.draw(|rng| rng.happens(500).then(|| format!("m{}", rng.below(4))));
-    let send = || {
-        let sending = task.send("steer");
-        match &key {
-            Some(key) => sending.key(key),
-            None => sending,
-        }
+/// Sends a message, perhaps twice under one key; its receipt. The sender is
+/// whoever spawned the task, or the session: each has its own keys.
+pub async fn send(
+    world: &World,
+    session: &Session,
+    task: &TaskRef,
+) -> Result<Option<Receipt>, Error> {
+    let letter = world.draw(Letter::draw);
+    let session = session.clone().with_visibility(Visibility::Subtree);
+    let from = world.draw(|rng| rng.happens(500)).then_some(Caller::Session(session.id()));
+    let send = || match from {
+        Some(_) => session.send(Address::Task(task), letter.text()),
+        None => task.send(letter.text()),
     };
-    let first = send().await?.first();
+    let first = post(world, send(), letter, from).await?.first();
     let Some(first) = first else { return Ok(None) };
-    world.model(|model| model.acknowledged("a message", |model| model.sent(first)));
-    if key.is_some() {
-        let again = send().await?.first();
+    if letter.key.is_some() {
+        let again = post(world, send(), letter, from).await?.first();
         world.model(|model| {
-            model.acknowledged("a repeated message", |_| {
+            model.acknowledged("a repeated message", |model| {
+                // A task that ended meanwhile is continued by another.
                 let same = again.is_some_and(|again| again.message == first.message);
-                ensure(same, "S5.3 a repeated key finds the same message", || {
-                    format!("{first:?}, then {again:?}")
-                })
+                let other = again.is_some_and(|again| again.task != first.task);
+                let gone = !model.shadow.is_stored(first.task);
+                ensure(
+                    same || (other && gone),
+                    "S5.3 a repeated key finds the same message",
+                    || format!("{first:?}, then {again:?}"),
+                )
             });
         });
     }
     Ok(Some(first))
+}
+
+/// Sends what a letter says, and holds the runtime to its answer. `from` is the
+/// sender, where it is known.
+pub async fn post(
+    world: &World,
+    sending: Sending,
+    letter: Letter,
+    from: Option<Caller>,
+) -> Result<Receipts, Error> {
+    let sending = match letter.key() {
+        Some(key) => sending.key(&key),
+        None => sending,
+    };
+    let posted = sending.await;
+    let text = letter.text();
+    world.model(|model| match &posted {
+        Ok(receipts) => model.acknowledged("a message", |model| {
+            receipts.iter().try_for_each(|receipt| model.sent(*receipt, text))
+        }),
+        Err(Error::MessageKeyReused { message, .. }) => {
+            let checked = model.key_reused(*message, text, from);
+            model.expect(checked);
+        }
+        Err(_) => {}
+    });
+    posted
+}
+
+/// Sends a letter to all that somebody owns: each gets it, or it is said why
+/// not.
+pub async fn tell_all(
+    world: &World,
+    sending: Sending,
+    letter: Letter,
+    sender: Owner,
+) -> Result<(), Error> {
+    let before: Vec<TaskId> = world.model(|model| {
+        let live = model.shadow.live().map(|known| &known.task);
+        live.filter(|task| task.owner() == sender).map(Task::id).collect()
+    });
+    let receipts = post(world, sending, letter, None).await?;
+    world.model(|model| {
+        model.acknowledged("a message to all", |model| {
+            let told = |id: TaskId| {
+                receipts.iter().any(|receipt| receipt.task == id)
+                    || receipts.refused().iter().any(|refused| refused.task == id)
+            };
+            let live = |id: TaskId| model.shadow.task(id).is_some_and(Task::is_live);
+            let missed = before.iter().find(|id| live(**id) && !told(**id));
+            ensure(
+                missed.is_none(),
+                "S5.1 all live children are told, or it is said why not",
+                || format!("{missed:?} is neither among {receipts:?}"),
+            )?;
+            receipts.refused().iter().try_for_each(|refused| check_refused(model, refused))
+        });
+    });
+    Ok(())
+}
+
+fn check_refused(model: &Model, refused: &Refused) -> Checked {
+    let task = model.shadow.task(refused.task);
+    let reads = task.is_some_and(|task| task.spec.can.has(Capabilities::MESSAGES));
+    let truthful = match refused.error {
+        Error::TakesNoMessages(_) => !reads,
+        Error::Ended { .. } => task.is_some_and(|task| !task.is_live()),
+        // That it was so is checked at the commit that was refused.
+        _ => true,
+    };
+    ensure(truthful, "S5.4 a refusal is truthful", || format!("{refused:?} of {task:?}"))
 }
 
 /// Asks how far a message has come.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use offshoot_runtime::{Body, Error, Session, Spawn, TaskRef};
 
 use crate::script::Plan;
-use crate::world::{World, fickle, millis};
+use crate::world::{World, fickle, millis, run};
 
 /// Sends off what the plan says, under a session.
 pub async fn send_off(
@@ -35,12 +35,16 @@ pub async fn spawn<B: Body>(
     if let Some(key) = &plan.key {
         spawn = spawn.key(key);
     }
+    if let Some(number) = plan.run {
+        spawn = spawn.run(run(number));
+    }
     if plan.detached {
         spawn = spawn.detached();
     }
     if let Some(timeout) = plan.timeout {
         spawn = spawn.timeout(millis(timeout));
     }
+    spawn = spawn.wake(plan.wake);
     if plan.message {
         spawn = spawn.message("the first");
     }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use hashbrown::{HashMap, HashSet};
-use offshoot_core::{IdHash, Owner, RowId, StepState, Task, TaskId};
+use offshoot_core::{
+    Closed, IdHash, MessageId, Owner, Question, RowId, Session, StepState, Task, TaskId, sleep_key,
+};
 use offshoot_sqlite::Sqlite;
 use offshoot_store::{OpenStore, Standing, Store, TaskQuery, Within};
 
@@ -21,9 +23,17 @@ pub struct Looked {
     pub operations: usize,
 }
 
+fn is_answered(question: &Question, answer: u64) -> bool {
+    match &question.closed {
+        Some(Closed::Answered { answer: given, .. }) => given.decode().ok() == Some(answer),
+        _ => false,
+    }
+}
+
 /// Everything on the disk.
 struct Books {
     store: Arc<dyn Store>,
+    sessions: Vec<Session>,
     tasks: HashMap<TaskId, Task, IdHash>,
     /// How often each text stands in a history.
     written: HashMap<String, usize>,
@@ -98,11 +108,16 @@ impl Books {
                 _ => {}
             }
         }
-        Ok(Self { store, tasks, written, unread, meant, explicit })
+        Ok(Self { store, sessions, tasks, written, unread, meant, explicit })
     }
 
     /// What every record promises by itself.
     fn check_records(&self, over: bool) -> Checked {
+        for session in self.sessions.iter().filter(|session| !session.sweeps.is_empty()) {
+            ensure(!over, "S6.4 recovery finishes an interrupted cascade", || {
+                format!("{session:?} is still being cancelled at the end")
+            })?;
+        }
         for task in self.tasks.values() {
             let id = task.id();
             ensure(!over || !task.is_live(), "all tasks end", || {
@@ -153,6 +168,7 @@ impl Books {
     async fn check_ledger(&self, entries: &[Entry]) -> Result<Checked> {
         let mut keyed: HashMap<(Owner, &str), TaskId> = HashMap::new();
         let mut stepped: HashSet<(TaskId, &str)> = HashSet::new();
+        let mut sent: HashMap<&str, MessageId> = HashMap::new();
         for entry in entries {
             let checked = match entry {
                 Entry::Opened | Entry::Acking(_) | Entry::Appending(_) => Ok(()),
@@ -172,7 +188,8 @@ impl Books {
                         format!("a waiter was told {told:?}, stored is {stored:?}")
                     })
                 }
-                Entry::Sent { message, task } => {
+                Entry::Sent { message, task, key } => {
+                    let same = key.as_deref().map(|key| *sent.entry(key).or_insert(*message));
                     let row = RowId::from(*message);
                     let state = self.store.message(Owner::Task(*task), *message).await?;
                     let kept = match state {
@@ -182,6 +199,13 @@ impl Books {
                     ensure(kept, "S5.3 no message is lost", || {
                         format!("message {message} to {task} is {state:?}, unread nowhere")
                     })
+                    .and_then(|()| {
+                        ensure(
+                            same.is_none_or(|same| same == *message),
+                            "S5.3 a repeated key finds the same message",
+                            || format!("{key:?} gave {same:?}, then {message}"),
+                        )
+                    })
                 }
                 Entry::Appended { rows, .. } => rows.iter().try_for_each(|row| {
                     let times = self.written.get(&row.to_string()).copied().unwrap_or(0);
@@ -190,6 +214,32 @@ impl Books {
                     })
                 }),
                 Entry::Cancelled(root) => self.check_cancel(*root),
+                Entry::Swept(roots) => roots.iter().try_for_each(|root| self.check_swept(*root)),
+                Entry::Answered { task, number, answer } => {
+                    let asked = self.store.questions(*task).await?;
+                    let given = asked.iter().find(|question| question.number == *number);
+                    ensure(
+                        given.is_some_and(|question| is_answered(question, *answer)),
+                        "S5.5 no answer is lost",
+                        || format!("{task} was answered {answer}, stored is {given:?}"),
+                    )
+                }
+                Entry::Heard { task, answer } => {
+                    let asked = self.store.questions(*task).await?;
+                    ensure(
+                        asked.iter().any(|question| is_answered(question, *answer)),
+                        "S5.5 the answer is the one that was given",
+                        || format!("{task} heard {answer}, stored is {asked:?}"),
+                    )
+                }
+                Entry::Slept { task, key } => {
+                    let stored = self.store.step(*task, &sleep_key(key)).await?;
+                    ensure(
+                        matches!(stored, Some(StepState::Committed(_))),
+                        "S9.6 no sleep is slept twice",
+                        || format!("{task} has slept {key:?}, stored is {stored:?}"),
+                    )
+                }
                 Entry::Computing { task, key } => ensure(
                     !stepped.contains(&(*task, key.as_str())),
                     "S9.6 a committed step is never recomputed",
@@ -231,6 +281,19 @@ impl Books {
         ensure(asked, "S6.4 no cancel is lost", || {
             format!("the cancel of {root} is not on its record: {:?}", self.tasks.get(&root))
         })?;
+        self.check_below(root)
+    }
+
+    /// One that had ended before a cancel of many came to it is not marked.
+    fn check_swept(&self, root: TaskId) -> Checked {
+        let missed = self.tasks.get(&root).filter(|task| task.is_live() && task.cancel.is_none());
+        ensure(missed.is_none(), "S6.5 a cancel of many reaches them all", || {
+            format!("{missed:?} was not reached")
+        })?;
+        self.check_below(root)
+    }
+
+    fn check_below(&self, root: TaskId) -> Checked {
         for task in self.tasks.values().filter(|task| task.is_live() && task.cancel.is_none()) {
             let mut above = task.owner();
             while let Owner::Task(owner) = above {

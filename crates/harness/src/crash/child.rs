@@ -10,6 +10,7 @@ use offshoot_runtime::{Runtime, Session};
 use offshoot_sqlite::Sqlite;
 use offshoot_store::{OpenStore, Store};
 
+use crate::crash::host::Host;
 use crate::crash::job::{self, take_in};
 use crate::crash::ledger::{Entry, Ledger, Telling};
 use crate::crash::mine::{Mine, Side};
@@ -83,7 +84,7 @@ async fn live(folder: &Path, orders: Orders) -> Result<()> {
         let (session, ledger, rng) = (session.clone(), ledger.clone(), rng.fork());
         let tell = tell.clone();
         tokio::spawn(async move {
-            let ended = job::host(session, ledger, rng).await;
+            let ended = Host::new(session, ledger, rng).run().await;
             drop(tell.send(ended));
         });
     }

@@ -2,10 +2,11 @@
 //! what comes home.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use offshoot_core::{Block, BlockKind, Owner, Payload, RowId, Stamp};
+use offshoot_core::{Block, BlockKind, Caller, Owner, Payload, RowId, Stamp};
 use offshoot_runtime::{
-    Address, Appending, BodyError, Context, Error, Kind, Request, Rows, Session, TaskRef,
+    Address, Appending, BodyError, Context, Error, Kind, Request, Rows, TaskRef,
 };
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +21,10 @@ pub const KIND: &str = "job";
 pub struct Job {
     /// How many steps it takes.
     pub steps: u64,
+    /// How long it sleeps by a stored timer, in milliseconds.
+    pub sleep: Option<u64>,
+    /// Whether it asks its owner, and what for.
+    pub asks: Option<String>,
     /// The jobs it sends off.
     pub children: Vec<Job>,
     /// How it ends.
@@ -50,7 +55,10 @@ impl Job {
             1 => End::Obey,
             _ => End::Value,
         };
-        Self { steps: rng.below(3) as u64, children, end }
+        let sleep = rng.happens(300).then(|| rng.below(4) as u64);
+        // Only the programs answer, and they own the topmost tasks.
+        let asks = (depth == 0 && rng.happens(250)).then(|| "which?".to_owned());
+        Self { steps: rng.below(3) as u64, sleep, asks, children, end }
     }
 
     /// The request to have it done.
@@ -76,6 +84,14 @@ async fn perform(cx: Context, job: Job, ledger: Arc<Ledger>) -> Result<u64, Body
         let value = cx.step(&key, work).await?;
         ledger.note(&Entry::Stepped { task: id, key, value })?;
     }
+    if let Some(millis) = job.sleep {
+        cx.sleep("nap", Duration::from_millis(millis)).await?;
+        ledger.note(&Entry::Slept { task: id, key: "nap".to_owned() })?;
+    }
+    if let Some(asks) = &job.asks {
+        let answer = cx.ask(asks).key("question").await?;
+        ledger.note(&Entry::Heard { task: id, answer: answer.decode()? })?;
+    }
     let mut children = Vec::new();
     for (number, child) in job.children.iter().enumerate() {
         let key = format!("child-{number}");
@@ -83,9 +99,11 @@ async fn perform(cx: Context, job: Job, ledger: Arc<Ledger>) -> Result<u64, Body
         note_spawn(&ledger, &task, None, Some(key))?;
         children.push(task);
     }
-    // The owner may have ended, and then there is nobody to tell.
-    if let Ok(receipts) = cx.send(Address::Parent, "on it").await {
-        note_receipts(&ledger, &receipts)?;
+    // The owner may have ended, and then there is nobody to tell. An attempt
+    // that comes later tells the same again, and brothers use the same key.
+    if let Ok(receipts) = cx.send(Address::Parent, "on it").key("on-it").await {
+        let keyed = Keyed { from: Caller::Task(id), to: Address::Parent, key: "on-it" };
+        note_receipts(&ledger, &receipts, Some(keyed))?;
     }
     if let Some(first) = children.first() {
         first.wait().await?;
@@ -112,13 +130,29 @@ pub fn note_spawn(
     ledger.note(&Entry::Spawned { id: task.id(), owner: task.spec().owner(), name, key })
 }
 
+/// Who sent a message under a key, and to whom.
+#[derive(Clone, Copy, Debug)]
+pub struct Keyed<'a> {
+    /// The sender.
+    pub from: Caller,
+    /// Whom it was addressed to.
+    pub to: Address<'a>,
+    /// The key.
+    pub key: &'a str,
+}
+
 /// Writes down messages that were queued.
 pub fn note_receipts(
     ledger: &Ledger,
     receipts: &offshoot_runtime::Receipts,
+    keyed: Option<Keyed<'_>>,
 ) -> std::io::Result<()> {
     for receipt in receipts {
-        ledger.note(&Entry::Sent { message: receipt.message, task: receipt.task })?;
+        let key = keyed.map(|Keyed { from, to, key }| match to {
+            Address::Task(task) => format!("{from:?} to {}: {key}", task.id()),
+            _ => format!("{from:?} to its owner: {key}"),
+        });
+        ledger.note(&Entry::Sent { message: receipt.message, task: receipt.task, key })?;
     }
     Ok(())
 }
@@ -145,70 +179,5 @@ pub async fn take_in(
         // Another reader was faster.
         Err(Error::RowGone(_)) => Ok(true),
         Err(error) => Err(error.into()),
-    }
-}
-
-/// One program that does everything at random, until the process ends.
-pub async fn host(session: Session, ledger: Arc<Ledger>, mut rng: Rng) -> Result<(), BodyError> {
-    let mut known: Vec<TaskRef> = Vec::new();
-    loop {
-        match rng.below(10) {
-            0..=3 => {
-                let job = Job::draw(&mut rng, 0);
-                let name = rng.happens(700).then(|| format!("name-{}", rng.below(2)));
-                let mut spawn = session.spawn(job.request()?);
-                if let Some(name) = &name {
-                    spawn = spawn.name(name);
-                }
-                match spawn.await {
-                    Ok(task) => {
-                        note_spawn(&ledger, &task, name, None)?;
-                        known.push(task);
-                    }
-                    Err(Error::NameTaken { .. }) => {}
-                    Err(error) => return Err(error.into()),
-                }
-            }
-            4..=5 => {
-                if let Some(task) = rng.pick(&known) {
-                    let timeout = std::time::Duration::from_millis(2);
-                    let waited = task.wait().timeout(timeout).await?;
-                    if waited.is_ended() {
-                        ledger.note(&Entry::Ended(waited.task))?;
-                    }
-                }
-            }
-            6 => {
-                if let Some(task) = rng.pick(&known) {
-                    match task.send("faster").await {
-                        Ok(receipts) => note_receipts(&ledger, &receipts)?,
-                        Err(Error::Ended { .. }) => {}
-                        Err(error) => return Err(error.into()),
-                    }
-                }
-            }
-            7 => {
-                // The newest is the one most likely to be ending just now.
-                let newest = rng.happens(600);
-                let task = if newest { known.last() } else { rng.pick(&known) };
-                if let Some(task) = task {
-                    match task.cancel("enough").await {
-                        Ok(_) => ledger.note(&Entry::Cancelled(task.id()))?,
-                        Err(Error::Ended { .. }) => {}
-                        Err(error) => return Err(error.into()),
-                    }
-                }
-            }
-            8 => {
-                let rows = session.drain(2).await?;
-                ledger.note(&Entry::Acking(rows.iter().map(|row| row.id()).collect()))?;
-                rows.ack().await?;
-            }
-            _ => {
-                let owner = Owner::Session(session.id());
-                let rows = session.drain(8).await?;
-                take_in(&ledger, &rows, owner, |blocks| session.append(blocks)).await?;
-            }
-        }
     }
 }

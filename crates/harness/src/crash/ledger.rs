@@ -33,6 +33,8 @@ pub enum Entry {
         message: MessageId,
         /// For whom.
         task: TaskId,
+        /// Who sent it to whom under which key, if it had one.
+        key: Option<String>,
     },
     /// Rows are about to be acknowledged by themselves.
     Acking(Vec<RowId>),
@@ -47,6 +49,31 @@ pub enum Entry {
     },
     /// A cancel has reached a task and all below it.
     Cancelled(TaskId),
+    /// A cancel of many has reached them all, and these were among them.
+    Swept(Vec<TaskId>),
+    /// A question was answered.
+    Answered {
+        /// Whose.
+        task: TaskId,
+        /// Which.
+        number: u32,
+        /// What.
+        answer: u64,
+    },
+    /// A task got the answer to its question.
+    Heard {
+        /// Which task.
+        task: TaskId,
+        /// What.
+        answer: u64,
+    },
+    /// A durable sleep is over.
+    Slept {
+        /// Whose.
+        task: TaskId,
+        /// Which.
+        key: String,
+    },
     /// A step is about to be computed.
     Computing {
         /// Whose.

@@ -1,6 +1,6 @@
 //! What may be spawned.
 
-use offshoot_core::{Caps, Owner, Task};
+use offshoot_core::{Caps, Owner, Reach, Task};
 
 use crate::shadow::Shadow;
 use crate::violation::{Checked, ensure};
@@ -16,6 +16,14 @@ pub fn check(shadow: &Shadow, task: &Task, caps: &Caps) -> Checked {
             format!("{id} was spawned under {parent}: {:?}", shadow.task(parent))
         })?;
     }
+    let session = task.spec.lineage.session;
+    let closing = shadow.sessions.get(&session).is_some_and(|session| {
+        let mut sweeps = session.sweeps.iter();
+        sweeps.any(|sweep| matches!(sweep.reach, Reach::Everything | Reach::TopLevel))
+    });
+    ensure(!closing, "S6.3 no spawn under a session that is cancelled", || {
+        format!("{id} was spawned under {session}, which is being cancelled")
+    })?;
     let namesake = shadow
         .live()
         .map(|known| &known.task)
@@ -23,7 +31,6 @@ pub fn check(shadow: &Shadow, task: &Task, caps: &Caps) -> Checked {
     ensure(namesake.is_none(), "S1.4 a name is unique among the live tasks of one owner", || {
         format!("{id} and {:?} are both called {:?}", namesake.map(Task::id), task.handle())
     })?;
-    let session = task.spec.lineage.session;
     let (mut of_owner, mut of_session, mut of_space) = (1, 1, 1);
     for other in shadow.live().map(|known| &known.task) {
         of_owner += u64::from(other.owner() == owner);

@@ -1,14 +1,19 @@
 //! Who may execute and write.
 
-use offshoot_core::{Owner, Phase, Task};
+use offshoot_core::{Owner, Phase, Task, WorkerId};
 use offshoot_store::{Batch, Write};
 
 use crate::bodies::Bodies;
 use crate::shadow::Shadow;
 use crate::violation::{Checked, ensure};
 
-/// Checks the lease of a record as it shall be.
-pub fn check_record(before: Option<&Task>, after: &Task, bodies: &Bodies) -> Checked {
+/// Checks the lease of a record as `by` writes it.
+pub fn check_record(
+    before: Option<&Task>,
+    after: &Task,
+    bodies: &Bodies,
+    by: Option<WorkerId>,
+) -> Checked {
     let id = after.id();
     let executes = matches!(after.state.phase(), Phase::Running | Phase::Waiting);
     let leased = after.lease.worker.is_some();
@@ -23,20 +28,25 @@ pub fn check_record(before: Option<&Task>, after: &Task, bodies: &Bodies) -> Che
         ensure(after.lease.epoch == epoch, "S9.1 each holder has the next epoch", || {
             format!("{id} went from {:?} to {:?}", before.lease, after.lease)
         })?;
-    }
-    if let Some(inside) = bodies.inside(id) {
         ensure(
-            leased && after.lease.epoch == inside.epoch,
+            !starts || after.lease.worker == by,
+            "S9.1 a worker starts tasks for itself only",
+            || format!("{by:?} gave {id} the lease {:?}", after.lease),
+        )?;
+        // Whoever takes another for dead cannot wait for its bodies.
+        let own = bodies.inside(id, before.lease.epoch).filter(|_| before.lease.worker == by);
+        ensure(
+            own.is_none() || (leased && after.lease.epoch == before.lease.epoch),
             "S6.1 an end is told only once the body is gone",
-            || format!("{id} is {} while its body of epoch {} runs", after.state, inside.epoch),
+            || format!("{id} is {} while its body under {:?} runs", after.state, before.lease),
         )?;
     }
     Ok(())
 }
 
 /// Checks that what only an attempt may write is written by the attempt that
-/// holds the lease.
-pub fn check_fence(shadow: &Shadow, batch: &Batch) -> Checked {
+/// holds the lease, and by the worker that does.
+pub fn check_fence(shadow: &Shadow, batch: &Batch, by: Option<WorkerId>) -> Checked {
     if let Some(fence) = &batch.fence {
         let lease = shadow.task(fence.task).map(|task| task.lease);
         ensure(
@@ -47,6 +57,10 @@ pub fn check_fence(shadow: &Shadow, batch: &Batch) -> Checked {
     }
     for write in &batch.writes {
         let writer = match write {
+            // A message may have a task continued by whoever sends it.
+            Write::Spawn(spawn) if spawn.task.spec.terms.continues.is_none() => {
+                spawn.task.spec.lineage.parent
+            }
             Write::Step(step) => Some(step.task),
             Write::Ask(question) => Some(question.task),
             Write::Arm(timer) => Some(timer.task),
@@ -58,6 +72,12 @@ pub fn check_fence(shadow: &Shadow, batch: &Batch) -> Checked {
                 batch.fence.is_some_and(|fence| fence.task == task),
                 "S9.1 every write of an attempt carries its epoch",
                 || format!("{task} wrote without a fence: {write:?}"),
+            )?;
+            let lease = shadow.task(task).map(|task| task.lease);
+            ensure(
+                lease.is_some_and(|lease| lease.worker == by),
+                "S9.1 a stale writer is refused",
+                || format!("{by:?} wrote for {task}, which is under {lease:?}"),
             )?;
         }
     }

@@ -5,6 +5,7 @@ use offshoot_store::{Memory, Read, Store, TaskQuery, Within};
 
 use crate::bodies::Doing;
 use crate::invariants::slots::Executing;
+use crate::invariants::sweeps;
 use crate::model::Model;
 use crate::shadow::Fate;
 
@@ -12,10 +13,11 @@ use crate::violation::{Checked, Violation, ensure};
 
 /// Checks that everybody who does not go on has a reason not to.
 pub fn check_progress(model: &Model, actors: &[Option<Doing>]) -> Checked {
+    sweeps::check_over(&model.shadow)?;
     for known in model.shadow.live() {
         let task = &known.task;
         ensure(is_excused(model, task), "nothing is stuck", || {
-            let inside = model.bodies.inside(task.id());
+            let inside = model.bodies.inside(task.id(), task.lease.epoch);
             let unread = model.shadow.pending(Owner::Task(task.id()));
             format!(
                 "nobody can go on, but {} is {}, its body {inside:?}, unread {unread:?}",
@@ -38,7 +40,7 @@ fn is_excused(model: &Model, task: &Task) -> bool {
     if task.is_held() {
         return model.shadow.tasks.get(&id).is_some_and(|known| known.live_children > 0);
     }
-    let inside = model.bodies.inside(id);
+    let inside = model.bodies.inside(id, task.lease.epoch);
     match task.state {
         State::Queued => {
             let executing = Executing::count(&model.shadow, model.worker);
@@ -54,6 +56,9 @@ fn is_excused(model: &Model, task: &Task) -> bool {
         State::Waiting(on) => inside.is_some_and(|inside| match (on, &inside.doing) {
             (WaitingOn::Message, Doing::Receiving) => {
                 model.shadow.pending(Owner::Task(id)).is_empty() || !has_room(model, task)
+            }
+            (WaitingOn::Message, Doing::Idling(owner)) => {
+                !model.shadow.has_reason(*owner) || !has_room(model, task)
             }
             // A wait given up just before the question may still label it.
             (_, Doing::Asking) => {
@@ -84,6 +89,7 @@ fn is_waiting(model: &Model, doing: &Doing) -> bool {
             !asks && !enough
         }
         Doing::Receiving => true,
+        Doing::Idling(owner) => !model.shadow.has_reason(*owner),
         Doing::Working | Doing::Hanging | Doing::Asking => false,
     }
 }
@@ -109,17 +115,16 @@ pub fn check_read(model: &Model, owner: Owner, doing: Option<&Doing>) -> Checked
 /// Checks that every task has ended and nothing runs.
 pub fn check_ended(model: &Model, actors: &[Option<Doing>]) -> Checked {
     if let Some(known) = model.shadow.live().next() {
-        let inside = model.bodies.inside(known.task.id());
+        let inside = model.bodies.inside(known.task.id(), known.task.lease.epoch);
         return Err(Violation::new(
             "S6.2 every cancelled task ends",
             format!("{:?} lives on, its body is {inside:?}", known.task),
         ));
     }
-    ensure(model.bodies.running() == 0, "S6.8 no body outlives its task", || {
-        format!("{} bodies run", model.bodies.running())
-    })?;
+    let body = model.bodies.running().next();
+    ensure(body.is_none(), "S6.8 no body outlives its task", || format!("{body:?} runs"))?;
     let stuck = actors.iter().position(|doing| match doing {
-        None | Some(Doing::Receiving) => false,
+        None | Some(Doing::Receiving | Doing::Idling(_)) => false,
         Some(_) => true,
     });
     ensure(stuck.is_none(), "S3.6 waiters always wake", || {
@@ -132,19 +137,22 @@ pub fn check_disk(model: &Model, memory: &Memory) -> Checked {
     let shadow = &model.shadow;
     for id in &shadow.order {
         let stored = now(memory.task(*id))?;
-        let known = shadow.task(*id);
+        let known = shadow.task(*id).filter(|_| shadow.is_stored(*id));
         ensure(stored.as_ref() == known, "nothing acknowledged is lost", || {
             format!("{id} must be {known:?}, and is {stored:?}")
         })?;
-        let owner = Owner::Task(*id);
-        check_inbox(model, memory, owner)?;
-        check_history(model, memory, owner)?;
+        if known.is_some() {
+            let owner = Owner::Task(*id);
+            check_inbox(model, memory, owner)?;
+            check_history(model, memory, owner)?;
+        }
     }
     let mut query = TaskQuery::new(Within::Everything);
     query.limit = usize::MAX;
     let stored = now(memory.tasks(query))?.items.len();
-    ensure(stored == shadow.order.len(), "nothing is there that nobody sent off", || {
-        format!("{stored} tasks are stored, {} were spawned", shadow.order.len())
+    let kept = shadow.order.iter().filter(|id| shadow.is_stored(**id)).count();
+    ensure(stored == kept, "nothing is there that nobody sent off", || {
+        format!("{stored} tasks are stored, {kept} were spawned and not forgotten")
     })?;
     for session in shadow.log.keys() {
         let owner = Owner::Session(*session);
@@ -191,7 +199,7 @@ fn check_results(model: &Model) -> Checked {
             Fate::Appended => times == 1,
             // Whoever acknowledges a row alone has read it elsewhere.
             Fate::Acked => model.explicit.contains(id) || times == 1,
-            Fate::Pending | Fate::Nowhere => times == 0,
+            Fate::Pending | Fate::Nowhere | Fate::Deleted => times == 0,
         };
         ensure(once, "S4.3 every row is in its owner's history exactly once, or unread", || {
             format!("{row:?} of id {id} is {times} times in the history of its owner")
@@ -212,7 +220,15 @@ fn check_log(model: &Model, memory: &Memory) -> Checked {
         ensure(same, "S3.7 the log has one order and no gaps", || {
             format!("the log of {session} must be {known:?}, and is {:?}", page.events)
         })?;
-        if let Some(read) = model.read.get(session) {
+        let deleted = page.events.iter().filter(|event| event.change == Change::Deleted);
+        let mut deleted: Vec<_> = deleted.filter_map(|event| event.task).collect();
+        let mut must = model.shadow.deleted.get(session).cloned().unwrap_or_default();
+        deleted.sort_unstable();
+        must.sort_unstable();
+        ensure(deleted == must, "S10.4 a task is deleted with an event", || {
+            format!("the log of {session} must tell that {must:?} were deleted, not {deleted:?}")
+        })?;
+        for read in (0..2).filter_map(|lane| model.read.get(&(*session, lane))) {
             ensure(
                 page.events.starts_with(read),
                 "S3.7 no later-visible commit is ever skipped",

@@ -110,6 +110,8 @@ async fn s9_1_a_stale_writer_is_refused() {
     assert!(stale.step("stale", || async { Done::Ok(()) }).await.is_err());
     assert!(matches!(stale.progress(&1).await, Err(Error::LeaseLost(_))));
     assert!(matches!(stale.ask("stale?").await, Err(Error::LeaseLost(_))));
+    let refused = stale.spawn_ephemeral(never).await.unwrap_err();
+    assert!(matches!(refused, Error::LeaseLost(_)), "{refused}");
     assert_eq!(second.task("it").await.unwrap().record().await.unwrap(), before);
 
     // The stale attempt returns first; its result counts for nothing.

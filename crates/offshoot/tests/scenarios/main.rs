@@ -37,6 +37,7 @@ mod spawning;
 mod steps;
 mod support;
 mod sweeps;
+mod taken_over;
 mod timers;
 mod traces;
 mod waiting;

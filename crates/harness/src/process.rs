@@ -1,0 +1,341 @@
+//! One process: an executor, and one or two workers on the disk.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use offshoot_core::{Owner, Stamp};
+use offshoot_runtime::{Environment, Error, Session};
+use parking_lot::Mutex;
+
+use crate::bodies::Doing;
+use crate::disk::Odds;
+use crate::executor::{Executor, Sim, Stepped};
+use crate::invariants::rest;
+use crate::life::{Company, Life};
+use crate::model::SharedModel;
+use crate::rng::Rng;
+use crate::violation::{Checked, Violation};
+use crate::worker::Worker;
+
+/// How much simulated time passes before rest is taken to be final. Every
+/// timer of the workload and of the runtime is far shorter.
+const HORIZON: Duration = Duration::from_secs(15 * 60);
+
+/// How often everything is cancelled before what still lives is a failure.
+const ROUNDS: usize = 8;
+
+/// A seed whose steps pass this is taken to run in a circle.
+const MOST_STEPS: u64 = 2_000_000;
+
+/// One process: an executor, and one or two workers on the disk.
+pub struct Process {
+    executor: Executor,
+    sim: Sim,
+    model: SharedModel,
+    workers: Vec<Worker>,
+}
+
+/// Why a process stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// What was waited for has come.
+    Done,
+    /// Nobody can go on, or nothing is to be expected any more.
+    Rest,
+    /// It died.
+    Crashed,
+}
+
+impl Process {
+    /// A process whose workers are not open yet.
+    pub fn new(executor: Executor, model: SharedModel, workers: Vec<Worker>) -> Self {
+        let sim = executor.sim();
+        model.lock().trace.note(|| "a process starts".to_owned());
+        Self { executor, sim, model, workers }
+    }
+
+    /// Opens the workers that open first.
+    pub fn open(&mut self, company: Company) -> Result<Stopped, Violation> {
+        let first = match company {
+            Company::None | Company::After(_) => 1,
+            Company::AtOnce => 2,
+        };
+        for worker in self.workers.iter().take(first) {
+            self.sim.go(worker.clone().open());
+        }
+        match self.run(|workers| workers.iter().take(first).all(Worker::is_open))? {
+            Stopped::Rest => {
+                Err(Violation::new("S9.2 a runtime opens on what another left", "it does not"))
+            }
+            stopped => Ok(stopped),
+        }
+    }
+
+    /// Lets the actors do what they do.
+    pub fn work(&mut self, company: Company) -> Result<Stopped, Violation> {
+        for worker in self.workers.iter().filter(|worker| worker.is_open()) {
+            worker.populate();
+        }
+        if let (Company::After(span), Some(late)) = (company, self.workers.get(1)) {
+            let (late, sim) = (late.clone(), self.sim.clone());
+            self.sim.go(async move {
+                sim.sleep(span).await;
+                late.clone().open().await;
+                if late.is_open() {
+                    late.populate();
+                }
+            });
+        }
+        if company != Company::None && self.sim.draw(|rng| rng.happens(300)) {
+            self.let_one_go();
+        }
+        self.run(|workers| workers.iter().all(Worker::is_done))
+    }
+
+    /// Drops one worker while the other goes on.
+    fn let_one_go(&self) {
+        let which = self.sim.draw(|rng| rng.below(self.workers.len()));
+        let span = self.sim.draw(|rng| Duration::from_millis(rng.below(3_000) as u64));
+        let Some(worker) = self.workers.get(which).cloned() else { return };
+        let (sim, model) = (self.sim.clone(), self.model.clone());
+        self.sim.go(async move {
+            sim.sleep(span).await;
+            model.lock().trace.note(|| format!("worker {which} is dropped"));
+            worker.dismiss();
+        });
+    }
+
+    /// Goes on until `done`, until rest, or until the process dies.
+    fn run(&mut self, done: impl Fn(&[Worker]) -> bool) -> Result<Stopped, Violation> {
+        let horizon = self.sim.monotonic() + HORIZON;
+        let mut checks = 0u32;
+        loop {
+            let stepped = self.executor.step();
+            if let Some(violation) = self.model.lock().violation.clone() {
+                return Err(violation);
+            }
+            let over = match stepped {
+                Stepped::Idle => true,
+                Stepped::Advanced => self.sim.monotonic() > horizon,
+                Stepped::Polled => false,
+                Stepped::Panicked => {
+                    return Err(Violation::new(
+                        "the runtime never panics",
+                        crate::panics::last().unwrap_or_default(),
+                    ));
+                }
+            };
+            if self.workers.iter().any(|worker| worker.disk.has_crashed()) {
+                return Ok(Stopped::Crashed);
+            }
+            checks += 1;
+            if (over || checks.is_multiple_of(16)) && done(&self.workers) {
+                return Ok(Stopped::Done);
+            }
+            if over {
+                return Ok(Stopped::Rest);
+            }
+            if self.sim.steps() > MOST_STEPS {
+                return Err(Violation::new("nothing runs in a circle", "it takes too many steps"));
+            }
+        }
+    }
+
+    /// Has it not die by itself.
+    pub fn keep_alive(&self) {
+        for worker in &self.workers {
+            worker.disk.set_odds(Odds { crash: 0, ..worker.disk.odds() });
+        }
+    }
+
+    fn set_odds(&self, odds: Odds) {
+        self.workers.iter().for_each(|worker| worker.disk.set_odds(odds));
+    }
+
+    /// Ends a process that has not died: by dropping its runtimes, by shutting
+    /// them down, or by letting it die now.
+    pub fn close(&mut self, rng: &mut Rng) -> Result<Stopped, Violation> {
+        match rng.below(3) {
+            0 => return Ok(Stopped::Crashed),
+            1 => {
+                self.model.lock().trace.note(|| "the process drops all it has".to_owned());
+                self.set_odds(Odds::calm(1));
+                self.workers.iter().for_each(Worker::dismiss);
+            }
+            _ => {
+                if self.shut_down(rng)? == Stopped::Crashed {
+                    return Ok(Stopped::Crashed);
+                }
+            }
+        }
+        // What is under way at the store comes to its end before the store
+        // is given back; nothing else is left.
+        let stopped = self.run(|_| false)?;
+        let model = self.model.lock();
+        if stopped != Stopped::Crashed
+            && let Some(body) = model.bodies.running().next()
+        {
+            return Err(Violation::new(
+                "S6.8 dropping the runtime aborts every body",
+                format!("{body:?} runs on"),
+            ));
+        }
+        Ok(stopped)
+    }
+
+    fn shut_down(&mut self, rng: &mut Rng) -> Result<Stopped, Violation> {
+        {
+            let mut model = self.model.lock();
+            model.trace.note(|| "the process shuts down".to_owned());
+            model.closing = true;
+        }
+        let left = Arc::new(Mutex::new(0));
+        for runtime in self.workers.iter().filter_map(Worker::take) {
+            let patience = Duration::from_millis(rng.below(8_000) as u64);
+            let left = left.clone();
+            *left.lock() += 1;
+            self.sim.go(async move {
+                // How many bodies would not go is seen by the model.
+                drop(runtime.shutdown(patience).await);
+                *left.lock() -= 1;
+            });
+        }
+        match self.run(|_| *left.lock() == 0)? {
+            Stopped::Rest => {
+                let detail = "it does not come to an end".to_owned();
+                Err(Violation::new("S6.8 a shutdown has a deadline", detail))
+            }
+            stopped => Ok(stopped),
+        }
+    }
+
+    /// The last process: everybody comes to rest, then everything is
+    /// cancelled, then the slots are counted.
+    pub fn finish(&mut self, plan: &Life) -> Result<Stopped, Violation> {
+        self.set_odds(Odds::calm(plan.odds.pause));
+        if self.run(|_| false)? == Stopped::Crashed {
+            return Ok(Stopped::Crashed);
+        }
+        self.check_rest()?;
+        // Actors that wake may send off more.
+        for _ in 0..ROUNDS {
+            self.cancel_all()?;
+            if self.model.lock().shadow.live().next().is_none() {
+                break;
+            }
+        }
+        for worker in &self.workers {
+            rest::check_ended(&self.model.lock(), &worker.world.actors.lock())?;
+        }
+        self.probe_slots(plan)?;
+        Ok(Stopped::Done)
+    }
+
+    fn check_rest(&self) -> Checked {
+        let model = self.model.lock();
+        for worker in &self.workers {
+            let actors = worker.world.actors.lock();
+            rest::check_progress(&model, &actors)?;
+            // The first actors are the readers of the sessions that have one.
+            if let [session] = worker.world.sessions.lock().as_slice()
+                && actors.first() == Some(&Some(Doing::Receiving))
+            {
+                rest::check_read(&model, Owner::Session(session.id()), actors[0].as_ref())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The sessions of the worker that is alone.
+    fn sessions(&self) -> Vec<Session> {
+        let worker = self.workers.first();
+        worker.map(|worker| worker.world.sessions.lock().clone()).unwrap_or_default()
+    }
+
+    fn cancel_all(&mut self) -> Checked {
+        let sessions = self.sessions();
+        let failed = Arc::new(Mutex::new(None));
+        for session in sessions {
+            let failed = failed.clone();
+            self.sim.go(async move {
+                if let Err(error) = session.cancel("the end").await {
+                    *failed.lock() = Some(error);
+                }
+            });
+        }
+        self.run(|_| false)?;
+        match failed.lock().take() {
+            Some(error) => Err(Violation::new(
+                "S6.4 a cancel can never be lost",
+                format!("nothing is wrong with the store, but: {error}"),
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Fills every slot once more: one that leaked would be missing.
+    fn probe_slots(&mut self, plan: &Life) -> Checked {
+        if plan.caps.executing.is_none() {
+            return Ok(());
+        }
+        let sessions = self.sessions();
+        let wanted = 4 * sessions.len();
+        let ended = Arc::new(Mutex::new(0));
+        for session in sessions.iter().cycle().take(wanted) {
+            let (session, ended, sim) = (session.clone(), ended.clone(), self.sim.clone());
+            self.sim.go(async move {
+                let world = sim.clone();
+                let spawned = session.spawn_ephemeral(move |_| async move {
+                    world.pause(2).await;
+                    Ok::<(), offshoot_runtime::BodyError>(())
+                });
+                let refused = match spawned.await {
+                    // One that was read may be forgotten before it is looked at.
+                    Ok(task) => task
+                        .wait()
+                        .await
+                        .is_err_and(|error| !matches!(error, Error::NotFound { .. })),
+                    // A cap on live tasks may refuse it, which is no leak.
+                    Err(error) => !matches!(error, Error::Cap(_)),
+                };
+                if !refused {
+                    *ended.lock() += 1;
+                }
+            });
+        }
+        let left = ended.clone();
+        self.model.lock().probing = true;
+        self.run(move |_| *left.lock() == wanted)?;
+        let ended = *ended.lock();
+        if ended == wanted {
+            return Ok(());
+        }
+        Err(Violation::new(
+            "S8.3 no slot is leaked",
+            format!("of {wanted} tasks spawned at rest only {ended} ended"),
+        ))
+    }
+
+    /// Takes the process apart; when the next one starts.
+    pub fn end(self, rng: &mut Rng, stopped: Stopped) -> Stamp {
+        let Self { executor, sim, model, workers } = self;
+        {
+            let mut model = model.lock();
+            model.figures.steps += sim.steps();
+            match stopped {
+                Stopped::Crashed => model.figures.crashes += 1,
+                _ => model.figures.reopened += 1,
+            }
+            model.trace.note(|| format!("the process ends: {stopped:?}"));
+        }
+        let wall = sim.wall();
+        drop(executor);
+        workers.iter().for_each(Worker::dismiss);
+        let mut model = model.lock();
+        model.bodies.clear();
+        model.closing = false;
+        // The wall clock may have been set meanwhile.
+        let gap = Duration::from_millis(rng.below(5_000) as u64);
+        if rng.happens(100) { wall.before(gap) } else { wall.after(gap) }
+    }
+}

@@ -1,0 +1,135 @@
+//! One worker: a store, a runtime on it, and the actors that use it.
+
+use std::sync::Arc;
+
+use offshoot_runtime::{Environment, Error, Restarts, Runtime};
+use offshoot_store::Store;
+use parking_lot::Mutex;
+
+use crate::actors::{delivering, following, host, looking};
+use crate::bodies::Doing;
+use crate::disk::Disk;
+use crate::executor::Sim;
+use crate::life::Life;
+use crate::planted::Planted;
+use crate::world::{MAX_ATTEMPTS, World};
+
+/// One worker. Clones are the same one.
+#[derive(Clone, Debug)]
+pub struct Worker {
+    /// Its store.
+    pub disk: Disk,
+    /// What its actors and bodies share.
+    pub world: Arc<World>,
+    stage: Arc<Mutex<Stage>>,
+    plan: Arc<Life>,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Ahead,
+    Open(Runtime),
+    Over,
+}
+
+impl Worker {
+    /// A worker that is not open yet.
+    pub fn new(disk: Disk, world: Arc<World>, plan: Arc<Life>) -> Self {
+        Self { disk, world, stage: Arc::new(Mutex::new(Stage::Ahead)), plan }
+    }
+
+    fn sim(&self) -> &Sim {
+        &self.world.sim
+    }
+
+    /// Whether its runtime is open.
+    pub fn is_open(&self) -> bool {
+        matches!(*self.stage.lock(), Stage::Open(_))
+    }
+
+    /// Takes its runtime away, to close it or to drop it. It gets no other.
+    pub fn take(&self) -> Option<Runtime> {
+        match std::mem::replace(&mut *self.stage.lock(), Stage::Over) {
+            Stage::Open(runtime) => Some(runtime),
+            Stage::Ahead | Stage::Over => None,
+        }
+    }
+
+    /// Whether it was open and all its actors are done.
+    pub fn is_done(&self) -> bool {
+        match *self.stage.lock() {
+            Stage::Ahead => false,
+            Stage::Open(_) => self.world.actors.lock().iter().all(Option::is_none),
+            Stage::Over => true,
+        }
+    }
+
+    /// Opens the runtime and its sessions.
+    pub async fn open(self) {
+        let plan = &self.plan;
+        let disk: Arc<dyn Store> = Arc::new(self.disk.clone());
+        let store: Arc<dyn Store> = match plan.bug {
+            Some(bug) => {
+                let sim = self.sim().clone();
+                Arc::new(Planted::new(disk, bug, Arc::new(move |future| sim.spawn(future))))
+            }
+            None => disk,
+        };
+        let restarts = Restarts { max_attempts: MAX_ATTEMPTS, ..Restarts::default() };
+        let builder = Runtime::builder(store)
+            .environment(Arc::new(self.sim().clone()))
+            .caps(plan.caps.clone())
+            .grace(plan.grace)
+            .restarts(restarts)
+            .sizes(plan.sizes)
+            .retention(plan.keeping.retention());
+        let Ok(runtime) = self.world.register(builder).open().await else { return };
+        for number in 0..plan.sessions {
+            loop {
+                match runtime.session(&format!("session-{number}")).await {
+                    Ok(session) => break self.world.sessions.lock().push(session),
+                    Err(Error::Store(_)) => {}
+                    Err(_) => return,
+                }
+            }
+        }
+        let mut stage = self.stage.lock();
+        // It may have been let go before it came to be.
+        if matches!(*stage, Stage::Ahead) {
+            *stage = Stage::Open(runtime);
+        }
+    }
+
+    /// Starts the actors.
+    pub fn populate(&self) {
+        let (world, sim) = (&self.world, self.sim());
+        let sessions = world.sessions.lock().clone();
+        for session in &sessions {
+            sim.go(looking::recall(world.clone(), session.clone()));
+            sim.go(following::follow(world.clone(), session.clone()));
+            if sim.draw(|rng| rng.happens(500)) {
+                let actor = self.actor(Doing::Receiving);
+                sim.go(delivering::deliver(world.clone(), session.clone(), actor));
+            }
+        }
+        for _ in 0..self.plan.hosts {
+            let which = sim.draw(|rng| rng.below(sessions.len()));
+            let Some(session) = sessions.get(which).cloned() else { continue };
+            let actor = self.actor(Doing::Working);
+            let deeds = sim.draw(|rng| rng.between(1, self.plan.deeds));
+            sim.go(host::run(world.clone(), session, actor, deeds));
+        }
+    }
+
+    fn actor(&self, doing: Doing) -> usize {
+        let mut actors = self.world.actors.lock();
+        actors.push(Some(doing));
+        actors.len() - 1
+    }
+
+    /// Drops the runtime and all that holds its engine.
+    pub fn dismiss(&self) {
+        self.world.forget();
+        drop(self.take());
+    }
+}

@@ -1,0 +1,114 @@
+//! What a runtime owes to tasks that it did not start, or no longer holds.
+
+use std::time::Duration;
+
+use offshoot::core::{Capabilities, Payload, Phase, Recovery, RowBody, Task};
+use offshoot::{
+    Backend, BodyError, BoxFuture, Context, Ended, Kind, Memory, Reconciled, Request, Restarts,
+    Runtime,
+};
+
+use crate::support::{Disk, Flag, Gate, never, on_every_store, settle_down, until, until_in};
+
+on_every_store!(in real time: s5_1_a_message_that_recovery_returns_wakes_its_sender);
+
+/// Long enough that nobody takes a crashed task up during the test.
+fn later() -> Restarts {
+    Restarts { back_off: Duration::from_secs(3_600), ..Restarts::default() }
+}
+
+/// Hangs, and tells when it is gone.
+fn hanging(came: &Gate, gone: &Gate) -> Kind<(), ()> {
+    let (came, gone) = (came.clone(), gone.clone());
+    Kind::new("hanging", move |cx: Context, ()| {
+        let (came, flag) = (came.clone(), Flag::new(&gone));
+        async move {
+            let _flag = flag;
+            came.arrive();
+            never(cx).await
+        }
+    })
+    .resumable()
+}
+
+#[tokio::test(start_paused = true)]
+async fn s6_8_a_body_whose_task_another_worker_took_goes_with_its_runtime() {
+    let memory = Memory::for_many_workers();
+    let (came, gone) = (Gate::new(), Gate::new());
+    let kind = hanging(&came, &gone);
+    let first = Runtime::builder(memory.clone()).kind(&kind).open().await.unwrap();
+    let session = first.session("main").await.unwrap();
+    let task = session.spawn(kind.with(())).await.unwrap();
+    came.arrived().await;
+    // The second takes the first for dead and puts the task back into the
+    // queue; the first ends it there while its body still runs.
+    let second = Runtime::builder(memory).kind(&kind).restarts(later()).open().await.unwrap();
+    second.recovered().await;
+    assert_eq!(task.record().await.unwrap().state.phase(), Phase::Queued);
+    task.cancel("enough").await.unwrap();
+    assert_eq!(task.record().await.unwrap().state.phase(), Phase::Cancelled);
+    drop((first, session, task));
+    settle_down().await;
+    assert_eq!(gone.arrivals(), 1);
+}
+
+/// Runs for ever; whether it still does is not known before the gate opens.
+#[derive(Debug)]
+struct Remote(Gate);
+
+impl Backend for Remote {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::CANCEL.with(Capabilities::MESSAGES)
+    }
+
+    fn recovery(&self) -> Recovery {
+        Recovery::Lose
+    }
+
+    fn start(&self, _: Context) -> BoxFuture<Ended> {
+        Box::pin(std::future::pending())
+    }
+
+    fn reconcile(&self, _: &Task) -> BoxFuture<Reconciled> {
+        let gate = self.0.clone();
+        Box::pin(async move {
+            gate.pass().await;
+            Reconciled::ByPolicy
+        })
+    }
+}
+
+/// Sends off a detached child with a message, and waits for what comes back.
+fn sender() -> Kind<(), usize> {
+    Kind::new("sender", |cx: Context, ()| async move {
+        let child = cx.spawn(Request::new("remote", Payload::Null)).key("child").detached();
+        child.message("read me").await?;
+        let rows = cx.receive(8).await?;
+        let returned = rows.iter().filter(|row| matches!(row.body(), RowBody::Returned(_)));
+        Ok::<_, BodyError>(returned.count())
+    })
+    .resumable()
+}
+
+async fn s5_1_a_message_that_recovery_returns_wakes_its_sender(disk: &impl Disk) {
+    let (known, kind) = (Gate::new(), sender());
+    let open = || {
+        let builder = Runtime::builder(disk.store()).kind(&kind);
+        builder.backend("remote", Remote(known.clone())).open()
+    };
+    let runtime = open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    let task = session.spawn(kind.with(())).name("it").await.unwrap();
+    until_in(&task, Phase::Waiting).await;
+    drop((runtime, session, task));
+    settle_down().await;
+    // The sender waits again before the child is found to be lost.
+    let runtime = open().await.unwrap();
+    let task = runtime.task("it").await.unwrap();
+    let waits = |task: &Task| task.attempts == 2 && task.state.phase() == Phase::Waiting;
+    until(&task, waits).await;
+    known.arrived().await;
+    known.admit(1);
+    let waited = task.wait().timeout(Duration::from_secs(20)).await.unwrap();
+    assert_eq!(waited.decode::<usize>().unwrap(), 1);
+}
