@@ -57,8 +57,14 @@ impl Engine {
                 .filter(|task| !own(&task))
                 .map(|task| self.judge(task))
                 .collect();
+            // One that fails does not stop the others: what they are writing
+            // would be written, and nobody told of it.
+            let mut failed = None;
             while let Some(judged) = judged.next().await {
-                judged?;
+                failed = failed.or(judged.err());
+            }
+            if let Some(error) = failed {
+                return Err(error);
             }
             match page.next.filter(|_| !last) {
                 Some(next) => query.after = Some(next),

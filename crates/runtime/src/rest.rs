@@ -53,15 +53,15 @@ impl Engine {
             // Listens before it looks again, so that no change is missed.
             let cell = self.cell_of(spec);
             let changed = cell.changed().listen();
-            match self.present(spec).await {
-                Ok(task) if !wanted(&task) => changed.await,
+            match self.task(spec.id).await? {
+                Some(task) if !wanted(&task) => changed.await,
                 found => {
-                    // Nobody else may come to take the cell of a task that
-                    // has ended away.
-                    if !found.as_ref().is_ok_and(Task::is_live) {
+                    // Nobody else may come to take the cell of a task that is
+                    // over away.
+                    if !found.as_ref().is_some_and(Task::is_live) {
                         self.forget_passive(spec.id);
                     }
-                    return found;
+                    return found.ok_or_else(|| Error::not_found(spec.id));
                 }
             }
         }

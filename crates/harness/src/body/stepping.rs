@@ -132,7 +132,9 @@ impl Attempt {
     /// leaving them behind just now.
     fn check_advanced(&self, model: &Model) -> Checked {
         let Some(known) = model.shadow.tasks.get(&self.id()) else { return Ok(()) };
-        let further = known.further == self.epoch && known.task.lease.epoch == self.epoch;
+        let lease = known.task.lease;
+        let held = lease.epoch == self.epoch && lease.worker == self.world.disk.worker();
+        let further = held && known.further == self.epoch;
         ensure(
             !model.reliable || !further || known.task.crashes == 0,
             "S9.2 an attempt that gets further leaves the crashes behind",

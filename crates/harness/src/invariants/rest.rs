@@ -29,7 +29,11 @@ pub fn check_progress(model: &Model, actors: &[Option<Doing>]) -> Checked {
     for (actor, doing) in actors.iter().enumerate() {
         let Some(doing) = doing else { continue };
         ensure(is_waiting(model, doing), "S3.6 waiters always wake", || {
-            format!("nobody can go on, but actor {actor} is {doing:?}")
+            let unread = match doing {
+                Doing::Idling(owner) => model.shadow.pending(*owner),
+                _ => Vec::new(),
+            };
+            format!("nobody can go on, but actor {actor} is {doing:?}, unread {unread:?}")
         })?;
     }
     Ok(())

@@ -1,14 +1,19 @@
 //! What a runtime owes to tasks that it did not start, or no longer holds.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use offshoot::core::{Capabilities, Payload, Phase, Recovery, RowBody, Task};
+use offshoot::core::{Capabilities, Change, Payload, Phase, Recovery, RowBody, Task};
 use offshoot::{
     Backend, BodyError, BoxFuture, Context, Ended, Kind, Memory, Reconciled, Request, Restarts,
     Runtime,
 };
+use offshoot_store::{Batch, Fault, Faulty, Store, Write};
 
-use crate::support::{Disk, Flag, Gate, never, on_every_store, settle_down, until, until_in};
+use crate::support::{
+    Disk, Flag, Gate, OnSqlite, never, on_every_store, settle_down, until, until_in,
+};
 
 on_every_store!(in real time: s5_1_a_message_that_recovery_returns_wakes_its_sender);
 
@@ -111,4 +116,32 @@ async fn s5_1_a_message_that_recovery_returns_wakes_its_sender(disk: &impl Disk)
     known.admit(1);
     let waited = task.wait().timeout(Duration::from_secs(20)).await.unwrap();
     assert_eq!(waited.decode::<usize>().unwrap(), 1);
+}
+
+#[tokio::test]
+async fn s3_6_an_end_that_recovery_writes_is_told_whatever_else_it_fails_at() {
+    let disk = OnSqlite::default();
+    let (came, gone) = (Gate::new(), Gate::new());
+    let kind = hanging(&came, &gone);
+    let runtime = Runtime::builder(disk.store()).kind(&kind).open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    session.spawn_ephemeral(never).await.unwrap();
+    session.spawn(kind.with(())).await.unwrap();
+    came.arrived().await;
+    drop((runtime, session));
+    gone.arrived().await;
+    // The one is lost, by a commit that takes its time; the other is to go back
+    // into the queue, and at first that fails at once.
+    let failed = AtomicBool::new(false);
+    let requeues = |write: &Write| matches!(write, Write::Put(_, Change::Requeued));
+    let fails_once = move |_: u64, batch: &Batch| {
+        let strikes = batch.writes.iter().any(requeues) && !failed.swap(true, Ordering::SeqCst);
+        strikes.then_some(Fault::Before)
+    };
+    let store: Arc<dyn Store> =
+        Arc::new(Faulty::new(crate::support::reopen(&disk).await, fails_once));
+    let runtime = Runtime::builder(store).kind(&kind).open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    let told = tokio::time::timeout(Duration::from_secs(20), session.receive(8)).await;
+    assert_eq!(told.unwrap().unwrap().len(), 1);
 }
