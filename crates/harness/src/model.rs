@@ -189,7 +189,8 @@ impl Model {
     /// Whether this attempt holds its task's lease. One that another worker
     /// took for dead does not, and what it does counts for nothing.
     pub fn holds(&self, task: TaskId, epoch: u32) -> bool {
-        self.shadow.task(task).is_some_and(|task| task.lease.epoch == epoch)
+        let lease = self.shadow.task(task).map(|task| task.lease);
+        lease.is_some_and(|lease| lease.epoch == epoch && lease.worker.is_some())
     }
 
     /// A body is about to end so.

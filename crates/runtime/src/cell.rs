@@ -82,6 +82,8 @@ pub(crate) struct Rare {
     pub(crate) throttle: Mutex<Option<Throttle>>,
     /// What the waits of the body that are under way wait on.
     pub(crate) waits: tokio::sync::Mutex<Vec<WaitingOn>>,
+    /// Held while the crashes of earlier attempts are wiped out.
+    pub(crate) advancing: tokio::sync::Mutex<()>,
     /// The steps of the body that are under way.
     pub(crate) journal: Journal,
     token: OnceLock<CancellationToken>,
@@ -193,9 +195,9 @@ impl Cell {
         self.has(CRASHED)
     }
 
-    /// Whether attempts have crashed before this one; says so once.
-    pub(crate) fn take_crashes(&self) -> bool {
-        self.has_crashes() && self.signals.fetch_and(!CRASHED, Ordering::AcqRel) & CRASHED != 0
+    /// The crashes of earlier attempts do not count any more.
+    pub(crate) fn forget_crashes(&self) {
+        self.set(CRASHED, false);
     }
 
     /// The epoch of the lease under which the body here runs; 0 if none does.

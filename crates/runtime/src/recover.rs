@@ -185,7 +185,12 @@ impl Engine {
     /// has if what it has just committed is never done again. The rule is
     /// [`Intent::Advance`]'s.
     pub(crate) async fn advance(self: &Arc<Self>, cell: &Arc<Cell>) {
-        if !cell.take_crashes() {
+        if !cell.has_crashes() {
+            return;
+        }
+        // Whoever comes second goes on no sooner than the first has done it.
+        let _turn = cell.rare().advancing.lock().await;
+        if !cell.has_crashes() {
             return;
         }
         let (id, epoch) = (cell.spec.id, cell.epoch());
@@ -193,8 +198,8 @@ impl Engine {
             self.change(id, |_, _| Ok(Intent::Advance), |_, batch| batch.fenced(id, epoch));
         // What was committed stands in any case, and the next commit tries
         // again.
-        if let Err(Error::Store(_) | Error::Contended) = advanced.await {
-            cell.note_crashes();
+        if !matches!(advanced.await, Err(Error::Store(_) | Error::Contended)) {
+            cell.forget_crashes();
         }
     }
 
