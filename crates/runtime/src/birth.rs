@@ -67,7 +67,7 @@ pub(crate) fn attempt<B: Body>(spawn: &mut Spawn<B>) -> Birth {
     match embryo.commit(engine, &spawn.said, now).try_now() {
         Ok(Ok(_)) => Birth::Done(embryo.start(spawn)),
         // What needs another look goes on without the caller.
-        Ok(Err(error)) => match embryo.refusal(&error) {
+        Ok(Err(error)) => match embryo.refusal(&error, &spawn.said) {
             Some(refused) => {
                 embryo.undo(engine);
                 Birth::Done(Err(refused))
@@ -100,7 +100,7 @@ pub(crate) fn carry_on<B: Body>(
                 Ok(_) => return drop(tell.send(embryo.start(&mut spawn))),
                 Err(error) => error,
             };
-            if let Some(refused) = embryo.refusal(&error) {
+            if let Some(refused) = embryo.refusal(&error, &spawn.said) {
                 embryo.undo(&engine);
                 embryo.delete_input(&engine).await;
                 return drop(tell.send(Err(refused)));
@@ -163,8 +163,11 @@ impl Embryo {
     }
 
     /// The error to tell, unless deciding again may help.
-    fn refusal(&self, error: &CommitError) -> Option<Error> {
+    fn refusal(&self, error: &CommitError, said: &Said) -> Option<Error> {
         match error {
+            CommitError::Conflict(Conflict::OwnerClosed(owner)) if said.sender.stops(*owner) => {
+                Some(Error::Cancelled)
+            }
             CommitError::Conflict(Conflict::KeyUsed(_)) => None,
             CommitError::Conflict(Conflict::NameTaken(holder)) => match self.task.spec.naming {
                 Naming::Given => {

@@ -2,10 +2,11 @@
 //! then goes down level by level, in bounded batches.
 
 use std::future::IntoFuture;
+use std::pin::pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use futures_util::future::join_all;
+use futures_util::future::{Either, join_all, select};
 use offshoot_core::{Cancel, Intent, Owner, State, Task, TaskId, TooLarge, decide};
 use offshoot_store::{Batch, CommitError, Conflict, StoreError, TaskQuery, Within, Write};
 use tokio::sync::oneshot;
@@ -303,7 +304,13 @@ impl Engine {
         }
         let (engine, world) = (Arc::downgrade(self), self.world.clone());
         self.world.spawn(async move {
-            world.sleep(grace).await;
+            let all_gone = async {
+                for cell in &cells {
+                    gone(cell.clone(), engine.clone()).await;
+                }
+            };
+            // Nothing is kept for the length of a grace that nobody needs.
+            select(pin!(all_gone), pin!(world.sleep(grace))).await;
             let left: Vec<_> = still_there(&engine, cells).collect();
             if left.is_empty() {
                 return;
@@ -326,11 +333,9 @@ impl Engine {
         let (engine, cell, world) =
             (Arc::downgrade(self), Arc::downgrade(cell), self.world.clone());
         self.world.spawn(async move {
-            let over = std::pin::pin!(world.sleep(timeout));
-            let gone = std::pin::pin!(gone(cell.clone(), engine.clone()));
-            if let futures_util::future::Either::Left(_) =
-                futures_util::future::select(over, gone).await
-            {
+            let (over, gone) =
+                (pin!(world.sleep(timeout)), pin!(gone(cell.clone(), engine.clone())));
+            if let Either::Left(_) = select(over, gone).await {
                 for cell in still_there(&engine, vec![cell]) {
                     cell.evict(Eviction::Expire);
                 }
@@ -384,14 +389,13 @@ impl Reached {
 
 /// Resolves once the task of this cell is no longer here.
 async fn gone(cell: Weak<Cell>, engine: Weak<Engine>) {
-    loop {
-        let Some(strong) = cell.upgrade() else { return };
-        let changed = strong.changed().listen();
-        let here = engine
-            .upgrade()
-            .and_then(|engine| engine.cell(strong.spec.id))
-            .is_some_and(|other| Arc::ptr_eq(&other, &strong));
-        if !here {
+    let is_here = |cell: &Arc<Cell>| {
+        let found = engine.upgrade().and_then(|engine| engine.cell(cell.id()));
+        found.is_some_and(|found| Arc::ptr_eq(&found, cell))
+    };
+    while let Some(cell) = cell.upgrade().filter(is_here) {
+        let changed = cell.changed().listen();
+        if !is_here(&cell) {
             return;
         }
         changed.await;

@@ -218,6 +218,8 @@ impl Cell {
     /// Asks the body to stop.
     pub(crate) fn cancel(&self) {
         let before = self.signals.fetch_or(CANCEL, Ordering::AcqRel);
+        // Either this sees the token, or whoever makes it sees the request.
+        fence(Ordering::SeqCst);
         if before & CANCEL == 0 {
             if let Some(token) = self.known_rare().and_then(|rare| rare.token.get()) {
                 token.cancel();
@@ -244,7 +246,9 @@ impl Cell {
 
     pub(crate) fn token(&self) -> CancellationToken {
         let token = self.rare().token.get_or_init(CancellationToken::new);
-        // A request that came before the token did must not be missed.
+        // A request that came before the token did must not be missed: either
+        // this sees the request, or whoever asks sees the token.
+        fence(Ordering::SeqCst);
         if self.is_cancelled() {
             token.cancel();
         }

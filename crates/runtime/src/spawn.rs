@@ -8,8 +8,8 @@ use std::task::{Context as Poller, Poll};
 use std::time::Duration;
 
 use offshoot_core::{
-    Capabilities, Lineage, Message, MessageId, Mode, Name, NameError, Naming, Origin, Payload,
-    Recovery, RunId, Seldom, SessionId, Sizes, Spec, Stamp, TaskId, Terms, Tie, TooLarge,
+    Capabilities, Lineage, Message, MessageId, Mode, Name, NameError, Naming, Origin, Owner,
+    Payload, Recovery, RunId, Seldom, SessionId, Sizes, Spec, Stamp, TaskId, Terms, Tie, TooLarge,
     Visibility, Wake,
 };
 use tokio::sync::oneshot;
@@ -75,6 +75,13 @@ pub(crate) enum Parent {
 }
 
 impl Sender {
+    /// Whether the body that spawns is closed as an owner because it was asked
+    /// to stop itself. Then that is what it is told.
+    pub(crate) fn stops(&self, owner: Owner) -> bool {
+        let Some(cell) = &self.viewer.cell else { return false };
+        cell.is_cancelled() || (owner == Owner::Task(cell.id()) && cell.epoch() != 0)
+    }
+
     /// Takes the body around the spawn as the parent, if it is of the same
     /// session. What it owns is then its own to touch, not the session's.
     fn look_around(&mut self, tie: Tie) {
@@ -399,7 +406,10 @@ impl<B: Body> Future for Spawning<B> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Poller<'_>) -> Poll<Self::Output> {
         if let Stage::Said(spawn) = &mut self.0 {
             match attempt(spawn) {
-                Birth::Done(born) => return Poll::Ready(born),
+                Birth::Done(born) => {
+                    self.0 = Stage::Done;
+                    return Poll::Ready(born);
+                }
                 Birth::Later(embryo, commit) => {
                     if let Stage::Said(spawn) = std::mem::replace(&mut self.0, Stage::Done) {
                         self.0 = Stage::Later(carry_on(spawn, embryo, commit));

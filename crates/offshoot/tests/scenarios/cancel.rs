@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::support::{
     Done, Flag, Gate, Of, Trouble, cancelled, capped, end_of, never, obedient, one_slot, returns,
-    session, until_in,
+    session, settle_down, until_in,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -94,17 +94,25 @@ async fn s6_1_cancelled_is_not_said_while_the_body_is_still_there() {
 #[tokio::test(start_paused = true)]
 async fn s6_3_a_spawn_under_a_cancelled_owner_is_refused() {
     let (_runtime, session) = session().await;
+    let gate = Gate::new();
+    let inside = gate.clone();
     let task = session
         .spawn_ephemeral(|cx: Context| async move {
             cx.cancelled().await;
             let refused = cx.spawn_ephemeral(never).await;
             let detached = cx.spawn_ephemeral(never).detached().await;
-            let closed = |spawned| matches!(spawned, Err(Error::OwnerClosed(_)));
-            Ok::<_, BodyError>((closed(refused), closed(detached)))
+            inside.pass().await;
+            // It is told what it may return.
+            let stops = |spawned| matches!(spawned, Err(Error::Cancelled));
+            Ok::<_, BodyError>((stops(refused), stops(detached)))
         })
         .await
         .unwrap();
     task.cancel("enough").await.unwrap();
+    gate.arrived().await;
+    let refused = session.spawn_ephemeral(never).under(&task).await;
+    assert!(matches!(refused, Err(Error::OwnerClosed(_))), "{refused:?}");
+    gate.open();
     let waited = task.wait().await.unwrap();
     assert_eq!(waited.decode::<(bool, bool)>().unwrap(), (true, true));
     assert_eq!(session.counts().await.unwrap().spawned(), 1);
@@ -292,4 +300,40 @@ async fn s6_1_a_body_that_never_yields_stays_running_and_why_says_unresponsive()
     release.send(()).unwrap();
     assert_eq!(end_of(&task).await.state, State::Cancelled);
     assert_eq!(end_of(&next).await.state.phase(), Phase::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn s2_6_a_body_that_is_cancelled_while_it_spawns_ends_cancelled() {
+    let trouble = Trouble::counting(Of::Spawns);
+    let runtime = trouble.open().await;
+    let session = runtime.session("main").await.unwrap();
+    let task = session
+        .spawn_ephemeral(|cx: Context| async move {
+            loop {
+                cx.spawn_ephemeral(returns(())).await?;
+                tokio::task::yield_now().await;
+            }
+            #[expect(unreachable_code, reason = "it says what the body returns")]
+            Done::Ok(())
+        })
+        .await
+        .unwrap();
+    trouble.until_met(20).await;
+    task.cancel("enough").await.unwrap();
+    assert_eq!(end_of(&task).await.state, State::Cancelled);
+}
+
+#[tokio::test(start_paused = true)]
+async fn s6_1_a_cancel_that_was_obeyed_leaves_nothing_behind_for_its_grace() {
+    let (_runtime, session) = session().await;
+    let alive = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    settle_down().await;
+    let before = alive();
+    for _ in 0..10 {
+        let task = session.spawn_ephemeral(obedient).await.unwrap();
+        task.cancel("enough").grace(Duration::from_secs(3_600)).await.unwrap();
+        assert_eq!(end_of(&task).await.state, State::Cancelled);
+    }
+    settle_down().await;
+    assert_eq!(alive(), before);
 }

@@ -233,3 +233,13 @@ async fn s1_5_a_refused_spawn_leaves_no_large_input_behind() {
     assert_eq!(found.id(), first.id());
     assert_eq!(blobs(folder.path()), 1);
 }
+
+#[tokio::test]
+async fn s1_5_a_spawn_that_is_polled_after_its_end_sends_nothing_off() -> Test {
+    let (runtime, session) = session().await;
+    let mut spawn = session.spawn_ephemeral(never).into_future();
+    assert!(poll_once(&mut spawn).is_ready());
+    assert!(poll_once(&mut spawn).is_ready());
+    assert_eq!(all_tasks(&runtime).await.len(), 1);
+    Ok(())
+}
