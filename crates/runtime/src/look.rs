@@ -41,13 +41,13 @@ impl Tasks {
 
     /// Only tasks of this kind.
     pub fn kind(mut self, kind: &str) -> Self {
-        self.query.kind = Some(kind.into());
+        self.query.kind = Some(kind.trim().into());
         self
     }
 
     /// Only tasks of this profile.
     pub fn profile(mut self, profile: &str) -> Self {
-        self.query.profile = Some(profile.into());
+        self.query.profile = Some(profile.trim().into());
         self
     }
 

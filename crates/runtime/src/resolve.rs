@@ -82,7 +82,9 @@ impl Engine {
             self.touchable(viewer, id).await?
         } else {
             match (viewer.caller, viewer.visibility) {
-                (Caller::Task(id), _) if text == "self" => self.touchable(viewer, id).await?,
+                (Caller::Task(id), _) if Name::key_of(text) == "self" => {
+                    self.touchable(viewer, id).await?
+                }
                 (Caller::Session(id), Visibility::Children) => {
                     self.named(viewer, Owner::Session(id), text).await?
                 }

@@ -200,7 +200,7 @@ impl<S: OpenStore> Builder<S> {
 
     /// Registers what executes a kind.
     pub fn backend(mut self, kind: &str, backend: impl Backend) -> Self {
-        self.kinds.push((kind.into(), Arc::new(backend)));
+        self.kinds.push((kind.trim().into(), Arc::new(backend)));
         self
     }
 

@@ -155,6 +155,19 @@ async fn s7_2_a_suggestion_names_nothing_out_of_scope() -> Test {
 }
 
 #[tokio::test]
+async fn s1_3_words_with_a_meaning_are_compared_as_names_are() -> Test {
+    let family = family(Visibility::Children).await?;
+    for word in ["self", " Self ", "SELF"] {
+        assert_eq!(family.of_child.task(word).await?.id(), family.child.id(), "{word}");
+    }
+    for (word, reached) in [("Parent", family.lead.id()), (" ALL ", family.grandchild.id())] {
+        let receipts = family.of_child.send(Address::Handle(word), "hello").await?;
+        assert_eq!(receipts.first().map(|one| one.task), Some(reached), "{word}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn s7_1_a_detached_task_is_its_sessions_and_no_descendant() -> Test {
     let family = family(Visibility::Subtree).await?;
     let cx = &family.of_child;
