@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use hashbrown::HashMap;
 use offshoot_core::{
-    Caller, Caps, Counts, Name, Retention, Session as SessionRecord, SessionId, Sizes, Space, Task,
-    TaskId, Visibility,
+    Caller, Caps, Counts, Name, Retention, RunId, Session as SessionRecord, SessionId, Sizes,
+    Space, Task, TaskId, Visibility,
 };
 use offshoot_store::{
     Batch, CommitError, Conflict, OpenStore, Page, PageCursor, Store, Tenure, Within, Write,
@@ -133,6 +133,11 @@ impl Runtime {
     /// The record of the task with this id.
     pub async fn get(&self, id: TaskId) -> Result<Option<Task>, Error> {
         self.engine.task(id).await
+    }
+
+    /// A new run, for the tasks that are to be listed or stopped together.
+    pub fn new_run(&self) -> RunId {
+        RunId::mint(self.engine.now(), self.engine.world.random())
     }
 
     /// All tasks there are.
