@@ -59,7 +59,7 @@ impl Payload {
                 None => Ok(Self::Json(text.into())),
             },
             (Ok(()), Err(error)) => Err(PayloadError(error.to_string())),
-            (Err(error), _) => Err(PayloadError::new(error)),
+            (Err(error), _) => Err(PayloadError::unwritten(error)),
         };
         if buffer.capacity() <= KEEP {
             BUFFER.set(buffer);
@@ -70,7 +70,7 @@ impl Payload {
     /// Takes JSON text as it is.
     pub fn from_json(text: impl Into<Arc<str>>) -> Result<Self, PayloadError> {
         let text: Arc<str> = text.into();
-        serde_json::from_str::<serde::de::IgnoredAny>(&text).map_err(PayloadError::new)?;
+        serde_json::from_str::<serde::de::IgnoredAny>(&text).map_err(PayloadError::not_json)?;
         match nesting::too_deep(&text) {
             Some(depth) => Err(PayloadError::nested(depth)),
             None => Ok(Self::Json(text.into())),
@@ -79,7 +79,7 @@ impl Payload {
 
     /// Reads the value as a `T`.
     pub fn decode<T: DeserializeOwned>(&self) -> Result<T, PayloadError> {
-        serde_json::from_str(self.as_json()?).map_err(PayloadError::new)
+        serde_json::from_str(self.as_json()?).map_err(PayloadError::unfit)
     }
 
     /// The JSON text, unless the value is a [`Blob`].
@@ -88,7 +88,8 @@ impl Payload {
             Self::Null => Ok("null"),
             Self::Json(text) => Ok(text),
             Self::Blob(blob) => Err(PayloadError(format!(
-                "the value is a blob of {} bytes: load it from the store first",
+                "the value is too large for its record ({} bytes) and kept beside it: \
+                 read it with `Waited::load`",
                 blob.bytes
             ))),
         }
@@ -137,8 +138,16 @@ impl fmt::Debug for Payload {
 pub struct PayloadError(String);
 
 impl PayloadError {
-    fn new(error: serde_json::Error) -> Self {
-        Self(error.to_string())
+    fn unwritten(error: serde_json::Error) -> Self {
+        Self(format!("the value cannot be written as JSON: {error}"))
+    }
+
+    fn not_json(error: serde_json::Error) -> Self {
+        Self(format!("the text is not JSON: {error}"))
+    }
+
+    fn unfit(error: serde_json::Error) -> Self {
+        Self(format!("the value does not fit its type: {error}"))
     }
 
     fn nested(depth: usize) -> Self {

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 /// A moment in microseconds since the Unix epoch.
 ///
-/// Records keep moments to show them and to order them for people; nothing
-/// expires by comparing two of them while a process lives, because the wall
-/// clock may jump.
+/// Records keep moments to show them and to order them for people. While a
+/// process lives no timeout and no timer compares two of them, because the wall
+/// clock may jump; retention does.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -59,7 +59,9 @@ impl fmt::Display for Stamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match jiff::Timestamp::from_microsecond(self.0) {
             Ok(moment) => moment.fmt(f),
-            Err(_) => write!(f, "{}µs", self.0),
+            // No calendar goes so far.
+            Err(_) if self.0 > 0 => f.write_str("the far future"),
+            Err(_) => f.write_str("the far past"),
         }
     }
 }
@@ -72,6 +74,14 @@ mod tests {
     fn s2_8_age_never_decreases_below_zero() {
         let now = Stamp::from_millis(1_000);
         assert_eq!(now.since(now.after(Duration::from_secs(5))), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_moment_beyond_the_calendar_is_told_in_words() {
+        let epoch = Stamp::from_millis(0);
+        assert_eq!(epoch.to_string(), "1970-01-01T00:00:00Z");
+        assert_eq!(epoch.after(Duration::MAX).to_string(), "the far future");
+        assert_eq!(epoch.before(Duration::MAX).to_string(), "the far past");
     }
 
     #[test]

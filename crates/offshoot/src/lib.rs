@@ -32,8 +32,9 @@
 //!   ([`Context::step`]), progress, questions, and the tasks it owns.
 //! - [`TaskRef`] waits, watches, sends, peeks, cancels. [`Rows`] are what came
 //!   home.
-//! - [`Memory`] and [`Sqlite`] are stores; [`core`](mod@core) has the records
-//!   and the rules.
+//! - [`Memory`] and [`Sqlite`] are stores. [`core`](mod@core) has the rules; the
+//!   records are here, too. Import by name: a glob would bring in `core` for
+//!   the standard one.
 //!
 //! # How a result travels
 //! ```text
@@ -53,11 +54,22 @@
 //! reading never acknowledges.
 
 pub use offshoot_core as core;
+// What the runtime takes and gives.
+pub use offshoot_core::{
+    Activity, Blob, Block, BlockKind, Caller, Cancel, Canceller, CapReached, Capabilities, Caps,
+    Ceiling, Change, Closed, Counts, Cursor, Doing, Event, Failure, FailureKind, Lineage, Message,
+    MessageId, MessageState, Mode, Name, NameError, Origin, Outcome, Owner, Payload, PayloadError,
+    Phase, Progress, Question, Receipt, Recovery, Retention, Row, RowBody, RowId, RunId, SessionId,
+    Sizes, Space, Spec, Stamp, State, Task, TaskId, TooLarge, Visibility, WaitingOn, Wake, Wants,
+    digest,
+};
 pub use offshoot_runtime::*;
 #[cfg(feature = "sqlite")]
 pub use offshoot_sqlite::{Folder, Sqlite};
 pub use offshoot_store as store;
-pub use offshoot_store::{Memory, OpenStore, Page, PageCursor, Store, StoreError};
+pub use offshoot_store::{
+    Expired, HistoryPage, Memory, OpenStore, Page, PageCursor, RowRef, Store, StoreError,
+};
 
 // Compiles and runs the README's example with the doctests.
 #[cfg(all(doctest, feature = "sqlite"))]

@@ -113,7 +113,7 @@ where
         E: Into<BodyError> + 'static,
     {
         Self {
-            name: name.into(),
+            name: name.trim().into(),
             start: Arc::new(move |cx, input| Box::pin(Encoded { run: function(cx, input) })),
             capabilities: Capabilities::CANCEL
                 .with(Capabilities::MESSAGES)
@@ -187,7 +187,7 @@ impl Request {
     /// A request for the kind of this name, with an input that is JSON
     /// already.
     pub fn new(kind: &str, input: Payload) -> Self {
-        Self { kind: kind.into(), input: Ok(input) }
+        Self { kind: kind.trim().into(), input: Ok(input) }
     }
 
     /// The kind's name.

@@ -119,7 +119,7 @@ pub enum Error {
     #[error("{0:?} cannot name a profile: {1}")]
     BadProfile(String, NameError),
     /// A value could not be written or read as JSON.
-    #[error("the value does not fit its type: {0}")]
+    #[error(transparent)]
     Payload(#[from] PayloadError),
     /// The question is not open any more.
     #[error("question {number} of task {task} is not open: it was answered or withdrawn")]

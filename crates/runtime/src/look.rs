@@ -41,13 +41,13 @@ impl Tasks {
 
     /// Only tasks of this kind.
     pub fn kind(mut self, kind: &str) -> Self {
-        self.query.kind = Some(kind.into());
+        self.query.kind = Some(kind.trim().into());
         self
     }
 
     /// Only tasks of this profile.
     pub fn profile(mut self, profile: &str) -> Self {
-        self.query.profile = Some(profile.into());
+        self.query.profile = Some(profile.trim().into());
         self
     }
 
@@ -144,6 +144,11 @@ pub enum Reason {
     Queue(usize),
     /// Nobody here executes tasks of this kind.
     NoWorker(Arc<str>),
+    /// An earlier process left it, and recovery has not come to it yet.
+    Recovery,
+    /// So many of its attempts have crashed, and the next one begins after a
+    /// pause.
+    Restart(u32),
     /// It waits for this many live children.
     Children(u64),
     /// It waits for the answer to this question.
@@ -172,6 +177,10 @@ impl fmt::Display for Reason {
             Self::Ended => f.write_str("it has ended"),
             Self::Queue(before) => write!(f, "waits for a slot, {before} before it"),
             Self::NoWorker(kind) => write!(f, "no worker here runs the kind {kind:?}"),
+            Self::Recovery => f.write_str("an earlier process left it: it awaits recovery"),
+            Self::Restart(crashes) => {
+                write!(f, "starts again after a pause; crashes so far: {crashes}")
+            }
             Self::Children(live) => write!(f, "waits for {live} children"),
             Self::Input(number) => write!(f, "waits for the answer to question {number}"),
             Self::Approval(number) => write!(f, "waits for approval {number}"),
@@ -222,16 +231,8 @@ impl Engine {
             reasons.push(Reason::Settling);
         }
         match task.state {
-            State::Queued if !self.executes(task) => {
-                reasons.push(Reason::NoWorker(task.spec.kind.clone()));
-            }
-            State::Queued => {
-                let before = self.slots.position(task.id(), seat(&task.spec));
-                reasons.push(Reason::Queue(before.unwrap_or(0)));
-            }
-            State::Running if !self.is_here(task) => {
-                reasons.push(Reason::NoWorker(task.spec.kind.clone()));
-            }
+            State::Queued => reasons.push(self.why_queued(task)),
+            State::Running if !self.is_here(task) => reasons.push(self.why_not_here(task)),
             State::Running => {
                 let said = [
                     Some(task.since),
@@ -242,7 +243,7 @@ impl Engine {
                 reasons.push(Reason::SilentSince(said));
             }
             State::Waiting(_) if !task.is_held() && !self.is_here(task) => {
-                reasons.push(Reason::NoWorker(task.spec.kind.clone()));
+                reasons.push(self.why_not_here(task));
             }
             State::Waiting(on) => reasons.push(match on {
                 WaitingOn::Children => {
@@ -262,6 +263,26 @@ impl Engine {
         }
         let handle = task.handle().to_owned();
         Ok(Why { handle, state: task.state, since: task.since, reasons })
+    }
+
+    fn why_queued(&self, task: &Task) -> Reason {
+        if !self.cell(task.id()).is_some_and(|cell| cell.is_manned()) {
+            return self.why_not_here(task);
+        }
+        match self.slots.position(task.id(), seat(&task.spec)) {
+            Some(before) => Reason::Queue(before),
+            None if task.crashes > 0 => Reason::Restart(task.crashes),
+            None => Reason::Queue(0),
+        }
+    }
+
+    /// Why nobody here has taken up a task that an earlier process left.
+    fn why_not_here(&self, task: &Task) -> Reason {
+        if self.executes(task) {
+            Reason::Recovery
+        } else {
+            Reason::NoWorker(task.spec.kind.clone())
+        }
     }
 
     /// Whether the task's body is in this process.

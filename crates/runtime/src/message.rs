@@ -5,7 +5,8 @@ use std::future::IntoFuture;
 use std::sync::Arc;
 
 use offshoot_core::{
-    Capabilities, Message, MessageId, MessageState, Mode, Owner, Receipt, Task, TaskId, TooLarge,
+    Capabilities, Message, MessageId, MessageState, Mode, Name, Owner, Receipt, Task, TaskId,
+    TooLarge,
 };
 use offshoot_store::{Batch, CommitError, Conflict, TaskQuery, Within, Write};
 
@@ -57,10 +58,10 @@ impl Sending {
     pub(crate) fn new(engine: Arc<Engine>, viewer: Viewer, to: Address<'_>, text: &str) -> Self {
         let to = match to {
             Address::Task(task) => To::Task(task.id()),
-            Address::Handle(handle) => match handle.trim() {
+            Address::Handle(handle) => match Name::key_of(handle).as_str() {
                 "parent" => To::Parent,
                 "all" => To::All,
-                handle => To::Handle(handle.to_owned()),
+                _ => To::Handle(handle.to_owned()),
             },
             Address::Parent => To::Parent,
             Address::All => To::All,

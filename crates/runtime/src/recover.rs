@@ -9,7 +9,7 @@ use futures_util::{FutureExt, StreamExt};
 use offshoot_core::{
     Failure, FailureKind, Intent, Recovery, Requeue, State, Task, crashes_after_death,
 };
-use offshoot_store::{TaskQuery, Within};
+use offshoot_store::{Order, PageCursor, TaskQuery, Within};
 
 use crate::backend::{Backend, Reconciled, Registered};
 use crate::birth::queue;
@@ -21,13 +21,41 @@ use crate::settle::Conclusion;
 /// How many tasks are judged at the same time.
 const BATCH: usize = 512;
 
+/// How far recovery has come. It is kept when a write fails, because what was
+/// judged before then looks like this process's own.
+#[derive(Clone, Copy, Debug, Default)]
+enum Round {
+    /// Where it ends is not known yet.
+    #[default]
+    Unbounded,
+    /// Everything up to `after` is judged. Tasks are listed as they were
+    /// spawned, and behind `newest` stand only those of this process; if it is
+    /// absent, the first page holds all others.
+    Under { after: Option<PageCursor>, newest: Option<PageCursor> },
+    /// Everything is judged.
+    Over,
+}
+
+impl Round {
+    /// Notes that everything before this place is judged.
+    fn judged_up_to(&mut self, next: Option<PageCursor>) {
+        *self = match (*self, next) {
+            (Self::Under { newest, .. }, Some(next)) if Some(next) < newest => {
+                Self::Under { after: Some(next), newest }
+            }
+            _ => Self::Over,
+        };
+    }
+}
+
 impl Engine {
     /// Judges every unfinished task once. Tasks of kinds that nobody has
     /// registered here stay as they are.
     pub(crate) async fn recover(self: Arc<Self>) {
         let mut tries = 0;
+        let mut round = Round::default();
         while !self.is_closed() {
-            match self.recover_all().await {
+            match self.recover_all(&mut round).await {
                 Ok(()) => break,
                 Err(error) => {
                     tracing::warn!(%error, "recovery could not go on yet");
@@ -39,24 +67,15 @@ impl Engine {
         self.recovered.send_replace(true);
     }
 
-    async fn recover_all(self: &Arc<Self>) -> Result<(), Error> {
-        let mut query = TaskQuery::new(Within::Everything).live();
-        query.limit = BATCH;
-        loop {
+    /// Goes on with a round where it stands, and ends it.
+    async fn recover_all(self: &Arc<Self>, round: &mut Round) -> Result<(), Error> {
+        while let Some(query) = self.next_page(round).await? {
             let mut page = self.store.tasks(query.clone()).await?;
             if self.resume_cascades(&page.items).await? > 0 {
-                page = self.store.tasks(query.clone()).await?;
+                page = self.store.tasks(query).await?;
             }
-            // Tasks are listed as they were spawned: after one of this
-            // process's own there is nothing left of an earlier one.
-            let own = |task: &&Task| task.lease.worker == Some(self.worker);
-            let last = page.items.last().filter(own).is_some();
-            let mut judged: FuturesUnordered<_> = page
-                .items
-                .into_iter()
-                .filter(|task| !own(&task))
-                .map(|task| self.judge(task))
-                .collect();
+            let mut judged: FuturesUnordered<_> =
+                page.items.into_iter().map(|task| self.judge(task)).collect();
             // One that fails does not stop the others: what they are writing
             // would be written, and nobody told of it.
             let mut failed = None;
@@ -66,13 +85,27 @@ impl Engine {
             if let Some(error) = failed {
                 return Err(error);
             }
-            match page.next.filter(|_| !last) {
-                Some(next) => query.after = Some(next),
-                None => break,
-            }
+            round.judged_up_to(page.next);
             self.pause().await;
         }
         self.resume_sweeps().await
+    }
+
+    /// What to judge next; nothing once the round is over.
+    async fn next_page(&self, round: &mut Round) -> Result<Option<TaskQuery>, Error> {
+        let mut query = TaskQuery::new(Within::Everything);
+        query.after = match *round {
+            Round::Unbounded => {
+                let newest = TaskQuery { order: Order::NewestFirst, limit: 1, ..query.clone() };
+                let newest = self.store.tasks(newest).await?.next;
+                *round = Round::Under { after: None, newest };
+                None
+            }
+            Round::Under { after, .. } => after,
+            Round::Over => return Ok(None),
+        };
+        query.limit = BATCH;
+        Ok(Some(query.live()))
     }
 
     /// Goes on with the cascades that a crash interrupted, before anybody they

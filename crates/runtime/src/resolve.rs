@@ -82,11 +82,13 @@ impl Engine {
             self.touchable(viewer, id).await?
         } else {
             match (viewer.caller, viewer.visibility) {
-                (Caller::Task(id), _) if text == "self" => self.touchable(viewer, id).await?,
-                (Caller::Session(id), Visibility::Children) => {
-                    self.named(Owner::Session(id), text).await?
+                (Caller::Task(id), _) if Name::key_of(text) == "self" => {
+                    self.touchable(viewer, id).await?
                 }
-                (Caller::Task(id), Visibility::Children) => self.named_by(id, text).await?,
+                (Caller::Session(id), Visibility::Children) => {
+                    self.named(viewer, Owner::Session(id), text).await?
+                }
+                (Caller::Task(id), Visibility::Children) => self.named_by(viewer, id, text).await?,
                 (Caller::Session(id), Visibility::Subtree) => {
                     self.search(viewer, Within::Session(id), text).await?
                 }
@@ -104,18 +106,20 @@ impl Engine {
         Ok(TaskRef::new(self.clone(), task.spec.clone(), viewer.clone()))
     }
 
-    async fn named(&self, owner: Owner, text: &str) -> Result<Task, Error> {
+    async fn named(&self, viewer: &Viewer, owner: Owner, text: &str) -> Result<Task, Error> {
         match self.store.named(owner, &Name::key_of(text)).await? {
             Some(task) => Ok(task),
-            None => Err(self.no_such(Within::Owner(owner), text).await),
+            None => Err(self.no_such(viewer, Within::Owner(owner), text).await),
         }
     }
 
     /// What a task calls so: one that it owns, or itself.
-    async fn named_by(&self, id: TaskId, text: &str) -> Result<Task, Error> {
+    async fn named_by(&self, viewer: &Viewer, id: TaskId, text: &str) -> Result<Task, Error> {
         let key = Name::key_of(text);
         let itself = self.task(id).await?.filter(|task| task.spec.handle.key() == key);
-        let Some(itself) = itself else { return self.named(Owner::Task(id), text).await };
+        let Some(itself) = itself else {
+            return self.named(viewer, Owner::Task(id), text).await;
+        };
         match self.store.named(Owner::Task(id), &key).await?.filter(Task::is_live) {
             Some(child) => {
                 let ids = vec![itself.id(), child.id()];
@@ -134,7 +138,7 @@ impl Engine {
             Err(_) => self.search(viewer, within, first).await?,
         };
         for name in names {
-            task = self.named(Owner::Task(task.id()), name).await?;
+            task = self.named(viewer, Owner::Task(task.id()), name).await?;
         }
         Ok(task)
     }
@@ -168,7 +172,7 @@ impl Engine {
             found.retain(Task::is_live);
         }
         match found.len() {
-            0 => Err(self.no_such(within, text).await),
+            0 => Err(self.no_such(viewer, within, text).await),
             1 => Ok(found.remove(0)),
             _ => {
                 let ids = found.iter().map(Task::id).collect();
@@ -177,7 +181,9 @@ impl Engine {
         }
     }
 
-    async fn no_such(&self, within: Within, text: &str) -> Error {
+    /// That nothing is called so, and what is called much like it among what
+    /// the viewer may touch.
+    async fn no_such(&self, viewer: &Viewer, within: Within, text: &str) -> Error {
         let key = Name::key_of(text);
         let typed = key.chars().count();
         if typed == 0 {
@@ -186,14 +192,21 @@ impl Engine {
         let mut query = TaskQuery::new(within);
         query.limit = SUGGESTIONS;
         let known = self.store.tasks(query).await.map(|page| page.items).unwrap_or_default();
-        let nearest = known
+        let mut near: Vec<_> = known
             .iter()
-            .map(|task| (distance(&key, task.spec.handle.key()), task.handle()))
-            .filter(|(distance, handle)| *distance * 3 <= handle.chars().count().max(3))
+            .map(|task| (distance(&key, task.spec.handle.key()), task))
+            .filter(|(distance, task)| *distance * 3 <= task.handle().chars().count().max(3))
             // A suggestion has something in common with what was typed.
             .filter(|(distance, _)| *distance < typed)
-            .min();
-        let nearest = nearest.map(|(_, handle)| handle.to_owned());
+            .collect();
+        near.sort_by_key(|(distance, task)| (*distance, task.handle()));
+        let mut nearest = None;
+        for (_, task) in near {
+            if self.may_touch(viewer, task).await.unwrap_or(false) {
+                nearest = Some(task.handle().to_owned());
+                break;
+            }
+        }
         Error::NotFound { what: text.to_owned(), nearest }
     }
 }

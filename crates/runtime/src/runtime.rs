@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use hashbrown::HashMap;
 use offshoot_core::{
-    Caller, Caps, Counts, Name, Retention, Session as SessionRecord, SessionId, Sizes, Space, Task,
-    TaskId, Visibility,
+    Caller, Caps, Counts, Name, Retention, RunId, Session as SessionRecord, SessionId, Sizes,
+    Space, Task, TaskId, Visibility,
 };
 use offshoot_store::{
     Batch, CommitError, Conflict, OpenStore, Page, PageCursor, Store, Tenure, Within, Write,
@@ -123,7 +123,9 @@ impl Runtime {
     }
 
     /// The task of this id, handle or `<parent handle>/<name>`, whosever it
-    /// is: the host may touch everything.
+    /// is: the host may touch everything. By id it is one look-up; a handle is
+    /// looked for in the list of all tasks, owner by owner, so a host that
+    /// looks often keeps ids.
     pub async fn task(&self, handle: &str) -> Result<TaskRef, Error> {
         self.engine.find(&host(), None, handle).await
     }
@@ -131,6 +133,11 @@ impl Runtime {
     /// The record of the task with this id.
     pub async fn get(&self, id: TaskId) -> Result<Option<Task>, Error> {
         self.engine.task(id).await
+    }
+
+    /// A new run, for the tasks that are to be listed or stopped together.
+    pub fn new_run(&self) -> RunId {
+        RunId::mint(self.engine.now(), self.engine.world.random())
     }
 
     /// All tasks there are.
@@ -198,7 +205,7 @@ impl<S: OpenStore> Builder<S> {
 
     /// Registers what executes a kind.
     pub fn backend(mut self, kind: &str, backend: impl Backend) -> Self {
-        self.kinds.push((kind.into(), Arc::new(backend)));
+        self.kinds.push((kind.trim().into(), Arc::new(backend)));
         self
     }
 

@@ -46,7 +46,8 @@ impl Session {
         self.id
     }
 
-    /// The same session, looking so far.
+    /// The same session, looking so far. Under [`Visibility::Subtree`] a
+    /// handle is looked for in the list of the session's tasks.
     pub fn with_visibility(mut self, visibility: Visibility) -> Self {
         self.visibility = visibility;
         self

@@ -198,7 +198,7 @@ impl<B> Spawn<B> {
 
     /// The profile the task follows.
     pub fn profile(mut self, profile: &str) -> Self {
-        self.said.terms.profile = Some(profile.into());
+        self.said.terms.profile = Some(profile.trim().into());
         self
     }
 

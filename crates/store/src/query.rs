@@ -50,7 +50,9 @@ pub enum Order {
     NewestFirst,
 }
 
-/// Where a page ended. Opaque: hand it back to get the next page.
+/// Where a page ended. Opaque: hand it back to get the next page. Of lists of
+/// tasks, the cursor behind a task that was spawned later is the greater one,
+/// in whichever order they are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PageCursor(pub u64);
 

@@ -4,8 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use offshoot::core::{NameError, State};
-use offshoot::{Address, BodyError, Error, Kind, Memory, OpenStore, Runtime, Store, StoreError};
+use offshoot::core::{NameError, Payload, Sizes, State};
+use offshoot::{
+    Address, BodyError, Error, Kind, Memory, OpenStore, Request, Runtime, Store, StoreError,
+};
 use offshoot_store::{Fault, Read};
 
 use crate::support::{
@@ -49,7 +51,7 @@ async fn a_profile_must_be_able_to_begin_a_handle() -> Test {
     ] {
         let refused = session.spawn_ephemeral(never).profile(profile).await;
         let Err(Error::BadProfile(named, error)) = refused else { panic!("{refused:?}") };
-        assert_eq!((named.as_str(), error), (profile, expected));
+        assert_eq!((named.as_str(), error), (profile.trim(), expected));
     }
     assert!(all_tasks(&runtime).await.is_empty());
     Ok(())
@@ -166,9 +168,45 @@ async fn a_kind_must_be_able_to_begin_a_handle() {
     let memory = Memory::new();
     for bad in ["", " ", "a/b", "all", &"k".repeat(65)] {
         let refused = Runtime::builder(memory.clone()).kind(&kind(bad)).open().await;
-        assert!(matches!(refused, Err(Error::BadKind(name, _)) if name == bad), "{bad:?}");
+        assert!(matches!(refused, Err(Error::BadKind(name, _)) if name == bad.trim()), "{bad:?}");
     }
     open_on(&memory).await;
+}
+
+#[tokio::test]
+async fn kinds_and_profiles_are_trimmed_as_names_are() -> Test {
+    let kind = Kind::new(" pad ", |_cx, (): ()| async { Ok::<_, BodyError>(()) });
+    let runtime = Runtime::builder(Memory::new()).kind(&kind).open().await?;
+    let session = runtime.session("main").await?;
+    let task = session.spawn(kind.with(())).await?;
+    assert_eq!((task.handle(), session.task(" PAD-1 ").await?.id()), ("pad-1", task.id()));
+    session.spawn(Request::new("\tpad", Payload::Null)).await?;
+    let reviewer = session.spawn_ephemeral(never).profile(" review\n").await?;
+    assert_eq!(session.task("review-1").await?.id(), reviewer.id());
+    for list in [session.tasks().kind("pad"), session.tasks().kind(" pad ")] {
+        assert_eq!(list.await?.items.len(), 2);
+    }
+    assert_eq!(session.tasks().profile(" review").await?.items.len(), 1);
+
+    let padded = Kind::new("pad ", |_cx, (): ()| async { Ok::<_, BodyError>(()) });
+    let twice = Runtime::builder(Memory::new()).kind(&kind).kind(&padded).open().await;
+    assert!(matches!(twice, Err(Error::DuplicateKind(name)) if &*name == "pad"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_result_too_large_for_its_record_names_the_way_to_read_it() -> Test {
+    let sizes = Sizes { inline: 16, ..Sizes::default() };
+    let runtime = Runtime::builder(Memory::new()).sizes(sizes).open().await?;
+    let session = runtime.session("main").await?;
+    let large = "x".repeat(64);
+    let waited = session.spawn_ephemeral(returns(large.clone())).await?.wait().await?;
+    let refused = waited.decode::<String>().expect_err("beside the record");
+    assert_says(&refused, &["66 bytes", "too large for its record", "`Waited::load`"]);
+    assert!(!refused.to_string().contains("fit its type"), "{refused}");
+    assert_eq!(waited.load::<String>().await?, large);
+    assert_says(&waited.load::<u8>().await.expect_err("a text"), &["does not fit its type"]);
+    Ok(())
 }
 
 #[tokio::test]

@@ -50,6 +50,18 @@ async fn s10_1_list_filters_by_state_kind_profile_owner_and_name() {
 }
 
 #[tokio::test]
+async fn s10_1_list_filters_by_run_and_the_runtime_makes_runs() {
+    let (runtime, session) = session().await;
+    let (one, other) = (runtime.new_run(), runtime.new_run());
+    assert_ne!(one, other);
+    for (name, run) in [("a", one), ("b", other), ("c", one)] {
+        session.spawn_ephemeral(never).name(name).run(run).await.unwrap();
+    }
+    assert_eq!(handles(session.tasks().run(one)).await, ["a", "c"]);
+    assert_eq!(handles(session.tasks().run(other)).await, ["b"]);
+}
+
+#[tokio::test]
 async fn s10_1_pages_go_by_cursor_and_there_is_no_hidden_cap() {
     let (runtime, session) = session().await;
     for n in 0..5_000 {

@@ -28,6 +28,7 @@ mod panics;
 mod peers;
 mod questions;
 mod recovery;
+mod recovery_trouble;
 mod retention;
 mod scope;
 mod shutdown;

@@ -135,6 +135,39 @@ async fn s7_1_subtree_visibility_widens_to_descendants_and_no_further() -> Test 
 }
 
 #[tokio::test]
+async fn s7_2_a_suggestion_names_nothing_out_of_scope() -> Test {
+    let near = |found: Result<TaskRef, Error>| match found {
+        Err(Error::NotFound { nearest, .. }) => nearest,
+        other => panic!("found: {other:?}"),
+    };
+    for visibility in [Visibility::Children, Visibility::Subtree] {
+        let family = family(visibility).await?;
+        for hidden in ["siblin", "strange", "leed"] {
+            assert_eq!(near(family.of_child.task(hidden).await), None, "{visibility:?} {hidden}");
+        }
+        let within_reach = near(family.of_child.task("grandchil").await);
+        assert_eq!(within_reach.as_deref(), Some("grandchild"), "{visibility:?}");
+        let wide = family.session.clone().with_visibility(visibility);
+        assert_eq!(near(wide.task("strange").await), None, "{visibility:?}");
+        assert_eq!(near(family.runtime.task("strange").await).as_deref(), Some("stranger"));
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn s1_3_words_with_a_meaning_are_compared_as_names_are() -> Test {
+    let family = family(Visibility::Children).await?;
+    for word in ["self", " Self ", "SELF"] {
+        assert_eq!(family.of_child.task(word).await?.id(), family.child.id(), "{word}");
+    }
+    for (word, reached) in [("Parent", family.lead.id()), (" ALL ", family.grandchild.id())] {
+        let receipts = family.of_child.send(Address::Handle(word), "hello").await?;
+        assert_eq!(receipts.first().map(|one| one.task), Some(reached), "{word}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn s7_1_a_detached_task_is_its_sessions_and_no_descendant() -> Test {
     let family = family(Visibility::Subtree).await?;
     let cx = &family.of_child;

@@ -187,6 +187,7 @@ macro_rules! __for_each_case {
             paging {
                 s10_1_every_task_is_listed_once_in_either_order,
                 s10_1_tasks_of_one_commit_are_listed_in_its_order,
+                s10_1_cursors_stand_as_their_tasks_were_spawned_in_either_order,
                 s10_1_a_task_that_stays_is_listed_once_while_others_come_and_go,
                 s10_1_filters_admit_what_they_say,
                 a_list_of_nothing_is_empty,

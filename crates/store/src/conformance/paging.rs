@@ -51,6 +51,21 @@ pub(super) async fn s10_1_tasks_of_one_commit_are_listed_in_its_order(world: Wor
     assert_eq!(world.tasks(Within::Everything).await, tasks);
 }
 
+pub(super) async fn s10_1_cursors_stand_as_their_tasks_were_spawned_in_either_order(world: World) {
+    let session = world.session("main").await;
+    for _ in 0..4 {
+        world.spawn(world.spec(&session)).await;
+    }
+    let first = TaskQuery { limit: 1, ..TaskQuery::new(Within::Everything) };
+    let second = TaskQuery { limit: 2, ..first.clone() };
+    let last = TaskQuery { order: Order::NewestFirst, ..first.clone() };
+    let mut cursors = Vec::new();
+    for query in [first, second, last] {
+        cursors.push(world.store().tasks(query).await.unwrap().next.unwrap());
+    }
+    assert!(cursors.is_sorted_by(|one, next| one < next), "{cursors:?}");
+}
+
 pub(super) async fn s10_1_a_task_that_stays_is_listed_once_while_others_come_and_go(world: World) {
     let delivered = Duration::ZERO;
     world.store().set_retention(Retention { delivered, ..Retention::default() });
