@@ -76,6 +76,8 @@ pub(crate) struct Cell {
 pub(crate) struct Rare {
     /// Told whenever the record changes; waiters listen.
     changed: Signal,
+    /// The record with which the task ended, for those who look out for it.
+    last: OnceLock<Task>,
     /// The slot the task holds while it executes.
     pub(crate) slot: Mutex<Option<Slot>>,
     /// What the task has said and the store does not know yet.
@@ -133,6 +135,26 @@ impl Cell {
         if let Some(rare) = self.known_rare() {
             rare.changed.ring();
         }
+    }
+
+    /// Has the end leave its record here. Whoever wants it says so before it
+    /// looks at the record.
+    pub(crate) fn keep_last(&self) {
+        self.rare();
+        fence(Ordering::SeqCst);
+    }
+
+    /// Leaves the last record for those who look out for it.
+    pub(crate) fn leave_last(&self, last: &Task) {
+        fence(Ordering::SeqCst);
+        if let Some(rare) = self.known_rare() {
+            rare.last.get_or_init(|| last.clone());
+        }
+    }
+
+    /// The last record of a task that has ended.
+    pub(crate) fn last(&self) -> Option<&Task> {
+        self.known_rare()?.last.get()
     }
 
     pub(crate) fn rare(&self) -> &Rare {

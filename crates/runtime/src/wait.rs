@@ -18,6 +18,7 @@ use crate::context::Context;
 use crate::engine::Engine;
 use crate::environment::BoxFuture;
 use crate::error::Error;
+use crate::lookout::Lookout;
 use crate::park::Parked;
 use crate::task_ref::{TaskRef, Viewer};
 
@@ -154,17 +155,17 @@ impl Engine {
         spec: &Arc<Spec>,
         timeout: Option<Duration>,
     ) -> Result<Waited, Error> {
-        self.check_open()?;
-        let (task, end) = self.look(spec).await?;
+        let mut lookout = self.look_out(spec);
+        let (task, end) = self.look(&mut lookout).await?;
         if end != WaitEnd::TimedOut || timeout == Some(Duration::ZERO) {
             return self.waited(task, end).await;
         }
         let waiter = viewer.cell.clone().or_else(|| self.body_around());
         let parked = self.park_waiter(waiter.as_ref()).await?;
-        let rest = self.until_rest(spec);
+        let rest = self.until_rest(&mut lookout);
         let found = match self.bounded(waiter.as_ref(), timeout, rest).await {
             Ok(Some(found)) => Ok(found),
-            Ok(None) => self.look(spec).await,
+            Ok(None) => self.look(&mut lookout).await,
             Err(error) => Err(error),
         };
         if let Some(parked) = parked {
@@ -181,8 +182,8 @@ impl Engine {
         want: Want,
         timeout: Option<Duration>,
     ) -> Result<Vec<Waited>, Error> {
-        self.check_open()?;
-        let found = self.look_at_all(&specs).await?;
+        let mut lookouts: Vec<_> = specs.iter().map(|spec| self.look_out(spec)).collect();
+        let found = self.look_at_all(&mut lookouts).await?;
         if is_enough(&found, want) || timeout == Some(Duration::ZERO) {
             return self.all_waited(found).await;
         }
@@ -192,9 +193,9 @@ impl Engine {
         let found = loop {
             let left =
                 timeout.map(|timeout| timeout.saturating_sub(self.world.monotonic() - began));
-            let enough = self.until_enough(&specs, want);
+            let enough = self.until_enough(&mut lookouts, want);
             let found = match self.bounded(waiter.as_ref(), left, enough).await {
-                Ok(_) => self.look_at_all(&specs).await,
+                Ok(_) => self.look_at_all(&mut lookouts).await,
                 Err(error) => Err(error),
             };
             // Who asked may have been answered since: then there is nothing to
@@ -260,9 +261,9 @@ impl Engine {
     }
 
     /// Resolves when enough tasks have ended or one needs input.
-    async fn until_enough(self: &Arc<Self>, specs: &[Arc<Spec>], want: Want) -> Result<(), Error> {
+    async fn until_enough(&self, lookouts: &mut [Lookout], want: Want) -> Result<(), Error> {
         let mut pending: FuturesUnordered<_> =
-            specs.iter().map(|spec| self.until_rest(spec)).collect();
+            lookouts.iter_mut().map(|lookout| self.until_rest(lookout)).collect();
         while let Some(found) = pending.next().await {
             let (_, end) = found?;
             if want == Want::Any || end == WaitEnd::NeedsInput {
@@ -272,10 +273,10 @@ impl Engine {
         Ok(())
     }
 
-    async fn look_at_all(&self, specs: &[Arc<Spec>]) -> Result<Vec<(Task, WaitEnd)>, Error> {
-        let mut found = Vec::with_capacity(specs.len());
-        for spec in specs {
-            found.push(self.look(spec).await?);
+    async fn look_at_all(&self, lookouts: &mut [Lookout]) -> Result<Vec<(Task, WaitEnd)>, Error> {
+        let mut found = Vec::with_capacity(lookouts.len());
+        for lookout in lookouts {
+            found.push(self.look(lookout).await?);
         }
         Ok(found)
     }
