@@ -23,6 +23,11 @@ use crate::park::Parked;
 use crate::task_ref::{TaskRef, Viewer};
 
 /// A wait for one task. Await it; dropping it changes nothing.
+///
+/// A body that awaits it waits: it gives its slot back meanwhile, and a request
+/// to stop it ends the wait. That goes for the body's own future. What it hands
+/// to `tokio::spawn` or to a thread waits like anybody outside, whoever made
+/// the reference.
 #[must_use = "a wait does nothing until it is awaited"]
 #[derive(Debug)]
 pub struct Wait {
@@ -30,7 +35,8 @@ pub struct Wait {
     timeout: Option<Duration>,
 }
 
-/// A wait for several tasks. Await it; dropping it changes nothing.
+/// A wait for several tasks. Await it; dropping it changes nothing. A body that
+/// awaits it waits as with [`Wait`].
 #[must_use = "a wait does nothing until it is awaited"]
 #[derive(Debug)]
 pub struct WaitMany {
@@ -92,8 +98,8 @@ impl IntoFuture for Wait {
     type IntoFuture = BoxFuture<Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let TaskRef { engine, spec, viewer } = self.task;
-        Box::pin(async move { engine.wait(&viewer, &spec, self.timeout).await })
+        let TaskRef { engine, spec, .. } = self.task;
+        Box::pin(async move { engine.wait(&spec, self.timeout).await })
     }
 }
 
@@ -143,7 +149,7 @@ impl IntoFuture for WaitMany {
                     engine.touchable(&Viewer::task(around.clone()), task).await?;
                 }
             }
-            engine.wait_many(&viewer, specs, want, timeout).await
+            engine.wait_many(specs, want, timeout).await
         })
     }
 }
@@ -151,7 +157,6 @@ impl IntoFuture for WaitMany {
 impl Engine {
     async fn wait(
         self: &Arc<Self>,
-        viewer: &Viewer,
         spec: &Arc<Spec>,
         timeout: Option<Duration>,
     ) -> Result<Waited, Error> {
@@ -160,7 +165,7 @@ impl Engine {
         if end != WaitEnd::TimedOut || timeout == Some(Duration::ZERO) {
             return self.waited(task, end).await;
         }
-        let waiter = viewer.cell.clone().or_else(|| self.body_around());
+        let waiter = self.body_around();
         let parked = self.park_waiter(waiter.as_ref()).await?;
         let rest = self.until_rest(&mut lookout);
         let found = match self.bounded(waiter.as_ref(), timeout, rest).await {
@@ -177,7 +182,6 @@ impl Engine {
 
     async fn wait_many(
         self: &Arc<Self>,
-        viewer: &Viewer,
         specs: Vec<Arc<Spec>>,
         want: Want,
         timeout: Option<Duration>,
@@ -187,7 +191,7 @@ impl Engine {
         if is_enough(&found, want) || timeout == Some(Duration::ZERO) {
             return self.all_waited(found).await;
         }
-        let waiter = viewer.cell.clone().or_else(|| self.body_around());
+        let waiter = self.body_around();
         let parked = self.park_waiter(waiter.as_ref()).await?;
         let began = self.world.monotonic();
         let found = loop {
@@ -213,7 +217,8 @@ impl Engine {
     }
 
     /// The body that is being polled around this call, if it is one of this
-    /// runtime's. Whoever waits inside it makes it wait.
+    /// runtime's. Whoever waits inside it makes it wait, and nobody else does:
+    /// a reference may be handed on to where that body does not wait.
     fn body_around(self: &Arc<Self>) -> Option<Arc<Cell>> {
         let ours = |cx: &Context| Arc::ptr_eq(cx.engine(), self).then(|| cx.cell().clone());
         ambient::with(ours).flatten()

@@ -8,7 +8,8 @@ use offshoot::{BodyError, Context};
 use tokio::time::Instant;
 
 use crate::support::{
-    Done, Gate, capped, end_of, failure, never, one_slot, returns, settle_down, until, until_in,
+    Done, Gate, capped, end_of, failure, never, one_slot, poll_once, returns, settle_down, until,
+    until_in,
 };
 
 #[tokio::test]
@@ -43,6 +44,35 @@ async fn s8_3_a_body_that_waits_through_somebody_elses_handle_waits_all_the_same
         .await
         .unwrap();
     assert_eq!(lead.wait().await.unwrap().decode::<u32>().unwrap(), 15);
+}
+
+#[tokio::test]
+async fn s8_3_a_wait_outside_a_body_takes_no_slot_from_it() {
+    let runtime = capped(one_slot()).await;
+    let session = runtime.session("main").await.unwrap();
+    let (hand, mut handed) = tokio::sync::mpsc::unbounded_channel();
+    let gate = Gate::new();
+    let works = gate.clone();
+    let lead = session
+        .spawn_ephemeral(move |cx: Context| async move {
+            let child = cx.spawn_ephemeral(returns(())).await?;
+            drop(hand.send(child.clone()));
+            // What the body hands to others is outside, too.
+            tokio::spawn(async move { child.wait().await });
+            works.pass().await;
+            Done::Ok(())
+        })
+        .await
+        .unwrap();
+    let child = handed.recv().await.unwrap();
+    let mut wait = child.wait().into_future();
+    assert!(poll_once(&mut wait).is_pending());
+    settle_down().await;
+    assert_eq!(lead.record().await.unwrap().state, State::Running, "it executes");
+    assert_eq!(child.record().await.unwrap().state, State::Queued, "in the one slot there is");
+    gate.open();
+    assert!(wait.await.unwrap().is_ended());
+    assert_eq!(end_of(&lead).await.state, State::Completed);
 }
 
 #[tokio::test]

@@ -177,6 +177,29 @@ async fn s3_2_any_number_of_waiters_may_wait_on_one_task() -> Test {
 }
 
 #[tokio::test]
+async fn s3_2_who_waits_through_a_bodys_reference_waits_for_itself() -> Test {
+    let (_runtime, session) = session().await;
+    let (hand, mut handed) = tokio::sync::mpsc::unbounded_channel();
+    let gate = Gate::new();
+    let child = gate.then(7);
+    let parent = session
+        .spawn_ephemeral(move |cx: Context| async move {
+            drop(hand.send(cx.spawn_ephemeral(child).await?));
+            Ok::<_, BodyError>(())
+        })
+        .await?;
+    let child = handed.recv().await.expect("the child");
+    until(&parent, |task| task.is_held()).await;
+    let mut wait = child.wait().into_future();
+    assert!(poll_once(&mut wait).is_pending(), "that the parent has returned does not matter");
+    parent.cancel("enough").grace(Duration::MAX).await?;
+    assert!(poll_once(&mut wait).is_pending(), "who waits was not asked to stop");
+    gate.open();
+    assert_eq!(wait.await?.decode::<u32>()?, 7);
+    Ok(())
+}
+
+#[tokio::test]
 async fn s3_3_a_waiters_own_cancellation_ends_its_wait_at_once() -> Test {
     let (_runtime, session) = session().await;
     let task = session
