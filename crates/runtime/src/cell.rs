@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 
 use futures_util::task::AtomicWaker;
-use offshoot_core::{Spec, Task, TaskId, WaitingOn};
+use offshoot_core::{Spec, Task, TaskId};
 use offshoot_store::Fence;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::journal::Journal;
+use crate::park::Waits;
 use crate::progress::Throttle;
 use crate::signal::Signal;
 use crate::slots::Slot;
@@ -82,8 +83,8 @@ pub(crate) struct Rare {
     pub(crate) slot: Mutex<Option<Slot>>,
     /// What the task has said and the store does not know yet.
     pub(crate) throttle: Mutex<Option<Throttle>>,
-    /// What the waits of the body that are under way wait on.
-    pub(crate) waits: tokio::sync::Mutex<Vec<WaitingOn>>,
+    /// The waits of the body that are under way.
+    pub(crate) waits: tokio::sync::Mutex<Waits>,
     /// Held while the crashes of earlier attempts are wiped out.
     pub(crate) advancing: tokio::sync::Mutex<()>,
     /// The steps of the body that are under way.

@@ -55,6 +55,22 @@ enum Want {
     All,
 }
 
+/// When a wait returns at the latest.
+#[derive(Clone, Copy)]
+struct Limit(Option<(Duration, Duration)>);
+
+impl Limit {
+    fn new(engine: &Engine, timeout: Option<Duration>) -> Self {
+        Self(timeout.map(|timeout| (engine.world.monotonic(), timeout)))
+    }
+
+    /// How much time is left, if it is limited.
+    fn left(self, engine: &Engine) -> Option<Duration> {
+        let (began, timeout) = self.0?;
+        Some(timeout.saturating_sub(engine.world.monotonic().saturating_sub(began)))
+    }
+}
+
 /// Why a wait returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitEnd {
@@ -87,6 +103,9 @@ impl Wait {
 
     /// Returns after `timeout` at the latest, with a fresh record. Zero looks
     /// and does not wait.
+    ///
+    /// A body goes on then even if no slot is free. Until it has one again its
+    /// record says that it waits, and it counts for no cap.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
@@ -126,7 +145,8 @@ impl WaitMany {
         self
     }
 
-    /// Returns after `timeout` at the latest, with fresh records.
+    /// Returns after `timeout` at the latest, with fresh records; see
+    /// [`Wait::timeout`].
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
@@ -160,6 +180,7 @@ impl Engine {
         spec: &Arc<Spec>,
         timeout: Option<Duration>,
     ) -> Result<Waited, Error> {
+        let limit = Limit::new(self, timeout);
         let mut lookout = self.look_out(spec);
         let (task, end) = self.look(&mut lookout).await?;
         if end != WaitEnd::TimedOut || timeout == Some(Duration::ZERO) {
@@ -168,13 +189,13 @@ impl Engine {
         let waiter = self.body_around();
         let parked = self.park_waiter(waiter.as_ref()).await?;
         let rest = self.until_rest(&mut lookout);
-        let found = match self.bounded(waiter.as_ref(), timeout, rest).await {
+        let found = match self.bounded(waiter.as_ref(), limit.left(self), rest).await {
             Ok(Some(found)) => Ok(found),
             Ok(None) => self.look(&mut lookout).await,
             Err(error) => Err(error),
         };
         if let Some(parked) = parked {
-            parked.end().await?;
+            parked.end_within(limit.left(self)).await?;
         }
         let (task, end) = found?;
         self.waited(task, end).await
@@ -186,6 +207,7 @@ impl Engine {
         want: Want,
         timeout: Option<Duration>,
     ) -> Result<Vec<Waited>, Error> {
+        let limit = Limit::new(self, timeout);
         let mut lookouts: Vec<_> = specs.iter().map(|spec| self.look_out(spec)).collect();
         let found = self.look_at_all(&mut lookouts).await?;
         if is_enough(&found, want) || timeout == Some(Duration::ZERO) {
@@ -193,25 +215,22 @@ impl Engine {
         }
         let waiter = self.body_around();
         let parked = self.park_waiter(waiter.as_ref()).await?;
-        let began = self.world.monotonic();
         let found = loop {
-            let left =
-                timeout.map(|timeout| timeout.saturating_sub(self.world.monotonic() - began));
             let enough = self.until_enough(&mut lookouts, want);
-            let found = match self.bounded(waiter.as_ref(), left, enough).await {
+            let found = match self.bounded(waiter.as_ref(), limit.left(self), enough).await {
                 Ok(_) => self.look_at_all(&mut lookouts).await,
                 Err(error) => Err(error),
             };
             // Who asked may have been answered since: then there is nothing to
             // tell yet.
-            let over = timeout.is_some_and(|timeout| self.world.monotonic() - began >= timeout);
+            let over = limit.left(self) == Some(Duration::ZERO);
             match found {
                 Ok(found) if !over && !is_enough(&found, want) => {}
                 found => break found,
             }
         };
         if let Some(parked) = parked {
-            parked.end().await?;
+            parked.end_within(limit.left(self)).await?;
         }
         self.all_waited(found?).await
     }
