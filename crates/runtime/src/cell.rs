@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 
 use futures_util::task::AtomicWaker;
-use offshoot_core::{Spec, Task, TaskId, WaitingOn};
+use offshoot_core::{Spec, Task, TaskId};
 use offshoot_store::Fence;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::journal::Journal;
+use crate::park::Waits;
 use crate::progress::Throttle;
 use crate::signal::Signal;
 use crate::slots::Slot;
@@ -76,12 +77,14 @@ pub(crate) struct Cell {
 pub(crate) struct Rare {
     /// Told whenever the record changes; waiters listen.
     changed: Signal,
+    /// The record with which the task ended, for those who look out for it.
+    last: OnceLock<Task>,
     /// The slot the task holds while it executes.
     pub(crate) slot: Mutex<Option<Slot>>,
     /// What the task has said and the store does not know yet.
     pub(crate) throttle: Mutex<Option<Throttle>>,
-    /// What the waits of the body that are under way wait on.
-    pub(crate) waits: tokio::sync::Mutex<Vec<WaitingOn>>,
+    /// The waits of the body that are under way.
+    pub(crate) waits: tokio::sync::Mutex<Waits>,
     /// Held while the crashes of earlier attempts are wiped out.
     pub(crate) advancing: tokio::sync::Mutex<()>,
     /// The steps of the body that are under way.
@@ -133,6 +136,26 @@ impl Cell {
         if let Some(rare) = self.known_rare() {
             rare.changed.ring();
         }
+    }
+
+    /// Has the end leave its record here. Whoever wants it says so before it
+    /// looks at the record.
+    pub(crate) fn keep_last(&self) {
+        self.rare();
+        fence(Ordering::SeqCst);
+    }
+
+    /// Leaves the last record for those who look out for it.
+    pub(crate) fn leave_last(&self, last: &Task) {
+        fence(Ordering::SeqCst);
+        if let Some(rare) = self.known_rare() {
+            rare.last.get_or_init(|| last.clone());
+        }
+    }
+
+    /// The last record of a task that has ended.
+    pub(crate) fn last(&self) -> Option<&Task> {
+        self.known_rare()?.last.get()
     }
 
     pub(crate) fn rare(&self) -> &Rare {

@@ -147,8 +147,23 @@ impl Engine {
         self.cells.insert(cell);
     }
 
+    /// Lets go of a task of which no body is here any more.
     pub(crate) fn leave(&self, id: TaskId) {
-        if let Some(cell) = self.cells.remove(id) {
+        self.depart(self.cells.remove(id));
+    }
+
+    /// Lets go of a task that has ended with this record.
+    pub(crate) fn leave_ended(&self, last: &Task) {
+        // Whoever does not find the cell any more finds the record in it.
+        let leaves = |cell: &Cell| {
+            cell.leave_last(last);
+            true
+        };
+        self.depart(self.cells.remove_if(last.id(), leaves));
+    }
+
+    fn depart(&self, cell: Option<Arc<Cell>>) {
+        if let Some(cell) = cell {
             cell.free_slot();
             cell.tell_changed();
             cell.nudge.ring();
@@ -178,8 +193,15 @@ impl Engine {
     }
 
     /// Drops the cell of a task that has ended, if no body of it is here.
-    pub(crate) fn forget_passive(&self, id: TaskId) {
-        let cell = self.cells.remove_if(id, |cell| cell.epoch() == 0);
+    pub(crate) fn forget_passive(&self, id: TaskId, last: Option<&Task>) {
+        let passive = |cell: &Cell| {
+            let passive = cell.epoch() == 0;
+            if let Some(last) = last.filter(|_| passive) {
+                cell.leave_last(last);
+            }
+            passive
+        };
+        let cell = self.cells.remove_if(id, passive);
         // Others may listen to it, and whoever tells of the end will not find
         // it any more.
         if let Some(cell) = cell {

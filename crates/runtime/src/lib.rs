@@ -25,6 +25,7 @@ mod idle;
 mod inbox;
 mod journal;
 mod look;
+mod lookout;
 mod message;
 mod panic;
 mod park;

@@ -245,16 +245,9 @@ impl Engine {
             State::Waiting(_) if !task.is_held() && !self.is_here(task) => {
                 reasons.push(self.why_not_here(task));
             }
-            State::Waiting(on) => reasons.push(match on {
-                WaitingOn::Children => {
-                    let live = self.store.counts(Owner::Task(task.id())).await?.live();
-                    Reason::Children(live)
-                }
-                WaitingOn::Approval(number) => Reason::Approval(number),
-                WaitingOn::Input(number) => Reason::Input(number),
-                WaitingOn::RateGate => Reason::RateGate,
-                WaitingOn::Timer(due) => Reason::Timer(due),
-                WaitingOn::Message => Reason::Message,
+            State::Waiting(on) => reasons.push(match self.place_in_queue(task) {
+                Some(before) => Reason::Queue(before),
+                None => self.why_waiting(task, on).await?,
             }),
             _ => reasons.push(Reason::Ended),
         }
@@ -283,6 +276,25 @@ impl Engine {
         } else {
             Reason::NoWorker(task.spec.kind.clone())
         }
+    }
+
+    async fn why_waiting(&self, task: &Task, on: WaitingOn) -> Result<Reason, Error> {
+        Ok(match on {
+            WaitingOn::Children => {
+                Reason::Children(self.store.counts(Owner::Task(task.id())).await?.live())
+            }
+            WaitingOn::Approval(number) => Reason::Approval(number),
+            WaitingOn::Input(number) => Reason::Input(number),
+            WaitingOn::RateGate => Reason::RateGate,
+            WaitingOn::Timer(due) => Reason::Timer(due),
+            WaitingOn::Message => Reason::Message,
+        })
+    }
+
+    /// How many stand before a task whose wait is over and that needs a slot.
+    fn place_in_queue(&self, task: &Task) -> Option<usize> {
+        let queues = !task.is_held();
+        queues.then(|| self.slots.position(task.id(), seat(&task.spec))).flatten()
     }
 
     /// Whether the task's body is in this process.

@@ -1,6 +1,8 @@
 //! A body that waits gives its slot back and keeps its lease.
 
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{Either, select};
@@ -20,6 +22,22 @@ pub(crate) struct Parked {
     engine: Arc<Engine>,
     cell: Option<Arc<Cell>>,
     on: WaitingOn,
+}
+
+/// The waits of a body that are under way.
+#[derive(Debug, Default)]
+pub(crate) struct Waits {
+    /// What they wait on, oldest first.
+    on: Vec<WaitingOn>,
+    /// How many have begun so far. Who queues for a slot sees by it that the
+    /// body waits again.
+    begun: u64,
+}
+
+/// The place in the queue of a body that has no wait under way any more.
+struct Turn {
+    granted: oneshot::Receiver<Slot>,
+    begun: u64,
 }
 
 impl Engine {
@@ -54,12 +72,17 @@ impl Engine {
         on: WaitingOn,
     ) -> Result<Parked, Error> {
         let mut waits = cell.rare().waits.lock().await;
-        waits.push(on);
-        if let Err(error) = self.show_wait(cell, &waits).await {
-            waits.pop();
+        waits.on.push(on);
+        if let Err(error) = self.show_wait(cell, &waits.on).await {
+            waits.on.pop();
             return Err(error);
         }
-        cell.free_slot();
+        waits.begun += 1;
+        let slot = cell.rare().slot.lock().take();
+        if slot.is_none() {
+            // It may still queue for one since its last wait.
+            self.slots.withdraw(cell.spec.id, seat(&cell.spec));
+        }
         Ok(Parked { engine: self.clone(), cell: Some(cell.clone()), on })
     }
 
@@ -99,17 +122,79 @@ impl Engine {
         Ok(())
     }
 
-    async fn unpark(self: &Arc<Self>, cell: &Arc<Cell>, on: WaitingOn) -> Result<(), Error> {
-        let mut waits = cell.rare().waits.lock().await;
-        if let Some(at) = waits.iter().position(|other| *other == on) {
-            waits.remove(at);
+    /// Ends a wait. A body that has no other goes on once it has a slot, or
+    /// without one when its patience is over.
+    async fn unpark(
+        self: &Arc<Self>,
+        cell: &Arc<Cell>,
+        on: WaitingOn,
+        patience: Option<Duration>,
+    ) -> Result<(), Error> {
+        let turn = {
+            let mut waits = cell.rare().waits.lock().await;
+            if let Some(at) = waits.on.iter().position(|other| *other == on) {
+                waits.on.remove(at);
+            }
+            if !waits.on.is_empty() {
+                return self.show_wait(cell, &waits.on).await;
+            }
+            match self.reclaim_slot(cell) {
+                None => return self.record_resume(cell).await,
+                Some(granted) => Turn { granted, begun: waits.begun },
+            }
+        };
+        let resume = Box::pin(self.clone().resume_in_turn(cell.clone(), turn));
+        let Some(patience) = patience else { return resume.await };
+        let (resumed, over) = (self.see_through(resume), self.world.sleep(patience));
+        match select(pin!(resumed), pin!(over)).await {
+            Either::Left((resumed, _)) => resumed,
+            Either::Right(_) => Ok(()),
         }
-        if !waits.is_empty() {
-            return self.show_wait(cell, &waits).await;
+    }
+
+    /// Takes a slot again if one is free, else the place in the queue that
+    /// this returns. Those that resume go before those that start.
+    fn reclaim_slot(&self, cell: &Cell) -> Option<oneshot::Receiver<Slot>> {
+        let seat = seat(&cell.spec);
+        match self.slots.take(seat) {
+            Some(slot) => {
+                *cell.rare().slot.lock() = Some(slot);
+                None
+            }
+            None => {
+                let (grant, granted) = oneshot::channel();
+                let claim = Box::new(move |slot| drop(grant.send(slot)));
+                self.slots.queue(cell.spec.id, seat, Lane::Resuming, claim);
+                Some(granted)
+            }
         }
-        if !self.reclaim_slot(cell).await {
-            return Ok(());
+    }
+
+    /// Has the body go on when it is its turn. One that was asked to stop
+    /// meanwhile does not wait for that: it is on its way out, and its record
+    /// goes on waiting until it is gone.
+    async fn resume_in_turn(self: Arc<Self>, cell: Arc<Cell>, turn: Turn) -> Result<(), Error> {
+        let slot = match select(turn.granted, pin!(cell.cancelled())).await {
+            Either::Left((granted, _)) => granted.ok(),
+            Either::Right(_) => None,
+        };
+        let waits = cell.rare().waits.lock().await;
+        match slot {
+            // It waits again and needs none.
+            _ if waits.begun != turn.begun => Ok(()),
+            Some(slot) => {
+                *cell.rare().slot.lock() = Some(slot);
+                self.record_resume(&cell).await
+            }
+            None => {
+                self.slots.withdraw(cell.spec.id, seat(&cell.spec));
+                Ok(())
+            }
         }
+    }
+
+    /// Has the record say that the body goes on.
+    async fn record_resume(self: &Arc<Self>, cell: &Arc<Cell>) -> Result<(), Error> {
         let (id, epoch) = (cell.spec.id, cell.epoch());
         for tries in 0.. {
             let resumed = self
@@ -131,45 +216,22 @@ impl Engine {
         }
         Ok(())
     }
-
-    /// Takes a slot again; those that resume go before those that start. A
-    /// body that was asked to stop while it queued does not wait for its turn:
-    /// it is on its way out, and its record goes on waiting until it is gone.
-    /// Whether it has a slot.
-    async fn reclaim_slot(self: &Arc<Self>, cell: &Arc<Cell>) -> bool {
-        if self.config.caps.executing.is_none() {
-            return true;
-        }
-        let seat = seat(&cell.spec);
-        let slot = match self.slots.take(seat) {
-            Some(slot) => slot,
-            None => {
-                let (grant, granted) = oneshot::channel::<Slot>();
-                let claim = Box::new(move |slot| drop(grant.send(slot)));
-                self.slots.queue(cell.spec.id, seat, Lane::Resuming, claim);
-                match select(granted, std::pin::pin!(cell.cancelled())).await {
-                    Either::Left((Ok(slot), _)) => slot,
-                    // The runtime is closing; the body is dropped soon.
-                    Either::Left((Err(_), _)) => return false,
-                    Either::Right(_) => {
-                        self.slots.withdraw(cell.spec.id, seat);
-                        return false;
-                    }
-                }
-            }
-        };
-        *cell.rare().slot.lock() = Some(slot);
-        true
-    }
 }
 
 impl Parked {
     /// Ends the wait: takes a slot again and records that the body goes on.
-    pub(crate) async fn end(mut self) -> Result<(), Error> {
+    pub(crate) async fn end(self) -> Result<(), Error> {
+        self.end_within(None).await
+    }
+
+    /// Ends the wait, and queues for a slot no longer than so. A body whose
+    /// patience is over goes on without; its record goes on waiting until it
+    /// is its turn.
+    pub(crate) async fn end_within(mut self, patience: Option<Duration>) -> Result<(), Error> {
         match self.cell.take() {
             Some(cell) => {
                 let (engine, on) = (self.engine.clone(), self.on);
-                let unpark = Box::pin(async move { engine.unpark(&cell, on).await });
+                let unpark = Box::pin(async move { engine.unpark(&cell, on, patience).await });
                 self.engine.see_through(unpark).await
             }
             None => Ok(()),
@@ -186,7 +248,7 @@ impl Drop for Parked {
         let (engine, on) = (self.engine.clone(), self.on);
         self.engine.world.spawn(async move {
             // The body may have ended meanwhile: then there is nothing to do.
-            if let Err(error) = engine.unpark(&cell, on).await {
+            if let Err(error) = engine.unpark(&cell, on, None).await {
                 tracing::debug!(task = %cell.spec.id, %error, "a dropped wait was not resumed");
             }
         });

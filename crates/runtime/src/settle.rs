@@ -37,9 +37,9 @@ struct Facts {
 
 /// What follows from an end once it is durable.
 struct Aftermath {
-    /// The task, unless it waits for its children.
-    ended: Option<TaskId>,
-    /// The owners that have ended with it.
+    /// The last record of the task, unless it waits for its children.
+    ended: Option<Task>,
+    /// The last records of the owners that have ended with it.
     released: Vec<Task>,
     told: Owner,
     /// The request to stop the children that the task leaves behind.
@@ -146,12 +146,13 @@ impl Engine {
             // An earlier try was written although it was not said so.
             return self.catch_up(id).await;
         };
-        let task = facts.task.clone();
         let (commit, aftermath) = self.write_end(facts, epoch, conclusion)?;
         match commit.await {
             Ok(_) => {
-                if aftermath.ended.is_some() && self.cell(id).is_none() {
-                    self.dismiss(&task);
+                if let Some(last) = &aftermath.ended
+                    && self.cell(id).is_none()
+                {
+                    self.dismiss(last);
                 }
                 self.settled(id, aftermath);
                 Ok(())
@@ -166,8 +167,8 @@ impl Engine {
 
     /// Tells everybody of ends that are durable.
     fn settled(self: &Arc<Self>, id: TaskId, aftermath: Aftermath) {
-        match aftermath.ended {
-            Some(_) => self.leave(id),
+        match &aftermath.ended {
+            Some(last) => self.leave_ended(last),
             None => self.hold(id),
         }
         for owner in &aftermath.released {
@@ -214,7 +215,7 @@ impl Engine {
             // known any more.
             None => self.nudge_above(&task.spec),
         }
-        self.leave(task.id());
+        self.leave_ended(task);
     }
 
     /// Keeps a task that waits for its children, without a body and without a
@@ -307,26 +308,27 @@ impl Engine {
             LiveChildren::Some => self.orphaned(&decided.task, now),
             LiveChildren::None => None,
         };
-        let mut aftermath = Aftermath { ended: None, released: held, told: heir, orphans };
+        let mut aftermath = Aftermath { ended: None, released: Vec::new(), told: heir, orphans };
         if children == LiveChildren::Some {
             batch.push(Write::Put(decided.task, decided.change));
             batch.guards.push(Guard::HasChildren(id));
             return Ok((self.store.commit(batch), aftermath));
         }
         batch.guards.push(Guard::Childless(id));
+        aftermath.ended = Some(decided.task.clone());
         batch.push(Write::End(End { task: decided.task, change: decided.change, heir }));
         let mut child = id;
-        for owner in &aftermath.released {
+        for owner in &held {
             let id = owner.id();
             let decided = decide(owner, Intent::Release, now).map_err(|_| Error::Contended)?;
             batch.guards.push(Guard::OnlyChild { owner: id, child });
+            aftermath.released.push(decided.task.clone());
             batch.push(Write::End(End { task: decided.task, change: decided.change, heir }));
             child = id;
         }
         if let Owner::Task(owner) = heir {
             batch.guards.push(Guard::OwnerStays { owner, child });
         }
-        aftermath.ended = Some(id);
         Ok((self.store.commit(batch), aftermath))
     }
 

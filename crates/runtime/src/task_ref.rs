@@ -20,7 +20,7 @@ use crate::watch::Watch;
 pub(crate) struct Viewer {
     pub(crate) caller: Caller,
     pub(crate) visibility: Visibility,
-    /// The body that waits when this viewer waits.
+    /// The body for which this viewer acts, if it is one.
     pub(crate) cell: Option<Arc<Cell>>,
 }
 

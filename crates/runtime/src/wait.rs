@@ -18,10 +18,16 @@ use crate::context::Context;
 use crate::engine::Engine;
 use crate::environment::BoxFuture;
 use crate::error::Error;
+use crate::lookout::Lookout;
 use crate::park::Parked;
 use crate::task_ref::{TaskRef, Viewer};
 
 /// A wait for one task. Await it; dropping it changes nothing.
+///
+/// A body that awaits it waits: it gives its slot back meanwhile, and a request
+/// to stop it ends the wait. That goes for the body's own future. What it hands
+/// to `tokio::spawn` or to a thread waits like anybody outside, whoever made
+/// the reference.
 #[must_use = "a wait does nothing until it is awaited"]
 #[derive(Debug)]
 pub struct Wait {
@@ -29,7 +35,8 @@ pub struct Wait {
     timeout: Option<Duration>,
 }
 
-/// A wait for several tasks. Await it; dropping it changes nothing.
+/// A wait for several tasks. Await it; dropping it changes nothing. A body that
+/// awaits it waits as with [`Wait`].
 #[must_use = "a wait does nothing until it is awaited"]
 #[derive(Debug)]
 pub struct WaitMany {
@@ -46,6 +53,22 @@ pub struct WaitMany {
 enum Want {
     Any,
     All,
+}
+
+/// When a wait returns at the latest.
+#[derive(Clone, Copy)]
+struct Limit(Option<(Duration, Duration)>);
+
+impl Limit {
+    fn new(engine: &Engine, timeout: Option<Duration>) -> Self {
+        Self(timeout.map(|timeout| (engine.world.monotonic(), timeout)))
+    }
+
+    /// How much time is left, if it is limited.
+    fn left(self, engine: &Engine) -> Option<Duration> {
+        let (began, timeout) = self.0?;
+        Some(timeout.saturating_sub(engine.world.monotonic().saturating_sub(began)))
+    }
 }
 
 /// Why a wait returned.
@@ -80,6 +103,9 @@ impl Wait {
 
     /// Returns after `timeout` at the latest, with a fresh record. Zero looks
     /// and does not wait.
+    ///
+    /// A body goes on then even if no slot is free. Until it has one again its
+    /// record says that it waits, and it counts for no cap.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
@@ -91,8 +117,8 @@ impl IntoFuture for Wait {
     type IntoFuture = BoxFuture<Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let TaskRef { engine, spec, viewer } = self.task;
-        Box::pin(async move { engine.wait(&viewer, &spec, self.timeout).await })
+        let TaskRef { engine, spec, .. } = self.task;
+        Box::pin(async move { engine.wait(&spec, self.timeout).await })
     }
 }
 
@@ -119,7 +145,8 @@ impl WaitMany {
         self
     }
 
-    /// Returns after `timeout` at the latest, with fresh records.
+    /// Returns after `timeout` at the latest, with fresh records; see
+    /// [`Wait::timeout`].
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
@@ -142,7 +169,7 @@ impl IntoFuture for WaitMany {
                     engine.touchable(&Viewer::task(around.clone()), task).await?;
                 }
             }
-            engine.wait_many(&viewer, specs, want, timeout).await
+            engine.wait_many(specs, want, timeout).await
         })
     }
 }
@@ -150,25 +177,25 @@ impl IntoFuture for WaitMany {
 impl Engine {
     async fn wait(
         self: &Arc<Self>,
-        viewer: &Viewer,
         spec: &Arc<Spec>,
         timeout: Option<Duration>,
     ) -> Result<Waited, Error> {
-        self.check_open()?;
-        let (task, end) = self.look(spec).await?;
+        let limit = Limit::new(self, timeout);
+        let mut lookout = self.look_out(spec);
+        let (task, end) = self.look(&mut lookout).await?;
         if end != WaitEnd::TimedOut || timeout == Some(Duration::ZERO) {
             return self.waited(task, end).await;
         }
-        let waiter = viewer.cell.clone().or_else(|| self.body_around());
+        let waiter = self.body_around();
         let parked = self.park_waiter(waiter.as_ref()).await?;
-        let rest = self.until_rest(spec);
-        let found = match self.bounded(waiter.as_ref(), timeout, rest).await {
+        let rest = self.until_rest(&mut lookout);
+        let found = match self.bounded(waiter.as_ref(), limit.left(self), rest).await {
             Ok(Some(found)) => Ok(found),
-            Ok(None) => self.look(spec).await,
+            Ok(None) => self.look(&mut lookout).await,
             Err(error) => Err(error),
         };
         if let Some(parked) = parked {
-            parked.end().await?;
+            parked.end_within(limit.left(self)).await?;
         }
         let (task, end) = found?;
         self.waited(task, end).await
@@ -176,43 +203,41 @@ impl Engine {
 
     async fn wait_many(
         self: &Arc<Self>,
-        viewer: &Viewer,
         specs: Vec<Arc<Spec>>,
         want: Want,
         timeout: Option<Duration>,
     ) -> Result<Vec<Waited>, Error> {
-        self.check_open()?;
-        let found = self.look_at_all(&specs).await?;
+        let limit = Limit::new(self, timeout);
+        let mut lookouts: Vec<_> = specs.iter().map(|spec| self.look_out(spec)).collect();
+        let found = self.look_at_all(&mut lookouts).await?;
         if is_enough(&found, want) || timeout == Some(Duration::ZERO) {
             return self.all_waited(found).await;
         }
-        let waiter = viewer.cell.clone().or_else(|| self.body_around());
+        let waiter = self.body_around();
         let parked = self.park_waiter(waiter.as_ref()).await?;
-        let began = self.world.monotonic();
         let found = loop {
-            let left =
-                timeout.map(|timeout| timeout.saturating_sub(self.world.monotonic() - began));
-            let enough = self.until_enough(&specs, want);
-            let found = match self.bounded(waiter.as_ref(), left, enough).await {
-                Ok(_) => self.look_at_all(&specs).await,
+            let enough = self.until_enough(&mut lookouts, want);
+            let found = match self.bounded(waiter.as_ref(), limit.left(self), enough).await {
+                Ok(_) => self.look_at_all(&mut lookouts).await,
                 Err(error) => Err(error),
             };
             // Who asked may have been answered since: then there is nothing to
             // tell yet.
-            let over = timeout.is_some_and(|timeout| self.world.monotonic() - began >= timeout);
+            let over = limit.left(self) == Some(Duration::ZERO);
             match found {
                 Ok(found) if !over && !is_enough(&found, want) => {}
                 found => break found,
             }
         };
         if let Some(parked) = parked {
-            parked.end().await?;
+            parked.end_within(limit.left(self)).await?;
         }
         self.all_waited(found?).await
     }
 
     /// The body that is being polled around this call, if it is one of this
-    /// runtime's. Whoever waits inside it makes it wait.
+    /// runtime's. Whoever waits inside it makes it wait, and nobody else does:
+    /// a reference may be handed on to where that body does not wait.
     fn body_around(self: &Arc<Self>) -> Option<Arc<Cell>> {
         let ours = |cx: &Context| Arc::ptr_eq(cx.engine(), self).then(|| cx.cell().clone());
         ambient::with(ours).flatten()
@@ -260,9 +285,9 @@ impl Engine {
     }
 
     /// Resolves when enough tasks have ended or one needs input.
-    async fn until_enough(self: &Arc<Self>, specs: &[Arc<Spec>], want: Want) -> Result<(), Error> {
+    async fn until_enough(&self, lookouts: &mut [Lookout], want: Want) -> Result<(), Error> {
         let mut pending: FuturesUnordered<_> =
-            specs.iter().map(|spec| self.until_rest(spec)).collect();
+            lookouts.iter_mut().map(|lookout| self.until_rest(lookout)).collect();
         while let Some(found) = pending.next().await {
             let (_, end) = found?;
             if want == Want::Any || end == WaitEnd::NeedsInput {
@@ -272,10 +297,10 @@ impl Engine {
         Ok(())
     }
 
-    async fn look_at_all(&self, specs: &[Arc<Spec>]) -> Result<Vec<(Task, WaitEnd)>, Error> {
-        let mut found = Vec::with_capacity(specs.len());
-        for spec in specs {
-            found.push(self.look(spec).await?);
+    async fn look_at_all(&self, lookouts: &mut [Lookout]) -> Result<Vec<(Task, WaitEnd)>, Error> {
+        let mut found = Vec::with_capacity(lookouts.len());
+        for lookout in lookouts {
+            found.push(self.look(lookout).await?);
         }
         Ok(found)
     }

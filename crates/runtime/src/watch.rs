@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::lookout::Lookout;
 use crate::task_ref::TaskRef;
 
 /// How many events are read at a time.
@@ -19,14 +20,16 @@ const PAGE: usize = 256;
 /// the last one never is.
 #[derive(Debug)]
 pub struct Watch {
-    task: TaskRef,
+    engine: Arc<Engine>,
+    lookout: Lookout,
     seen: u64,
     over: bool,
 }
 
 impl Watch {
     pub(crate) fn new(task: TaskRef) -> Self {
-        Self { task, seen: 0, over: false }
+        let lookout = task.engine.look_out(&task.spec);
+        Self { engine: task.engine, lookout, seen: 0, over: false }
     }
 
     /// The record now, on the first call; afterwards the next one that
@@ -36,7 +39,7 @@ impl Watch {
             return None;
         }
         let seen = self.seen;
-        let found = self.task.engine.until(&self.task.spec, |task| task.seq > seen).await;
+        let found = self.engine.until(&mut self.lookout, |task| task.seq > seen).await;
         match &found {
             Ok(task) => {
                 self.seen = task.seq;

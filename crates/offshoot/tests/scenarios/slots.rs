@@ -4,11 +4,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use offshoot::core::{FailureKind, Phase, State, WaitingOn};
-use offshoot::{BodyError, Context};
+use offshoot::{BodyError, Context, Reason, WaitEnd};
 use tokio::time::Instant;
 
 use crate::support::{
-    Done, Gate, capped, end_of, failure, never, one_slot, returns, settle_down, until, until_in,
+    Done, Gate, capped, end_of, failure, never, obedient, one_slot, poll_once, returns,
+    settle_down, until, until_in,
 };
 
 #[tokio::test]
@@ -43,6 +44,35 @@ async fn s8_3_a_body_that_waits_through_somebody_elses_handle_waits_all_the_same
         .await
         .unwrap();
     assert_eq!(lead.wait().await.unwrap().decode::<u32>().unwrap(), 15);
+}
+
+#[tokio::test]
+async fn s8_3_a_wait_outside_a_body_takes_no_slot_from_it() {
+    let runtime = capped(one_slot()).await;
+    let session = runtime.session("main").await.unwrap();
+    let (hand, mut handed) = tokio::sync::mpsc::unbounded_channel();
+    let gate = Gate::new();
+    let works = gate.clone();
+    let lead = session
+        .spawn_ephemeral(move |cx: Context| async move {
+            let child = cx.spawn_ephemeral(returns(())).await?;
+            drop(hand.send(child.clone()));
+            // What the body hands to others is outside, too.
+            tokio::spawn(async move { child.wait().await });
+            works.pass().await;
+            Done::Ok(())
+        })
+        .await
+        .unwrap();
+    let child = handed.recv().await.unwrap();
+    let mut wait = child.wait().into_future();
+    assert!(poll_once(&mut wait).is_pending());
+    settle_down().await;
+    assert_eq!(lead.record().await.unwrap().state, State::Running, "it executes");
+    assert_eq!(child.record().await.unwrap().state, State::Queued, "in the one slot there is");
+    gate.open();
+    assert!(wait.await.unwrap().is_ended());
+    assert_eq!(end_of(&lead).await.state, State::Completed);
 }
 
 #[tokio::test]
@@ -149,4 +179,133 @@ async fn s8_3_a_timeout_counts_from_the_start_not_from_queueing() {
     let end = end_of(&queued).await;
     assert_eq!(failure(&end).kind, FailureKind::Timeout);
     assert_eq!(start.elapsed().as_secs(), 10);
+}
+
+#[tokio::test(start_paused = true)]
+async fn s3_2_a_timeout_returns_although_no_slot_is_free() {
+    let runtime = capped(one_slot()).await;
+    let session = runtime.session("main").await.unwrap();
+    let gate = Gate::new();
+    let gone_on = gate.clone();
+    let lead = session
+        .spawn_ephemeral(move |cx: Context| async move {
+            let child = cx.spawn_ephemeral(obedient).await?;
+            let start = Instant::now();
+            let waited = child.wait().timeout(Duration::from_secs(10)).await?;
+            assert_eq!((waited.end, start.elapsed().as_secs()), (WaitEnd::TimedOut, 10));
+            let waited = cx.wait([&child]).timeout(Duration::from_secs(10)).await?;
+            assert_eq!((waited[0].end, start.elapsed().as_secs()), (WaitEnd::TimedOut, 20));
+            gone_on.pass().await;
+            child.cancel("enough").await?;
+            // It may wait again before it has a slot.
+            child.wait().await?;
+            Done::Ok(())
+        })
+        .await
+        .unwrap();
+    gate.arrived().await;
+    let why = lead.why().await.unwrap();
+    assert_eq!(why.state, State::Waiting(WaitingOn::Children), "it counts for no cap");
+    assert_eq!(why.reasons, [Reason::Queue(0)]);
+    gate.open();
+    assert_eq!(end_of(&lead).await.state, State::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn s8_3_a_body_that_went_on_without_a_slot_gets_the_next() {
+    let runtime = capped(one_slot()).await;
+    let session = runtime.session("main").await.unwrap();
+    let (busy, works) = (Gate::new(), Gate::new());
+    let (child, work) = (busy.then(()), works.clone());
+    let lead = session
+        .spawn_ephemeral(move |cx: Context| async move {
+            let child = cx.spawn_ephemeral(child).await?;
+            child.wait().timeout(Duration::from_secs(10)).await?;
+            work.pass().await;
+            Done::Ok(())
+        })
+        .await
+        .unwrap();
+    works.arrived().await;
+    let fresh = session.spawn_ephemeral(returns(())).await.unwrap();
+    busy.open();
+    until(&lead, |task| task.state == State::Running).await;
+    settle_down().await;
+    assert_eq!(fresh.record().await.unwrap().state, State::Queued, "the slot is taken");
+    works.open();
+    assert_eq!(end_of(&fresh).await.state, State::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn s8_3_a_body_that_ends_before_it_has_a_slot_takes_none() {
+    let runtime = capped(one_slot()).await;
+    let session = runtime.session("main").await.unwrap();
+    let busy = Gate::new();
+    let child = busy.then(());
+    let lead = session
+        .spawn_ephemeral(move |cx: Context| async move {
+            let child = cx.spawn_ephemeral(child).await?;
+            child.wait().timeout(Duration::from_secs(10)).await?;
+            Done::Ok(())
+        })
+        .await
+        .unwrap();
+    until(&lead, |task| task.is_held()).await;
+    assert_eq!(lead.why().await.unwrap().reasons, [Reason::Children(1)]);
+    busy.open();
+    assert_eq!(end_of(&lead).await.state, State::Completed);
+    let next = session.spawn_ephemeral(returns(())).await.unwrap();
+    assert_eq!(end_of(&next).await.state, State::Completed, "the slot is free");
+}
+
+#[tokio::test(start_paused = true)]
+async fn s3_2_a_timeout_also_bounds_the_queueing_for_a_slot() {
+    let runtime = capped(one_slot()).await;
+    let session = runtime.session("main").await.unwrap();
+    let (hand, mut handed) = tokio::sync::mpsc::unbounded_channel();
+    let lead = session
+        .spawn_ephemeral(move |cx: Context| async move {
+            let child = cx
+                .spawn_ephemeral(|cx: Context| async move {
+                    cx.receive(1).await?;
+                    Done::Ok(())
+                })
+                .await?;
+            drop(hand.send(child.clone()));
+            let start = Instant::now();
+            let waited = child.wait().timeout(Duration::from_secs(10)).await?;
+            assert_eq!((waited.end, start.elapsed().as_secs()), (WaitEnd::Ended, 10));
+            Done::Ok(())
+        })
+        .await
+        .unwrap();
+    until_in(&lead, Phase::Waiting).await;
+    let blocker = session.spawn_ephemeral(never).await.unwrap();
+    until_in(&blocker, Phase::Running).await;
+    // It ends without a slot, and there is none for who waits for it.
+    let child = handed.recv().await.unwrap();
+    child.cancel("enough").await.unwrap();
+    assert_eq!(end_of(&lead).await.state, State::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn s3_2_a_body_that_dropped_its_wait_may_wait_again_before_it_has_a_slot() {
+    let runtime = capped(one_slot()).await;
+    let session = runtime.session("main").await.unwrap();
+    let busy = Gate::new();
+    let child = busy.then(());
+    let lead = session
+        .spawn_ephemeral(move |cx: Context| async move {
+            let child = cx.spawn_ephemeral(child).await?;
+            let wait = child.wait().into_future();
+            assert!(tokio::time::timeout(Duration::from_secs(10), wait).await.is_err());
+            cx.receive(1).await?.ack().await?;
+            Done::Ok(())
+        })
+        .await
+        .unwrap();
+    until(&lead, |task| task.state == State::Waiting(WaitingOn::Message)).await;
+    lead.send("go").await.unwrap();
+    busy.open();
+    assert_eq!(end_of(&lead).await.state, State::Completed);
 }

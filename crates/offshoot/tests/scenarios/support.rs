@@ -20,7 +20,7 @@ pub(crate) use log::{changes_of, events_so_far, events_until};
 pub(crate) use opened::{capped, crash, one_slot, open, open_on, session};
 pub(crate) use polling::{poll_once, settle_down};
 pub(crate) use record::{all_tasks, cancelled, end_of, failure, until, until_in, until_state};
-pub(crate) use rows::{block, notices, said, texts, told};
+pub(crate) use rows::{block, notices, read_all, said, texts, told};
 pub(crate) use trouble::{Of, Trouble};
 pub(crate) use world::VirtualWorld;
 

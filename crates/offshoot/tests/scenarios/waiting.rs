@@ -6,7 +6,7 @@ use offshoot::core::{Outcome, State, WaitingOn};
 use offshoot::{BodyError, Context, Error, WaitEnd};
 
 use crate::support::{
-    Gate, Test, capped, never, one_slot, poll_once, returns, session, until, until_state,
+    Gate, Test, capped, never, one_slot, poll_once, read_all, returns, session, until, until_state,
 };
 
 #[tokio::test]
@@ -177,6 +177,29 @@ async fn s3_2_any_number_of_waiters_may_wait_on_one_task() -> Test {
 }
 
 #[tokio::test]
+async fn s3_2_who_waits_through_a_bodys_reference_waits_for_itself() -> Test {
+    let (_runtime, session) = session().await;
+    let (hand, mut handed) = tokio::sync::mpsc::unbounded_channel();
+    let gate = Gate::new();
+    let child = gate.then(7);
+    let parent = session
+        .spawn_ephemeral(move |cx: Context| async move {
+            drop(hand.send(cx.spawn_ephemeral(child).await?));
+            Ok::<_, BodyError>(())
+        })
+        .await?;
+    let child = handed.recv().await.expect("the child");
+    until(&parent, |task| task.is_held()).await;
+    let mut wait = child.wait().into_future();
+    assert!(poll_once(&mut wait).is_pending(), "that the parent has returned does not matter");
+    parent.cancel("enough").grace(Duration::MAX).await?;
+    assert!(poll_once(&mut wait).is_pending(), "who waits was not asked to stop");
+    gate.open();
+    assert_eq!(wait.await?.decode::<u32>()?, 7);
+    Ok(())
+}
+
+#[tokio::test]
 async fn s3_3_a_waiters_own_cancellation_ends_its_wait_at_once() -> Test {
     let (_runtime, session) = session().await;
     let task = session
@@ -263,4 +286,74 @@ async fn s3_6_a_completion_before_the_waiter_parks_is_not_missed() -> Test {
     session.receive(1).await?;
     assert_eq!(wait.await?.decode::<u32>()?, 7);
     Ok(())
+}
+
+#[tokio::test]
+async fn s3_6_a_wait_under_way_gets_what_others_have_read_and_the_store_forgot() -> Test {
+    let (_runtime, session) = session().await;
+    let gate = Gate::new();
+    let mut tasks = Vec::new();
+    for number in 0..200u32 {
+        tasks.push(session.spawn_ephemeral(gate.then(number)).await?);
+    }
+    let mut all = session.wait(&tasks).into_future();
+    let mut one = tasks[0].wait().into_future();
+    assert!(poll_once(&mut all).is_pending() && poll_once(&mut one).is_pending());
+    gate.open();
+    read_all(&session, tasks.len()).await?;
+    assert!(matches!(tasks[0].record().await, Err(Error::NotFound { .. })), "it is forgotten");
+    assert_eq!(one.await?.decode::<u32>()?, 0);
+    for (number, waited) in all.await?.into_iter().enumerate() {
+        assert_eq!(waited.decode::<usize>()?, number);
+        assert_eq!(waited.row, None, "the row was read by somebody else");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn s3_6_an_end_that_the_wait_saw_first_counts_although_the_store_forgot_it() -> Test {
+    let (_runtime, session) = session().await;
+    let gate = Gate::new();
+    let early = session.spawn_ephemeral(returns(7)).await?;
+    early.wait().await?;
+    let late = session.spawn_ephemeral(gate.then(8)).await?;
+    let mut both = session.wait([&early, &late]).into_future();
+    assert!(poll_once(&mut both).is_pending());
+    for _ in 0..100 {
+        session.spawn_ephemeral(returns(())).await?;
+    }
+    read_all(&session, 101).await?;
+    assert!(matches!(early.record().await, Err(Error::NotFound { .. })), "it is forgotten");
+    gate.open();
+    let both = both.await?;
+    assert_eq!((both[0].decode::<u32>()?, both[1].decode::<u32>()?), (7, 8));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn s3_6_waits_and_readers_side_by_side_miss_no_end() -> Test {
+    let (_runtime, session) = session().await;
+    let reader = {
+        let session = session.clone();
+        tokio::spawn(async move { read_all(&session, 4_000).await })
+    };
+    let mut waiters = tokio::task::JoinSet::new();
+    for _ in 0..8 {
+        let session = session.clone();
+        waiters.spawn(async move {
+            for number in 0..500u32 {
+                let gate = Gate::new();
+                let task = session.spawn_ephemeral(gate.then(number)).await?;
+                let mut wait = task.wait().into_future();
+                assert!(poll_once(&mut wait).is_pending());
+                gate.open();
+                assert_eq!(wait.await?.decode::<u32>()?, number);
+            }
+            Ok::<_, Error>(())
+        });
+    }
+    while let Some(waited) = waiters.join_next().await {
+        waited.expect("no panic")?;
+    }
+    reader.await.expect("no panic")
 }

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use offshoot::core::{Change, Cursor, Event, Phase, Retention, State};
 use offshoot::{BodyError, Context, Error, Memory, Runtime};
 
-use crate::support::{Gate, Test, events_until, never, open_on, poll_once, returns, session};
+use crate::support::{
+    Gate, Test, events_until, never, open_on, poll_once, read_all, returns, session,
+};
 
 fn is_end(event: &Event) -> bool {
     matches!(event.change, Change::Ended(_))
@@ -58,6 +60,27 @@ async fn s3_7_a_watch_of_a_task_that_has_ended_gives_its_end() -> Test {
     let mut watch = task.watch();
     assert_eq!(watch.next().await.expect("a record")?.state, State::Completed);
     assert!(watch.next().await.is_none());
+    Ok(())
+}
+
+#[tokio::test]
+async fn s3_7_a_slow_watcher_gets_the_last_record_of_a_task_that_the_store_forgot() -> Test {
+    let (_runtime, session) = session().await;
+    let gate = Gate::new();
+    let task = session.spawn_ephemeral(gate.then(7)).await?;
+    let (mut begun, mut fresh) = (task.watch(), task.watch());
+    begun.next().await.expect("a record")?;
+    gate.open();
+    // Ends that nobody watches push it out.
+    for _ in 0..100 {
+        session.spawn_ephemeral(returns(())).await?;
+    }
+    read_all(&session, 101).await?;
+    assert!(matches!(task.record().await, Err(Error::NotFound { .. })), "it is forgotten");
+    for watch in [&mut begun, &mut fresh] {
+        assert_eq!(watch.next().await.expect("a record")?.state, State::Completed);
+        assert!(watch.next().await.is_none());
+    }
     Ok(())
 }
 

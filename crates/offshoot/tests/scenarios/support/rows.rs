@@ -31,3 +31,13 @@ pub(crate) async fn texts(session: &Session) -> Vec<String> {
     let page = session.history(0, usize::MAX).await.expect("a history");
     page.blocks.iter().map(|block| block.text.to_string()).collect()
 }
+
+/// Acknowledges what comes home until so many rows have.
+pub(crate) async fn read_all(session: &Session, mut rows: usize) -> super::Test {
+    while rows > 0 {
+        let came = session.receive(rows).await?;
+        rows -= came.len();
+        came.ack().await?;
+    }
+    Ok(())
+}
