@@ -29,7 +29,8 @@ pub struct Row {
 pub enum RowBody {
     /// A task has ended; its record says how.
     Result(TaskId),
-    /// Somebody says something.
+    /// Somebody says something: to the owner of the inbox, or to a task that
+    /// ended before it read it and whose rows the owner inherits.
     Message(Arc<Message>),
     /// A message comes back unread.
     Returned(Arc<Message>),

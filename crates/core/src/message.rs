@@ -84,7 +84,8 @@ pub enum MessageState {
     Delivered,
     /// Part of the task's history or of a step.
     Consumed,
-    /// Back with its sender, unread, because the task ended.
+    /// Unread, because the task ended: back with its sender or, if that
+    /// cannot read it any more, with the task's owner.
     Returned,
 }
 

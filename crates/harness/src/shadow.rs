@@ -96,6 +96,8 @@ impl Known {
 /// A row, as the commits tell it.
 #[derive(Debug)]
 pub struct KnownRow {
+    /// For whom it was.
+    pub to: Owner,
     /// Whose inbox it is in, or was in last.
     pub owner: Owner,
     /// Where it stands in the order of all rows.
@@ -114,6 +116,11 @@ impl KnownRow {
             _ => None,
         }
     }
+
+    /// Whether whom it was for has ended without reading it.
+    pub fn is_passed_on(&self) -> bool {
+        self.owner != self.to
+    }
 }
 
 /// What became of a row.
@@ -125,8 +132,6 @@ pub enum Fate {
     Acked,
     /// It was acknowledged by the commit that appended it to a history.
     Appended,
-    /// It went back to a sender who is not there any more.
-    Nowhere,
     /// It was deleted unread with what it tells of.
     Deleted,
 }

@@ -1,11 +1,14 @@
 //! What a session has in this process beside its record.
 
+mod counters;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use offshoot_core::{Name, Series};
+use offshoot_core::Name;
 use parking_lot::Mutex;
 
+use self::counters::Counters;
 use crate::signal::Signal;
 
 /// One session, seen from inside this process.
@@ -15,15 +18,16 @@ pub(crate) struct Desk {
     pub(crate) nudge: Signal,
     /// Whether a task reported whose reports shall wake the session.
     activity: AtomicBool,
-    counters: Mutex<Vec<(Arc<str>, Series)>>,
-    spawned: u64,
+    counters: Mutex<Counters>,
 }
 
 impl Desk {
     /// A desk for a session in which `spawned` tasks were spawned before.
     pub(crate) fn new(spawned: u64) -> Self {
-        let activity = AtomicBool::new(false);
-        Self { nudge: Signal::default(), activity, counters: Mutex::default(), spawned }
+        // Numbers used before this process are not more than the tasks
+        // spawned before it.
+        let counters = Mutex::new(Counters::after(spawned));
+        Self { nudge: Signal::default(), activity: AtomicBool::new(false), counters }
     }
 
     /// Notes that a task reported whose reports shall wake the session.
@@ -38,16 +42,6 @@ impl Desk {
 
     /// The next name counted of this stem.
     pub(crate) fn count(&self, stem: &Arc<str>) -> Name {
-        let mut counters = self.counters.lock();
-        // A session uses few stems, and mostly those it used before.
-        let found = counters.iter().position(|(known, _)| Arc::ptr_eq(known, stem));
-        let found = found.or_else(|| counters.iter().position(|(known, _)| known == stem));
-        let at = found.unwrap_or_else(|| {
-            // Numbers used before this process are not more than the tasks
-            // spawned before it.
-            counters.push((stem.clone(), Series::new(stem, self.spawned + 1)));
-            counters.len() - 1
-        });
-        counters[at].1.advance()
+        self.counters.lock().count(stem)
     }
 }

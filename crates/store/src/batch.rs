@@ -141,8 +141,9 @@ pub struct Spawn {
 
 /// The end of a task: its last record, the row that tells the heir of it, and
 /// the end of its inbox. Unread results and questions in there go to the heir,
-/// too, and unread messages back to their senders. The stored record has the
-/// sequence number before.
+/// too, and unread messages back to their senders. What has no sender that can
+/// read goes to the heir like the rest, takes no room there and uses no key. The
+/// stored record has the sequence number before.
 #[derive(Clone, Debug)]
 pub struct End {
     /// Its last record.

@@ -90,7 +90,7 @@ impl Pending {
 pub enum Standing {
     /// In the inbox, as the row of this number.
     Queued(u64),
-    /// Back with its sender, because the task ended.
+    /// Unread, because the task ended: back with its sender, or with the heir.
     Returned,
 }
 

@@ -1,8 +1,6 @@
 //! Messages, receipts and answers.
 
-use offshoot_core::{
-    Caller, Capabilities, MessageState, Owner, Receipt, RowBody, Task, TaskId, Visibility,
-};
+use offshoot_core::{Caller, Capabilities, MessageState, Owner, Receipt, Task, TaskId, Visibility};
 use offshoot_runtime::{Address, Error, Receipts, Refused, Sending, Session, TaskRef};
 
 use crate::model::Model;
@@ -123,7 +121,7 @@ pub async fn ask_receipt(world: &World, session: &Session, receipt: Receipt) -> 
     world.model(|model| {
         model.acknowledged("a receipt", |model| {
             let Some(row) = model.shadow.message(receipt.message) else { return Ok(()) };
-            let returned = matches!(row.body, RowBody::Returned(_)) || row.fate == Fate::Nowhere;
+            let returned = row.is_passed_on();
             let consumed = matches!(row.fate, Fate::Acked | Fate::Appended) && !returned;
             let truthful = match state {
                 MessageState::Queued | MessageState::Delivered => true,

@@ -9,7 +9,7 @@ use offshoot_core::{
     Closed, IdHash, MessageId, Owner, Question, RowId, Session, StepState, Task, TaskId, sleep_key,
 };
 use offshoot_sqlite::Sqlite;
-use offshoot_store::{OpenStore, Standing, Store, TaskQuery, Within};
+use offshoot_store::{OpenStore, Store, TaskQuery, Within};
 
 use crate::crash::ledger::{self, Entry};
 use crate::violation::{Checked, Violation, ensure};
@@ -192,10 +192,8 @@ impl Books {
                     let same = key.as_deref().map(|key| *sent.entry(key).or_insert(*message));
                     let row = RowId::from(*message);
                     let state = self.store.message(Owner::Task(*task), *message).await?;
-                    let kept = match state {
-                        Some(Standing::Returned) => true,
-                        _ => self.unread.contains_key(&row) || self.meant.contains(&row),
-                    };
+                    // One that was returned is somebody's to read, too.
+                    let kept = self.unread.contains_key(&row) || self.meant.contains(&row);
                     ensure(kept, "S5.3 no message is lost", || {
                         format!("message {message} to {task} is {state:?}, unread nowhere")
                     })

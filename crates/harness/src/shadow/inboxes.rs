@@ -17,10 +17,11 @@ impl Shadow {
         }
         self.clock += 1;
         let number = self.clock;
-        let row = KnownRow { owner, number, body: body.clone(), fate: Fate::Pending };
+        let (body, fate) = (body.clone(), Fate::Pending);
+        let row = KnownRow { to: owner, owner, number, body, fate };
         let before = self.rows.insert(id, row);
         ensure(before.is_none(), "S4.1 exactly one row tells of a thing", || {
-            format!("row {id} for {owner} was delivered twice: {body:?}")
+            format!("row {id} for {owner} was delivered twice: {before:?}")
         })?;
         self.inboxes.entry(owner).or_default().insert(number, id);
         Ok(())
@@ -48,22 +49,16 @@ impl Shadow {
         let Some(rows) = self.inboxes.remove(&Owner::Task(task)) else { return };
         for (number, id) in rows {
             let Some(row) = self.rows.get(&id) else { continue };
-            let (to, body) = match &row.body {
-                RowBody::Message(message) => {
-                    let sender = self.reader(message, task);
-                    (sender, RowBody::Returned(message.clone()))
-                }
-                other => (Some(heir), other.clone()),
+            let (owner, body) = match &row.body {
+                RowBody::Message(message) => match self.reader(message, task) {
+                    Some(sender) => (sender, RowBody::Returned(message.clone())),
+                    None => (heir, RowBody::Message(message.clone())),
+                },
+                other => (heir, other.clone()),
             };
             let Some(row) = self.rows.get_mut(&id) else { continue };
-            row.body = body;
-            match to {
-                Some(owner) => {
-                    row.owner = owner;
-                    self.inboxes.entry(owner).or_default().insert(number, id);
-                }
-                None => row.fate = Fate::Nowhere,
-            }
+            (row.owner, row.body) = (owner, body);
+            self.inboxes.entry(owner).or_default().insert(number, id);
         }
     }
 
@@ -96,11 +91,12 @@ impl Shadow {
         })
     }
 
-    /// How many messages an owner has not read.
+    /// How many messages to an owner it has not read.
     pub fn unread_messages(&self, owner: Owner) -> usize {
         let unread = self.inboxes.get(&owner).into_iter().flat_map(BTreeMap::values);
         let unread = unread.filter_map(|id| self.rows.get(id));
-        unread.filter(|row| matches!(row.body, RowBody::Message(_))).count()
+        let sent = |row: &&KnownRow| matches!(row.body, RowBody::Message(_)) && !row.is_passed_on();
+        unread.filter(sent).count()
     }
 
     /// What the sender of a message has sent this owner under its key.

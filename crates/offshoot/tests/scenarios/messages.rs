@@ -1,10 +1,17 @@
 //! Messages: whom they reach, what their receipts say, what refuses them.
 
-use offshoot::core::{BlockKind, MessageState, Receipt, RowBody, Visibility};
+use offshoot::core::{BlockKind, Caller, MessageState, Receipt, RowBody, TaskId, Visibility};
 use offshoot::{Address, BodyError, Context, Error, Kind, Memory, Runtime};
 use offshoot_store::Fault;
 
-use crate::support::{Done, Gate, Of, Trouble, block, never, returns, said, session};
+use crate::support::{
+    Disk, Done, Gate, Of, Trouble, block, never, on_every_store, returns, said, session,
+};
+
+on_every_store!(
+    s2_9_a_childs_message_that_its_parent_leaves_unread_is_read_by_the_next_above,
+    s2_9_a_message_of_the_host_that_a_task_leaves_unread_is_read_by_its_owner,
+);
 
 /// Reads one message into its history and returns it.
 async fn listen(cx: Context) -> Result<String, BodyError> {
@@ -200,6 +207,51 @@ async fn s5_1_a_returned_message_wakes_a_sender_that_is_not_the_owner() {
         .await
         .unwrap();
     assert!(sender.wait().await.unwrap().decode::<bool>().unwrap());
+}
+
+async fn s2_9_a_childs_message_that_its_parent_leaves_unread_is_read_by_the_next_above(
+    disk: &impl Disk,
+) {
+    let runtime = Runtime::builder(disk.store()).open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    let parent = session
+        .spawn_ephemeral(|cx: Context| async move {
+            let child = |cx: Context| async move {
+                let receipts = cx.send(Address::Parent, "found it").await?;
+                Ok::<_, BodyError>(receipts.first())
+            };
+            let child = cx.spawn_ephemeral(child).await?;
+            let receipt = child.wait().await?.decode::<Option<Receipt>>()?;
+            Ok::<_, BodyError>((child.id(), receipt))
+        })
+        .await
+        .unwrap();
+    let (child, receipt) =
+        parent.wait().await.unwrap().decode::<(TaskId, Option<Receipt>)>().unwrap();
+    assert_eq!(session.receipt(receipt.unwrap()).await.unwrap(), MessageState::Returned);
+    let rows = session.drain(8).await.unwrap();
+    assert_eq!(said(&rows), ["found it"]);
+    assert_eq!(rows.iter().find_map(|row| row.message()).unwrap().from, Caller::Task(child));
+    rows.ack().await.unwrap();
+    assert!(session.drain(8).await.unwrap().is_empty());
+    assert_eq!(session.receipt(receipt.unwrap()).await.unwrap(), MessageState::Returned);
+}
+
+async fn s2_9_a_message_of_the_host_that_a_task_leaves_unread_is_read_by_its_owner(
+    disk: &impl Disk,
+) {
+    let runtime = Runtime::builder(disk.store()).open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    let gate = Gate::new();
+    let task = session.spawn_ephemeral(gate.then(())).name("deaf").await.unwrap();
+    let by_host = runtime.task("deaf").await.unwrap();
+    let receipt = by_host.send("listen").await.unwrap().first().unwrap();
+    gate.admit(1);
+    task.wait().await.unwrap();
+    assert_eq!(session.receipt(receipt).await.unwrap(), MessageState::Returned);
+    let rows = session.drain(8).await.unwrap();
+    assert_eq!(said(&rows), ["listen"]);
+    assert_eq!(rows.iter().find_map(|row| row.message()).unwrap().from, Caller::Host);
 }
 
 #[tokio::test]

@@ -12,6 +12,13 @@ use crate::error::Fault;
 use crate::image::{Mail, Op};
 use crate::record::{column, owner_id, owner_key, sender_key};
 
+/// Whether a row takes room in its inbox, as messages to its owner do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Room {
+    Taken,
+    Free,
+}
+
 impl Writing<'_, '_> {
     /// What is unread in an inbox.
     pub(super) fn mail(&self, owner: Owner) -> Mail {
@@ -41,10 +48,26 @@ impl Writing<'_, '_> {
 
     pub(super) fn deliver(&mut self, row: &Row) -> Result<(), Fault> {
         let number = self.ahead.tick();
-        if let RowBody::Result(task) = row.body {
-            self.sql.told.execute((task.to_bytes(), column(number)))?;
-        }
-        self.place(number, row)
+        let room = match &row.body {
+            RowBody::Message(message) => {
+                self.put_key(row.owner, message)?;
+                Room::Taken
+            }
+            RowBody::Result(task) => {
+                self.sql.told.execute((task.to_bytes(), column(number)))?;
+                Room::Free
+            }
+            RowBody::Returned(_) | RowBody::Question { .. } => Room::Free,
+        };
+        self.place(number, row, room)
+    }
+
+    fn put_key(&mut self, owner: Owner, message: &Message) -> Result<(), Fault> {
+        let Some(key) = &message.key else { return Ok(()) };
+        let (sender, gist) = (sender_key(message.from), message.gist().to_bytes());
+        let sent = (owner_key(owner), sender, &**key, message.id.to_bytes(), gist);
+        self.sql.put_message_key.execute(sent)?;
+        Ok(())
     }
 
     /// Writes the end of a task. The number of the row about it is taken
@@ -53,7 +76,7 @@ impl Writing<'_, '_> {
         let (id, number) = (end.task.id(), self.ahead.tick());
         self.put(&end.task, at, &end.change, Some(number))?;
         self.close_inbox(id, end.heir)?;
-        self.place(number, &Row::result(id, end.heir, at))
+        self.place(number, &Row::result(id, end.heir, at), Room::Free)
     }
 
     pub(super) fn send(
@@ -66,32 +89,21 @@ impl Writing<'_, '_> {
         self.record_of(to, at, Change::MessageQueued(message.id))
     }
 
-    fn place(&mut self, number: u64, row: &Row) -> Result<(), Fault> {
-        let message = match &row.body {
-            RowBody::Message(message) => Some(message),
-            _ => None,
-        };
-        let owner = owner_key(row.owner);
+    fn place(&mut self, number: u64, row: &Row, room: Room) -> Result<(), Fault> {
+        let counted = room == Room::Taken;
         self.sql.put_row.execute((
-            owner,
+            owner_key(row.owner),
             column(number),
             row.id.to_bytes(),
             encode_row(row),
-            message.is_some(),
+            counted,
         ))?;
         // Of a session only messages are counted: its inbox never closes.
-        if message.is_some() || matches!(row.owner, Owner::Task(_)) {
+        if counted || matches!(row.owner, Owner::Task(_)) {
             let mut mail = self.mail(row.owner);
             mail.rows += 1;
-            mail.messages += u64::from(message.is_some());
+            mail.messages += u64::from(counted);
             self.set_mail(row.owner, mail);
-        }
-        if let Some(message) = message
-            && let Some(key) = &message.key
-        {
-            let (sender, gist) = (sender_key(message.from), message.gist().to_bytes());
-            let sent = (owner, sender, &**key, message.id.to_bytes(), gist);
-            self.sql.put_message_key.execute(sent)?;
         }
         if let RowBody::Result(task) = row.body {
             self.ahead.ops.push(Op::Told { task, number, row: row.clone() });
@@ -136,6 +148,9 @@ impl Writing<'_, '_> {
         }))
     }
 
+    /// Empties the inbox of a task that ends. A message goes back to a sender
+    /// that can still read it; what nobody gets back is the heir's to read,
+    /// where it takes no room and uses no key.
     pub(super) fn close_inbox(&mut self, task: TaskId, heir: Owner) -> Result<(), Fault> {
         // Most tasks end with nothing unread, which memory knows.
         let of = Owner::Task(task);
@@ -147,19 +162,23 @@ impl Writing<'_, '_> {
         self.sql.empty_inbox.execute([owner])?;
         self.set_mail(of, Mail::default());
         for (number, mut row) in rows {
-            if let RowBody::Message(message) = &row.body {
-                let message = message.clone();
-                self.sql.put_returned.execute((task.to_bytes(), message.id.to_bytes()))?;
-                // Its own inbox closes whatever the order of the batch.
-                let sender = self.living(message.from)?.filter(|of| *of != Owner::Task(task));
-                let Some(sender) = sender else { continue };
-                row.owner = sender;
-                row.body = RowBody::Returned(message);
-            } else {
-                row.owner = heir;
-                self.sql.put_moved.execute((column(number), owner_key(heir)))?;
+            row.owner = heir;
+            match &row.body {
+                RowBody::Message(message) => {
+                    self.sql.put_returned.execute((task.to_bytes(), message.id.to_bytes()))?;
+                    // Its own inbox closes whatever the order of the batch.
+                    if let Some(sender) = self.living(message.from)?.filter(|sender| *sender != of)
+                    {
+                        row.body = RowBody::Returned(message.clone());
+                        row.owner = sender;
+                    }
+                }
+                RowBody::Result(_) => {
+                    self.sql.put_moved.execute((column(number), owner_key(heir)))?;
+                }
+                RowBody::Returned(_) | RowBody::Question { .. } => {}
             }
-            self.place(number, &row)?;
+            self.place(number, &row, Room::Free)?;
         }
         Ok(())
     }

@@ -114,7 +114,9 @@ macro_rules! __for_each_case {
                 s2_9_an_unread_question_moves_to_the_heir,
                 s5_1_unread_messages_return_to_their_senders,
                 s5_1_a_consumed_message_does_not_return,
-                s5_1_a_message_from_a_task_that_has_ended_is_returned_to_nobody,
+                s2_9_a_message_whose_sender_has_ended_moves_to_the_heir,
+                s2_9_a_message_passes_owners_that_end_in_the_same_commit,
+                s8_5_an_inherited_message_takes_no_room_and_uses_no_key,
                 s5_1_a_message_to_oneself_is_not_left_in_a_closed_inbox,
                 an_empty_inbox_closes_without_a_trace,
             }

@@ -1,9 +1,12 @@
-//! The end of an inbox: results go to the heir, messages to their senders.
+//! The end of an inbox: messages go back to their senders, all else to the
+//! heir.
 
-use offshoot_core::{Caller, Change, Owner, Phase, Row, RowBody, RowId, Task};
+use offshoot_core::{
+    Caller, Change, Intent, LiveChildren, Outcome, Owner, Phase, Row, RowBody, RowId, Task, decide,
+};
 
 use super::world::{World, ack};
-use crate::batch::{Strictness, Write};
+use crate::batch::{Batch, End, Strictness, Write};
 use crate::error::Conflict;
 use crate::query::{Pending, Standing};
 
@@ -101,8 +104,9 @@ pub(super) async fn s5_1_unread_messages_return_to_their_senders(world: World) {
     let rows = world.inbox(Owner::Task(parent.id())).await;
     let bodies: Vec<_> = rows.iter().map(|pending| pending.row.body.clone()).collect();
     let returned = RowBody::Returned(from_parent.clone());
-    assert_eq!(bodies.len(), 2);
-    assert!(bodies.contains(&returned) && bodies.contains(&RowBody::Result(child.id())));
+    // The host has no inbox to which its message could go back.
+    let inherited = RowBody::Message(from_host.clone());
+    assert_eq!(bodies, [returned.clone(), inherited, RowBody::Result(child.id())]);
     let back = rows.iter().find(|pending| pending.row.body == returned).unwrap();
     assert_eq!((back.row.id, back.row.owner), (from_parent.id.into(), parent.id_as_owner()));
     let rows = world.inbox(Owner::Session(session)).await;
@@ -124,16 +128,90 @@ pub(super) async fn s5_1_a_consumed_message_does_not_return(world: World) {
     assert_eq!(world.store().message(Owner::Task(child.id()), message.id).await.unwrap(), None);
 }
 
-pub(super) async fn s5_1_a_message_from_a_task_that_has_ended_is_returned_to_nobody(world: World) {
+pub(super) async fn s2_9_a_message_whose_sender_has_ended_moves_to_the_heir(world: World) {
     let session = world.session("main").await;
-    let (sender, receiver) = (world.running(&session).await, world.running(&session).await);
-    let message = world.message(Caller::Task(sender.id()), None);
-    world.write(world.send(&message, receiver.id())).await;
-    world.settle(&sender).await;
-    world.settle(&receiver).await;
-    assert!(world.inbox(Owner::Task(sender.id())).await.is_empty());
-    let state = world.store().message(Owner::Task(receiver.id()), message.id).await.unwrap();
+    let top = world.running(&session).await;
+    let parent = world.running_child(&top).await;
+    let child = world.running_child(&parent).await;
+    let message = world.message(Caller::Task(child.id()), Some("once"));
+    world.write(world.send(&message, parent.id())).await;
+    let sent = world.inbox(Owner::Task(parent.id())).await;
+    world.settle(&child).await;
+    for (ended, heir) in [(&parent, Owner::Task(top.id())), (&top, Owner::Session(session.id))] {
+        world.settle(ended).await;
+        assert!(world.inbox(Owner::Task(ended.id())).await.is_empty());
+        let first = world.inbox(heir).await.swap_remove(0);
+        assert_eq!((first.number, first.row.id), (sent[0].number, sent[0].row.id));
+        assert_eq!((first.row.owner, &first.row.body), (heir, &sent[0].row.body));
+        let state = world.store().message(heir, message.id).await.unwrap();
+        assert_eq!(state, None, "it was not sent to the heir");
+    }
+    assert!(world.inbox(Owner::Task(child.id())).await.is_empty());
+    let state = world.store().message(Owner::Task(parent.id()), message.id).await.unwrap();
     assert_eq!(state, Some(Standing::Returned));
+    world.reopen().await;
+    let heir = Owner::Session(session.id);
+    let rows = world.inbox(heir).await;
+    assert_eq!(rows[0].row.body, sent[0].row.body, "after a crash");
+    world.write(ack(heir, &rows[..1], Strictness::MustBePending)).await;
+    assert_eq!(told(&world.inbox(heir).await), [child.id(), parent.id(), top.id()]);
+}
+
+pub(super) async fn s2_9_a_message_passes_owners_that_end_in_the_same_commit(world: World) {
+    let session = world.session("main").await;
+    let heir = Owner::Session(session.id);
+    let parent = world.running(&session).await;
+    let child = world.running_child(&parent).await;
+    let up = world.message(Caller::Task(child.id()), None);
+    let down = world.message(Caller::Task(parent.id()), None);
+    world.write(world.send(&up, parent.id())).await;
+    world.write(world.send(&down, child.id())).await;
+    let at = world.now();
+    let mut batch = Batch::new(at);
+    for task in [&child, &parent] {
+        let outcome = Outcome::Lost { reason: "gone".into() };
+        let decided = decide(task, Intent::Finish(outcome, LiveChildren::None), at).unwrap();
+        batch.push(Write::End(End { task: decided.task, change: decided.change, heir }));
+    }
+    world.store().commit(batch).await.unwrap();
+    let rows = world.inbox(heir).await;
+    let bodies: Vec<_> = rows.into_iter().map(|pending| pending.row.body).collect();
+    let (up, down) = (RowBody::Message(up), RowBody::Returned(down));
+    assert_eq!(bodies, [up, down, RowBody::Result(child.id()), RowBody::Result(parent.id())]);
+    for ended in [&child, &parent] {
+        assert!(world.inbox(Owner::Task(ended.id())).await.is_empty());
+    }
+}
+
+pub(super) async fn s8_5_an_inherited_message_takes_no_room_and_uses_no_key(world: World) {
+    let session = world.session("main").await;
+    let top = world.running(&session).await;
+    let heirs = [Owner::Task(top.id()), Owner::Session(session.id)];
+    let send = |to| {
+        let message = world.message(Caller::Host, Some("once"));
+        Write::Send { message, to, room: 1 }
+    };
+    let parents = [world.running_child(&top).await, world.running(&session).await];
+    for (parent, heir) in parents.iter().zip(heirs) {
+        world.write(send(Owner::Task(parent.id()))).await;
+        world.settle(parent).await;
+        assert_eq!(world.inbox(heir).await.len(), 2, "the message and the result");
+    }
+    world.reopen().await;
+    for heir in heirs {
+        world.write(send(heir)).await;
+        let full = Conflict::InboxFull { owner: heir, limit: 1 };
+        let another = || {
+            let message = world.message(Caller::Host, Some("twice"));
+            Write::Send { message, to: heir, room: 1 }
+        };
+        assert_eq!(world.refused_write(another()).await, full);
+        let rows = world.inbox(heir).await;
+        world.write(ack(heir, &rows[..1], Strictness::MustBePending)).await;
+        assert_eq!(world.refused_write(another()).await, full, "what was read took no room");
+        world.write(ack(heir, &rows[2..], Strictness::MustBePending)).await;
+        world.write(another()).await;
+    }
 }
 
 pub(super) async fn s5_1_a_message_to_oneself_is_not_left_in_a_closed_inbox(world: World) {
@@ -143,6 +221,9 @@ pub(super) async fn s5_1_a_message_to_oneself_is_not_left_in_a_closed_inbox(worl
     world.write(world.send(&message, task.id())).await;
     world.settle(&task).await;
     assert!(world.inbox(Owner::Task(task.id())).await.is_empty());
+    let rows = world.inbox(Owner::Session(session.id)).await;
+    let bodies: Vec<_> = rows.into_iter().map(|pending| pending.row.body).collect();
+    assert_eq!(bodies, [RowBody::Message(message.clone()), RowBody::Result(task.id())]);
     let state = world.store().message(Owner::Task(task.id()), message.id).await.unwrap();
     assert_eq!(state, Some(Standing::Returned));
 }

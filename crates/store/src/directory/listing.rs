@@ -66,6 +66,11 @@ impl Listing {
         }
     }
 
+    /// Whether no task is listed. The first entry is never a hole.
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     /// The place of the task with this ordinal.
     pub(super) fn get(&self, ordinal: u64) -> Option<u32> {
         // What is not there yet is asked for more often than what is.
@@ -135,6 +140,7 @@ mod tests {
             let early = |(ordinal, _): &(u64, u32)| after.is_none_or(|after| *ordinal < after.0);
             let expected: Vec<_> = model.iter().rev().map(|(a, b)| (*a, *b)).filter(early).collect();
             prop_assert_eq!(listed, expected);
+            prop_assert_eq!(listing.is_empty(), model.is_empty());
             prop_assert!(listing.entries.len() <= 4 * model.len() / 3 + 17);
         }
     }

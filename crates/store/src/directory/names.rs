@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
+use hashbrown::hash_map::EntryRef;
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 use offshoot_core::{Naming, Owner, Task};
 
@@ -44,16 +45,64 @@ pub(super) enum Called {
 
 /// The counted tasks of a session, by what is counted and then by number.
 #[derive(Debug, Default)]
-pub(super) struct Counted(Vec<(Arc<str>, Listing)>);
+pub(super) struct Counted(Option<Box<Stems>>);
+
+/// Most sessions count one thing only, which is found without hashing it.
+#[derive(Debug)]
+struct Stems {
+    first: Arc<str>,
+    // Kept while it is empty, until another stem needs its place.
+    of_first: Listing,
+    // None of them is empty.
+    others: HashMap<Arc<str>, Listing>,
+}
+
+impl Stems {
+    fn new(first: &Arc<str>) -> Self {
+        Self { first: first.clone(), of_first: Listing::default(), others: HashMap::new() }
+    }
+
+    fn is_first(&self, stem: &Arc<str>) -> bool {
+        Arc::ptr_eq(&self.first, stem) || self.first == *stem
+    }
+}
 
 impl Counted {
+    #[cfg(test)]
+    pub(super) fn stems(&self) -> usize {
+        self.0.as_ref().map_or(0, |stems| 1 + stems.others.len())
+    }
+
+    fn get(&self, stem: &str) -> Option<&Listing> {
+        let stems = self.0.as_ref()?;
+        if *stems.first == *stem { Some(&stems.of_first) } else { stems.others.get(stem) }
+    }
+
+    /// The listing of a stem; who asks puts something in if it is empty.
     fn of(&mut self, stem: &Arc<str>) -> &mut Listing {
-        let same = |known: &Arc<str>| Arc::ptr_eq(known, stem) || known == stem;
-        let at = self.0.iter().position(|(known, _)| same(known)).unwrap_or_else(|| {
-            self.0.push((stem.clone(), Listing::default()));
-            self.0.len() - 1
-        });
-        &mut self.0[at].1
+        let stems = self.0.get_or_insert_with(|| Box::new(Stems::new(stem)));
+        if stems.is_first(stem) {
+            return &mut stems.of_first;
+        }
+        if stems.of_first.is_empty() {
+            stems.first = stem.clone();
+            stems.of_first = stems.others.remove(stem).unwrap_or_default();
+            return &mut stems.of_first;
+        }
+        stems.others.entry(stem.clone()).or_default()
+    }
+
+    fn remove(&mut self, stem: &Arc<str>, number: u64) {
+        let Some(stems) = &mut self.0 else { return };
+        if stems.is_first(stem) {
+            return stems.of_first.remove(number);
+        }
+        if let EntryRef::Occupied(mut listing) = stems.others.entry_ref(&**stem) {
+            listing.get_mut().remove(number);
+            if listing.get().is_empty() {
+                listing.remove();
+            }
+        }
     }
 
     /// Takes up a task that is counted, unless one that it continues has its
@@ -145,12 +194,14 @@ impl Directory {
             Owner::Task(task) => self.task(task).map(|task| task.spec.lineage.session),
         };
         if let Some(roster) = session.and_then(|session| self.sessions.get(&session)) {
-            for (stem, listing) in &roster.counted.0 {
-                let place = number(key, stem).and_then(|number| listing.get(number));
-                let entry = place.and_then(|place| self.tasks.get(place as usize));
-                if let Some(entry) = entry.filter(|entry| is_called(&entry.task, owner, key)) {
-                    look(entry);
-                }
+            // A number has no hyphen, so the stem is what comes before the last.
+            let stem = key.rsplit_once('-').map(|(stem, _)| stem);
+            let place = stem.and_then(|stem| {
+                roster.counted.get(stem).zip(number(key, stem)).and_then(|(of, n)| of.get(n))
+            });
+            let entry = place.and_then(|place| self.tasks.get(place as usize));
+            if let Some(entry) = entry.filter(|entry| is_called(&entry.task, owner, key)) {
+                look(entry);
             }
         }
         for (_, entry) in self.given(owner, key) {
@@ -215,7 +266,7 @@ impl Directory {
             Called::Given(hash) => hash,
             Called::Counted(number) => {
                 if let Some(roster) = self.sessions.get_mut(&task.spec.lineage.session) {
-                    roster.counted.of(stem(task)).remove(number);
+                    roster.counted.remove(stem(task), number);
                 }
                 return;
             }

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use offshoot_core::doc::spec;
 use offshoot_core::{
-    Intent, LiveChildren, Name, Outcome, Payload, Phase, Stamp, Tie, WorkerId, decide,
+    Intent, LiveChildren, Name, Naming, Outcome, Payload, Phase, Stamp, Tie, WorkerId, decide,
 };
 use proptest::prelude::*;
 
@@ -335,6 +335,62 @@ proptest! {
             }
         }
     }
+}
+
+fn counted(maker: &mut Maker, stem: &Arc<str>, number: u64) -> Task {
+    let mut spec = (*maker.task(1, "any").spec).clone();
+    spec.handle = Name::numbered(stem, number);
+    spec.naming = Naming::Counted;
+    spec.terms.profile = Some(stem.clone());
+    Task::new(Arc::new(spec))
+}
+
+#[test]
+fn s1_2_counted_names_find_their_task_whatever_is_counted() {
+    let (mut directory, mut maker) = (Directory::default(), Maker::default());
+    let stems: [Arc<str>; 5] = ["a", "a-1", "a-1-1", "größe", "-"].map(Arc::from);
+    let numbers = 1..=12;
+    let tasks: Vec<_> = stems
+        .iter()
+        .flat_map(|stem| numbers.clone().map(move |number| (stem, number)))
+        .map(|(stem, number)| counted(&mut maker, stem, number))
+        .collect();
+    for (ordinal, task) in (1..).zip(&tasks) {
+        directory.insert(task.clone(), ordinal);
+    }
+    assert!(directory.names.is_empty(), "none of them is kept as a given one");
+    for task in &tasks {
+        let found = directory.named(task.owner(), task.spec.handle.key());
+        assert_eq!(found.map(Task::id), Some(task.id()), "{}", task.handle());
+    }
+    for nobody in ["a", "a-", "a-0", "a-01", "a-13", "a-1-1-1-1", "b-1", "-", "1"] {
+        assert!(directory.named(tasks[0].owner(), nobody).is_none(), "{nobody}");
+    }
+}
+
+#[test]
+fn what_is_counted_no_more_leaves_nothing_behind() {
+    let (mut directory, mut maker) = (Directory::default(), Maker::default());
+    let stays = counted(&mut maker, &"first".into(), 1);
+    directory.insert(stays.clone(), 1);
+    let stems =
+        |directory: &Directory| directory.sessions[&stays.spec.lineage.session].counted.stems();
+    for ordinal in 2..100 {
+        let stem: Arc<str> = format!("profile {ordinal}").into();
+        let pair = [1, 2].map(|number| counted(&mut maker, &stem, number));
+        for (task, ordinal) in pair.iter().zip([2 * ordinal, 2 * ordinal + 1]) {
+            directory.insert(task.clone(), ordinal);
+        }
+        assert_eq!(stems(&directory), 2);
+        directory.remove(pair[0].id(), Removal::Deleted);
+        let found = directory.named(pair[1].owner(), pair[1].spec.handle.key());
+        assert_eq!(found.map(Task::id), Some(pair[1].id()));
+        directory.remove(pair[1].id(), Removal::Deleted);
+        assert_eq!(stems(&directory), 1);
+    }
+    directory.remove(stays.id(), Removal::Deleted);
+    directory.insert(counted(&mut maker, &"second".into(), 1), 1_000);
+    assert_eq!(stems(&directory), 1, "the first has made way");
 }
 
 #[test]

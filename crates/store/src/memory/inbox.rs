@@ -14,7 +14,7 @@ use crate::query::{Pending, Standing};
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
     rows: Rows,
-    // The messages among the rows, and the number of each.
+    // The messages to the owner itself among the rows, and the number of each.
     messages: HashMap<MessageId, u64, IdHash>,
     // By sender, so that they can go with it.
     keys: HashMap<Caller, HashMap<Arc<str>, Sent>, IdHash>,
@@ -45,9 +45,18 @@ impl Inbox {
         Some(row)
     }
 
-    /// How many messages are unread.
+    /// How many messages to the owner itself are unread.
     pub(super) fn messages(&self) -> usize {
         self.messages.len()
+    }
+
+    /// Takes note of a message to the owner itself.
+    fn note(&mut self, message: &Message, number: u64) {
+        self.messages.insert(message.id, number);
+        if let Some(key) = &message.key {
+            let sent = Sent { message: message.id, gist: message.gist() };
+            self.keys.entry(message.from).or_default().insert(key.clone(), sent);
+        }
     }
 
     /// What the sender of a message has sent here under its key.
@@ -60,22 +69,19 @@ impl Inbox {
 impl Ledger {
     pub(super) fn deliver(&mut self, row: Row) {
         let number = self.tick();
+        if let RowBody::Message(message) = &row.body {
+            self.inboxes.entry(row.owner).or_default().note(message, number);
+        }
         self.place(number, row);
     }
 
+    /// Puts a row into its owner's inbox. A message that was sent to somebody
+    /// else takes no room there and uses no key.
     fn place(&mut self, number: u64, row: Row) {
         if let RowBody::Result(task) = row.body {
             self.directory.set_row(task, number);
         }
-        let inbox = self.inboxes.entry(row.owner).or_default();
-        if let RowBody::Message(message) = &row.body {
-            inbox.messages.insert(message.id, number);
-            if let Some(key) = &message.key {
-                let sent = Sent { message: message.id, gist: message.gist() };
-                inbox.keys.entry(message.from).or_default().insert(key.clone(), sent);
-            }
-        }
-        inbox.rows.insert(number, row);
+        self.inboxes.entry(row.owner).or_default().rows.insert(number, row);
     }
 
     /// Takes read rows out; how many there were.
@@ -123,24 +129,26 @@ impl Ledger {
         self.inboxes.iter().find(|(_, inbox)| holds(inbox)).map(|(owner, _)| *owner)
     }
 
+    /// Empties the inbox of a task that ends. A message goes back to a sender
+    /// that can still read it; what nobody gets back is the heir's to read.
     pub(super) fn close_inbox(&mut self, task: TaskId, heir: Owner) {
         let Some(inbox) = self.inboxes.get_mut(&Owner::Task(task)) else { return };
         let rows = inbox.rows.take();
         inbox.messages.clear();
+        let messages = rows.iter().filter_map(|(_, row)| match &row.body {
+            RowBody::Message(message) => Some(message.id),
+            _ => None,
+        });
+        inbox.returned.extend(messages);
         for (number, mut row) in rows {
-            if let RowBody::Message(message) = &row.body {
-                let message = message.clone();
-                if let Some(inbox) = self.inboxes.get_mut(&Owner::Task(task)) {
-                    inbox.returned.insert(message.id);
-                }
+            row.owner = heir;
+            if let RowBody::Message(message) = &row.body
+                && let Some(sender) = self.living(message.from)
                 // Its own inbox closes whatever the order of the batch.
-                let sender =
-                    self.living(message.from).filter(|sender| *sender != Owner::Task(task));
-                let Some(sender) = sender else { continue };
+                && sender != Owner::Task(task)
+            {
+                row.body = RowBody::Returned(message.clone());
                 row.owner = sender;
-                row.body = RowBody::Returned(message);
-            } else {
-                row.owner = heir;
             }
             self.place(number, row);
         }
