@@ -72,9 +72,13 @@ impl Engine {
             match self.present(lookout).await {
                 Ok(task) if task.is_live() && !wanted(&task) => changed.await,
                 found => {
+                    let over = match &found {
+                        Ok(task) => !task.is_live(),
+                        Err(error) => matches!(error, Error::NotFound { .. }),
+                    };
                     // Nobody else may come to take the cell of a task that is
                     // over away.
-                    if !found.as_ref().is_ok_and(Task::is_live) {
+                    if over {
                         self.forget_passive(lookout.spec.id, lookout.last());
                     }
                     return found;

@@ -207,6 +207,7 @@ impl Engine {
         want: Want,
         timeout: Option<Duration>,
     ) -> Result<Vec<Waited>, Error> {
+        self.check_open()?;
         let limit = Limit::new(self, timeout);
         let mut lookouts: Vec<_> = specs.iter().map(|spec| self.look_out(spec)).collect();
         let found = self.look_at_all(&mut lookouts).await?;
