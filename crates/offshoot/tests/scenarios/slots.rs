@@ -299,6 +299,8 @@ async fn s3_2_a_body_that_dropped_its_wait_may_wait_again_before_it_has_a_slot()
             let child = cx.spawn_ephemeral(child).await?;
             let wait = child.wait().into_future();
             assert!(tokio::time::timeout(Duration::from_secs(10), wait).await.is_err());
+            // By now it queues.
+            settle_down().await;
             cx.receive(1).await?.ack().await?;
             Done::Ok(())
         })
