@@ -187,7 +187,11 @@ impl Engine {
     async fn catch_up(self: &Arc<Self>, id: TaskId) -> Result<(), Error> {
         let mut next = Owner::Task(id);
         while let Owner::Task(id) = next {
-            let Some(task) = self.store.task(id).await? else { return Ok(()) };
+            let Some(task) = self.store.task(id).await? else {
+                // It was read, and forgotten, before this came to tell of it.
+                self.leave(id);
+                return Ok(());
+            };
             if task.is_held() {
                 self.hold(id);
                 if let Some(cancel) = self.orphaned(&task, self.now()) {
