@@ -360,7 +360,13 @@ impl Engine {
                 if task.crashes > 0 {
                     cell.note_crashes();
                 }
-                return launch(&self, cell, body, slot);
+                launch(&self, cell.clone(), body, slot);
+                // The task may have ended, and its cell left, before the answer
+                // came: nobody could reach the body any more.
+                if !self.cell(id).is_some_and(|here| Arc::ptr_eq(&here, &cell)) {
+                    cell.evict(Eviction::Abandon);
+                }
+                return;
             }
             self.back_off(tries).await;
         }

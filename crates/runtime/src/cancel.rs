@@ -277,7 +277,7 @@ impl Engine {
         let never_started = Conclusion::Evicted(Eviction::Abort);
         // A worker that took this one for dead has put the task back into the
         // queue, and its body still runs here.
-        let stale = self.cell(id).filter(|cell| cell.epoch() != 0);
+        let cell = self.cell(id);
         for tries in 0.. {
             match self.try_settle(id, None, &never_started).await {
                 Err(Error::Contended) => {}
@@ -286,8 +286,8 @@ impl Engine {
                 _ => break,
             }
         }
-        if let Some(cell) = stale {
-            cell.evict(Eviction::Abandon);
+        if let Some(stale) = cell.filter(|cell| cell.epoch() != 0) {
+            stale.evict(Eviction::Abandon);
         }
         true
     }
