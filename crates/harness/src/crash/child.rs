@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
-use offshoot_core::Owner;
-use offshoot_runtime::{Runtime, Session};
+use anyhow::{Context, Result, bail};
+use offshoot_core::{Owner, Task};
+use offshoot_runtime::{Runtime, Session, TaskRef};
 use offshoot_sqlite::Sqlite;
 use offshoot_store::{OpenStore, Store};
 
@@ -94,6 +94,18 @@ async fn live(folder: &Path, orders: Orders) -> Result<()> {
     }
 }
 
+/// How a task ends. A wait would return as soon as it asks something.
+async fn last_record(task: &TaskRef) -> Result<Task> {
+    let mut watch = task.watch();
+    while let Some(record) = watch.next().await {
+        let record = record?;
+        if !record.is_live() {
+            return Ok(record);
+        }
+    }
+    bail!("{} is not there any more", task.id())
+}
+
 /// Stops what would never end, and takes in what comes home until everything
 /// has ended.
 async fn finish(runtime: Runtime, session: Session, ledger: Arc<Ledger>) -> Result<()> {
@@ -103,9 +115,10 @@ async fn finish(runtime: Runtime, session: Session, ledger: Arc<Ledger>) -> Resu
         let page = runtime.tasks().live().limit(100).await?;
         for task in &page.items {
             let task = runtime.task(&task.id().to_string()).await?;
-            let ended = task.wait().timeout(PATIENCE).await?;
-            ensure!(ended.is_ended(), "{} does not end: {}", task.id(), task.why().await?);
-            ledger.note(&Entry::Ended(ended.task))?;
+            match tokio::time::timeout(PATIENCE, last_record(&task)).await {
+                Ok(ended) => ledger.note(&Entry::Ended(ended?))?,
+                Err(_) => bail!("{} does not end: {}", task.id(), task.why().await?),
+            }
         }
         if page.items.is_empty() {
             break;
