@@ -6,8 +6,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 use offshoot::core::{
-    Caps, Intent, Lineage, LiveChildren, Name, Naming, Outcome, Payload, Recovery, Session,
-    SessionId, Space, Spec, Stamp, Task, TaskId, Tie, Visibility, Wake, WorkerId, decide,
+    Caps, Intent, LiveChildren, Name, Outcome, Payload, Session, SessionId, Space, Stamp, Task,
+    TaskId, WorkerId, decide,
 };
 use offshoot::store::{Batch, Spawn, Write};
 use offshoot::{Folder, OpenStore};
@@ -70,34 +70,12 @@ impl Writer {
         // Spread over all bits, as random ones are.
         let random = (number as u128 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
         let id = TaskId::mint(self.now, random);
-        let spec = Spec {
-            id,
-            lineage: Lineage {
-                space: Space::default(),
-                session: self.session.id,
-                parent: None,
-                root: id,
-                run: None,
-                tool_call: None,
-                agent: None,
-                depth: 0,
-            },
-            kind: "function".into(),
-            profile: None,
-            handle: Name::numbered("function", number as u64 + 1),
-            naming: Naming::Counted,
-            tie: Tie::Owned,
-            recovery: Recovery::Lose,
-            wake: Wake::OnTerminal,
-            visibility: Visibility::Children,
-            input: Payload::Null,
-            timeout: None,
-            grace: None,
-            continues: None,
-            key: None,
-            can: Default::default(),
-            spawned_at: self.now,
-        };
+        let mut spec = offshoot::core::doc::spec("function");
+        spec.id = id;
+        spec.lineage.session = self.session.id;
+        spec.lineage.root = id;
+        spec.handle = Name::numbered("function", number as u64 + 1);
+        spec.spawned_at = self.now;
         offshoot::core::spawn(Arc::new(spec), Some(self.worker), self.now)
     }
 }

@@ -15,9 +15,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use offshoot_core::{
-    Caps, Intent, Lineage, LiveChildren, Name, Naming, Outcome, Owner, Payload, Recovery,
-    Retention, Seldom, Session, SessionId, Space, Spec, Stamp, Task, TaskId, Tie, Visibility, Wake,
-    WorkerId, decide,
+    Caps, Intent, LiveChildren, Name, Outcome, Owner, Payload, Retention, Session, SessionId,
+    Space, Stamp, Task, TaskId, WorkerId, decide,
 };
 use offshoot_sqlite::{Folder, Sqlite};
 use offshoot_store::{Ack, Batch, End, OpenStore, RowRef, Spawn, Store, Strictness, Write};
@@ -55,28 +54,13 @@ impl Source {
         let now = wall();
         let random = self.random();
         let id = TaskId::mint(now, random);
-        let spec = Spec {
-            id,
-            lineage: Lineage {
-                space: Space::default(),
-                session: self.session.id,
-                parent: None,
-                root: id,
-                depth: 0,
-                origin: Seldom::default(),
-            },
-            kind: "function".into(),
-            handle: Name::numbered("function", self.drawn.load(Ordering::Relaxed) % 10_000_000),
-            naming: Naming::Counted,
-            tie: Tie::Owned,
-            recovery: Recovery::Lose,
-            wake: Wake::OnTerminal,
-            visibility: Visibility::Children,
-            input: Payload::Null,
-            can: Default::default(),
-            spawned_at: now,
-            terms: Seldom::default(),
-        };
+        let mut spec = offshoot_core::doc::spec("function");
+        spec.id = id;
+        spec.lineage.session = self.session.id;
+        spec.lineage.root = id;
+        let number = self.drawn.load(Ordering::Relaxed) % 10_000_000;
+        spec.handle = Name::numbered("function", number);
+        spec.spawned_at = now;
         offshoot_core::spawn(Arc::new(spec), Some(self.worker), now)
     }
 
