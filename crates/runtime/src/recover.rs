@@ -23,10 +23,9 @@ const BATCH: usize = 512;
 
 /// How far recovery has come. It is kept when a write fails, because what was
 /// judged before then looks like this process's own.
-#[derive(Clone, Copy, Debug, Default)]
-enum Round {
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Round {
     /// Where it ends is not known yet.
-    #[default]
     Unbounded,
     /// Everything up to `after` is judged. Tasks are listed as they were
     /// spawned, and behind `newest` stand only those of this process; if it is
@@ -51,9 +50,8 @@ impl Round {
 impl Engine {
     /// Judges every unfinished task once. Tasks of kinds that nobody has
     /// registered here stay as they are.
-    pub(crate) async fn recover(self: Arc<Self>) {
+    pub(crate) async fn recover(self: Arc<Self>, mut round: Round) {
         let mut tries = 0;
-        let mut round = Round::default();
         while !self.is_closed() {
             match self.recover_all(&mut round).await {
                 Ok(()) => break,
@@ -65,6 +63,19 @@ impl Engine {
             }
         }
         self.recovered.send_replace(true);
+    }
+
+    /// The round that judges what is here now, and nothing that is spawned
+    /// once this has returned.
+    pub(crate) async fn round(&self) -> Result<Round, Error> {
+        let mut newest = TaskQuery::new(Within::Everything);
+        newest.order = Order::NewestFirst;
+        newest.limit = 1;
+        let page = self.store.tasks(newest).await?;
+        Ok(match page.items.is_empty() {
+            true => Round::Over,
+            false => Round::Under { after: None, newest: page.next },
+        })
     }
 
     /// Goes on with a round where it stands, and ends it.
@@ -93,18 +104,12 @@ impl Engine {
 
     /// What to judge next; nothing once the round is over.
     async fn next_page(&self, round: &mut Round) -> Result<Option<TaskQuery>, Error> {
+        if let Round::Unbounded = round {
+            *round = self.round().await?;
+        }
+        let Round::Under { after, .. } = *round else { return Ok(None) };
         let mut query = TaskQuery::new(Within::Everything);
-        query.after = match *round {
-            Round::Unbounded => {
-                let newest = TaskQuery { order: Order::NewestFirst, limit: 1, ..query.clone() };
-                let newest = self.store.tasks(newest).await?.next;
-                *round = Round::Under { after: None, newest };
-                None
-            }
-            Round::Under { after, .. } => after,
-            Round::Over => return Ok(None),
-        };
-        query.limit = BATCH;
+        (query.after, query.limit) = (after, BATCH);
         Ok(Some(query.live()))
     }
 

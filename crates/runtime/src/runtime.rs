@@ -21,6 +21,7 @@ use crate::environment::{Environment, World};
 use crate::error::Error;
 use crate::look::Tasks;
 use crate::panic;
+use crate::recover::Round;
 use crate::session::Session;
 use crate::task_ref::{TaskRef, Viewer};
 use crate::tether::Tether;
@@ -271,7 +272,9 @@ impl<S: OpenStore> Builder<S> {
         store.set_retention(config.retention);
         let engine = Arc::new(Engine::new(store, world, config, registered));
         let tenure = engine.store.claim(engine.worker)?;
-        engine.world.spawn(engine.clone().recover());
+        // A store that cannot say what is here yet is asked again.
+        let round = engine.round().await.unwrap_or(Round::Unbounded);
+        engine.world.spawn(engine.clone().recover(round));
         engine.expire_for_ever();
         let closing = if S::SHARED { Closing::Elsewhere } else { Closing::Runtime };
         let tether = Tether::tie(&engine);
