@@ -9,7 +9,7 @@ use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;
 use offshoot_core::{Outcome, Spec, Task, TaskId, WaitingOn};
-use offshoot_store::{Ack, Batch, RowRef, Strictness, Write};
+use offshoot_store::{Ack, Batch, CommitError, Conflict, Pending, RowRef, Strictness, Write};
 use serde::de::DeserializeOwned;
 
 use crate::ambient;
@@ -89,10 +89,6 @@ pub struct Waited {
     pub task: Task,
     /// Why the wait returned.
     pub end: WaitEnd,
-    /// The unread inbox row that tells of the end, to be acknowledged by
-    /// whoever keeps the result.
-    pub row: Option<RowRef>,
-    owner: offshoot_core::Owner,
     engine: Arc<Engine>,
 }
 
@@ -184,7 +180,7 @@ impl Engine {
         let mut lookout = self.look_out(spec);
         let (task, end) = self.look(&mut lookout).await?;
         if end != WaitEnd::TimedOut || timeout == Some(Duration::ZERO) {
-            return self.waited(task, end).await;
+            return Ok(self.waited(task, end));
         }
         let waiter = self.body_around();
         let parked = self.park_waiter(waiter.as_ref()).await?;
@@ -198,7 +194,7 @@ impl Engine {
             parked.end_within(limit.left(self)).await?;
         }
         let (task, end) = found?;
-        self.waited(task, end).await
+        Ok(self.waited(task, end))
     }
 
     async fn wait_many(
@@ -212,7 +208,7 @@ impl Engine {
         let mut lookouts: Vec<_> = specs.iter().map(|spec| self.look_out(spec)).collect();
         let found = self.look_at_all(&mut lookouts).await?;
         if is_enough(&found, want) || timeout == Some(Duration::ZERO) {
-            return self.all_waited(found).await;
+            return Ok(self.all_waited(found));
         }
         let waiter = self.body_around();
         let parked = self.park_waiter(waiter.as_ref()).await?;
@@ -233,7 +229,7 @@ impl Engine {
         if let Some(parked) = parked {
             parked.end_within(limit.left(self)).await?;
         }
-        self.all_waited(found?).await
+        Ok(self.all_waited(found?))
     }
 
     /// The body that is being polled around this call, if it is one of this
@@ -306,25 +302,12 @@ impl Engine {
         Ok(found)
     }
 
-    async fn waited(self: &Arc<Self>, task: Task, end: WaitEnd) -> Result<Waited, Error> {
-        let pending = match end {
-            WaitEnd::Ended => self.store.result_row(task.id()).await?,
-            _ => None,
-        };
-        let owner = pending.as_ref().map_or(task.owner(), |pending| pending.row.owner);
-        let row = pending.map(|pending| pending.reference());
-        Ok(Waited { task, end, row, owner, engine: self.clone() })
+    fn waited(self: &Arc<Self>, task: Task, end: WaitEnd) -> Waited {
+        Waited { task, end, engine: self.clone() }
     }
 
-    async fn all_waited(
-        self: &Arc<Self>,
-        tasks: Vec<(Task, WaitEnd)>,
-    ) -> Result<Vec<Waited>, Error> {
-        let mut found = Vec::with_capacity(tasks.len());
-        for (task, end) in tasks {
-            found.push(self.waited(task, end).await?);
-        }
-        Ok(found)
+    fn all_waited(self: &Arc<Self>, tasks: Vec<(Task, WaitEnd)>) -> Vec<Waited> {
+        tasks.into_iter().map(|(task, end)| self.waited(task, end)).collect()
     }
 }
 
@@ -374,14 +357,34 @@ impl Waited {
         Error::NotCompleted { handle: self.task.handle().to_owned(), detail }
     }
 
-    /// Acknowledges the row that tells of the end, so that it is not drained.
-    /// Acknowledging twice changes nothing.
-    pub async fn ack(&self) -> Result<(), Error> {
-        let Some(row) = self.row else { return Ok(()) };
+    /// The inbox row that tells of the end, as long as it is unread. Its id is
+    /// the same however often it is read.
+    pub async fn row(&self) -> Result<Option<RowRef>, Error> {
         self.engine.check_open()?;
-        let ack = Ack { owner: self.owner, rows: vec![row], strictness: Strictness::MayBeGone };
-        let batch = Batch::new(self.engine.now()).write(Write::Ack(ack));
-        self.engine.store.commit(batch).await.map_err(Error::from_commit)?;
+        Ok(self.unread().await?.map(|pending| pending.reference()))
+    }
+
+    async fn unread(&self) -> Result<Option<Pending>, Error> {
+        match self.end {
+            WaitEnd::Ended => Ok(self.engine.store.result_row(self.task.id()).await?),
+            WaitEnd::NeedsInput | WaitEnd::TimedOut => Ok(None),
+        }
+    }
+
+    /// Acknowledges the row that tells of the end, so that it is not drained.
+    /// Whoever keeps the result does it. Acknowledging twice changes nothing.
+    pub async fn ack(&self) -> Result<(), Error> {
+        self.engine.check_open()?;
+        // It moves to the heir when the owner ends.
+        while let Some(pending) = self.unread().await? {
+            let (owner, rows) = (pending.row.owner, [pending.reference()].into());
+            let ack = Ack { owner, rows, strictness: Strictness::MustBePending };
+            let batch = Batch::new(self.engine.now()).write(Write::Ack(ack));
+            match self.engine.store.commit(batch).await {
+                Err(CommitError::Conflict(Conflict::RowGone(_))) => {}
+                acked => return acked.map(drop).map_err(Error::from_commit),
+            }
+        }
         Ok(())
     }
 }

@@ -33,7 +33,7 @@ async fn s3_4_a_result_stays_readable_by_id_after_it_was_read_and_acknowledged()
     session.drain(10).await?.ack().await?;
     let found = runtime.task(&task.id().to_string()).await?;
     assert_eq!(found.wait().await?.decode::<u32>()?, 7);
-    assert!(found.wait().await?.row.is_none(), "there is no row to acknowledge any more");
+    assert!(found.wait().await?.row().await?.is_none(), "there is no row to acknowledge any more");
     Ok(())
 }
 
@@ -41,8 +41,8 @@ async fn s3_4_a_result_stays_readable_by_id_after_it_was_read_and_acknowledged()
 async fn s3_4_wait_and_drain_return_rows_with_stable_ids() -> Test {
     let (_runtime, session) = session().await;
     let task = session.spawn_ephemeral(returns(7)).await?;
-    let waited = task.wait().await?.row.expect("an unread row");
-    let again = task.wait().await?.row.expect("still unread");
+    let waited = task.wait().await?.row().await?.expect("an unread row");
+    let again = task.wait().await?.row().await?.expect("still unread");
     let rows = session.drain(10).await?;
     let drained: Vec<_> = rows.iter().map(|row| row.id()).collect();
     assert_eq!(waited, again);

@@ -125,7 +125,7 @@ async fn s3_2_a_timeout_returns_a_fresh_snapshot_and_changes_nothing() -> Test {
     let waited = task.wait().timeout(Duration::from_secs(30)).await?;
     let progress = waited.task.progress.clone().expect("what was said during the wait");
     assert_eq!(progress.value.decode::<String>()?, "half way");
-    assert!(waited.row.is_none());
+    assert!(waited.row().await?.is_none());
     assert_eq!(task.record().await?, waited.task, "the timeout left no mark");
     Ok(())
 }
@@ -214,7 +214,7 @@ async fn s3_3_a_waiters_own_cancellation_ends_its_wait_at_once() -> Test {
     until_state(&task, State::Waiting(WaitingOn::Children)).await;
     task.cancel("enough").grace(Duration::MAX).await?;
     let held = until(&task, |task| task.outcome.is_some()).await;
-    assert!(matches!(held.outcome.as_deref(), Some(Outcome::Completed { .. })));
+    assert!(matches!(held.outcome.as_ref(), Some(Outcome::Completed { .. })));
     Ok(())
 }
 
@@ -233,7 +233,7 @@ async fn s3_3_a_cancelled_waiter_does_not_queue_for_a_slot() -> Test {
     until_state(&task, State::Waiting(WaitingOn::Children)).await;
     task.cancel("enough").grace(Duration::MAX).await?;
     let held = until(&task, |task| task.outcome.is_some()).await;
-    assert!(matches!(held.outcome.as_deref(), Some(Outcome::Cancelled { forced: false, .. })));
+    assert!(matches!(held.outcome.as_ref(), Some(Outcome::Cancelled { forced: false, .. })));
     Ok(())
 }
 
@@ -305,7 +305,7 @@ async fn s3_6_a_wait_under_way_gets_what_others_have_read_and_the_store_forgot()
     assert_eq!(one.await?.decode::<u32>()?, 0);
     for (number, waited) in all.await?.into_iter().enumerate() {
         assert_eq!(waited.decode::<usize>()?, number);
-        assert_eq!(waited.row, None, "the row was read by somebody else");
+        assert_eq!(waited.row().await?, None, "the row was read by somebody else");
     }
     Ok(())
 }
