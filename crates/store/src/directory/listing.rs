@@ -34,7 +34,7 @@ impl Listing {
     }
 
     fn insert_within(&mut self, entry: Entry) {
-        match self.entries.binary_search_by_key(&entry.ordinal, |other| other.ordinal) {
+        match self.find(entry.ordinal) {
             Ok(at) => {
                 self.holes -= usize::from(self.entries[at].place == HOLE);
                 self.entries[at] = entry;
@@ -52,9 +52,7 @@ impl Listing {
             }
             return;
         }
-        let Ok(at) = self.entries.binary_search_by_key(&ordinal, |entry| entry.ordinal) else {
-            return;
-        };
+        let Ok(at) = self.find(ordinal) else { return };
         if self.entries[at].place == HOLE {
             return;
         }
@@ -63,6 +61,17 @@ impl Listing {
         if self.holes > 16 && self.holes > self.entries.len() / 4 {
             self.entries.retain(|entry| entry.place != HOLE);
             self.holes = 0;
+        }
+    }
+
+    /// Where an ordinal stands, or where it would.
+    fn find(&self, ordinal: u64) -> Result<usize, usize> {
+        // Numbers that were counted stand without a gap until a hole is closed.
+        let first = self.entries.front().map_or(0, |first| first.ordinal);
+        let guess = usize::try_from(ordinal.wrapping_sub(first)).unwrap_or(usize::MAX);
+        match self.entries.get(guess) {
+            Some(entry) if entry.ordinal == ordinal => Ok(guess),
+            _ => self.entries.binary_search_by_key(&ordinal, |entry| entry.ordinal),
         }
     }
 
@@ -77,7 +86,7 @@ impl Listing {
         if self.entries.back()?.ordinal < ordinal {
             return None;
         }
-        let at = self.entries.binary_search_by_key(&ordinal, |entry| entry.ordinal).ok()?;
+        let at = self.find(ordinal).ok()?;
         Some(self.entries[at].place).filter(|place| *place != HOLE)
     }
 

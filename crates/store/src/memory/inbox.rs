@@ -34,7 +34,7 @@ impl Inbox {
     }
 
     fn take(&mut self, row: &RowRef) -> Option<Row> {
-        self.holds(row).then(|| self.remove(row.number)).flatten()
+        if self.holds(row) { self.remove(row.number) } else { None }
     }
 
     fn remove(&mut self, number: u64) -> Option<Row> {
@@ -69,19 +69,14 @@ impl Inbox {
 impl Ledger {
     pub(super) fn deliver(&mut self, row: Row) {
         let number = self.tick();
-        if let RowBody::Message(message) = &row.body {
-            self.inboxes.entry(row.owner).or_default().note(message, number);
-        }
-        self.place(number, row);
-    }
-
-    /// Puts a row into its owner's inbox. A message that was sent to somebody
-    /// else takes no room there and uses no key.
-    fn place(&mut self, number: u64, row: Row) {
         if let RowBody::Result(task) = row.body {
             self.directory.set_row(task, number);
         }
-        self.inboxes.entry(row.owner).or_default().rows.insert(number, row);
+        let inbox = self.inboxes.entry(row.owner).or_default();
+        if let RowBody::Message(message) = &row.body {
+            inbox.note(message, number);
+        }
+        inbox.rows.insert(number, row);
     }
 
     /// Takes read rows out; how many there were.
@@ -130,7 +125,8 @@ impl Ledger {
     }
 
     /// Empties the inbox of a task that ends. A message goes back to a sender
-    /// that can still read it; what nobody gets back is the heir's to read.
+    /// that can still read it; what nobody gets back is the heir's to read. A
+    /// message that was sent to somebody else takes no room and uses no key.
     pub(super) fn close_inbox(&mut self, task: TaskId, heir: Owner) {
         let Some(inbox) = self.inboxes.get_mut(&Owner::Task(task)) else { return };
         let rows = inbox.rows.take();
@@ -140,8 +136,8 @@ impl Ledger {
             _ => None,
         });
         inbox.returned.extend(messages);
+        let mut inherited = Vec::with_capacity(rows.len());
         for (number, mut row) in rows {
-            row.owner = heir;
             if let RowBody::Message(message) = &row.body
                 && let Some(sender) = self.living(message.from)
                 // Its own inbox closes whatever the order of the batch.
@@ -149,8 +145,14 @@ impl Ledger {
             {
                 row.body = RowBody::Returned(message.clone());
                 row.owner = sender;
+                self.inboxes.entry(sender).or_default().rows.insert(number, row);
+            } else {
+                row.owner = heir;
+                inherited.push((number, row));
             }
-            self.place(number, row);
+        }
+        if !inherited.is_empty() {
+            self.inboxes.entry(heir).or_default().rows.absorb(inherited);
         }
     }
 
@@ -164,8 +166,7 @@ impl Ledger {
 
     pub(super) fn pending(&self, owner: Owner, after: u64, limit: usize) -> Vec<Pending> {
         let Some(inbox) = self.inboxes.get(&owner) else { return Vec::new() };
-        let rows = inbox.rows.after(after).take(limit);
-        rows.map(|(number, row)| self.pending_row(number, row)).collect()
+        inbox.rows.read(after, limit, |number, row| self.pending_row(number, row))
     }
 
     pub(super) fn result_row(&self, task: TaskId) -> Option<Pending> {

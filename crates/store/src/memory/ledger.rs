@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use offshoot_core::{
-    Blob, Event, IdHash, Name, Owner, Retention, Session, SessionId, Space, Task, TaskId,
+    Blob, IdHash, Name, Owner, Retention, Session, SessionId, Space, Task, TaskId,
 };
 use smallvec::SmallVec;
 use tokio::sync::Notify;
 
 use super::inbox::Inbox;
+use super::log::Entry;
 use super::notes::Notes;
 use crate::batch::Counter;
 use crate::directory::Directory;
@@ -41,14 +42,16 @@ pub(super) type Forgotten = SmallVec<[Task; 2]>;
 #[derive(Debug)]
 pub(super) struct Desk {
     pub(super) session: Session,
-    pub(super) log: VecDeque<Event>,
+    pub(super) log: VecDeque<Entry>,
     pub(super) forgotten: u64,
     pub(super) bell: Arc<Notify>,
     // Tasks that ended and that nobody need read any more, the first to be
     // forgotten first.
     pub(super) acknowledged: VecDeque<TaskId>,
-    // Tasks that ended unread, oldest first; those read since are skipped.
+    // Tasks that ended unread, oldest first; those read since are skipped, and
+    // counted.
     pub(super) unread: VecDeque<TaskId>,
+    pub(super) read: usize,
 }
 
 impl Desk {
@@ -60,6 +63,7 @@ impl Desk {
             bell: Arc::default(),
             acknowledged: VecDeque::new(),
             unread: VecDeque::new(),
+            read: 0,
         }
     }
 }

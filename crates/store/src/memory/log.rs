@@ -8,6 +8,22 @@ use tokio::sync::Notify;
 use super::ledger::Ledger;
 use crate::query::{EventPage, Expired};
 
+/// An event of a known session.
+#[derive(Debug)]
+pub(super) struct Entry {
+    cursor: Cursor,
+    task: Option<TaskId>,
+    at: Stamp,
+    change: Change,
+}
+
+impl Entry {
+    fn event(&self, session: SessionId) -> Event {
+        let Self { cursor, task, at, ref change } = *self;
+        Event { cursor, session, task, at, change: change.clone() }
+    }
+}
+
 impl Ledger {
     pub(super) fn cursor(&self) -> Cursor {
         Cursor::new(self.now())
@@ -28,7 +44,7 @@ impl Ledger {
         let cursor = Cursor::new(self.tick());
         let keep = self.retention.events.max(1);
         let Some(desk) = self.sessions.get_mut(&session) else { return };
-        desk.log.push_back(Event { cursor, session, task, at, change });
+        desk.log.push_back(Entry { cursor, task, at, change });
         while desk.log.len() > keep
             && let Some(oldest) = desk.log.pop_front()
         {
@@ -48,17 +64,18 @@ impl Ledger {
     ) -> Result<EventPage, Expired> {
         let desks = || {
             let asked = |(id, _): &(&SessionId, _)| session.is_none_or(|one| one == **id);
-            self.sessions.iter().filter(asked).map(|(_, desk)| desk)
+            self.sessions.iter().filter(asked)
         };
         // Of several sessions, the one that forgot last says where to go on.
-        let forgotten = desks().map(|desk| desk.forgotten).max().unwrap_or(0);
+        let forgotten = desks().map(|(_, desk)| desk.forgotten).max().unwrap_or(0);
         if after.number() < forgotten {
             return Err(Expired { oldest: Cursor::new(forgotten) });
         }
         let mut events = Vec::new();
-        for desk in desks() {
-            let first = desk.log.partition_point(|event| event.cursor <= after);
-            events.extend(desk.log.range(first..).take(limit).cloned());
+        for (session, desk) in desks() {
+            let first = desk.log.partition_point(|entry| entry.cursor <= after);
+            let entries = desk.log.range(first..).take(limit);
+            events.extend(entries.map(|entry| entry.event(*session)));
         }
         if session.is_none() {
             events.sort_by_key(|event| event.cursor);

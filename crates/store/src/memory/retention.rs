@@ -22,17 +22,9 @@ impl Ledger {
 
     /// Takes note of a task that ended and whose owner was told.
     pub(super) fn note_unread(&mut self, session: SessionId, id: TaskId) {
-        let Some(desk) = self.sessions.get_mut(&session) else { return };
-        let room = desk.unread.capacity();
-        if desk.unread.len() == room {
-            // Those read behind one that is not would pile up. At least half
-            // free afterwards keeps the cost of looking constant.
-            desk.unread.retain(|id| self.directory.row(*id).is_some());
-            if desk.unread.len() > room / 2 {
-                desk.unread.reserve(room);
-            }
+        if let Some(desk) = self.sessions.get_mut(&session) {
+            desk.unread.push_back(id);
         }
-        desk.unread.push_back(id);
     }
 
     /// Takes note of a task whose result was read.
@@ -40,10 +32,16 @@ impl Ledger {
         let Some(session) = self.directory.take_row(task) else { return };
         let Some(desk) = self.sessions.get_mut(&session) else { return };
         desk.acknowledged.push_back(task);
-        while let Some(first) = desk.unread.front()
-            && self.directory.row(*first).is_none()
-        {
+        if desk.unread.front() == Some(&task) {
             desk.unread.pop_front();
+        } else {
+            desk.read += 1;
+        }
+        // Those read behind one that is not would pile up; waiting until they
+        // are half of all keeps the cost of looking constant.
+        if desk.read * 2 > desk.unread.len() {
+            desk.unread.retain(|id| self.directory.row(*id).is_some());
+            desk.read = 0;
         }
         self.keep_newest(session);
     }
@@ -138,9 +136,16 @@ impl Ledger {
         let owner = Owner::Task(id);
         self.inboxes.remove(&owner);
         self.drop_keys(&task);
-        self.notes.remove(&owner);
-        self.blobs.remove(&id);
-        self.counters.remove(&owner);
+        // Most tasks have none of these, and often nobody has.
+        if !self.notes.is_empty() {
+            self.notes.remove(&owner);
+        }
+        if !self.blobs.is_empty() {
+            self.blobs.remove(&id);
+        }
+        if !self.counters.is_empty() {
+            self.counters.remove(&owner);
+        }
         self.forgotten.push(task);
         true
     }

@@ -26,6 +26,21 @@ impl Rows {
         }
     }
 
+    /// Puts in what was somebody else's, in the order of its numbers.
+    pub(super) fn absorb(&mut self, rows: Vec<(u64, Row)>) {
+        let last = rows.last().map_or(0, |(number, _)| *number);
+        // What a task leaves behind mostly came before its own end did.
+        if self.queue.front().is_some_and(|(first, _)| last < *first) {
+            for (number, row) in rows.into_iter().rev() {
+                self.queue.push_front((number, Some(row)));
+            }
+        } else {
+            for (number, row) in rows {
+                self.insert(number, row);
+            }
+        }
+    }
+
     pub(super) fn get(&self, number: u64) -> Option<&Row> {
         match self.position(number) {
             Some(at) => self.queue[at].1.as_ref(),
@@ -60,8 +75,14 @@ impl Rows {
         }
     }
 
-    /// The rows after `number`, in the order of their numbers.
-    pub(super) fn after(&self, number: u64) -> impl Iterator<Item = (u64, &Row)> {
+    /// What `show` makes of up to `limit` rows after `number`, in the order of
+    /// their numbers.
+    pub(super) fn read<T>(
+        &self,
+        number: u64,
+        limit: usize,
+        mut show: impl FnMut(u64, &Row) -> T,
+    ) -> Vec<T> {
         let first = match self.queue.front() {
             Some((first, _)) if *first <= number => {
                 self.queue.partition_point(|(other, _)| *other <= number)
@@ -69,23 +90,36 @@ impl Rows {
             _ => 0,
         };
         let queue = self.queue.range(first..);
-        let mut queue = queue.filter_map(|(at, row)| Some((*at, row.as_ref()?))).peekable();
-        let mut late = self.late.range(number.saturating_add(1)..).peekable();
-        std::iter::from_fn(move || match (queue.peek(), late.peek()) {
-            (Some((queued, _)), Some((number, _))) if *number < queued => {
-                late.next().map(|(number, row)| (*number, row))
-            }
-            (None, _) => late.next().map(|(number, row)| (*number, row)),
-            (Some(_), _) => queue.next(),
-        })
+        let mut shown = Vec::with_capacity(limit.min(queue.len() + self.late.len()));
+        let mut queue = queue.filter_map(|(at, row)| Some((at, row.as_ref()?)));
+        if self.late.is_empty() {
+            shown.extend(queue.take(limit).map(|(at, row)| show(*at, row)));
+            return shown;
+        }
+        let mut late = self.late.range(number.saturating_add(1)..);
+        let (mut queued, mut other) = (queue.next(), late.next());
+        while shown.len() < limit {
+            let is_late = match (queued, other) {
+                (None, None) => break,
+                (Some((at, _)), Some((number, _))) => number < at,
+                (queued, _) => queued.is_none(),
+            };
+            let next = if is_late { &mut other } else { &mut queued };
+            shown.extend(next.map(|(at, row)| show(*at, row)));
+            *next = if is_late { late.next() } else { queue.next() };
+        }
+        shown
     }
 
     /// Takes all rows out, in the order of their numbers.
     pub(super) fn take(&mut self) -> Vec<(u64, Row)> {
         let Self { queue, late, .. } = std::mem::take(self);
         let queue = queue.into_iter().filter_map(|(number, row)| Some((number, row?)));
+        let in_order = late.is_empty();
         let mut rows: Vec<_> = queue.chain(late).collect();
-        rows.sort_unstable_by_key(|(number, _)| *number);
+        if !in_order {
+            rows.sort_unstable_by_key(|(number, _)| *number);
+        }
         rows
     }
 }
@@ -120,12 +154,29 @@ mod tests {
                 }
                 prop_assert_eq!(rows.get(number), model.get(&number));
             }
-            let read: Vec<_> = rows.after(after).map(|(number, row)| (number, row.clone())).collect();
+            let read = rows.read(after, 40, |number, row| (number, row.clone()));
             let expected: Vec<_> =
-                model.range(after + 1..).map(|(number, row)| (*number, row.clone())).collect();
+                model.range(after + 1..).take(40).map(|(number, row)| (*number, row.clone())).collect();
             prop_assert_eq!(read, expected);
             prop_assert!(rows.queue.len() <= 4 * model.len() / 3 + 17);
             prop_assert_eq!(rows.take(), model.into_iter().collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn what_was_somebody_elses_reads_in_order(
+            numbers in prop::collection::btree_map(1u64..64, any::<bool>(), 0..60),
+            read in prop::collection::vec(1u64..64, 0..8),
+        ) {
+            let (mut ours, mut theirs, mut model) = (Rows::default(), Rows::default(), BTreeMap::new());
+            for (number, mine) in numbers {
+                if mine { ours.insert(number, row(number)) } else { theirs.insert(number, row(number)) }
+                model.insert(number, row(number));
+            }
+            ours.absorb(theirs.take());
+            for number in read {
+                prop_assert_eq!(ours.remove(number), model.remove(&number));
+            }
+            prop_assert_eq!(ours.take(), model.into_iter().collect::<Vec<_>>());
         }
     }
 }
