@@ -88,7 +88,7 @@ impl Engine {
                 Err(error) => return drop(tell.send(Err(error))),
             };
             let newly = usize::from(root.is_new());
-            engine.watch_over(vec![root], cancel.grace);
+            engine.watch_over(vec![root], cancel.grace, None);
             let below = engine.cascade_fully(id, &cancel).await;
             drop(tell.send(below.map(|below| newly + below)));
         });
@@ -117,7 +117,7 @@ impl Engine {
             let mut reached = Vec::new();
             let cascaded = self.cascade(id, cancel, &mut reached).await;
             count += reached.iter().filter(|reach| reach.is_new()).count();
-            self.watch_over(reached, cancel.grace);
+            self.watch_over(reached, cancel.grace, Some(id));
             match cascaded {
                 Err(Error::Store(_) | Error::Contended) if !self.is_closed() => {
                     self.back_off(tries).await;
@@ -205,6 +205,7 @@ impl Engine {
     ) -> Result<(), Error> {
         let now = self.now();
         let mut batch = Batch::new(now);
+        batch.writes.reserve(tasks.len());
         let mut asked = Vec::with_capacity(tasks.len());
         for task in tasks {
             if let Ok(decided) = decide(task, Intent::Cancel(cancel.clone()), now) {
@@ -264,7 +265,9 @@ impl Engine {
         let cell = self.cell(id);
         if let Some(cell) = &cell {
             cell.cancel();
-            if let Some(backend) = self.kinds.get(&task.spec.kind) {
+            if !Arc::ptr_eq(&task.spec.kind, &self.function)
+                && let Some(backend) = self.kinds.get(&task.spec.kind)
+            {
                 panic::shield("cancel", || backend.cancel(task));
             }
         }
@@ -293,8 +296,13 @@ impl Engine {
     }
 
     /// Aborts what does not stop in time, and says so of what cannot be
-    /// aborted.
-    pub(crate) fn watch_over(self: &Arc<Self>, reached: Vec<Reached>, grace: Duration) {
+    /// aborted. All of it may be known to stand below one task.
+    pub(crate) fn watch_over(
+        self: &Arc<Self>,
+        reached: Vec<Reached>,
+        grace: Duration,
+        below: Option<TaskId>,
+    ) {
         let cells: Vec<Weak<Cell>> = reached
             .into_iter()
             .filter_map(|reach| reach.cell.as_ref().map(Arc::downgrade))
@@ -303,8 +311,14 @@ impl Engine {
             return;
         }
         let (engine, world) = (Arc::downgrade(self), self.world.clone());
+        let above = below.and_then(|id| self.cell(id)).map(|cell| Arc::downgrade(&cell));
         self.world.spawn(async move {
             let all_gone = async {
+                // A task ends no earlier than all below it, so that mostly
+                // nobody is left to be waited for after that.
+                if let Some(above) = above {
+                    gone(above, engine.clone()).await;
+                }
                 for cell in &cells {
                     gone(cell.clone(), engine.clone()).await;
                 }

@@ -65,6 +65,8 @@ pub(crate) struct Cell {
     first: Option<Task>,
     /// Told when the body has something to look at: a row, a request to stop.
     pub(crate) nudge: Signal,
+    // Made when somebody first looks out for the task.
+    watch: OnceLock<Box<Watch>>,
     /// What only some tasks need.
     rare: OnceLock<Box<Rare>>,
     driver: AtomicWaker,
@@ -72,13 +74,18 @@ pub(crate) struct Cell {
     signals: AtomicU16,
 }
 
+/// What those who look out for a task see of it.
+#[derive(Debug, Default)]
+struct Watch {
+    /// Told whenever the record changes.
+    changed: Signal,
+    /// The record with which the task ended.
+    last: OnceLock<Task>,
+}
+
 /// What only some tasks need; most live and end without it.
 #[derive(Debug, Default)]
 pub(crate) struct Rare {
-    /// Told whenever the record changes; waiters listen.
-    changed: Signal,
-    /// The record with which the task ended, for those who look out for it.
-    last: OnceLock<Task>,
     /// The slot the task holds while it executes.
     pub(crate) slot: Mutex<Option<Slot>>,
     /// What the task has said and the store does not know yet.
@@ -106,6 +113,7 @@ impl Cell {
             spec,
             first: None,
             nudge: Signal::default(),
+            watch: OnceLock::new(),
             rare: OnceLock::new(),
             driver: AtomicWaker::new(),
             epoch: AtomicU32::new(0),
@@ -117,15 +125,15 @@ impl Cell {
         self.id
     }
 
-    /// Rings whenever the record changes.
-    pub(crate) fn changed(&self) -> &Signal {
-        &self.rare().changed
-    }
-
     /// The record with which the task was spawned, if no other has followed
     /// it as far as is known here.
     pub(crate) fn first(&self) -> Option<&Task> {
         self.first.as_ref().filter(|_| !self.has(CHANGED | CANCEL))
+    }
+
+    /// Rings whenever the record changes.
+    pub(crate) fn changed(&self) -> &Signal {
+        &self.watch().changed
     }
 
     /// Tells those who wait for the task that its record has changed.
@@ -133,29 +141,33 @@ impl Cell {
         self.set(CHANGED, true);
         // Whoever listens has made the bell before it looked at the record.
         fence(Ordering::SeqCst);
-        if let Some(rare) = self.known_rare() {
-            rare.changed.ring();
+        if let Some(watch) = self.watch.get() {
+            watch.changed.ring();
         }
     }
 
     /// Has the end leave its record here. Whoever wants it says so before it
     /// looks at the record.
     pub(crate) fn keep_last(&self) {
-        self.rare();
+        self.watch();
         fence(Ordering::SeqCst);
     }
 
     /// Leaves the last record for those who look out for it.
     pub(crate) fn leave_last(&self, last: &Task) {
         fence(Ordering::SeqCst);
-        if let Some(rare) = self.known_rare() {
-            rare.last.get_or_init(|| last.clone());
+        if let Some(watch) = self.watch.get() {
+            watch.last.get_or_init(|| last.clone());
         }
     }
 
     /// The last record of a task that has ended.
     pub(crate) fn last(&self) -> Option<&Task> {
-        self.known_rare()?.last.get()
+        self.watch.get()?.last.get()
+    }
+
+    fn watch(&self) -> &Watch {
+        self.watch.get_or_init(Box::default)
     }
 
     pub(crate) fn rare(&self) -> &Rare {

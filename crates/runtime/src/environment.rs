@@ -60,7 +60,9 @@ impl World {
         match self {
             Self::Tokio(..) => {
                 let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-                Stamp::from_micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+                let micros = since.as_secs().saturating_mul(1_000_000);
+                let micros = micros.saturating_add(u64::from(since.subsec_micros()));
+                Stamp::from_micros(i64::try_from(micros).unwrap_or(i64::MAX))
             }
             Self::Other(world) => world.wall(),
         }

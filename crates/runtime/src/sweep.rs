@@ -173,7 +173,7 @@ impl Engine {
             let mut asked = Vec::new();
             self.ask_all(some, cancel, &mut asked).await?;
             note(&asked);
-            self.watch_over(asked, cancel.grace);
+            self.watch_over(asked, cancel.grace, None);
             self.pause().await;
         }
         // What is below one of the others is reached from there.
@@ -184,7 +184,7 @@ impl Engine {
             let mut below = Vec::new();
             let cascaded = self.cascade(task.id(), cancel, &mut below).await;
             note(&below);
-            self.watch_over(below, cancel.grace);
+            self.watch_over(below, cancel.grace, Some(task.id()));
             cascaded?;
         }
         Ok(())
