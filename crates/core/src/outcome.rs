@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -30,11 +31,11 @@ pub enum Outcome {
         cancel_requested: bool,
     },
     /// The body returned an error, panicked or hit a limit.
-    Failed(Failure),
+    Failed(Box<Failure>),
     /// The body stopped because it was asked to, or was stopped.
     Cancelled {
         /// Who asked, and why.
-        cancel: Cancel,
+        cancel: Arc<Cancel>,
         /// Whether the body was aborted because it did not stop by itself.
         forced: bool,
     },
@@ -43,6 +44,12 @@ pub enum Outcome {
         /// What is known about it.
         reason: String,
     },
+}
+
+impl From<Failure> for Outcome {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(Box::new(failure))
+    }
 }
 
 impl Outcome {

@@ -25,7 +25,7 @@ pub enum Payload {
     /// JSON text.
     Json(Json),
     /// JSON text kept beside the records.
-    Blob(Blob),
+    Blob(Box<Blob>),
 }
 
 /// Where a large value is kept.
@@ -37,6 +37,12 @@ pub struct Blob {
     pub number: u64,
     /// Its length in bytes.
     pub bytes: u64,
+}
+
+impl From<Blob> for Payload {
+    fn from(blob: Blob) -> Self {
+        Self::Blob(Box::new(blob))
+    }
 }
 
 impl Payload {

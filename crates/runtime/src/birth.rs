@@ -187,7 +187,7 @@ impl Embryo {
         }
         let json = spec.input.as_json()?.into();
         let blob = engine.store.put_blob(spec.id, json).await?;
-        let spec = Spec { input: Payload::Blob(blob), ..(**spec).clone() };
+        let spec = Spec { input: blob.into(), ..(**spec).clone() };
         self.replace_spec(engine, spec);
         Ok(())
     }
@@ -195,9 +195,9 @@ impl Embryo {
     /// Deletes the large input of a task that surely never comes to be. One
     /// that may have come to be keeps it, and the store's next opening sees.
     async fn delete_input(&self, engine: &Engine) {
-        if let Payload::Blob(blob) = self.task.spec.input
+        if let Payload::Blob(blob) = &self.task.spec.input
             && blob.task == self.task.id()
-            && let Err(error) = engine.store.delete_blob(blob).await
+            && let Err(error) = engine.store.delete_blob(**blob).await
         {
             tracing::debug!(task = %blob.task, %error, "the input of a refused spawn was left");
         }
@@ -319,7 +319,7 @@ impl Engine {
         };
         let moved = Spec { input: found.input.clone(), ..asked.clone() };
         Ok(found.asks_the_same(&moved)
-            && self.store.blob(*one).await? == self.store.blob(*other).await?)
+            && self.store.blob(**one).await? == self.store.blob(**other).await?)
     }
 
     /// Starts a queued task that has its slot, unless it has ended meanwhile.

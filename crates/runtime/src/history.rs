@@ -43,7 +43,7 @@ impl Appending {
     /// once, or still unread.
     pub fn acking(mut self, rows: &Rows) -> Self {
         let owner = rows.owner();
-        self.acks.extend(rows.references().into_iter().map(|row| (owner, row)));
+        self.acks.extend(rows.references().map(|row| (owner, row)));
         self
     }
 

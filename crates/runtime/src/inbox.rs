@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use offshoot_core::{Message, Owner, RowBody, RowId, Task, WaitingOn};
-use offshoot_store::{Ack, Batch, Pending, RowRef, Strictness, Write};
+use offshoot_store::{Ack, Batch, Fence, Pending, RowRef, Strictness, Write};
 
 use crate::cell::Cell;
 use crate::engine::Engine;
@@ -79,8 +79,8 @@ impl Rows {
         self.rows.iter().map(Arrival)
     }
 
-    pub(crate) fn references(&self) -> Vec<RowRef> {
-        self.rows.iter().map(Pending::reference).collect()
+    pub(crate) fn references(&self) -> impl Iterator<Item = RowRef> {
+        self.rows.iter().map(Pending::reference)
     }
 
     pub(crate) fn owner(&self) -> Owner {
@@ -93,11 +93,12 @@ impl Rows {
         if self.rows.is_empty() {
             return Ok(());
         }
-        let rows = self.references();
+        let rows = self.references().collect();
         let ack = Ack { owner: self.owner, rows, strictness: Strictness::MayBeGone };
-        let mut batch = Batch::new(self.engine.now()).write(Write::Ack(ack));
+        let mut batch = Batch::new(self.engine.now());
+        batch.push(Write::Ack(ack));
         if let (Owner::Task(task), Some(epoch)) = (self.owner, self.epoch) {
-            batch = batch.fenced(task, epoch);
+            batch.fence = Some(Fence { task, epoch });
         }
         self.engine.store.commit(batch).await.map_err(Error::from_commit)?;
         if let (Owner::Task(task), Some(_)) = (self.owner, self.epoch)

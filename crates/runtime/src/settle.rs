@@ -237,7 +237,7 @@ impl Engine {
     /// The request to stop the children of a task that ends as its record
     /// says. Whoever asked it to stop has its children stopped, too.
     pub(crate) fn orphaned(&self, task: &Task, now: Stamp) -> Option<Arc<Cancel>> {
-        let succeeded = matches!(task.outcome.as_deref(), Some(Outcome::Completed { .. }));
+        let succeeded = matches!(task.outcome.as_ref(), Some(Outcome::Completed { .. }));
         (!succeeded && task.cancel.is_none()).then(|| {
             Arc::new(Cancel {
                 by: Canceller::OwnerEnded(task.id()),
@@ -426,7 +426,7 @@ impl Engine {
         let mut tries = 0;
         loop {
             match self.store.put_blob(cell.spec.id, json.clone()).await {
-                Ok(blob) => return Ok(Payload::Blob(blob)),
+                Ok(blob) => return Ok(blob.into()),
                 Err(error) if self.is_closed() => return Err(error.into()),
                 Err(_) => {
                     cell.set_settling(true);
@@ -444,19 +444,19 @@ fn outcome(task: &Task, conclusion: &Conclusion, bytes: usize) -> Outcome {
     match conclusion {
         Conclusion::Ended(Ok(value)) => Outcome::value(value.clone()),
         Conclusion::Ended(Err(BodyError::Cancelled)) => match &task.cancel {
-            Some(cancel) => Outcome::Cancelled { cancel: (**cancel).clone(), forced: false },
-            None => Outcome::Failed(Failure::new(
+            Some(cancel) => Outcome::Cancelled { cancel: cancel.clone(), forced: false },
+            None => Outcome::from(Failure::new(
                 FailureKind::Error,
                 "the body stopped as if cancelled, but nobody had asked it to",
             )),
         },
         Conclusion::Ended(Err(BodyError::Failed(failure))) | Conclusion::Panicked(failure) => {
-            Outcome::Failed(failure.clone().bounded(bytes))
+            failure.clone().bounded(bytes).into()
         }
-        Conclusion::Failed(failure) => Outcome::Failed(failure.clone()),
+        Conclusion::Failed(failure) => failure.clone().into(),
         Conclusion::Evicted(Eviction::Expire) => {
             let limit = task.spec.terms.timeout.unwrap_or_default();
-            Outcome::Failed(Failure::new(
+            Outcome::from(Failure::new(
                 FailureKind::Timeout,
                 format!("the task ran longer than the {limit:?} it may"),
             ))
@@ -464,7 +464,7 @@ fn outcome(task: &Task, conclusion: &Conclusion, bytes: usize) -> Outcome {
         Conclusion::Evicted(_) => match &task.cancel {
             Some(cancel) => {
                 let forced = task.lease.epoch > 0;
-                Outcome::Cancelled { cancel: (**cancel).clone(), forced }
+                Outcome::Cancelled { cancel: cancel.clone(), forced }
             }
             None => Outcome::Lost { reason: "its body was dropped".into() },
         },

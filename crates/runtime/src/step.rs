@@ -192,7 +192,7 @@ impl Engine {
     pub(crate) async fn load<T: DeserializeOwned>(&self, value: &Payload) -> Result<T, Error> {
         match value {
             Payload::Blob(blob) => {
-                let json = self.store.blob(*blob).await?;
+                let json = self.store.blob(**blob).await?;
                 let json =
                     json.ok_or_else(|| Error::not_found(format!("blob of {}", blob.task)))?;
                 Ok(Payload::Json(json.into()).decode()?)

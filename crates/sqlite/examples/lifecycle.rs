@@ -19,7 +19,7 @@ use offshoot_core::{
     Space, Stamp, Task, TaskId, WorkerId, decide,
 };
 use offshoot_sqlite::{Folder, Sqlite};
-use offshoot_store::{Ack, Batch, End, OpenStore, RowRef, Spawn, Store, Strictness, Write};
+use offshoot_store::{Ack, Batch, End, OpenStore, Spawn, Store, Strictness, Write};
 
 type Outcomes<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
@@ -83,7 +83,7 @@ impl Source {
         }));
         store.commit(settle).await?;
         let pending = store.result_row(task.id()).await?;
-        let rows: Vec<RowRef> = pending.iter().map(|row| row.reference()).collect();
+        let rows = pending.iter().map(|row| row.reference()).collect();
         let ack = Ack { owner, rows, strictness: Strictness::MayBeGone };
         store.commit(Batch::new(wall()).write(Write::Ack(ack))).await?;
         Ok(())

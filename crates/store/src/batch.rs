@@ -159,8 +159,8 @@ pub struct End {
 pub struct Ack {
     /// Whose inbox.
     pub owner: Owner,
-    /// The rows.
-    pub rows: Vec<RowRef>,
+    /// The rows; often one result as it comes.
+    pub rows: SmallVec<[RowRef; 1]>,
     /// What a row that is not pending there means.
     pub strictness: Strictness,
 }

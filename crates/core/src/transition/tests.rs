@@ -108,8 +108,8 @@ fn s2_8_time_in_a_state_never_runs_backwards() {
 fn intent() -> impl Strategy<Value = Intent> {
     let outcome = prop_oneof![
         Just(value()),
-        Just(Outcome::Failed(Failure::new(FailureKind::Error, "no"))),
-        Just(Outcome::Cancelled { cancel: (*cancel()).clone(), forced: false }),
+        Just(Outcome::from(Failure::new(FailureKind::Error, "no"))),
+        Just(Outcome::Cancelled { cancel: cancel(), forced: false }),
         Just(Outcome::Lost { reason: "gone".into() }),
     ];
     let children = prop_oneof![Just(LiveChildren::None), Just(LiveChildren::Some)];

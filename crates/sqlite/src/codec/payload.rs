@@ -29,7 +29,7 @@ impl Decoder<'_> {
             1 => Payload::Json(self.text()?.into()),
             2 => {
                 let task = id(self.id()?, TaskId::from_bytes)?;
-                Payload::Blob(Blob { task, number: self.number()?, bytes: self.number()? })
+                Blob { task, number: self.number()?, bytes: self.number()? }.into()
             }
             _ => return Err(Damaged::Strange("a value of an unknown sort")),
         })

@@ -231,7 +231,7 @@ mod tests {
         spec.lineage.origin.agent = Some("lead".into());
         spec.lineage.depth = 3;
         spec.terms.profile = Some("reviewer".into());
-        spec.input = Payload::Blob(Blob { task: other, number: 3, bytes: 1 << 30 });
+        spec.input = Blob { task: other, number: 3, bytes: 1 << 30 }.into();
         spec.terms.timeout = Some(Duration::MAX);
         spec.terms.grace = Some(Duration::ZERO);
         spec.terms.continues = Some(other);

@@ -61,7 +61,7 @@ pub(crate) fn encode_state(task: &Task) -> Vec<u8> {
     if let Some(progress) = &task.progress {
         out.json(progress);
     }
-    match task.outcome.as_deref() {
+    match task.outcome.as_ref() {
         None => {}
         Some(Outcome::Completed { value, cancel_requested }) => {
             out.byte(if *cancel_requested { COMPLETED_LATE } else { COMPLETED });
@@ -109,7 +109,7 @@ pub(crate) fn decode_state(
     let cancel = if has(CANCEL) { Some(from.json()?) } else { None };
     let activity = if has(ACTIVITY) { Some(from.json()?) } else { None };
     let progress = if has(PROGRESS) { Some(from.json()?) } else { None };
-    let outcome = if has(OUTCOME) { Some(Arc::new(from.outcome()?)) } else { None };
+    let outcome = if has(OUTCOME) { Some(from.outcome()?) } else { None };
     Ok(Task::from(Record {
         spec,
         seq,
@@ -239,14 +239,14 @@ mod tests {
             Outcome::value(Payload::Null),
             Outcome::value(value.clone()),
             Outcome::Completed { value, cancel_requested: true },
-            Outcome::Failed(failure),
-            Outcome::Cancelled { cancel: cancel(), forced: true },
+            failure.into(),
+            Outcome::Cancelled { cancel: cancel().into(), forced: true },
             Outcome::Lost { reason: "gone".into() },
         ];
         for outcome in outcomes {
             let mut task = offshoot_core::doc::queued("docs").to_record();
             task.state = outcome.state();
-            task.outcome = Some(Arc::new(outcome));
+            task.outcome = Some(outcome);
             let task = Task::from(task);
             assert_eq!(round_trip(&task), task);
         }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use offshoot_core::{Blob, Payload, Retention};
+use offshoot_core::{Blob, Retention};
 
 use crate::support::{Scribe, contents, open};
 
@@ -23,7 +23,7 @@ async fn a_blob_outlives_the_process_and_an_orphan_does_not() {
     let orphan = store.put_blob(never, "[3]".into()).await.unwrap();
     let draft = folder.path().join("blobs").join(task.id().to_string()).join("7.tmp");
     std::fs::write(draft, "").unwrap();
-    let (ended, batch) = scribe.settling(&task, Payload::Blob(kept));
+    let (ended, batch) = scribe.settling(&task, kept.into());
     store.commit(batch).await.unwrap();
     store.close(Duration::from_secs(600)).await.unwrap();
     assert_eq!(files(folder.path()), 3);
@@ -46,7 +46,7 @@ async fn a_blob_is_deleted_with_its_task() {
     let scribe = Scribe::opened(&*store).await;
     let task = scribe.spawn(&*store, "docs").await;
     let blob = store.put_blob(task.id(), "[1]".into()).await.unwrap();
-    let (ended, batch) = scribe.settling(&task, Payload::Blob(blob));
+    let (ended, batch) = scribe.settling(&task, blob.into());
     store.commit(batch).await.unwrap();
     scribe.ack(&*store, &ended).await;
     let late = scribe.now().after(Retention::default().delivered + Duration::from_secs(1));

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use offshoot_core::{Caller, Cursor, Message, MessageId, Mode, Owner, Payload};
+use offshoot_core::{Caller, Cursor, Message, MessageId, Mode, Owner};
 use offshoot_store::{CommitError, Conflict, Store, StoreError, TaskQuery, Within, Write};
 
 use crate::support::{Scribe, contents, open, refused};
@@ -46,7 +46,7 @@ async fn a_store_of_every_older_format_is_opened_and_goes_on() {
         let scribe = Scribe::at(1_000);
         let live = store.named(scribe.owner(), "live").await.unwrap().unwrap();
         let blob = store.put_blob(live.id(), "[1]".into()).await.unwrap();
-        let (ended, batch) = scribe.settling(&live, Payload::Blob(blob));
+        let (ended, batch) = scribe.settling(&live, blob.into());
         store.commit(batch).await.unwrap();
         drop(store);
         let store = open(folder.path()).await;

@@ -129,7 +129,7 @@ impl Scribe {
 
     pub(crate) async fn ack(&self, store: &dyn Store, task: &Task) {
         let pending = store.result_row(task.id()).await.unwrap().unwrap();
-        let (owner, rows) = (pending.row.owner, vec![pending.reference()]);
+        let (owner, rows) = (pending.row.owner, [pending.reference()].into());
         let ack = Ack { owner, rows, strictness: Strictness::MustBePending };
         self.write(store, Write::Ack(ack)).await.unwrap();
     }

@@ -78,7 +78,7 @@ pub(super) async fn a_row_is_known_by_its_number_and_its_id(world: World) {
     let (session, rows) = rows(&world, 2).await;
     let owner = Owner::Session(session.id);
     let mixed = RowRef { number: rows[0].number, id: rows[1].row.id };
-    let strict = |strictness| Write::Ack(Ack { owner, rows: vec![mixed], strictness });
+    let strict = |strictness| Write::Ack(Ack { owner, rows: [mixed].into(), strictness });
     let conflict = world.refused_write(strict(Strictness::MustBePending)).await;
     assert_eq!(conflict, Conflict::RowGone(rows[1].row.id));
     world.write(strict(Strictness::MayBeGone)).await;

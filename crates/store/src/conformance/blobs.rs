@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use offshoot_core::{Blob, Intent, LiveChildren, Outcome, Payload};
+use offshoot_core::{Blob, Intent, LiveChildren, Outcome};
 
 use super::world::{World, record};
 
@@ -52,9 +52,9 @@ pub(super) async fn s8_5_a_blob_may_come_before_its_task(world: World) {
     let session = world.session("main").await;
     let mut spec = world.spec(&session);
     let blob = world.store().put_blob(spec.id, "[1,2]".into()).await.unwrap();
-    spec.input = Payload::Blob(blob);
+    spec.input = blob.into();
     let task = world.spawn(spec).await;
-    assert_eq!(world.task(task.id()).await.unwrap().spec.input, Payload::Blob(blob));
+    assert_eq!(world.task(task.id()).await.unwrap().spec.input, blob.into());
     assert_eq!(world.store().blob(blob).await.unwrap().as_deref(), Some("[1,2]"));
 }
 
@@ -62,11 +62,11 @@ pub(super) async fn s8_5_a_large_result_is_a_reference_in_the_record(world: Worl
     let session = world.session("main").await;
     let task = world.running(&session).await;
     let blob = world.store().put_blob(task.id(), "[3]".into()).await.unwrap();
-    let outcome = Outcome::value(Payload::Blob(blob));
+    let outcome = Outcome::value(blob.into());
     world.put(&task, Intent::Finish(outcome, LiveChildren::None)).await;
     let stored = world.task(task.id()).await.unwrap();
     let Some(Outcome::Completed { value, .. }) = stored.ended() else { panic!("{stored:?}") };
-    assert_eq!(*value, Payload::Blob(blob));
+    assert_eq!(*value, blob.into());
 }
 
 pub(super) async fn a_blob_nobody_put_is_none(world: World) {

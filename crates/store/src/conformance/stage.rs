@@ -103,7 +103,7 @@ impl Stage {
         let other = Arc::new(Message { text: "another".into(), ..(*again).clone() });
         let gone = RowRef { number: 0, id: self.lead.id().into() };
         let gone =
-            Ack { owner: self.owner, rows: vec![gone], strictness: Strictness::MustBePending };
+            Ack { owner: self.owner, rows: [gone].into(), strictness: Strictness::MustBePending };
         let once = Step { task: self.lead.id(), key: "once".into(), state: committed() };
         let closed = Closed::Withdrawn { at: world.now() };
         let counter = Counter { owner: self.owner, name: "money".into() };

@@ -70,9 +70,9 @@ pub(super) async fn s2_6_every_end_is_read_back_with_its_outcome(world: World) {
     let outcomes = [
         Outcome::value(Payload::Null),
         Outcome::value(Payload::from_json(r#"{"größe": [1, 2.5, "\u0000", "😀"]}"#).unwrap()),
-        Outcome::Failed(failure),
-        Outcome::Failed(Failure::new(FailureKind::Exit(-3), "exit")),
-        Outcome::Cancelled { cancel: stop, forced: true },
+        Outcome::from(failure),
+        Outcome::from(Failure::new(FailureKind::Exit(-3), "exit")),
+        Outcome::Cancelled { cancel: stop.into(), forced: true },
         Outcome::Lost { reason: "the runtime stopped while it ran".into() },
     ];
     for outcome in outcomes {
