@@ -1,5 +1,6 @@
 //! Where a task comes from.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
@@ -9,31 +10,54 @@ use crate::id::{RunId, SessionId, TaskId};
 use crate::seldom::{Seldom, Unsaid};
 
 /// The tenant; the first part of every unique key.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Space(Arc<str>);
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "Arc<str>", from = "Arc<str>")]
+// The default one is not counted: every task has a space, and nearly all have
+// that.
+pub struct Space(Option<Arc<str>>);
+
+/// The name of the only space there is unless somebody makes others.
+const DEFAULT_SPACE: &str = "default";
 
 impl Space {
     /// The space called `name`.
     pub fn new(name: &str) -> Self {
-        Self(name.into())
+        Self((name != DEFAULT_SPACE).then(|| name.into()))
     }
 
     /// Its name.
     pub fn as_str(&self) -> &str {
-        &self.0
+        self.0.as_deref().unwrap_or(DEFAULT_SPACE)
     }
 }
 
-impl Default for Space {
-    fn default() -> Self {
-        Self::new("default")
+impl PartialOrd for Space {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Space {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.as_str().cmp(other.as_str())
+    }
+}
+
+impl From<Arc<str>> for Space {
+    fn from(name: Arc<str>) -> Self {
+        if *name == *DEFAULT_SPACE { Self::default() } else { Self(Some(name)) }
+    }
+}
+
+impl From<Space> for Arc<str> {
+    fn from(space: Space) -> Self {
+        space.0.unwrap_or_else(|| DEFAULT_SPACE.into())
     }
 }
 
 impl fmt::Display for Space {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.as_str().fmt(f)
     }
 }
 

@@ -14,7 +14,7 @@
 use std::sync::Arc;
 
 use offshoot_core::{
-    Canceller, Intent, Lane, Naming, Owner, Payload, Row, Spec, Stamp, State, Task, spawn,
+    Canceller, Intent, Lane, Message, Naming, Owner, Payload, Row, Spec, Stamp, State, Task, spawn,
 };
 use offshoot_store::{
     Batch, Commit, CommitError, Conflict, Spawn as SpawnWrite, StoreError, Write,
@@ -24,12 +24,13 @@ use tokio::sync::oneshot;
 use crate::body::Body;
 use crate::cell::{Cell, Eviction};
 use crate::context::Context;
+use crate::draft::Draft;
 use crate::drive::Drive;
 use crate::engine::{Engine, is_uncertain, seat};
 use crate::error::Error;
 use crate::slots::Slot;
-use crate::spawn::{Said, Spawn};
-use crate::task_ref::TaskRef;
+use crate::spawn::Spawn;
+use crate::task_ref::{TaskRef, Viewer};
 
 /// How often an unknown commit is looked up before the caller is told that it
 /// failed; looking goes on.
@@ -38,10 +39,12 @@ const LOOK_UPS: u32 = 6;
 type Born = Result<TaskRef, Error>;
 
 /// A task between its draft and its first poll.
-pub(crate) struct Embryo {
+struct Embryo {
     task: Task,
     cell: Arc<Cell>,
     slot: Option<Slot>,
+    viewer: Viewer,
+    first: Option<Arc<Message>>,
 }
 
 /// What a spawn has come to.
@@ -49,44 +52,45 @@ pub(crate) enum Birth {
     /// It is over.
     Done(Born),
     /// It goes on without the caller.
-    Later(Embryo, Option<Commit>),
+    Later(oneshot::Receiver<Born>),
 }
 
-/// Tries to bring a task to life at once.
-pub(crate) fn attempt<B: Body>(spawn: &mut Spawn<B>) -> Birth {
-    let engine = &spawn.engine;
+/// Brings a task to life, at once if the store answers at once.
+pub(crate) fn bear<B: Body>(spawn: Spawn<B>) -> Birth {
+    let Spawn { engine, body, said } = spawn;
     let now = engine.now();
-    let spec = match spawn.said.draft(engine, now) {
-        Ok(spec) => Arc::new(spec),
+    let draft = match said.draft(&engine, now) {
+        Ok(draft) => draft,
         Err(error) => return Birth::Done(Err(error)),
     };
-    let mut embryo = Embryo::new(engine, spec, now);
+    let embryo = Embryo::new(&engine, draft, now);
     if embryo.task.spec.input.bytes() > engine.config.sizes.inline as u64 {
-        return Birth::Later(embryo, None);
+        return Birth::Later(carry_on(engine, body, embryo, None));
     }
-    match embryo.commit(engine, &spawn.said, now).try_now() {
-        Ok(Ok(_)) => Birth::Done(embryo.start(spawn)),
+    let pending = match embryo.commit(&engine, now).try_now() {
+        Ok(Ok(_)) => return Birth::Done(Ok(embryo.start(engine, body))),
         // What needs another look goes on without the caller.
-        Ok(Err(error)) => match embryo.refusal(&error, &spawn.said) {
+        Ok(Err(error)) => match embryo.refusal(&error) {
             Some(refused) => {
-                embryo.undo(engine);
-                Birth::Done(Err(refused))
+                embryo.undo(&engine);
+                return Birth::Done(Err(refused));
             }
-            None => Birth::Later(embryo, Some(Commit::ready(Err(error)))),
+            None => Commit::ready(Err(error)),
         },
-        Err(pending) => Birth::Later(embryo, Some(pending)),
-    }
+        Err(pending) => pending,
+    };
+    Birth::Later(carry_on(engine, body, embryo, Some(pending)))
 }
 
 /// Brings a task to life in a task of the runtime's own.
-pub(crate) fn carry_on<B: Body>(
-    mut spawn: Spawn<B>,
+fn carry_on<B: Body>(
+    engine: Arc<Engine>,
+    body: B,
     mut embryo: Embryo,
     mut commit: Option<Commit>,
 ) -> oneshot::Receiver<Born> {
     let (tell, told) = oneshot::channel();
-    let engine = spawn.engine.clone();
-    spawn.engine.world.clone().spawn(async move {
+    engine.world.clone().spawn(async move {
         if let Err(error) = embryo.keep_large_input(&engine).await {
             embryo.undo(&engine);
             return drop(tell.send(Err(error)));
@@ -94,13 +98,13 @@ pub(crate) fn carry_on<B: Body>(
         loop {
             let pending = match commit.take() {
                 Some(commit) => commit,
-                None => embryo.commit(&engine, &spawn.said, engine.now()),
+                None => embryo.commit(&engine, engine.now()),
             };
             let error = match pending.await {
-                Ok(_) => return drop(tell.send(embryo.start(&mut spawn))),
+                Ok(_) => return drop(tell.send(Ok(embryo.start(engine, body)))),
                 Err(error) => error,
             };
-            if let Some(refused) = embryo.refusal(&error, &spawn.said) {
+            if let Some(refused) = embryo.refusal(&error) {
                 embryo.undo(&engine);
                 embryo.delete_input(&engine).await;
                 return drop(tell.send(Err(refused)));
@@ -108,15 +112,14 @@ pub(crate) fn carry_on<B: Body>(
             match error {
                 CommitError::Conflict(Conflict::KeyUsed(_)) => {
                     embryo.undo(&engine);
-                    let viewer = spawn.said.sender.viewer.clone();
                     let found = engine.found_by_key(&embryo.task.spec).await;
-                    let found = found.map(|spec| TaskRef::new(engine.clone(), spec, viewer));
                     embryo.delete_input(&engine).await;
+                    let found = found.map(|spec| TaskRef::new(engine, spec, embryo.viewer));
                     return drop(tell.send(found));
                 }
-                CommitError::Conflict(_) => embryo.rename(&engine, &spawn.said),
+                CommitError::Conflict(_) => embryo.rename(&engine),
                 CommitError::Store(error) => {
-                    return embryo.look_up(spawn, error, tell).await;
+                    return embryo.look_up(engine, body, error, tell).await;
                 }
             }
         }
@@ -125,32 +128,35 @@ pub(crate) fn carry_on<B: Body>(
 }
 
 impl Embryo {
-    fn new(engine: &Engine, spec: Arc<Spec>, now: Stamp) -> Self {
+    fn new(engine: &Engine, draft: Draft, now: Stamp) -> Self {
+        let Draft { spec, viewer, desk, first } = draft;
+        let spec = Arc::new(spec);
         let slot = engine.slots.take(seat(&spec));
         // A task that has its slot is spawned running: one commit, not two.
         let worker = slot.is_some().then_some(engine.worker);
         let task = spawn(spec, worker, now);
-        let cell = Arc::new(Cell::born(task.clone()));
+        let cell = Arc::new(Cell::born(task.clone(), desk));
         engine.enter(cell.clone());
-        Self { task, cell, slot }
+        Self { task, cell, slot, viewer, first }
     }
 
-    fn commit(&mut self, engine: &Engine, said: &Said, now: Stamp) -> Commit {
+    fn commit(&self, engine: &Engine, now: Stamp) -> Commit {
         let caps = engine.config.caps.clone();
         let spawn = SpawnWrite { task: self.task.clone(), caps };
         let mut batch = Batch::new(now);
         // An attempt that lost its lease sends nothing off any more. Whoever
         // writes to a finished task may use a reference from an attempt that
         // is over.
-        if said.terms.continues.is_none() {
-            batch.fence = said.sender.viewer.cell.as_ref().and_then(|cell| cell.fence());
+        let continues = self.task.spec.terms.continues;
+        if continues.is_none() {
+            batch.fence = self.viewer.cell.as_ref().and_then(|cell| cell.fence());
         }
         batch.push(Write::Spawn(spawn));
         let id = self.task.id();
-        if let Some(old) = said.terms.continues {
+        if let Some(old) = continues {
             batch.push(Write::Adopt { from: Owner::Task(old), to: Owner::Task(id) });
         }
-        if let Some(first) = &said.first {
+        if let Some(first) = &self.first {
             // A detached task's spawner is not told of its end, but of a
             // message that comes back.
             if first.from.as_owner() != Some(self.task.owner()) {
@@ -163,9 +169,9 @@ impl Embryo {
     }
 
     /// The error to tell, unless deciding again may help.
-    fn refusal(&self, error: &CommitError, said: &Said) -> Option<Error> {
+    fn refusal(&self, error: &CommitError) -> Option<Error> {
         match error {
-            CommitError::Conflict(Conflict::OwnerClosed(owner)) if said.sender.stops(*owner) => {
+            CommitError::Conflict(Conflict::OwnerClosed(owner)) if self.viewer.stops(*owner) => {
                 Some(Error::Cancelled)
             }
             CommitError::Conflict(Conflict::KeyUsed(_)) => None,
@@ -203,15 +209,20 @@ impl Embryo {
         }
     }
 
-    fn rename(&mut self, engine: &Engine, said: &Said) {
-        let spec = Spec { handle: said.next_handle(), ..(*self.task.spec).clone() };
+    /// Takes the next number: somebody has the one that was counted.
+    fn rename(&mut self, engine: &Engine) {
+        let spec = &self.task.spec;
+        let stem = spec.terms.profile.as_ref().unwrap_or(&spec.kind);
+        let handle = engine.desk(spec.lineage.session).count(stem);
+        let spec = Spec { handle, ..(**spec).clone() };
         self.replace_spec(engine, spec);
     }
 
     fn replace_spec(&mut self, engine: &Engine, spec: Spec) {
         let worker = self.task.lease.worker;
         self.task = spawn(Arc::new(spec), worker, self.task.since);
-        self.cell = Arc::new(Cell::born(self.task.clone()));
+        let desk = engine.desk(self.task.spec.lineage.session);
+        self.cell = Arc::new(Cell::born(self.task.clone(), desk));
         engine.enter(self.cell.clone());
     }
 
@@ -220,11 +231,11 @@ impl Embryo {
     /// turn up, is ended unstarted.
     async fn look_up<B: Body>(
         self,
-        mut spawn: Spawn<B>,
+        engine: Arc<Engine>,
+        body: B,
         error: StoreError,
         tell: oneshot::Sender<Born>,
     ) {
-        let engine = spawn.engine.clone();
         let mut tell = Some(tell);
         for tries in 0.. {
             if engine.is_closed() {
@@ -232,7 +243,7 @@ impl Embryo {
             }
             match engine.store.task(self.task.id()).await {
                 Ok(Some(_)) => match tell.take() {
-                    Some(tell) => return drop(tell.send(self.start(&mut spawn))),
+                    Some(tell) => return drop(tell.send(Ok(self.start(engine, body)))),
                     None => return engine.disown(self.task.id(), Canceller::Unacknowledged).await,
                 },
                 Ok(None) => break,
@@ -252,19 +263,16 @@ impl Embryo {
     }
 
     /// Starts or queues the body of a task whose record is durable.
-    fn start<B: Body>(self, spawn: &mut Spawn<B>) -> Born {
-        let Self { task, cell, slot } = self;
-        let body = spawn.body.take().ok_or(Error::Closed)?;
-        let engine = &spawn.engine;
+    fn start<B: Body>(self, engine: Arc<Engine>, body: B) -> TaskRef {
+        let Self { task, cell, slot, viewer, .. } = self;
         match slot {
-            Some(slot) => launch(engine, cell, body, slot),
-            None => queue(engine, cell, body),
+            Some(slot) => launch(&engine, cell, body, slot),
+            None => queue(&engine, cell, body),
         }
-        let viewer = spawn.said.sender.viewer.clone();
         if let (Some(_), Some(parent)) = (&task.spec.terms.key, &viewer.cell) {
             engine.advance_later(parent);
         }
-        Ok(TaskRef::new(engine.clone(), task.spec.clone(), viewer))
+        TaskRef::new(engine, task.spec.clone(), viewer)
     }
 
     fn undo(&self, engine: &Engine) {

@@ -1,7 +1,7 @@
 //! What a live task has in this process beside its record: the ways to reach
 //! its body and those who wait for it.
 
-use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use futures_util::task::AtomicWaker;
@@ -10,6 +10,7 @@ use offshoot_store::Fence;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
+use crate::desk::Desk;
 use crate::journal::Journal;
 use crate::park::Waits;
 use crate::progress::Throttle;
@@ -46,6 +47,12 @@ const ACTIVITY: u16 = 1 << 10;
 /// The record is not the one with which the task was spawned any more.
 const CHANGED: u16 = 1 << 11;
 
+/// Somebody looks out for the task.
+const WATCHED: u16 = 1 << 12;
+
+/// The body has a token.
+const TOKEN: u16 = 1 << 13;
+
 /// Why a body is dropped before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Eviction {
@@ -63,6 +70,8 @@ pub(crate) struct Cell {
     pub(crate) spec: Arc<Spec>,
     // The first record: most tasks end without another in between.
     first: Option<Task>,
+    // That of its session, if it was spawned here.
+    desk: Option<Arc<Desk>>,
     /// Told when the body has something to look at: a row, a request to stop.
     pub(crate) nudge: Signal,
     // Made when somebody first looks out for the task.
@@ -102,9 +111,10 @@ pub(crate) struct Rare {
 
 impl Cell {
     /// The cell of a task that is about to be spawned with this record.
-    pub(crate) fn born(task: Task) -> Self {
+    pub(crate) fn born(task: Task, desk: Arc<Desk>) -> Self {
         let epoch = AtomicU32::new(task.lease.epoch);
-        Self { epoch, first: Some(task.clone()), ..Self::new(task.spec.clone()) }
+        let spec = task.spec.clone();
+        Self { epoch, first: Some(task), desk: Some(desk), ..Self::new(spec) }
     }
 
     fn new(spec: Arc<Spec>) -> Self {
@@ -112,6 +122,7 @@ impl Cell {
             id: spec.id,
             spec,
             first: None,
+            desk: None,
             nudge: Signal::default(),
             watch: OnceLock::new(),
             rare: OnceLock::new(),
@@ -123,6 +134,11 @@ impl Cell {
 
     pub(crate) fn id(&self) -> TaskId {
         self.id
+    }
+
+    /// The desk of the task's session, if it is at hand.
+    pub(crate) fn desk(&self) -> Option<&Desk> {
+        self.desk.as_deref()
     }
 
     /// The record with which the task was spawned, if no other has followed
@@ -138,10 +154,7 @@ impl Cell {
 
     /// Tells those who wait for the task that its record has changed.
     pub(crate) fn tell_changed(&self) {
-        self.set(CHANGED, true);
-        // Whoever listens has made the bell before it looked at the record.
-        fence(Ordering::SeqCst);
-        if let Some(watch) = self.watch.get() {
+        if let Some(watch) = self.watched() {
             watch.changed.ring();
         }
     }
@@ -150,13 +163,11 @@ impl Cell {
     /// looks at the record.
     pub(crate) fn keep_last(&self) {
         self.watch();
-        fence(Ordering::SeqCst);
     }
 
     /// Leaves the last record for those who look out for it.
     pub(crate) fn leave_last(&self, last: &Task) {
-        fence(Ordering::SeqCst);
-        if let Some(watch) = self.watch.get() {
+        if let Some(watch) = self.watched() {
             watch.last.get_or_init(|| last.clone());
         }
     }
@@ -166,8 +177,19 @@ impl Cell {
         self.watch.get()?.last.get()
     }
 
+    /// Notes that the record has changed; what those see who look out for it.
+    /// Whoever begins to do so after this was noted finds the change.
+    fn watched(&self) -> Option<&Watch> {
+        let before = self.signals.fetch_or(CHANGED, Ordering::AcqRel);
+        if before & WATCHED == 0 { None } else { self.watch.get().map(Box::as_ref) }
+    }
+
     fn watch(&self) -> &Watch {
-        self.watch.get_or_init(Box::default)
+        let watch = self.watch.get_or_init(Box::default);
+        if !self.has(WATCHED) {
+            self.set(WATCHED, true);
+        }
+        watch
     }
 
     pub(crate) fn rare(&self) -> &Rare {
@@ -253,10 +275,11 @@ impl Cell {
     /// Asks the body to stop.
     pub(crate) fn cancel(&self) {
         let before = self.signals.fetch_or(CANCEL, Ordering::AcqRel);
-        // Either this sees the token, or whoever makes it sees the request.
-        fence(Ordering::SeqCst);
         if before & CANCEL == 0 {
-            if let Some(token) = self.known_rare().and_then(|rare| rare.token.get()) {
+            // Either this sees the token, or whoever makes it sees the request.
+            if before & TOKEN != 0
+                && let Some(token) = self.known_rare().and_then(|rare| rare.token.get())
+            {
                 token.cancel();
             }
             self.nudge.ring();
@@ -283,8 +306,7 @@ impl Cell {
         let token = self.rare().token.get_or_init(CancellationToken::new);
         // A request that came before the token did must not be missed: either
         // this sees the request, or whoever asks sees the token.
-        fence(Ordering::SeqCst);
-        if self.is_cancelled() {
+        if self.signals.fetch_or(TOKEN, Ordering::AcqRel) & CANCEL != 0 {
             token.cancel();
         }
         token.clone()
@@ -302,10 +324,14 @@ impl Cell {
         self.driver.wake();
     }
 
-    /// Why the body is to be dropped, if it is. The driver is woken when this
-    /// changes.
-    pub(crate) fn eviction(&self, waker: &std::task::Waker) -> Option<Eviction> {
+    /// Has the driver woken when the body is to be dropped. Ask for it again
+    /// after this.
+    pub(crate) fn wake_for_eviction(&self, waker: &std::task::Waker) {
         self.driver.register(waker);
+    }
+
+    /// Why the body is to be dropped, if it is.
+    pub(crate) fn eviction(&self) -> Option<Eviction> {
         let signals = self.signals.load(Ordering::Acquire);
         if signals & (ABANDON | RELEASE | EXPIRE | ABORT) == 0 {
             None

@@ -49,54 +49,59 @@ impl<B: Body> Future for Drive<B> {
     fn poll(self: Pin<&mut Self>, poller: &mut Poller<'_>) -> Poll<()> {
         let mut this = self.project();
         loop {
-            let Some(cell) = this.context.as_ref().map(Context::cell) else {
-                return Poll::Ready(());
-            };
-            let conclusion = match this.stage.as_mut().project() {
+            match this.stage.as_mut().project() {
                 StageMut::Over => return Poll::Ready(()),
                 StageMut::Settling { settle } => {
-                    if settle.as_mut().poll(poller).is_pending() {
-                        return Poll::Pending;
-                    }
+                    std::task::ready!(settle.as_mut().poll(poller));
                     this.stage.set(Stage::Over);
                     continue;
                 }
-                StageMut::Unborn { .. } | StageMut::Running { .. } => {
-                    let evicted = cell.eviction(poller.waker());
-                    let (context, mut stage) = (&mut *this.context, this.stage.as_mut());
-                    // The body goes before its end is told, and a panic in its
-                    // destructors is the end it comes to.
-                    let polled = panic::catch(|| {
-                        let conclusion = match evicted {
-                            Some(why) => Conclusion::Evicted(why),
-                            None => match poll_body(context, stage.as_mut(), poller) {
-                                Poll::Ready(ended) => Conclusion::Ended(ended),
-                                Poll::Pending => return None,
-                            },
-                        };
-                        stage.set(Stage::Over);
-                        Some(conclusion)
-                    });
-                    match polled {
-                        Ok(None) => return Poll::Pending,
-                        Ok(Some(conclusion)) => conclusion,
-                        Err(panicked) => {
-                            let dropped = panic::catch(|| this.stage.set(Stage::Over));
-                            Conclusion::Panicked(dropped.err().unwrap_or(panicked))
-                        }
+                StageMut::Unborn { .. } | StageMut::Running { .. } => {}
+            }
+            let conclusion = conclusion(this.context, this.stage.as_mut(), poller);
+            let Some(context) = this.context.as_ref() else { return Poll::Ready(()) };
+            let cell = context.cell();
+            match conclusion {
+                None => {
+                    cell.wake_for_eviction(poller.waker());
+                    if cell.eviction().is_none() {
+                        return Poll::Pending;
                     }
                 }
-            };
-            if matches!(conclusion, Conclusion::Evicted(Eviction::Abandon)) {
-                return Poll::Ready(());
-            }
-            let Some(context) = this.context.as_ref() else { return Poll::Ready(()) };
-            match context.engine().conclude(context.cell(), conclusion) {
-                None => return Poll::Ready(()),
-                Some(settle) => this.stage.set(Stage::Settling { settle }),
+                Some(Conclusion::Evicted(Eviction::Abandon)) => return Poll::Ready(()),
+                Some(conclusion) => match context.engine().conclude(cell, conclusion) {
+                    None => return Poll::Ready(()),
+                    Some(settle) => this.stage.set(Stage::Settling { settle }),
+                },
             }
         }
     }
+}
+
+/// Polls the body, and drops it if it has come to its end or is to be dropped.
+/// It goes before its end is told, and a panic in its destructors is the end
+/// it comes to.
+fn conclusion<B: Body>(
+    context: &mut Option<Context>,
+    mut stage: Pin<&mut Stage<B>>,
+    poller: &mut Poller<'_>,
+) -> Option<Conclusion> {
+    let evicted = context.as_ref().and_then(|context| context.cell().eviction());
+    let polled = panic::catch(|| {
+        let conclusion = match evicted {
+            Some(why) => Conclusion::Evicted(why),
+            None => match poll_body(context, stage.as_mut(), poller) {
+                Poll::Ready(ended) => Conclusion::Ended(ended),
+                Poll::Pending => return None,
+            },
+        };
+        stage.set(Stage::Over);
+        Some(conclusion)
+    });
+    polled.unwrap_or_else(|panicked| {
+        let dropped = panic::catch(|| stage.set(Stage::Over));
+        Some(Conclusion::Panicked(dropped.err().unwrap_or(panicked)))
+    })
 }
 
 /// Polls the body, beginning it first if it has not begun.

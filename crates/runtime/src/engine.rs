@@ -234,7 +234,7 @@ impl Engine {
                 let heard = desks.get(&id).filter(|desk| desk.nudge.is_heard()).cloned();
                 drop(desks);
                 if let Some(desk) = heard {
-                    desk.nudge.ring();
+                    desk.nudge.wake();
                 }
             }
         }

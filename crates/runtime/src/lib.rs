@@ -16,6 +16,7 @@ mod cells;
 mod config;
 mod context;
 mod desk;
+mod draft;
 mod drive;
 mod engine;
 mod environment;

@@ -11,12 +11,13 @@ use offshoot_core::{
 use offshoot_store::{Batch, CommitError, Conflict, TaskQuery, Within, Write};
 
 use crate::backend::{Registered, Request};
+use crate::draft::{Parent, Sender};
 use crate::engine::{Concerns, Engine};
 use crate::environment::BoxFuture;
 use crate::error::Error;
 use crate::panic;
 use crate::receipt::{Receipts, Refused};
-use crate::spawn::{Parent, Sender, Spawn};
+use crate::spawn::Spawn;
 use crate::task_ref::{TaskRef, Viewer};
 
 /// Whom a message is for.

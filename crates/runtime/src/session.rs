@@ -7,20 +7,21 @@ use offshoot_core::{
     Block, Caller, Counts, Cursor, MessageState, Owner, Receipt, RunId, SessionId, TaskId,
     Visibility,
 };
-use offshoot_store::Within;
+use offshoot_store::{Pending, Within};
 use serde::Serialize;
 
 use crate::backend::{Registered, Request};
 use crate::body::{BodyError, Closure};
 use crate::context::Context;
 use crate::desk::Desk;
+use crate::draft::{Parent, Sender};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::history::{Appending, Writer};
 use crate::inbox::Rows;
 use crate::look::Tasks;
 use crate::message::{Address, Sending};
-use crate::spawn::{Parent, Sender, Spawn};
+use crate::spawn::Spawn;
 use crate::sweep::{SweepOf, Sweeping};
 use crate::task_ref::{TaskRef, Viewer};
 use crate::wait::WaitMany;
@@ -124,19 +125,25 @@ impl Session {
 
     /// What came home, oldest first; never waits, and acknowledges nothing.
     pub async fn drain(&self, limit: usize) -> Result<Rows, Error> {
+        Ok(self.rows(self.unread(limit).await?))
+    }
+
+    async fn unread(&self, limit: usize) -> Result<Vec<Pending>, Error> {
         self.engine.check_open()?;
-        let owner = Owner::Session(self.id);
-        let rows = self.engine.store.inbox(owner, 0, limit.max(1)).await?;
-        Ok(Rows::new(self.engine.clone(), owner, None, rows))
+        Ok(self.engine.store.inbox(Owner::Session(self.id), 0, limit.max(1)).await?)
+    }
+
+    fn rows(&self, unread: Vec<Pending>) -> Rows {
+        Rows::new(self.engine.clone(), Owner::Session(self.id), None, unread)
     }
 
     /// What came home, once something has.
     pub async fn receive(&self, limit: usize) -> Result<Rows, Error> {
         loop {
             let nudged = self.desk.nudge.listen();
-            let rows = self.drain(limit).await?;
-            if !rows.is_empty() {
-                return Ok(rows);
+            let unread = self.unread(limit).await?;
+            if !unread.is_empty() {
+                return Ok(self.rows(unread));
             }
             nudged.await;
             // What else ends now comes home with it.

@@ -11,6 +11,7 @@ use offshoot_store::{Batch, Commit, CommitError, Conflict, End, Fence, Guard, Wr
 
 use crate::body::{BodyError, Ended};
 use crate::cell::{Cell, Eviction};
+use crate::desk::Desk;
 use crate::engine::Engine;
 use crate::environment::BoxFuture;
 use crate::error::Error;
@@ -64,7 +65,7 @@ impl Engine {
         {
             match commit.try_now() {
                 Ok(Ok(_)) => {
-                    self.settled(id, aftermath);
+                    self.settled(id, aftermath, cell.desk());
                     return None;
                 }
                 Ok(Err(_)) => {}
@@ -76,7 +77,7 @@ impl Engine {
             if let Some((commit, aftermath)) = pending
                 && commit.await.is_ok()
             {
-                return engine.settled(id, aftermath);
+                return engine.settled(id, aftermath, cell.desk());
             }
             engine.conclude_slowly(cell, conclusion).await;
         }))
@@ -154,7 +155,7 @@ impl Engine {
                 {
                     self.dismiss(last);
                 }
-                self.settled(id, aftermath);
+                self.settled(id, aftermath, None);
                 Ok(())
             }
             Err(CommitError::Conflict(Conflict::LeaseOver(_) | Conflict::NoTask(_))) => {
@@ -165,8 +166,9 @@ impl Engine {
         }
     }
 
-    /// Tells everybody of ends that are durable.
-    fn settled(self: &Arc<Self>, id: TaskId, aftermath: Aftermath) {
+    /// Tells everybody of ends that are durable. The desk is the session's, if
+    /// it is at hand.
+    fn settled(self: &Arc<Self>, id: TaskId, aftermath: Aftermath, desk: Option<&Desk>) {
         match &aftermath.ended {
             Some(last) => self.leave_ended(last),
             None => self.hold(id),
@@ -175,7 +177,10 @@ impl Engine {
             self.dismiss(owner);
         }
         if aftermath.ended.is_some() {
-            self.nudge(aftermath.told);
+            match (aftermath.told, desk) {
+                (Owner::Session(_), Some(desk)) => desk.nudge.ring(),
+                (told, _) => self.nudge(told),
+            }
         }
         if let Some(cancel) = aftermath.orphans {
             self.cascade_later(id, cancel);

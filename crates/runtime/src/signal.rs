@@ -1,19 +1,27 @@
 //! A bell that costs next to nothing when nobody listens.
+//!
+//! Listeners and rings are counted in one word, so that of a ring and a
+//! listener one always comes after the other: either the ring finds the
+//! listener, or the listener finds all that was changed before the ring.
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU32, Ordering, fence};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
+const LISTENER: u64 = 1;
+// Rings stand above the listeners, and nobody asks how many there were.
+const RING: u64 = 1 << 32;
+
 /// Wakes everybody who listens. Most tasks end with nobody listening to most
 /// of their bells, so ringing first looks whether anybody does.
 #[derive(Debug, Default)]
 pub(crate) struct Signal {
-    listeners: AtomicU32,
+    state: AtomicU64,
     notify: Notify,
 }
 
@@ -28,31 +36,32 @@ pin_project! {
 
     impl PinnedDrop for Listener<'_> {
         fn drop(this: Pin<&mut Self>) {
-            this.signal.listeners.fetch_sub(1, Ordering::Release);
+            this.signal.state.fetch_sub(LISTENER, Ordering::Release);
         }
     }
 }
 
 impl Signal {
     pub(crate) fn listen(&self) -> Listener<'_> {
-        self.listeners.fetch_add(1, Ordering::SeqCst);
-        // Whoever changed something before it could see this listener has
-        // changed it before this listener looks.
-        fence(Ordering::SeqCst);
+        self.state.fetch_add(LISTENER, Ordering::AcqRel);
         Listener { signal: self, notified: self.notify.notified() }
     }
 
     pub(crate) fn ring(&self) {
         if self.is_heard() {
-            self.notify.notify_waiters();
+            self.wake();
         }
     }
 
-    /// Whether anybody listens. Whoever does not yet will look at what the
-    /// bell is about after this.
+    /// Rings, and tells whether anybody listens: they are still to be woken.
     pub(crate) fn is_heard(&self) -> bool {
-        fence(Ordering::SeqCst);
-        self.listeners.load(Ordering::SeqCst) > 0
+        let listeners = self.state.fetch_add(RING, Ordering::AcqRel) % RING;
+        listeners > 0
+    }
+
+    /// Wakes those who listen to a ring.
+    pub(crate) fn wake(&self) {
+        self.notify.notify_waiters();
     }
 }
 

@@ -8,21 +8,17 @@ use std::task::{Context as Poller, Poll};
 use std::time::Duration;
 
 use offshoot_core::{
-    Capabilities, Lineage, Message, MessageId, Mode, Name, NameError, Naming, Origin, Owner,
-    Payload, Recovery, RunId, Seldom, SessionId, Sizes, Spec, Stamp, TaskId, Terms, Tie, TooLarge,
-    Visibility, Wake,
+    Capabilities, Message, MessageId, Mode, Name, Payload, Recovery, RunId, Tie, Visibility, Wake,
 };
 use tokio::sync::oneshot;
 
-use crate::ambient;
 use crate::backend::{Registered, Request};
-use crate::birth::{Birth, attempt, carry_on};
+use crate::birth::{Birth, bear};
 use crate::body::{Body, Closure};
-use crate::context::Context;
-use crate::desk::Desk;
+use crate::draft::{Parent, Said, Sender};
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::task_ref::{TaskRef, Viewer};
+use crate::task_ref::TaskRef;
 
 /// A task about to be sent off. Await it to send it: when it resolves the task
 /// is durable, and not before that is its body polled. Dropping it before
@@ -30,76 +26,8 @@ use crate::task_ref::{TaskRef, Viewer};
 #[must_use = "a spawn does nothing until it is awaited"]
 pub struct Spawn<B> {
     pub(crate) engine: Arc<Engine>,
-    pub(crate) body: Option<B>,
+    pub(crate) body: B,
     pub(crate) said: Said,
-}
-
-/// All that a spawn says.
-pub(crate) struct Said {
-    pub(crate) sender: Sender,
-    pub(crate) kind: Arc<str>,
-    pub(crate) input: Result<Payload, Error>,
-    pub(crate) can: Capabilities,
-    pub(crate) recovery: Recovery,
-    pub(crate) name: Option<Result<Name, NameError>>,
-    pub(crate) needs: Capabilities,
-    pub(crate) tie: Tie,
-    pub(crate) wake: Wake,
-    pub(crate) visibility: Visibility,
-    pub(crate) terms: Seldom<Terms>,
-    pub(crate) origin: Seldom<Origin>,
-    /// A message that is committed together with the task.
-    pub(crate) first: Option<Arc<Message>>,
-    /// The handle to try before one is counted.
-    pub(crate) preferred: Option<Name>,
-}
-
-/// From where a task is sent off.
-pub(crate) struct Sender {
-    pub(crate) viewer: Viewer,
-    pub(crate) session: SessionId,
-    pub(crate) desk: Arc<Desk>,
-    pub(crate) parent: Parent,
-}
-
-/// Who spawns.
-pub(crate) enum Parent {
-    /// This task.
-    Task(Arc<Spec>),
-    /// This task, if the sender may touch it.
-    Under(Arc<Spec>),
-    /// Whoever is polled on this thread, if it is of the same session.
-    Ambient,
-    /// Nobody: the session itself.
-    Session,
-}
-
-impl Sender {
-    /// Whether the body that spawns is closed as an owner because it was asked
-    /// to stop itself. Then that is what it is told.
-    pub(crate) fn stops(&self, owner: Owner) -> bool {
-        let Some(cell) = &self.viewer.cell else { return false };
-        cell.is_cancelled() || (owner == Owner::Task(cell.id()) && cell.epoch() != 0)
-    }
-
-    /// Takes the body around the spawn as the parent, if it is of the same
-    /// session. What it owns is then its own to touch, not the session's.
-    fn look_around(&mut self, tie: Tie) {
-        if !matches!(self.parent, Parent::Ambient) {
-            return;
-        }
-        let session = self.session;
-        let around = |cx: &Context| (cx.lineage().session == session).then(|| cx.clone());
-        self.parent = match ambient::with(around).flatten() {
-            Some(cx) => {
-                if tie == Tie::Owned {
-                    self.viewer = cx.viewer();
-                }
-                Parent::Task(cx.spec().clone())
-            }
-            None => Parent::Session,
-        };
-    }
 }
 
 impl Spawn<Registered> {
@@ -115,7 +43,7 @@ impl Spawn<Registered> {
             None => Err(Error::UnknownKind(kind.clone())),
         };
         let said = Said::new(sender, kind, input, can, recovery);
-        Self { engine, body: Some(Registered(backend)), said }
+        Self { engine, body: Registered(backend), said }
     }
 }
 
@@ -124,7 +52,7 @@ impl<F> Spawn<Closure<F>> {
         let can = Capabilities::CANCEL.with(Capabilities::MESSAGES).with(Capabilities::TRANSCRIPT);
         let kind = engine.function.clone();
         let said = Said::new(sender, kind, Ok(Payload::Null), can, Recovery::Lose);
-        Self { engine, body: Some(Closure(body)), said }
+        Self { engine, body: Closure(body), said }
     }
 }
 
@@ -235,146 +163,6 @@ impl<B> Spawn<B> {
     }
 }
 
-impl Said {
-    fn new(
-        sender: Sender,
-        kind: Arc<str>,
-        input: Result<Payload, Error>,
-        can: Capabilities,
-        recovery: Recovery,
-    ) -> Self {
-        Self {
-            sender,
-            kind,
-            input,
-            can,
-            recovery,
-            name: None,
-            needs: Capabilities::NONE,
-            tie: Tie::Owned,
-            wake: Wake::default(),
-            visibility: Visibility::default(),
-            terms: Seldom::default(),
-            origin: Seldom::default(),
-            first: None,
-            preferred: None,
-        }
-    }
-
-    /// The record the spawn asks for, or why it cannot be.
-    pub(crate) fn draft(&mut self, engine: &Engine, at: Stamp) -> Result<Spec, Error> {
-        engine.check_accepting()?;
-        self.sender.look_around(self.tie);
-        if let Parent::Under(parent) = &self.sender.parent {
-            engine.check_under(&self.sender.viewer, parent)?;
-        }
-        let sizes = &engine.config.sizes;
-        let input = std::mem::replace(&mut self.input, Ok(Payload::Null))?;
-        let bytes = usize::try_from(input.bytes()).unwrap_or(usize::MAX);
-        TooLarge::check("input", bytes, sizes.value)?;
-        if let Some(first) = &self.first {
-            TooLarge::check("message", first.text.len(), sizes.message)?;
-        }
-        if !self.terms.is_unsaid() {
-            check_terms(&self.terms, sizes)?;
-        }
-        if !self.origin.is_unsaid() {
-            check_origin(&self.origin, sizes)?;
-        }
-        let needs = match self.first {
-            Some(_) => self.needs.with(Capabilities::MESSAGES),
-            None => self.needs,
-        };
-        if !self.can.has(needs) {
-            let missing = self.can.missing(needs);
-            return Err(Error::Incapable { kind: self.kind.clone(), missing });
-        }
-        let (handle, naming) = match &self.name {
-            Some(name) => (name.clone()?, Naming::Given),
-            None => {
-                let preferred = self.preferred.clone();
-                (preferred.unwrap_or_else(|| self.next_handle()), Naming::Counted)
-            }
-        };
-        let id = engine.mint_task(at);
-        Ok(Spec {
-            id,
-            lineage: self.lineage(engine, id),
-            kind: self.kind.clone(),
-            handle,
-            naming,
-            tie: self.tie,
-            recovery: self.recovery,
-            wake: self.wake,
-            visibility: self.visibility,
-            input,
-            can: self.can,
-            spawned_at: at,
-            terms: self.terms.clone(),
-        })
-    }
-
-    /// The next handle nobody has given, perhaps taken all the same.
-    pub(crate) fn next_handle(&self) -> Name {
-        let stem = self.terms.profile.as_ref().unwrap_or(&self.kind);
-        self.sender.desk.count(stem)
-    }
-
-    fn lineage(&self, engine: &Engine, id: TaskId) -> Lineage {
-        let space = engine.config.space.clone();
-        let parent = match &self.sender.parent {
-            Parent::Task(spec) | Parent::Under(spec) => Some(spec),
-            Parent::Session | Parent::Ambient => None,
-        };
-        Lineage {
-            space,
-            session: self.sender.session,
-            parent: parent.map(|parent| parent.id),
-            root: parent.map_or(id, |parent| parent.lineage.root),
-            depth: parent.map_or(0, |parent| parent.lineage.depth + 1),
-            origin: self.origin(parent),
-        }
-    }
-
-    /// Where the spawn comes from: as it says, else as the task around it was,
-    /// else as the tool call around it is.
-    fn origin(&self, parent: Option<&Arc<Spec>>) -> Seldom<Origin> {
-        let above = parent.map(|parent| &parent.lineage.origin);
-        let around = ambient::tool_call();
-        if self.origin.is_unsaid()
-            && above.is_none_or(|above| above.is_unsaid())
-            && around.is_none()
-        {
-            return Seldom::default();
-        }
-        let origin = match above {
-            Some(above) => (*self.origin).clone().or(above),
-            None => (*self.origin).clone(),
-        };
-        // Blank words count as unsaid even when nothing replaces them.
-        origin.or(&around.unwrap_or_default()).into()
-    }
-}
-
-fn check_terms(terms: &Terms, sizes: &Sizes) -> Result<(), Error> {
-    TooLarge::check("key", terms.key.as_ref().map_or(0, |key| key.len()), sizes.text)?;
-    if terms.timeout == Some(Duration::ZERO) {
-        return Err(Error::ZeroDuration { what: "a timeout" });
-    }
-    if let Some(profile) = &terms.profile {
-        let bad = |error| Error::BadProfile(profile.to_string(), error);
-        Name::new(profile).map_err(bad)?;
-    }
-    Ok(())
-}
-
-fn check_origin(origin: &Origin, sizes: &Sizes) -> Result<(), Error> {
-    for (what, said) in [("tool call", &origin.tool_call), ("agent's name", &origin.agent)] {
-        TooLarge::check(what, said.as_ref().map_or(0, |said| said.len()), sizes.text)?;
-    }
-    Ok(())
-}
-
 impl<B: Body> IntoFuture for Spawn<B> {
     type Output = Result<TaskRef, Error>;
     type IntoFuture = Spawning<B>;
@@ -404,17 +192,12 @@ impl<B: Body> Future for Spawning<B> {
     type Output = Result<TaskRef, Error>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Poller<'_>) -> Poll<Self::Output> {
-        if let Stage::Said(spawn) = &mut self.0 {
-            match attempt(spawn) {
-                Birth::Done(born) => {
-                    self.0 = Stage::Done;
-                    return Poll::Ready(born);
-                }
-                Birth::Later(embryo, commit) => {
-                    if let Stage::Said(spawn) = std::mem::replace(&mut self.0, Stage::Done) {
-                        self.0 = Stage::Later(carry_on(spawn, embryo, commit));
-                    }
-                }
+        if let Stage::Said(_) = self.0
+            && let Stage::Said(spawn) = std::mem::replace(&mut self.0, Stage::Done)
+        {
+            match bear(spawn) {
+                Birth::Done(born) => return Poll::Ready(born),
+                Birth::Later(later) => self.0 = Stage::Later(later),
             }
         }
         match &mut self.0 {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use offshoot_core::{Caller, Spec, Task, TaskId, Visibility};
+use offshoot_core::{Caller, Owner, Spec, Task, TaskId, Visibility};
 use serde::Serialize;
 
 use crate::cancel::Cancelling;
@@ -32,6 +32,13 @@ impl Viewer {
     pub(crate) fn task(cell: Arc<Cell>) -> Self {
         let caller = Caller::Task(cell.spec.id);
         Self { caller, visibility: cell.spec.visibility, cell: Some(cell) }
+    }
+
+    /// Whether the body that spawns is closed as an owner because it was asked
+    /// to stop itself. Then that is what it is told.
+    pub(crate) fn stops(&self, owner: Owner) -> bool {
+        let Some(cell) = &self.cell else { return false };
+        cell.is_cancelled() || (owner == Owner::Task(cell.id()) && cell.epoch() != 0)
     }
 }
 
