@@ -278,9 +278,9 @@ impl Engine {
     /// could: somebody may have started it meanwhile.
     pub(crate) async fn end_unstarted(self: &Arc<Self>, id: TaskId) -> bool {
         let never_started = Conclusion::Evicted(Eviction::Abort);
-        // A worker that took this one for dead has put the task back into the
-        // queue, and its body still runs here.
-        let cell = self.cell(id);
+        // A worker that took this one for dead may have put the task back into
+        // the queue, while its body still runs here.
+        let stale = self.cell(id).filter(|cell| cell.epoch() != 0);
         for tries in 0.. {
             match self.try_settle(id, None, &never_started).await {
                 Err(Error::Contended) => {}
@@ -289,7 +289,7 @@ impl Engine {
                 _ => break,
             }
         }
-        if let Some(stale) = cell.filter(|cell| cell.epoch() != 0) {
+        if let Some(stale) = stale {
             stale.evict(Eviction::Abandon);
         }
         true

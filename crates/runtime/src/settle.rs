@@ -193,9 +193,14 @@ impl Engine {
         let mut next = Owner::Task(id);
         while let Owner::Task(id) = next {
             let Some(task) = self.store.task(id).await? else {
-                // It was read, and forgotten, before this came to tell of it.
+                // It was read, and forgotten, before this came to tell of it;
+                // so may those be that ended with it.
+                let Some(cell) = self.cell(id) else { return Ok(()) };
+                cell.evict(Eviction::Abandon);
                 self.leave(id);
-                return Ok(());
+                next = cell.spec.owner();
+                self.nudge(next);
+                continue;
             };
             if task.is_held() {
                 self.hold(id);
@@ -270,7 +275,7 @@ impl Engine {
 
     /// Reads what the end of a task depends on; `None` if it has ended.
     async fn facts(&self, id: TaskId, epoch: Option<u32>) -> Result<Option<Facts>, Error> {
-        let task = self.store.task(id).await?.ok_or_else(|| Error::not_found(id))?;
+        let Some(task) = self.store.task(id).await? else { return Ok(None) };
         if !task.is_live() || task.is_held() {
             return Ok(None);
         }

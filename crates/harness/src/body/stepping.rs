@@ -51,7 +51,7 @@ impl Attempt {
 
     pub(super) async fn step(&self, at: usize, repeat: Repeat) -> Result<(), Error> {
         let key = format!("s{at}");
-        let first = self.world.model(|model| self.is_first(model));
+        let first = self.world.model(|model| self.is_first(model, &key));
         let value = self.tag * 1_000 + at as u64;
         let stepping = self.cx.step(&key, self.work(&key, Work::Value(value), repeat));
         let stepped = match repeat {
@@ -122,9 +122,13 @@ impl Attempt {
         })
     }
 
-    /// Whether the attempt has committed nothing yet.
-    fn is_first(&self, model: &Model) -> bool {
-        model.shadow.tasks.get(&self.id()).is_some_and(|known| known.further < self.epoch)
+    /// Whether the attempt has committed nothing yet, and this step is still to
+    /// be committed.
+    fn is_first(&self, model: &Model, key: &str) -> bool {
+        let stored = model.shadow.steps.get(&(self.id(), key.into()));
+        let known = model.shadow.tasks.get(&self.id());
+        !matches!(stored, Some(StepState::Committed(_)))
+            && known.is_some_and(|known| known.further < self.epoch)
     }
 
     /// An attempt that gets further leaves the crashes before it behind, at
