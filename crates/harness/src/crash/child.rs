@@ -14,6 +14,7 @@ use crate::crash::host::Host;
 use crate::crash::job::{self, take_in};
 use crate::crash::ledger::{Entry, Ledger, Telling};
 use crate::crash::mine::{Mine, Side};
+use crate::crash::stuck;
 use crate::planted::{Bug, Planted};
 use crate::rng::Rng;
 
@@ -68,7 +69,7 @@ async fn live(folder: &Path, orders: Orders) -> Result<()> {
         let spawner = Arc::new(|future| drop(tokio::spawn(future)));
         store = Arc::new(Planted::new(store, bug, spawner));
     }
-    let runtime = Runtime::builder(store)
+    let runtime = Runtime::builder(store.clone())
         .kind(&job::kind(ledger.clone()))
         .grace(Duration::from_millis(1))
         .open()
@@ -76,7 +77,7 @@ async fn live(folder: &Path, orders: Orders) -> Result<()> {
     ledger.note(&Entry::Opened)?;
     let session = runtime.session("main").await?;
     if orders.aim == Aim::Finish {
-        return finish(runtime, session, ledger).await;
+        return finish(runtime, session, &*store, ledger).await;
     }
     let mut rng = Rng::new(orders.seed);
     let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
@@ -108,7 +109,12 @@ async fn last_record(task: &TaskRef) -> Result<Task> {
 
 /// Stops what would never end, and takes in what comes home until everything
 /// has ended.
-async fn finish(runtime: Runtime, session: Session, ledger: Arc<Ledger>) -> Result<()> {
+async fn finish(
+    runtime: Runtime,
+    session: Session,
+    store: &dyn Store,
+    ledger: Arc<Ledger>,
+) -> Result<()> {
     runtime.recovered().await;
     session.cancel("the end").await?;
     loop {
@@ -117,7 +123,7 @@ async fn finish(runtime: Runtime, session: Session, ledger: Arc<Ledger>) -> Resu
             let task = runtime.task(&task.id().to_string()).await?;
             match tokio::time::timeout(PATIENCE, last_record(&task)).await {
                 Ok(ended) => ledger.note(&Entry::Ended(ended?))?,
-                Err(_) => bail!("{} does not end: {}", task.id(), task.why().await?),
+                Err(_) => bail!("{}", stuck::describe(&runtime, store, &task).await?),
             }
         }
         if page.items.is_empty() {
