@@ -1,4 +1,4 @@
-//! What becomes of a task while a store that has written does not say so.
+//! What becomes of a task while the store's answer is late.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use offshoot::core::{Phase, Retention, Task};
 use offshoot::{Context, Error, Memory, Runtime, Session, TaskRef};
 
 use crate::support::{
-    Done, Gate, Known, Late, Of, end_of, hanging, later, one_slot, settle_down, until,
+    Done, Gate, Late, Of, Says, crash, end_of, hanging, later, never, one_slot, settle_down, until,
 };
 
 #[tokio::test(start_paused = true)]
@@ -34,7 +34,7 @@ async fn s3_6_a_wait_for_a_task_that_is_forgotten_before_its_end_is_told_returns
     // store keeps nothing that was read.
     lead.wait().await.unwrap().ack().await.unwrap();
     assert!(matches!(lead.record().await, Err(Error::NotFound { .. })));
-    late.answer(Known::Unknown);
+    late.answer(Says::Unknown);
     let told = tokio::time::timeout(Duration::from_secs(3_600), waiter).await;
     let told = told.expect("the wait is over").unwrap();
     assert!(matches!(told, Err(Error::NotFound { .. })), "{told:?}");
@@ -81,7 +81,7 @@ async fn s6_8_a_body_whose_task_ended_before_its_start_was_answered_never_begins
     let TakenBack { late, came, task, .. } = &TakenBack::new().await;
     task.cancel("enough").await.unwrap();
     assert_eq!(end_of(task).await.state.phase(), Phase::Cancelled);
-    late.answer(Known::Written);
+    late.answer(Says::Truth);
     settle_down().await;
     assert_eq!(came.arrivals(), 0);
 }
@@ -94,10 +94,41 @@ async fn s6_8_a_body_that_begins_while_its_task_is_ended_unstarted_goes() {
     let cancel = tokio::spawn(async move { ended.cancel("enough").await });
     late.kept_back().await;
     // The start is answered before the end is.
-    late.answer(Known::Written);
+    late.answer(Says::Truth);
     came.arrived().await;
-    late.answer(Known::Written);
+    late.answer(Says::Truth);
     cancel.await.unwrap().unwrap();
     settle_down().await;
     assert_eq!(gone.arrivals(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn s3_6_a_wait_for_a_forgotten_task_that_ended_while_recovery_looked_returns() {
+    let memory = Memory::new();
+    let kind = hanging(&Gate::new(), &Gate::new());
+    let runtime = Runtime::builder(memory.clone()).kind(&kind).caps(one_slot());
+    let runtime = runtime.open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    session.spawn_ephemeral(never).await.unwrap();
+    let id = session.spawn(kind.with(())).await.unwrap().id();
+    drop(session);
+    crash(runtime).await;
+    // Recovery has found the task queued, and goes on when it has ended.
+    let late = Late::on(&memory);
+    late.keep_lists_back(2);
+    let retention = Retention { in_memory: 0, ..Retention::default() };
+    let runtime = Runtime::builder(late.store()).kind(&kind).retention(retention);
+    let runtime = runtime.open().await.unwrap();
+    late.kept_back().await;
+    late.answer(Says::Truth);
+    late.kept_back().await;
+    let task = runtime.task(&id.to_string()).await.unwrap();
+    task.cancel("enough").await.unwrap();
+    late.answer(Says::Truth);
+    runtime.recovered().await;
+    settle_down().await;
+    task.wait().await.unwrap().ack().await.unwrap();
+    let told = tokio::time::timeout(Duration::from_secs(3_600), task.wait()).await;
+    let told = told.expect("the wait is over");
+    assert!(matches!(told, Err(Error::NotFound { .. })), "{told:?}");
 }

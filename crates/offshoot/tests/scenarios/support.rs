@@ -17,7 +17,7 @@ mod world;
 pub(crate) use bodies::{Done, Polls, hanging, never, obedient, returns};
 pub(crate) use disk::{Disk, OnMemory, OnSqlite, on_every_store, reopen};
 pub(crate) use gate::{Flag, Gate};
-pub(crate) use late::{Known, Late};
+pub(crate) use late::{Late, Says};
 pub(crate) use log::{changes_of, events_so_far, events_until};
 pub(crate) use opened::{capped, crash, later, one_slot, open, open_on, session};
 pub(crate) use polling::{poll_once, settle_down};
