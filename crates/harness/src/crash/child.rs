@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use offshoot_core::{Owner, Task};
-use offshoot_runtime::{Runtime, Session, TaskRef};
+use offshoot_runtime::{Runtime, TaskRef};
 use offshoot_sqlite::Sqlite;
 use offshoot_store::{OpenStore, Store};
 
@@ -75,11 +75,11 @@ async fn live(folder: &Path, orders: Orders) -> Result<()> {
         .open()
         .await?;
     ledger.note(&Entry::Opened)?;
-    let session = runtime.session("main").await?;
-    if orders.aim == Aim::Finish {
-        return finish(runtime, session, &*store, ledger).await;
-    }
     let mut rng = Rng::new(orders.seed);
+    if orders.aim == Aim::Finish {
+        return finish(runtime, &*store, ledger, rng).await;
+    }
+    let session = runtime.session("main").await?;
     let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
     for _ in 0..HOSTS {
         let (session, ledger, rng) = (session.clone(), ledger.clone(), rng.fork());
@@ -111,12 +111,18 @@ async fn last_record(task: &TaskRef) -> Result<Task> {
 /// has ended.
 async fn finish(
     runtime: Runtime,
-    session: Session,
     store: &dyn Store,
     ledger: Arc<Ledger>,
+    mut rng: Rng,
 ) -> Result<()> {
-    runtime.recovered().await;
+    let session = runtime.session("main").await?;
+    // Half of the time the cancel meets tasks that recovery is taking up.
+    if rng.happens(500) {
+        runtime.recovered().await;
+    }
     session.cancel("the end").await?;
+    // What an earlier process was cancelling is recovery's to finish.
+    runtime.recovered().await;
     loop {
         let page = runtime.tasks().live().limit(100).await?;
         for task in &page.items {
