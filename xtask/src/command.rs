@@ -2,7 +2,7 @@
 //!
 //! A command is one file: an argument struct with `run`. It joins the others by a variant here.
 
-mod bench;
+pub(crate) mod bench;
 pub(crate) mod crash;
 pub(crate) mod simulate;
 mod test;

@@ -1,5 +1,7 @@
 //! What `cargo metadata` says about the packages of the workspace and their dependencies.
 
+use std::path::PathBuf;
+
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
@@ -10,6 +12,8 @@ use crate::repository::Repository;
 pub(crate) struct Metadata {
     /// The packages, in cargo's order.
     pub(crate) packages: Vec<Package>,
+    /// Where the workspace is built.
+    pub(crate) target_directory: PathBuf,
 }
 
 /// One package, as its manifest describes it.
@@ -90,7 +94,7 @@ mod tests {
                     {"name": "tour", "kind": ["example"]},
                     {"name": "offshoot", "kind": ["lib"]}
                 ]
-            }]}"#,
+            }], "target_directory": "/target"}"#,
         )
         .unwrap();
         assert!(metadata.has_example("offshoot", "tour"));

@@ -4,6 +4,7 @@
 //! command too, with sizes to choose, calls that command with the sizes that suit every change.
 
 mod advisories;
+mod bench;
 mod clippy;
 mod crash;
 mod doc;
@@ -21,6 +22,7 @@ use crate::repository::Repository;
 pub(crate) const ALL: &[Stage] = &[
     fmt::STAGE,
     clippy::STAGE,
+    bench::STAGE,
     test::STAGE,
     doc::STAGE,
     licences::STAGE,

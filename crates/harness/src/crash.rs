@@ -12,3 +12,4 @@ pub mod job;
 pub mod ledger;
 pub mod mine;
 pub mod parent;
+pub mod stuck;

@@ -144,6 +144,9 @@ fn crash(kills: u64, seed: u64, bug: Option<Bug>) -> ExitCode {
     match toll.violation {
         Some(violation) => {
             println!("\na promise is broken: {}", trace::short(&violation.to_string()));
+            if let Some(evidence) = toll.evidence {
+                println!("what the disk holds is kept in {}", evidence.keep().display());
+            }
             ExitCode::FAILURE
         }
         None => ExitCode::SUCCESS,

@@ -358,7 +358,11 @@ impl Engine {
                         }
                         None
                     }
-                    // Ended while it was queued: there is nothing to start.
+                    // Ended while it was queued: there is nothing to start, and
+                    // whoever ended it may have come before its cell did.
+                    Ok(last) if last.as_ref().is_none_or(|last| !last.is_live()) => {
+                        return self.forget_passive(id, last.as_ref());
+                    }
                     Ok(_) => return,
                     Err(_) => None,
                 },

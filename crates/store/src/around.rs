@@ -30,6 +30,11 @@ pub trait Around: Send + Sync + std::fmt::Debug + 'static {
     /// What becomes of a commit.
     fn commit_around(&self, batch: Batch) -> Commit;
 
+    /// What becomes of a list.
+    fn tasks_around(&self, query: TaskQuery) -> Read<Page<Task>> {
+        pass_on(self, |inner| inner.tasks(query))
+    }
+
     /// What becomes of a value that is kept beside the records.
     fn put_blob_around(&self, task: TaskId, json: Arc<str>) -> Read<Blob> {
         pass_on(self, |inner| inner.put_blob(task, json))
@@ -90,7 +95,7 @@ impl<A: Around> Store for A {
     }
 
     fn tasks(&self, query: TaskQuery) -> Read<Page<Task>> {
-        pass_on(self, |inner| inner.tasks(query))
+        self.tasks_around(query)
     }
 
     fn counts(&self, owner: Owner) -> Read<Counts> {

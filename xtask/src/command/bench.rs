@@ -10,8 +10,11 @@ use serde_json::Value;
 
 use crate::repository::Repository;
 
-const MANIFEST: &str = "bench/Cargo.toml";
-const DURABLE_MANIFEST: &str = "bench/durable/Cargo.toml";
+/// The benchmark. It is no member of the workspace, so whoever means it names it.
+pub(crate) const MANIFEST: &str = "bench/Cargo.toml";
+
+/// The executable for its SQLite workloads.
+pub(crate) const DURABLE_MANIFEST: &str = "bench/durable/Cargo.toml";
 
 /// Arguments of `cargo xtask bench`.
 #[derive(Debug, Args)]

@@ -3,12 +3,9 @@
 use anyhow::{Context, Result};
 
 use super::{Stage, Verdict};
+use crate::command::bench::{DURABLE_MANIFEST, MANIFEST};
 use crate::component::Component;
 use crate::repository::Repository;
-
-/// The benchmarks are no members of the workspace, so they are asked for by
-/// name.
-const BENCHES: [&str; 2] = ["bench/Cargo.toml", "bench/durable/Cargo.toml"];
 
 pub(crate) const STAGE: Stage =
     Stage { name: "fmt", about: "the code is formatted by rustfmt", run };
@@ -19,7 +16,7 @@ fn run(repository: &Repository) -> Result<Verdict> {
         .cargo(["fmt", "--all", "--check"])
         .run()
         .context("format the code with `cargo fmt --all`")?;
-    for bench in BENCHES.into_iter().filter(|bench| repository.holds(bench)) {
+    for bench in [MANIFEST, DURABLE_MANIFEST].into_iter().filter(|bench| repository.holds(bench)) {
         repository
             .cargo(["fmt", "--manifest-path", bench, "--check"])
             .run()

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use offshoot_core::{Owner, Task};
-use offshoot_runtime::{Runtime, Session, TaskRef};
+use offshoot_runtime::{Runtime, TaskRef};
 use offshoot_sqlite::Sqlite;
 use offshoot_store::{OpenStore, Store};
 
@@ -14,6 +14,7 @@ use crate::crash::host::Host;
 use crate::crash::job::{self, take_in};
 use crate::crash::ledger::{Entry, Ledger, Telling};
 use crate::crash::mine::{Mine, Side};
+use crate::crash::stuck;
 use crate::planted::{Bug, Planted};
 use crate::rng::Rng;
 
@@ -68,17 +69,17 @@ async fn live(folder: &Path, orders: Orders) -> Result<()> {
         let spawner = Arc::new(|future| drop(tokio::spawn(future)));
         store = Arc::new(Planted::new(store, bug, spawner));
     }
-    let runtime = Runtime::builder(store)
+    let runtime = Runtime::builder(store.clone())
         .kind(&job::kind(ledger.clone()))
         .grace(Duration::from_millis(1))
         .open()
         .await?;
     ledger.note(&Entry::Opened)?;
-    let session = runtime.session("main").await?;
-    if orders.aim == Aim::Finish {
-        return finish(runtime, session, ledger).await;
-    }
     let mut rng = Rng::new(orders.seed);
+    if orders.aim == Aim::Finish {
+        return finish(runtime, &*store, ledger, rng).await;
+    }
+    let session = runtime.session("main").await?;
     let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
     for _ in 0..HOSTS {
         let (session, ledger, rng) = (session.clone(), ledger.clone(), rng.fork());
@@ -108,16 +109,27 @@ async fn last_record(task: &TaskRef) -> Result<Task> {
 
 /// Stops what would never end, and takes in what comes home until everything
 /// has ended.
-async fn finish(runtime: Runtime, session: Session, ledger: Arc<Ledger>) -> Result<()> {
-    runtime.recovered().await;
+async fn finish(
+    runtime: Runtime,
+    store: &dyn Store,
+    ledger: Arc<Ledger>,
+    mut rng: Rng,
+) -> Result<()> {
+    let session = runtime.session("main").await?;
+    // Half of the time the cancel meets tasks that recovery is taking up.
+    if rng.happens(500) {
+        runtime.recovered().await;
+    }
     session.cancel("the end").await?;
+    // What an earlier process was cancelling is recovery's to finish.
+    runtime.recovered().await;
     loop {
         let page = runtime.tasks().live().limit(100).await?;
         for task in &page.items {
             let task = runtime.task(&task.id().to_string()).await?;
             match tokio::time::timeout(PATIENCE, last_record(&task)).await {
                 Ok(ended) => ledger.note(&Entry::Ended(ended?))?,
-                Err(_) => bail!("{} does not end: {}", task.id(), task.why().await?),
+                Err(_) => bail!("{}", stuck::describe(&runtime, store, &task).await?),
             }
         }
         if page.items.is_empty() {

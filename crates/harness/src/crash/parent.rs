@@ -1,17 +1,18 @@
 //! The process that kills.
 
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use tempfile::TempDir;
 
 use crate::crash::audit::{Looked, audit};
 use crate::crash::mine::Side;
 use crate::planted::Bug;
 use crate::rng::Rng;
-use crate::violation::Violation;
+use crate::violation::{Checked, Violation};
 
 /// After how many kills a folder is brought to its end and a new one begun.
 const KILLS_PER_FOLDER: u64 = 20;
@@ -33,6 +34,8 @@ pub struct Toll {
     pub took: Duration,
     /// What was broken, if anything was.
     pub violation: Option<Violation>,
+    /// The folder in which it shows. It is deleted with this.
+    pub evidence: Option<TempDir>,
 }
 
 /// Kills `kills` processes of `program`, and audits what each leaves. Stops at
@@ -66,20 +69,32 @@ pub fn kill_many(program: &Path, kills: u64, seed: u64, bug: Option<Bug>) -> Res
             }
         }
         if toll.violation.is_none() {
-            let finished = killer.finish(rng.bits());
-            let (seen, checked) = audit(killer.folder, true)?;
+            let finished = killer.finish(rng.bits())?;
+            // Where the last process gave up, others were still about to end:
+            // only what it says tells which one did not.
+            let (seen, checked) = audit(killer.folder, finished.is_ok())?;
             looked = seen;
-            toll.violation = checked.err();
-            if toll.violation.is_none() {
-                finished?;
-            }
+            toll.violation = first_broken(finished, checked);
             toll.folders += 1;
         }
         toll.tasks += looked.tasks as u64;
         toll.operations += looked.operations as u64;
+        toll.evidence = toll.violation.is_some().then_some(folder);
     }
     toll.took = began.elapsed();
     Ok(toll)
+}
+
+/// What is broken, and what else shows of it.
+fn first_broken(finished: Checked, checked: Checked) -> Option<Violation> {
+    match (finished, checked) {
+        (Ok(()), checked) => checked.err(),
+        (finished, Ok(())) => finished.err(),
+        (Err(finished), Err(mut found)) => {
+            found.detail = format!("{}\n  {}", found.detail, finished.detail);
+            Some(found)
+        }
+    }
 }
 
 struct Killer<'a> {
@@ -130,12 +145,17 @@ impl Killer<'_> {
         Ok(())
     }
 
-    /// Has everything brought to its end.
-    fn finish(&mut self, seed: u64) -> Result<()> {
+    /// Has everything brought to its end, or hears why it was not.
+    fn finish(&mut self, seed: u64) -> Result<Checked> {
         let mut command = self.command(seed);
-        command.arg("--finish");
-        let status = self.start(command)?.wait()?;
-        ensure!(status.success(), "the last process failed ({status})");
-        Ok(())
+        command.arg("--finish").stderr(Stdio::piped());
+        let ended = self.start(command)?.wait_with_output()?;
+        if ended.status.success() {
+            io::stderr().write_all(&ended.stderr)?;
+            return Ok(Ok(()));
+        }
+        let said = String::from_utf8_lossy(&ended.stderr);
+        let detail = format!("the last process failed ({}): {}", ended.status, said.trim());
+        Ok(Err(Violation::new("all tasks end", detail)))
     }
 }

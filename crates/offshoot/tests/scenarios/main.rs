@@ -15,6 +15,7 @@ mod draining;
 mod endings;
 mod identity;
 mod keys;
+mod late_answers;
 mod leases;
 mod lifecycle;
 mod limits;

@@ -5,6 +5,7 @@
 mod bodies;
 mod disk;
 mod gate;
+mod late;
 mod log;
 mod opened;
 mod polling;
@@ -13,11 +14,12 @@ mod rows;
 mod trouble;
 mod world;
 
-pub(crate) use bodies::{Done, Polls, never, obedient, returns};
+pub(crate) use bodies::{Done, Polls, hanging, never, obedient, returns};
 pub(crate) use disk::{Disk, OnMemory, OnSqlite, on_every_store, reopen};
 pub(crate) use gate::{Flag, Gate};
+pub(crate) use late::{Late, Says};
 pub(crate) use log::{changes_of, events_so_far, events_until};
-pub(crate) use opened::{capped, crash, one_slot, open, open_on, session};
+pub(crate) use opened::{capped, crash, later, one_slot, open, open_on, session};
 pub(crate) use polling::{poll_once, settle_down};
 pub(crate) use record::{all_tasks, cancelled, end_of, failure, until, until_in, until_state};
 pub(crate) use rows::{block, notices, read_all, said, texts, told};

@@ -6,35 +6,15 @@ use std::time::Duration;
 
 use offshoot::core::{Capabilities, Change, Payload, Phase, Recovery, RowBody, Task};
 use offshoot::{
-    Backend, BodyError, BoxFuture, Context, Ended, Kind, Memory, Reconciled, Request, Restarts,
-    Runtime,
+    Backend, BodyError, BoxFuture, Context, Ended, Kind, Memory, Reconciled, Request, Runtime,
 };
 use offshoot_store::{Batch, Fault, Faulty, Store, Write};
 
 use crate::support::{
-    Disk, Flag, Gate, OnSqlite, never, on_every_store, settle_down, until, until_in,
+    Disk, Gate, OnSqlite, hanging, later, never, on_every_store, settle_down, until, until_in,
 };
 
 on_every_store!(in real time: s5_1_a_message_that_recovery_returns_wakes_its_sender);
-
-/// Long enough that nobody takes a crashed task up during the test.
-fn later() -> Restarts {
-    Restarts { back_off: Duration::from_secs(3_600), ..Restarts::default() }
-}
-
-/// Hangs, and tells when it is gone.
-fn hanging(came: &Gate, gone: &Gate) -> Kind<(), ()> {
-    let (came, gone) = (came.clone(), gone.clone());
-    Kind::new("hanging", move |cx: Context, ()| {
-        let (came, flag) = (came.clone(), Flag::new(&gone));
-        async move {
-            let _flag = flag;
-            came.arrive();
-            never(cx).await
-        }
-    })
-    .resumable()
-}
 
 #[tokio::test(start_paused = true)]
 async fn s6_8_a_body_whose_task_another_worker_took_goes_with_its_runtime() {

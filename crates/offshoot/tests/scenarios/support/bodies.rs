@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use offshoot::{BodyError, BoxFuture, Context};
+use offshoot::{BodyError, BoxFuture, Context, Kind};
+
+use super::{Flag, Gate};
 
 /// A result that nobody looks into.
 pub(crate) type Done = Result<(), BodyError>;
@@ -25,6 +27,21 @@ pub(crate) async fn obedient(cx: Context) -> Done {
     cx.cancelled().await;
     cx.check_cancelled()?;
     Ok(())
+}
+
+/// A kind whose bodies tell that they came, never end by themselves, and tell
+/// when they are gone.
+pub(crate) fn hanging(came: &Gate, gone: &Gate) -> Kind<(), ()> {
+    let (came, gone) = (came.clone(), gone.clone());
+    Kind::new("hanging", move |cx: Context, ()| {
+        let (came, flag) = (came.clone(), Flag::new(&gone));
+        async move {
+            let _flag = flag;
+            came.arrive();
+            never(cx).await
+        }
+    })
+    .resumable()
 }
 
 /// Counts how often bodies were polled for the first time.

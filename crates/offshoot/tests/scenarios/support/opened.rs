@@ -1,7 +1,9 @@
 //! Runtimes, opened as most scenarios need them.
 
+use std::time::Duration;
+
 use offshoot::core::{Caps, Ceiling};
-use offshoot::{Memory, Runtime, Session};
+use offshoot::{Memory, Restarts, Runtime, Session};
 
 pub(crate) async fn open() -> Runtime {
     open_on(&Memory::new()).await
@@ -25,6 +27,11 @@ pub(crate) async fn capped(caps: Caps) -> Runtime {
 /// Caps that let one task execute at a time.
 pub(crate) fn one_slot() -> Caps {
     Caps { executing: Ceiling { space: Some(1), ..Ceiling::NONE }, ..Caps::default() }
+}
+
+/// Restarts so late that nobody takes a crashed task up during a test.
+pub(crate) fn later() -> Restarts {
+    Restarts { back_off: Duration::from_secs(3_600), ..Restarts::default() }
 }
 
 /// Ends a runtime as a crash does: nothing is written.

@@ -12,6 +12,8 @@ use tokio::sync::watch;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Of {
     Spawns,
+    /// Commits that start a task that was queued.
+    Starts,
     /// Commits that hold the outcome of a task, whether it has ended or still
     /// waits for its children.
     Outcomes,
@@ -118,6 +120,7 @@ impl Of {
         batch.writes.iter().any(|write| match (self, write) {
             (Self::Everything, _)
             | (Self::Spawns, Write::Spawn(_))
+            | (Self::Starts, Write::Put(_, Change::Started { .. }))
             | (Self::Messages, Write::Send { .. })
             | (Self::Appends, Write::Append { .. })
             | (Self::Sweeps, Write::PutSession(_, Change::SweepBegan))
