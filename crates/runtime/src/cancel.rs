@@ -278,9 +278,7 @@ impl Engine {
     /// could: somebody may have started it meanwhile.
     pub(crate) async fn end_unstarted(self: &Arc<Self>, id: TaskId) -> bool {
         let never_started = Conclusion::Evicted(Eviction::Abort);
-        // A worker that took this one for dead may have put the task back into
-        // the queue, while its body still runs here.
-        let stale = self.cell(id).filter(|cell| cell.epoch() != 0);
+        let cell = self.cell(id);
         for tries in 0.. {
             match self.try_settle(id, None, &never_started).await {
                 Err(Error::Contended) => {}
@@ -289,8 +287,10 @@ impl Engine {
                 _ => break,
             }
         }
-        if let Some(stale) = stale {
-            stale.evict(Eviction::Abandon);
+        // A worker that took this one for dead may have put the task back into
+        // the queue while its body runs here, or is about to.
+        if let Some(cell) = cell {
+            cell.evict(Eviction::Abandon);
         }
         true
     }

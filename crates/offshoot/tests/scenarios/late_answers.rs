@@ -118,9 +118,10 @@ async fn s3_6_a_wait_for_a_forgotten_task_that_ended_while_recovery_looked_retur
     late.keep_lists_back(2);
     let retention = Retention { in_memory: 0, ..Retention::default() };
     let runtime = Runtime::builder(late.store()).kind(&kind).retention(retention);
-    let runtime = runtime.open().await.unwrap();
+    let runtime = tokio::spawn(runtime.open());
     late.kept_back().await;
     late.answer(Says::Truth);
+    let runtime = runtime.await.unwrap().unwrap();
     late.kept_back().await;
     let task = runtime.task(&id.to_string()).await.unwrap();
     task.cancel("enough").await.unwrap();
