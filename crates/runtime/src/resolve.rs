@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use offshoot_core::{Caller, Name, Owner, SessionId, Spec, Task, TaskId, Visibility};
-use offshoot_store::{TaskQuery, Within};
+use offshoot_store::{Namesakes, TaskQuery, Within};
 
 use crate::engine::Engine;
 use crate::error::Error;
@@ -11,6 +11,9 @@ use crate::task_ref::{TaskRef, Viewer};
 
 /// How many handles are compared for a suggestion.
 const SUGGESTIONS: usize = 256;
+
+/// How many tasks of one name are read at a time.
+const NAMESAKES: usize = 4_096;
 
 impl Engine {
     /// The task, if the viewer may touch it. Unknown and out of scope are told
@@ -143,40 +146,46 @@ impl Engine {
         Ok(task)
     }
 
-    /// The one task of this name within reach: live ones are preferred, then
-    /// the one that ended last; several live ones, or the ended ones of
-    /// several owners, are ambiguous.
+    /// The one task of this name within reach: the live one, else the one that
+    /// ended last. Several live ones are ambiguous.
     async fn search(&self, viewer: &Viewer, within: Within, text: &str) -> Result<Task, Error> {
         let mut query = TaskQuery::new(within);
         query.name = Some(Name::key_of(text).into());
-        let mut found: Vec<Task> = Vec::new();
+        query.limit = NAMESAKES;
+        let mut found = self.all_touchable(viewer, query.clone().live()).await?;
+        if found.is_empty() {
+            // Of one owner's only the last can have ended last. It is live if
+            // it came after the first look.
+            query.namesakes = Namesakes::Last;
+            found = self.all_touchable(viewer, query).await?;
+        }
+        let live: Vec<_> = found.iter().filter(|task| task.is_live()).map(Task::id).collect();
+        if live.len() > 1 {
+            return Err(Error::Ambiguous { what: text.to_owned(), ids: live });
+        }
+        match found.into_iter().max_by_key(|task| (task.is_live(), task.since)) {
+            Some(task) => Ok(task),
+            None => Err(self.no_such(viewer, within, text).await),
+        }
+    }
+
+    /// All tasks a query asks for that the viewer may touch.
+    async fn all_touchable(
+        &self,
+        viewer: &Viewer,
+        mut query: TaskQuery,
+    ) -> Result<Vec<Task>, Error> {
+        let mut found = Vec::new();
         loop {
             let page = self.store.tasks(query.clone()).await?;
             for task in page.items {
-                if !self.may_touch(viewer, &task).await? {
-                    continue;
-                }
-                // Of one owner's, the live one or else the last stands.
-                match found.iter_mut().find(|other| other.owner() == task.owner()) {
-                    Some(other) if other.is_live() => {}
-                    Some(other) => *other = task,
-                    None => found.push(task),
+                if self.may_touch(viewer, &task).await? {
+                    found.push(task);
                 }
             }
             match page.next {
                 Some(next) => query.after = Some(next),
-                None => break,
-            }
-        }
-        if found.iter().any(Task::is_live) {
-            found.retain(Task::is_live);
-        }
-        match found.len() {
-            0 => Err(self.no_such(viewer, within, text).await),
-            1 => Ok(found.remove(0)),
-            _ => {
-                let ids = found.iter().map(Task::id).collect();
-                Err(Error::Ambiguous { what: text.to_owned(), ids })
+                None => return Ok(found),
             }
         }
     }

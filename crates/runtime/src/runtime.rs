@@ -124,9 +124,9 @@ impl Runtime {
     }
 
     /// The task of this id, handle or `<parent handle>/<name>`, whosever it
-    /// is: the host may touch everything. By id it is one look-up; a handle is
-    /// looked for in the list of all tasks, owner by owner, so a host that
-    /// looks often keeps ids.
+    /// is: the host may touch everything. A handle means the live task, else
+    /// the one that ended last; the handle of several live tasks is
+    /// [`Error::Ambiguous`].
     pub async fn task(&self, handle: &str) -> Result<TaskRef, Error> {
         self.engine.find(&host(), None, handle).await
     }

@@ -47,8 +47,7 @@ impl Session {
         self.id
     }
 
-    /// The same session, looking so far. Under [`Visibility::Subtree`] a
-    /// handle is looked for in the list of the session's tasks.
+    /// The same session, looking so far.
     pub fn with_visibility(mut self, visibility: Visibility) -> Self {
         self.visibility = visibility;
         self

@@ -7,10 +7,11 @@
 use rusqlite::Connection;
 
 /// Every migration, the first one first.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     include_str!("../migrations/0001_records.sql"),
     include_str!("../migrations/0002_children.sql"),
     include_str!("../migrations/0003_senders.sql"),
+    include_str!("../migrations/0004_names.sql"),
 ];
 
 /// The format this version reads and writes.

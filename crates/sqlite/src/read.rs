@@ -14,14 +14,16 @@ use crate::reader::Reading;
 use crate::record::Sessions;
 
 impl Reading<'_> {
-    /// What stands for an owner in the table of tasks.
-    fn owner_number(&self, owner: Owner) -> Result<Option<i64>, Fault> {
+    /// What stands for an owner's session and for itself in the table of
+    /// tasks.
+    fn owner_numbers(&self, owner: Owner) -> Result<Option<(i64, i64)>, Fault> {
         match owner {
-            Owner::Session(id) => Ok(self.session_number(id).map(|number| -number)),
+            Owner::Session(id) => Ok(self.session_number(id).map(|number| (number, -number))),
             Owner::Task(id) => {
-                let sql = "SELECT ordinal FROM tasks WHERE id = ?1";
+                let sql = "SELECT session, ordinal FROM tasks WHERE id = ?1";
                 let mut select = self.connection.prepare_cached(sql)?;
-                Ok(select.query_row([id.to_bytes()], |row| row.get(0)).optional()?)
+                let numbers = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+                Ok(select.query_row([id.to_bytes()], numbers).optional()?)
             }
         }
     }

@@ -48,6 +48,7 @@ mod inbox;
 mod keys;
 mod messages;
 mod names;
+mod namesakes;
 mod paging;
 mod property;
 mod questions;

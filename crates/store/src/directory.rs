@@ -5,8 +5,10 @@
 //! there are. Tasks stand side by side, a cache line each, and the tables that
 //! find them hold only places, so that they stay small enough to be near.
 
+mod counted;
 mod listing;
 mod names;
+mod namesakes;
 
 use std::hash::BuildHasher;
 use std::num::NonZeroU64;
@@ -16,9 +18,10 @@ use hashbrown::{HashMap, HashTable};
 use offshoot_core::{Counts, IdHash, Owner, Phase, SessionId, Task, TaskId, Usage};
 use slab::Slab;
 
+use self::counted::Counted;
 use self::listing::Listing;
-use self::names::{Called, Counted, Names};
-use crate::query::{Order, Page, PageCursor, TaskQuery, Within};
+use self::names::{Called, Given, Names};
+use crate::query::{Namesakes, Order, Page, PageCursor, TaskQuery, Within};
 
 /// How many tasks a page looks at before it returns what it has, so that a
 /// filter that matches little cannot hold the lock for long.
@@ -51,9 +54,10 @@ struct Entry {
 struct Roster {
     listing: Listing,
     counts: Counts,
-    // Of a session only: what it owns itself, and the names it counts.
+    // Of a session only: what it owns itself, and what its tasks are called.
     own: Counts,
     counted: Counted,
+    given: Given,
 }
 
 /// Why a task leaves the index.
@@ -149,20 +153,26 @@ impl Directory {
     /// Puts a new task in. Tasks with a higher ordinal are listed later.
     pub fn insert(&mut self, task: Task, ordinal: u64) {
         let (id, phase, owner) = (task.id(), task.state.phase(), task.owner());
-        let session = task.spec.lineage.session;
+        let session_id = task.spec.lineage.session;
         if let Some(key) = &task.spec.terms.key {
             self.keys.insert((owner, key.clone()), id);
         }
         // Four billion tasks do not fit into memory.
         let place = self.tasks.vacant_key() as u32;
-        let session = self.sessions.entry(session).or_default();
+        let session = self.sessions.entry(session_id).or_default();
         session.listing.insert(ordinal, place);
         session.counts.add(phase);
-        let called = session
-            .counted
-            .take_up(&task, place)
-            .unwrap_or_else(|| Called::Given(self.names.hash(owner, task.spec.handle.key())));
+        let called = match session.counted.take_up(&task, place) {
+            Some(number) => Called::Counted(number),
+            None => Called::Given(self.names.hash(task.spec.handle.key())),
+        };
         self.tasks.insert(Entry { id, task, ordinal, row: None, children: None, called });
+        if let Called::Given(hash) = called {
+            session.given.insert(&self.tasks, hash, place);
+        }
+        if !self.names.is_first(session_id) {
+            self.names.enter(&self.tasks, place);
+        }
         let tasks = &self.tasks;
         self.ids.insert_unique(hash(id), place, |place| hash(tasks[*place as usize].id));
         match owner {
@@ -176,7 +186,6 @@ impl Directory {
             }
         }
         self.counts.add(phase);
-        self.give_name(place);
     }
 
     /// Replaces a task's record by its next one.
@@ -190,9 +199,6 @@ impl Directory {
         }
         let (owner, session) = (task.owner(), task.spec.lineage.session);
         entry.task = task;
-        if to.is_terminal() {
-            self.eclipse_others(place);
-        }
         self.counts.shift(from, to);
         if let Some(roster) = self.sessions.get_mut(&session) {
             roster.counts.shift(from, to);
@@ -296,6 +302,9 @@ impl Directory {
 
     /// The tasks a query asks for.
     pub fn page(&self, query: &TaskQuery) -> Page<Task> {
+        if let Some(key) = &query.name {
+            return self.page_of_name(query, key);
+        }
         match query.within {
             Within::Everything => self.page_of_all(query),
             Within::Session(id) | Within::Owner(Owner::Session(id)) => {
@@ -313,20 +322,10 @@ impl Directory {
     }
 
     fn page_of_all(&self, query: &TaskQuery) -> Page<Task> {
-        // One lazily advanced list per session; there are few sessions.
+        // There are few sessions.
         let rosters = self.sessions.values();
-        let lists = rosters.map(|roster| roster.listing.walk(query.order, query.after).peekable());
-        let mut lists: Vec<_> = lists.collect();
-        let merged = std::iter::from_fn(|| {
-            let heads = lists.iter_mut().enumerate();
-            let heads = heads.filter_map(|(at, list)| list.peek().map(|head| (head.0, at)));
-            let (_, at) = match query.order {
-                Order::OldestFirst => heads.min(),
-                Order::NewestFirst => heads.max(),
-            }?;
-            lists[at].next()
-        });
-        self.collect(query, merged)
+        let lists = rosters.map(|roster| roster.listing.walk(query.order, query.after));
+        self.collect(query, merged(query.order, lists))
     }
 
     fn collect(&self, query: &TaskQuery, tasks: impl Iterator<Item = (u64, u32)>) -> Page<Task> {
@@ -338,7 +337,8 @@ impl Directory {
             }
             last = Some(ordinal);
             let task = &self.tasks[place as usize].task;
-            if belongs(task, query.within) && query.admits(task) {
+            let is_meant = query.namesakes == Namesakes::All || self.is_last(place);
+            if belongs(task, query.within) && query.admits(task) && is_meant {
                 items.push(task.clone());
             }
         }
@@ -352,6 +352,23 @@ impl Directory {
     fn children_mut(&mut self, task: TaskId) -> Option<&mut Roster> {
         self.entry_mut(task).and_then(|entry| entry.children.as_deref_mut())
     }
+}
+
+/// Several lists as one. They are advanced as far as they are needed.
+fn merged<I: Iterator<Item = (u64, u32)>>(
+    order: Order,
+    lists: impl IntoIterator<Item = I>,
+) -> impl Iterator<Item = (u64, u32)> {
+    let mut lists: Vec<_> = lists.into_iter().map(Iterator::peekable).collect();
+    std::iter::from_fn(move || {
+        let heads = lists.iter_mut().enumerate();
+        let heads = heads.filter_map(|(at, list)| list.peek().map(|head| (head.0, at)));
+        let (_, at) = match order {
+            Order::OldestFirst => heads.min(),
+            Order::NewestFirst => heads.max(),
+        }?;
+        lists[at].next()
+    })
 }
 
 fn belongs(task: &Task, within: Within) -> bool {

@@ -28,7 +28,8 @@ pub use error::{CommitError, Conflict, StoreError};
 pub use faulty::{At, Fault, Faults, Faulty};
 pub use memory::Memory;
 pub use query::{
-    EventPage, Expired, HistoryPage, Order, Page, PageCursor, Pending, Standing, TaskQuery, Within,
+    EventPage, Expired, HistoryPage, Namesakes, Order, Page, PageCursor, Pending, Standing,
+    TaskQuery, Within,
 };
 pub use ready::{Abandoned, Answer, Commit, Read};
 pub use store::{OpenStore, Store, Tenure};

@@ -1,5 +1,6 @@
 //! Questions to a store that have more than one answer.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use offshoot_core::{Block, Cursor, Event, Owner, Phase, Row, RunId, SessionId, Task};
@@ -17,8 +18,11 @@ pub struct TaskQuery {
     pub kind: Option<Arc<str>>,
     /// Of which profile.
     pub profile: Option<Arc<str>>,
-    /// Called so, compared as names are.
+    /// Called so: the name's key. What is found this way costs what is called
+    /// so within `within`, however much else there is.
     pub name: Option<Arc<str>>,
+    /// Which of the tasks that one owner calls alike.
+    pub namesakes: Namesakes,
     /// Spawned in which run.
     pub run: Option<RunId>,
     /// In which order.
@@ -48,6 +52,29 @@ pub enum Order {
     OldestFirst,
     /// Last spawned first.
     NewestFirst,
+}
+
+impl Order {
+    /// The ordinals that come after where a page ended. They are numbered from
+    /// 1.
+    pub(crate) fn rest(self, after: Option<PageCursor>) -> RangeInclusive<u64> {
+        match (self, after) {
+            (_, None) => 1..=u64::MAX,
+            (Self::OldestFirst, Some(PageCursor(after))) => after.saturating_add(1)..=u64::MAX,
+            (Self::NewestFirst, Some(PageCursor(after))) => 0..=after.saturating_sub(1),
+        }
+    }
+}
+
+/// Which of the tasks that one owner calls alike.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Namesakes {
+    /// All of them.
+    #[default]
+    All,
+    /// Only the last of each owner: the live one, else the one that ended
+    /// last. It is what the owner means by the name.
+    Last,
 }
 
 /// Where a page ended. Opaque: hand it back to get the next page. Of lists of
@@ -134,6 +161,7 @@ impl TaskQuery {
             kind: None,
             profile: None,
             name: None,
+            namesakes: Namesakes::All,
             run: None,
             order: Order::OldestFirst,
             after: None,
@@ -147,7 +175,8 @@ impl TaskQuery {
         self
     }
 
-    /// Whether `task` is one of those asked for, `within` apart.
+    /// Whether `task` is one of those asked for, `within` and `namesakes`
+    /// apart.
     pub fn admits(&self, task: &Task) -> bool {
         let spec = &task.spec;
         (self.phases.is_empty() || self.phases.contains(&task.state.phase()))

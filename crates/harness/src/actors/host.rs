@@ -80,6 +80,7 @@ impl Host {
             19 => {
                 if let Some(task) = world.any_known() {
                     looking::inspect(&world, &task).await?;
+                    looking::find(&world, &self.session, &task).await?;
                 }
             }
             20 => looking::list(&world, &self.session).await?,

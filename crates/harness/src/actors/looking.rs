@@ -47,6 +47,36 @@ pub async fn inspect(world: &World, task: &TaskRef) -> Result<(), Error> {
     Ok(())
 }
 
+/// Looks for a task of the session by its handle, at any depth.
+pub async fn find(world: &World, session: &Session, task: &TaskRef) -> Result<(), Error> {
+    if task.spec().lineage.session != session.id() {
+        return Ok(());
+    }
+    let wide = session.clone().with_visibility(Visibility::Subtree);
+    let found = match wide.task(task.handle()).await {
+        Ok(found) => vec![found.id()],
+        Err(Error::Ambiguous { ids, .. }) => ids,
+        Err(Error::NotFound { .. }) => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    world.model(|model| {
+        model.acknowledged("a look-up by handle", |model| {
+            let misnamed = found.iter().filter_map(|id| model.shadow.task(*id)).find(|found| {
+                let (found, asked) = (&found.spec, task.spec());
+                found.handle != asked.handle || found.lineage.session != session.id()
+            });
+            ensure(misnamed.is_none(), "S1.2 a handle finds a task of that name", || {
+                format!("{:?} found {misnamed:?}", task.handle())
+            })?;
+            let missed = found.is_empty() && model.shadow.is_stored(task.id());
+            ensure(!missed, "S1.7 a handle finds a task as long as there is one", || {
+                format!("{:?} found nobody, and {} is there", task.handle(), task.id())
+            })
+        });
+    });
+    Ok(())
+}
+
 /// Lists the live tasks of a session.
 pub async fn list(world: &World, session: &Session) -> Result<(), Error> {
     let mut after = None;

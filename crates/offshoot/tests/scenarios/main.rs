@@ -13,6 +13,7 @@ mod delivery;
 mod delivery_crash;
 mod draining;
 mod endings;
+mod handles;
 mod identity;
 mod keys;
 mod late_answers;

@@ -14,12 +14,15 @@ impl Reading<'_> {
     }
 
     pub(crate) fn named(&self, owner: Owner, key: &str) -> Result<Option<Task>, Fault> {
-        let Some(owner) = self.owner_number(owner)? else { return Ok(None) };
-        self.one_task("owner = ?1 AND name = ?2 ORDER BY ordinal DESC LIMIT 1", (owner, key))
+        let Some((session, owner)) = self.owner_numbers(owner)? else { return Ok(None) };
+        self.one_task(
+            "name = ?1 AND session = ?2 AND owner = ?3 ORDER BY ordinal DESC LIMIT 1",
+            (key, session, owner),
+        )
     }
 
     pub(crate) fn keyed(&self, owner: Owner, key: &str) -> Result<Option<Task>, Fault> {
-        let Some(owner) = self.owner_number(owner)? else { return Ok(None) };
+        let Some((_, owner)) = self.owner_numbers(owner)? else { return Ok(None) };
         self.one_task("owner = ?1 AND key = ?2", (owner, key))
     }
 

@@ -11,8 +11,11 @@ use crate::support::{Scribe, contents, open, refused};
 /// What each older version left behind: one session, a live task called
 /// `live`, and one called `ended` whose result is unread. In format 2 `live`
 /// has also read a message whose key was `once`.
-const OLDER: [(u32, &str); 2] =
-    [(1, include_str!("../fixtures/format-1.sql")), (2, include_str!("../fixtures/format-2.sql"))];
+const OLDER: [(u32, &str); 3] = [
+    (1, include_str!("../fixtures/format-1.sql")),
+    (2, include_str!("../fixtures/format-2.sql")),
+    (3, include_str!("../fixtures/format-3.sql")),
+];
 
 fn restore(sql: &str, folder: &Path) {
     let file = rusqlite::Connection::open(folder.join("offshoot.db")).unwrap();
@@ -39,6 +42,11 @@ async fn a_store_of_every_older_format_is_opened_and_goes_on() {
             assert_eq!(sessions[0].name.as_str(), "main-1");
             let owner = Owner::Session(sessions[0].id);
             assert_eq!(store.inbox(owner, 0, 10).await.unwrap().len(), 1);
+            for (name, owned) in [("live", 1), ("ended", 1), ("nobody", 0)] {
+                let name = Some(name.into());
+                let called = TaskQuery { name, ..TaskQuery::new(Within::Everything) };
+                assert_eq!(store.tasks(called).await.unwrap().items.len(), owned);
+            }
             let log = store.events(None, Cursor::START, 10).await.unwrap().unwrap();
             assert_eq!(log.events.len(), 4);
         }
@@ -80,7 +88,7 @@ async fn a_migrated_store_has_its_format_in_the_file_itself() {
         let store = open(folder.path()).await;
         // An older version looks at these bytes before it opens anything.
         let file = std::fs::read(folder.path().join("offshoot.db")).unwrap();
-        assert_eq!(u32::from_be_bytes(file[60..64].try_into().unwrap()), 3);
+        assert_eq!(u32::from_be_bytes(file[60..64].try_into().unwrap()), 4);
         drop(store);
     }
 }

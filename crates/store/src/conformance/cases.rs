@@ -46,6 +46,15 @@ macro_rules! __for_each_case {
                 s1_7_a_name_finds_the_live_task_else_the_one_that_ended_last,
                 a_name_nobody_has_finds_nobody,
             }
+            namesakes {
+                s10_1_a_list_by_name_reaches_as_far_as_it_is_asked_to,
+                s1_2_a_counted_name_is_found_in_every_session,
+                s1_7_of_each_owner_the_last_is_meant,
+                s1_7_when_the_last_is_deleted_the_one_before_is_meant,
+                s10_1_a_namesake_that_stays_is_listed_once_while_others_come_and_go,
+                s10_1_lists_by_name_are_right_after_anything,
+                a_name_that_nobody_has_is_nobodys_anywhere,
+            }
             keys {
                 s9_4_a_key_finds_its_task_alive_and_ended,
                 s9_4_a_key_makes_one_task_even_after_it_ended,

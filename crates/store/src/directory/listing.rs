@@ -80,6 +80,16 @@ impl Listing {
         self.entries.is_empty()
     }
 
+    /// The place of the first task.
+    pub(super) fn first(&self) -> Option<u32> {
+        self.entries.front().map(|first| first.place)
+    }
+
+    /// The place of the only task, if there is just one.
+    pub(super) fn only(&self) -> Option<u32> {
+        self.first().filter(|_| self.entries.len() == self.holes + 1)
+    }
+
     /// The place of the task with this ordinal.
     pub(super) fn get(&self, ordinal: u64) -> Option<u32> {
         // What is not there yet is asked for more often than what is.

@@ -1,3 +1,5 @@
+mod names;
+
 use std::sync::Arc;
 
 use offshoot_core::doc::spec;
@@ -63,59 +65,6 @@ fn namesakes(directory: &mut Directory, count: u64) -> Vec<Task> {
     (1..=count).map(one).collect()
 }
 
-fn found(directory: &Directory, task: &Task) -> Option<TaskId> {
-    directory.named(task.owner(), "docs").map(Task::id)
-}
-
-#[test]
-fn s1_7_the_live_task_has_the_name_else_the_one_that_ended_last() {
-    let mut directory = Directory::default();
-    let ended = namesakes(&mut directory, 3);
-    assert_eq!(found(&directory, &ended[0]), Some(ended[2].id()));
-    assert!(directory.live_named(ended[0].owner(), "docs").is_none());
-    let live = Maker(50).task(1, "docs");
-    directory.insert(live.clone(), 9);
-    assert_eq!(found(&directory, &live), Some(live.id()));
-    assert_eq!(directory.live_named(live.owner(), "docs"), Some(&live));
-}
-
-#[test]
-fn s1_7_deleting_the_last_ended_gives_its_name_back_to_the_one_before() {
-    let mut directory = Directory::default();
-    let ended = namesakes(&mut directory, 3);
-    directory.remove(ended[1].id(), Removal::Deleted);
-    assert_eq!(found(&directory, &ended[0]), Some(ended[2].id()));
-    directory.remove(ended[2].id(), Removal::Deleted);
-    assert_eq!(found(&directory, &ended[0]), Some(ended[0].id()));
-    directory.remove(ended[0].id(), Removal::Deleted);
-    assert_eq!(found(&directory, &ended[0]), None);
-    assert!(directory.is_empty() && directory.names.is_empty());
-}
-
-#[test]
-fn s1_7_a_name_whose_last_holder_is_kept_elsewhere_finds_nobody_here() {
-    let mut directory = Directory::default();
-    let ended = namesakes(&mut directory, 3);
-    directory.remove(ended[0].id(), Removal::Evicted);
-    assert_eq!(found(&directory, &ended[0]), Some(ended[2].id()));
-    directory.remove(ended[2].id(), Removal::Evicted);
-    assert_eq!(found(&directory, &ended[0]), None, "the one before it did not end last");
-}
-
-#[test]
-fn s1_7_ended_tasks_may_be_loaded_in_any_order() {
-    for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0], [0, 2, 1]] {
-        let ended = namesakes(&mut Directory::default(), 3);
-        let mut directory = Directory::default();
-        for at in order {
-            directory.insert(ended[at].clone(), at as u64 + 1);
-        }
-        assert_eq!(found(&directory, &ended[0]), Some(ended[2].id()), "{order:?}");
-        directory.remove(ended[2].id(), Removal::Deleted);
-        assert_eq!(found(&directory, &ended[0]), Some(ended[1].id()), "{order:?}");
-    }
-}
-
 #[test]
 fn an_evicted_task_still_counts_and_a_deleted_one_was_spawned() {
     let mut directory = Directory::default();
@@ -165,6 +114,9 @@ fn a_row_is_noted_and_forgotten() {
     assert_eq!(directory.row(task.id()), None);
 }
 
+/// The last is counted, unless another has its number.
+const NAMES: [&str; 4] = ["docs", "Docs 2", "größe", "function-1"];
+
 /// Something that happens to a directory. The numbers choose among what is
 /// there.
 #[derive(Clone, Debug)]
@@ -179,9 +131,9 @@ enum Move {
 fn moves() -> impl Strategy<Value = Vec<Move>> {
     let any = 0..1_000usize;
     let tie = prop_oneof![Just(Tie::Owned), Just(Tie::Detached)];
-    let child = (any.clone(), 0..3usize, tie);
+    let child = (any.clone(), 0..NAMES.len(), tie);
     let one = prop_oneof![
-        4 => (1..4u128, 0..3usize).prop_map(|(session, name)| Move::Insert { session, name }),
+        4 => (1..4u128, 0..NAMES.len()).prop_map(|(session, name)| Move::Insert { session, name }),
         3 => child.prop_map(|(parent, name, tie)| Move::InsertChild { parent, name, tie }),
         2 => any.clone().prop_map(Move::Start),
         5 => any.clone().prop_map(Move::End),
@@ -234,7 +186,6 @@ impl Naive {
 }
 
 fn play(directory: &mut Directory, naive: &mut Naive, maker: &mut Maker, step: Move) {
-    const NAMES: [&str; 3] = ["docs", "Docs 2", "größe"];
     let task = match step {
         Move::Insert { session, name } => maker.task(session, NAMES[name]),
         Move::InsertChild { parent, name, tie } => {
@@ -284,7 +235,11 @@ fn replace(directory: &mut Directory, naive: &mut Naive, task: Task) {
 }
 
 fn pages(directory: &Directory, within: Within, order: Order, limit: usize) -> Vec<TaskId> {
-    let mut query = TaskQuery { order, limit, ..TaskQuery::new(within) };
+    listed(directory, TaskQuery { order, limit, ..TaskQuery::new(within) })
+}
+
+fn listed(directory: &Directory, mut query: TaskQuery) -> Vec<TaskId> {
+    let limit = query.limit;
     let mut ids = Vec::new();
     loop {
         let page = directory.page(&query);
@@ -326,9 +281,9 @@ proptest! {
         for owner in &owners {
             let owned = |task: &Task| task.owner() == *owner;
             prop_assert_eq!(directory.counts(*owner), naive.counts(owned));
-            for key in ["docs", "docs 2", "größe"] {
-                let found = directory.named(*owner, key).map(Task::id);
-                prop_assert_eq!(found, naive.named(*owner, key));
+            for key in NAMES.map(Name::key_of) {
+                let found = directory.named(*owner, &key).map(Task::id);
+                prop_assert_eq!(found, naive.named(*owner, &key));
             }
             if let Owner::Task(id) = *owner {
                 prop_assert_eq!(directory.live_children(id), naive.counts(owned).live());
@@ -337,60 +292,9 @@ proptest! {
     }
 }
 
-fn counted(maker: &mut Maker, stem: &Arc<str>, number: u64) -> Task {
-    let mut spec = (*maker.task(1, "any").spec).clone();
-    spec.handle = Name::numbered(stem, number);
-    spec.naming = Naming::Counted;
-    spec.terms.profile = Some(stem.clone());
-    Task::new(Arc::new(spec))
-}
-
 #[test]
-fn s1_2_counted_names_find_their_task_whatever_is_counted() {
-    let (mut directory, mut maker) = (Directory::default(), Maker::default());
-    let stems: [Arc<str>; 5] = ["a", "a-1", "a-1-1", "größe", "-"].map(Arc::from);
-    let numbers = 1..=12;
-    let tasks: Vec<_> = stems
-        .iter()
-        .flat_map(|stem| numbers.clone().map(move |number| (stem, number)))
-        .map(|(stem, number)| counted(&mut maker, stem, number))
-        .collect();
-    for (ordinal, task) in (1..).zip(&tasks) {
-        directory.insert(task.clone(), ordinal);
-    }
-    assert!(directory.names.is_empty(), "none of them is kept as a given one");
-    for task in &tasks {
-        let found = directory.named(task.owner(), task.spec.handle.key());
-        assert_eq!(found.map(Task::id), Some(task.id()), "{}", task.handle());
-    }
-    for nobody in ["a", "a-", "a-0", "a-01", "a-13", "a-1-1-1-1", "b-1", "-", "1"] {
-        assert!(directory.named(tasks[0].owner(), nobody).is_none(), "{nobody}");
-    }
-}
-
-#[test]
-fn what_is_counted_no_more_leaves_nothing_behind() {
-    let (mut directory, mut maker) = (Directory::default(), Maker::default());
-    let stays = counted(&mut maker, &"first".into(), 1);
-    directory.insert(stays.clone(), 1);
-    let stems =
-        |directory: &Directory| directory.sessions[&stays.spec.lineage.session].counted.stems();
-    for ordinal in 2..100 {
-        let stem: Arc<str> = format!("profile {ordinal}").into();
-        let pair = [1, 2].map(|number| counted(&mut maker, &stem, number));
-        for (task, ordinal) in pair.iter().zip([2 * ordinal, 2 * ordinal + 1]) {
-            directory.insert(task.clone(), ordinal);
-        }
-        assert_eq!(stems(&directory), 2);
-        directory.remove(pair[0].id(), Removal::Deleted);
-        let found = directory.named(pair[1].owner(), pair[1].spec.handle.key());
-        assert_eq!(found.map(Task::id), Some(pair[1].id()));
-        directory.remove(pair[1].id(), Removal::Deleted);
-        assert_eq!(stems(&directory), 1);
-    }
-    directory.remove(stays.id(), Removal::Deleted);
-    directory.insert(counted(&mut maker, &"second".into(), 1), 1_000);
-    assert_eq!(stems(&directory), 1, "the first has made way");
+fn a_task_is_a_cache_line() {
+    assert_eq!(size_of::<Entry>(), 64);
 }
 
 #[test]
