@@ -33,8 +33,16 @@ pub const RESERVED: [&str; 5] = ["parent", "self", "all", "broadcast", "root"];
 #[serde(into = "CompactString", from = "CompactString")]
 pub struct Name {
     shown: CompactString,
-    // Absent when the shown form is already its own key, as most names are.
-    key: Option<Box<str>>,
+    key: Key,
+}
+
+/// The form in which a name is compared.
+#[derive(Clone, Debug)]
+enum Key {
+    /// As it is shown, which most names are. Zero unless it was counted.
+    Shown { number: u64 },
+    /// This one.
+    Folded(Box<str>),
 }
 
 impl Name {
@@ -73,7 +81,19 @@ impl Name {
 
     /// The form in which names are compared.
     pub fn key(&self) -> &str {
-        self.key.as_deref().unwrap_or(&self.shown)
+        match &self.key {
+            Key::Shown { .. } => &self.shown,
+            Key::Folded(key) => key,
+        }
+    }
+
+    /// The number with which it was counted, if that is known: a name that was
+    /// read from somewhere does not know whether it was counted.
+    pub fn number(&self) -> Option<u64> {
+        match self.key {
+            Key::Shown { number } if number > 0 => Some(number),
+            _ => None,
+        }
     }
 
     /// The form in which `text` would be compared, valid or not.
@@ -82,7 +102,10 @@ impl Name {
     }
 
     fn from_parts(shown: &str, key: String) -> Self {
-        let key = (key != shown).then(|| key.into_boxed_str());
+        let key = match key == shown {
+            true => Key::Shown { number: 0 },
+            false => Key::Folded(key.into()),
+        };
         Self { shown: shown.into(), key }
     }
 }

@@ -1,6 +1,6 @@
 //! Names that are counted.
 
-use super::{CompactString, Name, fold, is_folded};
+use super::{CompactString, Key, Name, fold, is_folded};
 
 /// The names `<stem>-<n>` for one number after the other. It keeps the last
 /// one's text, because nearly every spawn asks for the next.
@@ -48,11 +48,12 @@ impl Series {
                 self.text.push_str(&self.next.to_string());
             }
         }
-        self.next = self.next.saturating_add(1);
+        let number = self.next;
+        self.next = number.saturating_add(1);
         let shown = CompactString::new(&self.text);
         let key = match self.casing {
-            Casing::Folded => None,
-            Casing::Unfolded => Some(fold(&shown).into()),
+            Casing::Folded => Key::Shown { number },
+            Casing::Unfolded => Key::Folded(fold(&shown).into()),
         };
         Name { shown, key }
     }
@@ -70,5 +71,8 @@ mod tests {
             assert_eq!(name.as_str(), format!("Lead-{n}"));
             assert_eq!(name.key(), format!("lead-{n}"));
         }
+        let names =
+            [Name::numbered("lead", 7), Name::numbered("lead", 0), Name::new("lead-7").unwrap()];
+        assert_eq!(names.each_ref().map(Name::number), [Some(7), None, None]);
     }
 }

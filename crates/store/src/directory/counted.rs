@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::EntryRef;
-use offshoot_core::{Naming, Task};
+use offshoot_core::{Naming, Spec, Task};
 
 use super::listing::Listing;
 
@@ -54,6 +54,14 @@ impl Counted {
         listing.get(number(key, stem)?)
     }
 
+    /// Whether a task has a higher number than all that were counted of the
+    /// same, as nearly every new one does.
+    pub(super) fn is_next(&self, spec: &Spec) -> bool {
+        let Some(stems) = &self.0 else { return true };
+        stems.is_first(stem(spec))
+            && number_of(spec).is_some_and(|number| stems.of_first.is_before(number))
+    }
+
     /// The listing of a stem; who asks puts something in if it is empty.
     fn of(&mut self, stem: &Arc<str>) -> &mut Listing {
         let stems = self.0.get_or_insert_with(|| Box::new(Stems::new(stem)));
@@ -71,7 +79,7 @@ impl Counted {
     /// Lets go of the task of this number.
     pub(super) fn remove(&mut self, task: &Task, number: u64) {
         let Some(stems) = &mut self.0 else { return };
-        let stem = stem(task);
+        let stem = stem(&task.spec);
         if stems.is_first(stem) {
             return stems.of_first.remove(number);
         }
@@ -89,8 +97,8 @@ impl Counted {
         if task.spec.naming != Naming::Counted {
             return None;
         }
-        let number = number(task.spec.handle.key(), stem(task))?;
-        let listing = self.of(stem(task));
+        let number = number_of(&task.spec)?;
+        let listing = self.of(stem(&task.spec));
         if listing.get(number).is_some() {
             return None;
         }
@@ -100,8 +108,20 @@ impl Counted {
 }
 
 /// What a task's number would be counted of.
-fn stem(task: &Task) -> &Arc<str> {
-    task.spec.terms.profile.as_ref().unwrap_or(&task.spec.kind)
+fn stem(spec: &Spec) -> &Arc<str> {
+    spec.terms.profile.as_ref().unwrap_or(&spec.kind)
+}
+
+/// The number of a task that was counted of its kind or profile.
+fn number_of(spec: &Spec) -> Option<u64> {
+    let (key, stem) = (spec.handle.key(), stem(spec));
+    // One that was counted of something else has another length, or begins
+    // with something else.
+    let fits = |number: &u64| {
+        let digits = number.ilog10() as usize + 1;
+        key.len() == stem.len() + 1 + digits && key.starts_with(&**stem)
+    };
+    spec.handle.number().filter(fits).or_else(|| number(key, stem))
 }
 
 /// The number in `<stem>-<number>`, written as numbers are.

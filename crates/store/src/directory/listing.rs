@@ -90,6 +90,11 @@ impl Listing {
         self.first().filter(|_| self.entries.len() == self.holes + 1)
     }
 
+    /// Whether all that is listed comes before this ordinal.
+    pub(super) fn is_before(&self, ordinal: u64) -> bool {
+        self.entries.back().is_none_or(|last| last.ordinal < ordinal)
+    }
+
     /// The place of the task with this ordinal.
     pub(super) fn get(&self, ordinal: u64) -> Option<u32> {
         // What is not there yet is asked for more often than what is.

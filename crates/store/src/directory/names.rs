@@ -9,7 +9,7 @@
 use std::hash::BuildHasher;
 
 use hashbrown::DefaultHashBuilder;
-use offshoot_core::{Owner, SessionId, Task};
+use offshoot_core::{Owner, SessionId, Spec, Task};
 use slab::Slab;
 
 use super::listing::Listing;
@@ -97,6 +97,15 @@ impl Directory {
     /// The live task that `owner` calls so.
     pub fn live_named(&self, owner: Owner, key: &str) -> Option<&Task> {
         self.named(owner, key).filter(|task| task.is_live())
+    }
+
+    /// The live task that has the name a new one asks for.
+    pub fn live_namesake(&self, spec: &Spec) -> Option<&Task> {
+        let roster = self.sessions.get(&spec.lineage.session)?;
+        if roster.given.0.is_none() && roster.counted.is_next(spec) {
+            return None;
+        }
+        self.live_named(spec.owner(), spec.handle.key())
     }
 
     fn session_of(&self, owner: Owner) -> Option<SessionId> {

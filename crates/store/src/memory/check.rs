@@ -126,7 +126,7 @@ impl Ledger {
                 return Err(Conflict::OwnerClosed(Owner::Task(parent)));
             }
         }
-        if let Some(found) = self.directory.live_named(owner, spec.handle.key()) {
+        if let Some(found) = self.directory.live_namesake(spec) {
             return Err(Conflict::NameTaken(found.id()));
         }
         let usage = self.directory.usage(owner, session);
