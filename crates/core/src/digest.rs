@@ -44,6 +44,8 @@ pub fn digest(task: &Task, allowance: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::doc::queued;
     use crate::payload::Payload;
@@ -53,7 +55,7 @@ mod tests {
         let mut task = queued("scan").to_record();
         let outcome = Outcome::value(Payload::encode(&"ü".repeat(5_000)).unwrap());
         task.state = outcome.state();
-        task.outcome = Some(outcome);
+        task.outcome = Some(Arc::new(outcome));
         let text = digest(&task.into(), DEFAULT_ALLOWANCE);
         assert!(text.starts_with("scan-1 completed\nü"));
         assert!(text.contains("…(+2952 more chars)"));

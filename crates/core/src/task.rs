@@ -236,7 +236,7 @@ pub struct Record {
     pub progress: Option<Arc<Progress>>,
     /// How it ended; while it waits for its children, how it will have ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<Arc<Outcome>>,
 }
 
 /// The right to execute a task. Each new holder gets a higher epoch, and a
@@ -361,6 +361,6 @@ impl Task {
 
     /// How it ended, once it has.
     pub fn ended(&self) -> Option<&Outcome> {
-        self.outcome.as_ref().filter(|_| !self.is_live())
+        self.outcome.as_deref().filter(|_| !self.is_live())
     }
 }

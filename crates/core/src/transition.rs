@@ -180,7 +180,7 @@ pub fn decide(task: &Task, intent: Intent, now: Stamp) -> Result<Decision, Illeg
             }
             let outcome = truthful(task, outcome);
             let state = outcome.state();
-            next.outcome = Some(outcome);
+            next.outcome = Some(Arc::new(outcome));
             next.lease.worker = None;
             match children {
                 LiveChildren::None => {

@@ -74,22 +74,21 @@ pub(crate) struct Cell {
     desk: Option<Arc<Desk>>,
     /// Told when the body has something to look at: a row, a request to stop.
     pub(crate) nudge: Signal,
-    // Made when somebody first looks out for the task.
-    watch: OnceLock<Box<Watch>>,
-    /// What only some tasks need.
-    rare: OnceLock<Box<Rare>>,
+    // Made when somebody first looks out for the task, or it needs more.
+    aside: OnceLock<Box<Aside>>,
     driver: AtomicWaker,
     epoch: AtomicU32,
     signals: AtomicU16,
 }
 
-/// What those who look out for a task see of it.
+/// What those see who look out for a task, and what only some tasks need.
 #[derive(Debug, Default)]
-struct Watch {
+struct Aside {
     /// Told whenever the record changes.
     changed: Signal,
     /// The record with which the task ended.
     last: OnceLock<Task>,
+    rare: OnceLock<Box<Rare>>,
 }
 
 /// What only some tasks need; most live and end without it.
@@ -124,8 +123,7 @@ impl Cell {
             first: None,
             desk: None,
             nudge: Signal::default(),
-            watch: OnceLock::new(),
-            rare: OnceLock::new(),
+            aside: OnceLock::new(),
             driver: AtomicWaker::new(),
             epoch: AtomicU32::new(0),
             signals: AtomicU16::new(0),
@@ -154,8 +152,8 @@ impl Cell {
 
     /// Tells those who wait for the task that its record has changed.
     pub(crate) fn tell_changed(&self) {
-        if let Some(watch) = self.watched() {
-            watch.changed.ring();
+        if let Some(aside) = self.watched() {
+            aside.changed.ring();
         }
     }
 
@@ -167,38 +165,42 @@ impl Cell {
 
     /// Leaves the last record for those who look out for it.
     pub(crate) fn leave_last(&self, last: &Task) {
-        if let Some(watch) = self.watched() {
-            watch.last.get_or_init(|| last.clone());
+        if let Some(aside) = self.watched() {
+            aside.last.get_or_init(|| last.clone());
         }
     }
 
     /// The last record of a task that has ended.
     pub(crate) fn last(&self) -> Option<&Task> {
-        self.watch.get()?.last.get()
+        self.aside.get()?.last.get()
     }
 
     /// Notes that the record has changed; what those see who look out for it.
     /// Whoever begins to do so after this was noted finds the change.
-    fn watched(&self) -> Option<&Watch> {
+    fn watched(&self) -> Option<&Aside> {
         let before = self.signals.fetch_or(CHANGED, Ordering::AcqRel);
-        if before & WATCHED == 0 { None } else { self.watch.get().map(Box::as_ref) }
+        if before & WATCHED == 0 { None } else { self.aside.get().map(Box::as_ref) }
     }
 
-    fn watch(&self) -> &Watch {
-        let watch = self.watch.get_or_init(Box::default);
+    fn aside(&self) -> &Aside {
+        self.aside.get_or_init(Box::default)
+    }
+
+    fn watch(&self) -> &Aside {
+        let aside = self.aside();
         if !self.has(WATCHED) {
             self.set(WATCHED, true);
         }
-        watch
+        aside
     }
 
     pub(crate) fn rare(&self) -> &Rare {
-        self.rare.get_or_init(Box::default)
+        self.aside().rare.get_or_init(Box::default)
     }
 
     /// What only some tasks need, if this one did.
     pub(crate) fn known_rare(&self) -> Option<&Rare> {
-        self.rare.get().map(Box::as_ref)
+        self.aside.get()?.rare.get().map(Box::as_ref)
     }
 
     /// Gives the task's slot to the next in turn.

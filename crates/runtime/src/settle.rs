@@ -247,7 +247,7 @@ impl Engine {
     /// The request to stop the children of a task that ends as its record
     /// says. Whoever asked it to stop has its children stopped, too.
     pub(crate) fn orphaned(&self, task: &Task, now: Stamp) -> Option<Arc<Cancel>> {
-        let succeeded = matches!(task.outcome.as_ref(), Some(Outcome::Completed { .. }));
+        let succeeded = matches!(task.outcome.as_deref(), Some(Outcome::Completed { .. }));
         (!succeeded && task.cancel.is_none()).then(|| {
             Arc::new(Cancel {
                 by: Canceller::OwnerEnded(task.id()),

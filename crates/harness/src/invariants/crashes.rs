@@ -50,7 +50,7 @@ pub fn check(
         },
     )?;
     let looped = matches!(
-        after.outcome.as_ref(),
+        after.outcome.as_deref(),
         Some(Outcome::Failed(failure)) if failure.kind == FailureKind::CrashLoop
     );
     ensure(

@@ -60,7 +60,7 @@ pub fn check_truth(
     bodies: &Bodies,
     worker: Option<WorkerId>,
 ) -> Checked {
-    let Some(outcome) = after.outcome.as_ref().filter(|_| before.outcome.is_none()) else {
+    let Some(outcome) = after.outcome.as_deref().filter(|_| before.outcome.is_none()) else {
         return Ok(());
     };
     let id = after.id();

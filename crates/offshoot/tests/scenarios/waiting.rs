@@ -214,7 +214,7 @@ async fn s3_3_a_waiters_own_cancellation_ends_its_wait_at_once() -> Test {
     until_state(&task, State::Waiting(WaitingOn::Children)).await;
     task.cancel("enough").grace(Duration::MAX).await?;
     let held = until(&task, |task| task.outcome.is_some()).await;
-    assert!(matches!(held.outcome.as_ref(), Some(Outcome::Completed { .. })));
+    assert!(matches!(held.outcome.as_deref(), Some(Outcome::Completed { .. })));
     Ok(())
 }
 
@@ -233,7 +233,7 @@ async fn s3_3_a_cancelled_waiter_does_not_queue_for_a_slot() -> Test {
     until_state(&task, State::Waiting(WaitingOn::Children)).await;
     task.cancel("enough").grace(Duration::MAX).await?;
     let held = until(&task, |task| task.outcome.is_some()).await;
-    assert!(matches!(held.outcome.as_ref(), Some(Outcome::Cancelled { forced: false, .. })));
+    assert!(matches!(held.outcome.as_deref(), Some(Outcome::Cancelled { forced: false, .. })));
     Ok(())
 }
 

@@ -61,7 +61,7 @@ pub(crate) fn encode_state(task: &Task) -> Vec<u8> {
     if let Some(progress) = &task.progress {
         out.json(progress);
     }
-    match task.outcome.as_ref() {
+    match task.outcome.as_deref() {
         None => {}
         Some(Outcome::Completed { value, cancel_requested }) => {
             out.byte(if *cancel_requested { COMPLETED_LATE } else { COMPLETED });
@@ -109,7 +109,7 @@ pub(crate) fn decode_state(
     let cancel = if has(CANCEL) { Some(from.json()?) } else { None };
     let activity = if has(ACTIVITY) { Some(from.json()?) } else { None };
     let progress = if has(PROGRESS) { Some(from.json()?) } else { None };
-    let outcome = if has(OUTCOME) { Some(from.outcome()?) } else { None };
+    let outcome = if has(OUTCOME) { Some(Arc::new(from.outcome()?)) } else { None };
     Ok(Task::from(Record {
         spec,
         seq,
@@ -246,7 +246,7 @@ mod tests {
         for outcome in outcomes {
             let mut task = offshoot_core::doc::queued("docs").to_record();
             task.state = outcome.state();
-            task.outcome = Some(outcome);
+            task.outcome = Some(Arc::new(outcome));
             let task = Task::from(task);
             assert_eq!(round_trip(&task), task);
         }
