@@ -14,13 +14,23 @@ use crate::cell::Cell;
 
 const SHARDS: usize = 16;
 
+/// How many cells a shard has room for from the beginning, so that the first
+/// tasks do not pay for its growth.
+const ROOM: usize = 28;
+
 #[derive(Debug, Default)]
 pub(crate) struct Cells([Shard; SHARDS]);
 
 // A cache line each, and the next that is fetched with it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 #[repr(align(128))]
 struct Shard(Mutex<HashTable<Arc<Cell>>>);
+
+impl Default for Shard {
+    fn default() -> Self {
+        Self(Mutex::new(HashTable::with_capacity(ROOM)))
+    }
+}
 
 fn hash(id: TaskId) -> u64 {
     IdHash.hash_one(id)

@@ -27,8 +27,12 @@ use crate::query::{Namesakes, Order, Page, PageCursor, TaskQuery, Within};
 /// filter that matches little cannot hold the lock for long.
 const LOOKS_PER_PAGE: usize = 4_096;
 
+/// How many tasks there is room for from the beginning, so that the first ones
+/// do not pay for the growth.
+const ROOM: usize = 448;
+
 /// The index of tasks in memory.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Directory {
     tasks: Slab<Entry>,
     // The places of tasks by their ids.
@@ -67,6 +71,19 @@ pub enum Removal {
     Evicted,
     /// It is kept nowhere.
     Deleted,
+}
+
+impl Default for Directory {
+    fn default() -> Self {
+        Self {
+            tasks: Slab::with_capacity(ROOM),
+            ids: HashTable::with_capacity(ROOM),
+            names: Names::default(),
+            keys: HashMap::default(),
+            sessions: HashMap::default(),
+            counts: Counts::default(),
+        }
+    }
 }
 
 fn hash(id: TaskId) -> u64 {
