@@ -1,5 +1,5 @@
 //! Cancel: the request is durable on the root before anything else happens,
-//! then goes down level by level, in bounded batches.
+//! then goes down, owner before owned, in bounded batches.
 
 use std::future::IntoFuture;
 use std::pin::pin;
@@ -164,15 +164,15 @@ impl Engine {
         Ok(self.stop(&task, asked).await)
     }
 
-    /// Marks all live descendants of `root`, level by level.
+    /// Marks all live descendants of `root`, owners before what they own.
     pub(crate) async fn cascade(
         self: &Arc<Self>,
         root: TaskId,
         cancel: &Arc<Cancel>,
         reached: &mut Vec<Reached>,
     ) -> Result<(), Error> {
-        let mut level = vec![root];
-        while let Some(parent) = level.pop() {
+        let mut owners = vec![root];
+        while let Some(parent) = owners.pop() {
             let parent = Owner::Task(parent);
             // Most tasks own nothing, and counting costs less than listing.
             if self.store.counts(parent).await?.live() == 0 {
@@ -184,7 +184,7 @@ impl Engine {
                 let page = self.store.tasks(query.clone()).await?;
                 let first = reached.len();
                 self.ask_all(&page.items, cancel, reached).await?;
-                level.extend(reached[first..].iter().map(|reach| reach.id));
+                owners.extend(reached[first..].iter().map(|reach| reach.id));
                 if page.next.is_none() {
                     break;
                 }

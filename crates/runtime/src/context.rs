@@ -126,10 +126,10 @@ impl Context {
         }
     }
 
-    /// The task of this handle or id that this one may touch: itself, or one
-    /// it owns.
+    /// The task of this handle or id that this one may touch: itself, one it
+    /// owns or, if it sees its subtree, one below.
     pub async fn task(&self, handle: &str) -> Result<TaskRef, Error> {
-        self.engine.find(&self.viewer(), None, handle).await
+        self.engine.find(&self.viewer(), handle).await
     }
 
     /// The tasks this one may see.

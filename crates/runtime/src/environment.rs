@@ -77,7 +77,14 @@ impl World {
 
     pub(crate) async fn sleep(&self, span: Duration) {
         match self {
-            Self::Tokio(..) => tokio::time::sleep(span).await,
+            Self::Tokio(handle, _) => {
+                // Whoever waits may be on a thread that is not Tokio's.
+                let sleep = {
+                    let _entered = handle.enter();
+                    tokio::time::sleep(span)
+                };
+                sleep.await;
+            }
             Self::Other(world) => world.sleep(span).await,
         }
     }

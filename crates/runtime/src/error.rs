@@ -53,7 +53,9 @@ pub enum Error {
     #[error(transparent)]
     Cap(#[from] CapReached),
     /// The owner is ending, or was asked to stop.
-    #[error("{0} is ending and takes no new tasks: spawn under another owner")]
+    #[error(
+        "{0} has ended or is being cancelled, and takes no new tasks: spawn under another owner"
+    )]
     OwnerClosed(Owner),
     /// The key was used for another request.
     #[error("the key {key:?} was used for another request (task {task}): use a new key")]
@@ -112,6 +114,9 @@ pub enum Error {
     /// The kind is registered twice.
     #[error("the kind {0:?} is registered twice: give each kind a name of its own")]
     DuplicateKind(Arc<str>),
+    /// A kind has the name of the kind of closures.
+    #[error("{0:?} is the kind of closures: give yours another name")]
+    ReservedKind(Arc<str>),
     /// A blank or over-long kind.
     #[error("{0:?} cannot name a kind: {1}")]
     BadKind(String, NameError),
@@ -122,7 +127,9 @@ pub enum Error {
     #[error(transparent)]
     Payload(#[from] PayloadError),
     /// The question is not open any more.
-    #[error("question {number} of task {task} is not open: it was answered or withdrawn")]
+    #[error(
+        "question {number} of task {task} is not open: it was never asked, or is answered or withdrawn"
+    )]
     QuestionClosed {
         /// Who asked.
         task: TaskId,
@@ -139,8 +146,11 @@ pub enum Error {
     /// A step was taken inside the work of a step of the same key.
     #[error("step {0:?} is taken inside itself: give the inner one a key of its own")]
     StepInsideItself(Arc<str>),
+    /// A body waits for its own task, which cannot end before the wait does.
+    #[error("task {0} cannot wait for itself: wait for its children, or return")]
+    WaitsForItself(TaskId),
     /// The waiting task was itself asked to stop.
-    #[error("the waiting task was cancelled")]
+    #[error("the task was asked to stop")]
     Cancelled,
     /// The attempt has lost its lease: another one goes on.
     #[error("this attempt has lost its lease on task {0}")]
@@ -213,5 +223,11 @@ fn suggest(nearest: &Option<String>) -> String {
 }
 
 fn list(ids: &[TaskId]) -> String {
-    ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    const SHOWN: usize = 16;
+    let shown: Vec<_> = ids.iter().take(SHOWN).map(ToString::to_string).collect();
+    let more = match ids.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" (+{more} more)"),
+    };
+    shown.join(", ") + &more
 }

@@ -92,7 +92,7 @@ impl Sending {
                 Ok(self.send_to(task).await?.into())
             }
             To::Handle(handle) => {
-                let found = self.engine.find(&self.viewer, None, handle).await?;
+                let found = self.engine.find(&self.viewer, handle).await?;
                 let task = self.engine.touchable(&self.viewer, found.id()).await?;
                 Ok(self.send_to(task).await?.into())
             }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use offshoot_core::{Caller, Name, Owner, SessionId, Spec, Task, TaskId, Visibility};
+use offshoot_core::{Caller, NAME_LIMIT, Name, Owner, Spec, Task, TaskId, Visibility, text};
 use offshoot_store::{Namesakes, TaskQuery, Within};
 
 use crate::engine::Engine;
@@ -76,7 +76,6 @@ impl Engine {
     pub(crate) async fn find(
         self: &Arc<Self>,
         viewer: &Viewer,
-        session: Option<SessionId>,
         text: &str,
     ) -> Result<TaskRef, Error> {
         self.check_open()?;
@@ -100,10 +99,7 @@ impl Engine {
                     let within = Within::Session(cell.spec.lineage.session);
                     self.search(viewer, within, text).await?
                 }
-                (Caller::Host, _) => {
-                    let within = session.map_or(Within::Everything, Within::Session);
-                    self.walk(viewer, within, text).await?
-                }
+                (Caller::Host, _) => self.walk(viewer, text).await?,
             }
         };
         Ok(TaskRef::new(self.clone(), task.spec.clone(), viewer.clone()))
@@ -126,19 +122,22 @@ impl Engine {
         match self.store.named(Owner::Task(id), &key).await?.filter(Task::is_live) {
             Some(child) => {
                 let ids = vec![itself.id(), child.id()];
-                Err(Error::Ambiguous { what: text.to_owned(), ids })
+                Err(Error::Ambiguous { what: shown(text), ids })
             }
             None => Ok(itself),
         }
     }
 
     /// A path of names, each below the one before.
-    async fn walk(&self, viewer: &Viewer, within: Within, path: &str) -> Result<Task, Error> {
-        let mut names = path.split('/');
+    async fn walk(&self, viewer: &Viewer, path: &str) -> Result<Task, Error> {
+        let mut names = path.split('/').map(str::trim);
+        if names.clone().any(str::is_empty) {
+            return Err(Error::not_found(shown(path)));
+        }
         let first = names.next().unwrap_or_default();
         let mut task = match first.parse::<TaskId>() {
             Ok(id) => self.touchable(viewer, id).await?,
-            Err(_) => self.search(viewer, within, first).await?,
+            Err(_) => self.search(viewer, Within::Everything, first).await?,
         };
         for name in names {
             task = self.named(viewer, Owner::Task(task.id()), name).await?;
@@ -161,7 +160,7 @@ impl Engine {
         }
         let live: Vec<_> = found.iter().filter(|task| task.is_live()).map(Task::id).collect();
         if live.len() > 1 {
-            return Err(Error::Ambiguous { what: text.to_owned(), ids: live });
+            return Err(Error::Ambiguous { what: shown(text), ids: live });
         }
         match found.into_iter().max_by_key(|task| (task.is_live(), task.since)) {
             Some(task) => Ok(task),
@@ -193,11 +192,12 @@ impl Engine {
     /// That nothing is called so, and what is called much like it among what
     /// the viewer may touch.
     async fn no_such(&self, viewer: &Viewer, within: Within, text: &str) -> Error {
-        let key = Name::key_of(text);
-        let typed = key.chars().count();
-        if typed == 0 {
-            return Error::not_found(text);
+        let typed = text.chars().count();
+        // What is far longer than any name is like none of them.
+        if typed == 0 || typed > 2 * NAME_LIMIT {
+            return Error::not_found(shown(text));
         }
+        let key = Name::key_of(text);
         let mut query = TaskQuery::new(within);
         query.limit = SUGGESTIONS;
         let known = self.store.tasks(query).await.map(|page| page.items).unwrap_or_default();
@@ -218,6 +218,11 @@ impl Engine {
         }
         Error::NotFound { what: text.to_owned(), nearest }
     }
+}
+
+/// What was typed, as far as an error repeats it.
+fn shown(text: &str) -> String {
+    text::cut(text, 2 * NAME_LIMIT).into_owned()
 }
 
 /// How many single-letter edits lie between two texts.

@@ -128,7 +128,7 @@ impl Runtime {
     /// the one that ended last; the handle of several live tasks is
     /// [`Error::Ambiguous`].
     pub async fn task(&self, handle: &str) -> Result<TaskRef, Error> {
-        self.engine.find(&host(), None, handle).await
+        self.engine.find(&host(), handle).await
     }
 
     /// The record of the task with this id.
@@ -259,7 +259,10 @@ impl<S: OpenStore> Builder<S> {
         let mut registered: HashMap<Arc<str>, Arc<dyn Backend>> = HashMap::new();
         for (name, backend) in kinds {
             Name::new(&name).map_err(|error| Error::BadKind(name.to_string(), error))?;
-            if *name == *FUNCTION || registered.insert(name.clone(), backend).is_some() {
+            if *name == *FUNCTION {
+                return Err(Error::ReservedKind(name));
+            }
+            if registered.insert(name.clone(), backend).is_some() {
                 return Err(Error::DuplicateKind(name));
             }
         }

@@ -97,9 +97,10 @@ impl Session {
         Spawn::ephemeral(self.engine.clone(), body, self.sender())
     }
 
-    /// The task of this handle or id that the session owns.
+    /// The task of this handle or id that the session may see: one that it owns
+    /// or, if it sees its subtree, one below.
     pub async fn task(&self, handle: &str) -> Result<TaskRef, Error> {
-        self.engine.find(&self.viewer(), Some(self.id), handle).await
+        self.engine.find(&self.viewer(), handle).await
     }
 
     /// The tasks the session may see.

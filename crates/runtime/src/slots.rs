@@ -68,7 +68,7 @@ impl Slots {
             if hall.stage == Stage::Closed {
                 // The claim goes without the lock: it may own slots itself.
                 drop(hall);
-                return drop(claim);
+                return drop_quietly(claim);
             }
             hall.admission.enqueue(task, seat, lane);
             hall.claims.insert(task, (seat, claim));
@@ -100,7 +100,9 @@ impl Slots {
                 hall.stage = Stage::Closed;
                 std::mem::take(&mut hall.claims)
             };
-            drop(claims);
+            for (_, claim) in claims.into_values() {
+                drop_quietly(claim);
+            }
         }
     }
 }

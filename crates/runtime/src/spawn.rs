@@ -89,7 +89,9 @@ impl<B> Spawn<B> {
         self
     }
 
-    /// How long the body may take to stop before it is aborted.
+    /// How long the body may take to stop before it is aborted, if the task
+    /// itself is cancelled and the cancel does not say. A cancel that comes
+    /// from above brings its own grace.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.said.terms.grace = Some(grace);
         self

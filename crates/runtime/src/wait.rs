@@ -1,5 +1,6 @@
 //! Waiting for tasks: woken by the end itself, never by a look at the clock.
 
+use std::borrow::Borrow;
 use std::future::{Future, IntoFuture};
 use std::pin::pin;
 use std::sync::Arc;
@@ -8,8 +9,10 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;
-use offshoot_core::{Outcome, Spec, Task, TaskId, WaitingOn};
-use offshoot_store::{Ack, Batch, CommitError, Conflict, Pending, RowRef, Strictness, Write};
+use offshoot_core::{Caller, Outcome, Owner, Spec, Task, TaskId, WaitingOn};
+use offshoot_store::{
+    Ack, Batch, CommitError, Conflict, Fence, Pending, RowRef, Strictness, Write,
+};
 use serde::de::DeserializeOwned;
 
 use crate::ambient;
@@ -90,6 +93,9 @@ pub struct Waited {
     /// Why the wait returned.
     pub end: WaitEnd,
     engine: Arc<Engine>,
+    viewer: Viewer,
+    /// The attempt of the body that waited, if one did.
+    epoch: Option<u32>,
 }
 
 impl Wait {
@@ -113,8 +119,11 @@ impl IntoFuture for Wait {
     type IntoFuture = BoxFuture<Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let TaskRef { engine, spec, .. } = self.task;
-        Box::pin(async move { engine.wait(&spec, self.timeout).await })
+        let TaskRef { engine, spec, viewer } = self.task;
+        Box::pin(async move {
+            let (task, end) = engine.wait(&spec, self.timeout).await?;
+            Ok(Waited::new(engine, viewer, task, end))
+        })
     }
 }
 
@@ -165,7 +174,9 @@ impl IntoFuture for WaitMany {
                     engine.touchable(&Viewer::task(around.clone()), task).await?;
                 }
             }
-            engine.wait_many(specs, want, timeout).await
+            let found = engine.wait_many(specs, want, timeout).await?;
+            let waited = |(task, end)| Waited::new(engine.clone(), viewer.clone(), task, end);
+            Ok(found.into_iter().map(waited).collect())
         })
     }
 }
@@ -175,14 +186,15 @@ impl Engine {
         self: &Arc<Self>,
         spec: &Arc<Spec>,
         timeout: Option<Duration>,
-    ) -> Result<Waited, Error> {
+    ) -> Result<(Task, WaitEnd), Error> {
         let limit = Limit::new(self, timeout);
         let mut lookout = self.look_out(spec);
         let (task, end) = self.look(&mut lookout).await?;
         if end != WaitEnd::TimedOut || timeout == Some(Duration::ZERO) {
-            return Ok(self.waited(task, end));
+            return Ok((task, end));
         }
         let waiter = self.body_around();
+        check_not_itself(waiter.as_ref(), &[spec])?;
         let parked = self.park_waiter(waiter.as_ref()).await?;
         let rest = self.until_rest(&mut lookout);
         let found = match self.bounded(waiter.as_ref(), limit.left(self), rest).await {
@@ -193,8 +205,7 @@ impl Engine {
         if let Some(parked) = parked {
             parked.end_within(limit.left(self)).await?;
         }
-        let (task, end) = found?;
-        Ok(self.waited(task, end))
+        found
     }
 
     async fn wait_many(
@@ -202,15 +213,16 @@ impl Engine {
         specs: Vec<Arc<Spec>>,
         want: Want,
         timeout: Option<Duration>,
-    ) -> Result<Vec<Waited>, Error> {
+    ) -> Result<Vec<(Task, WaitEnd)>, Error> {
         self.check_open()?;
         let limit = Limit::new(self, timeout);
         let mut lookouts: Vec<_> = specs.iter().map(|spec| self.look_out(spec)).collect();
         let found = self.look_at_all(&mut lookouts).await?;
         if is_enough(&found, want) || timeout == Some(Duration::ZERO) {
-            return Ok(self.all_waited(found));
+            return Ok(found);
         }
         let waiter = self.body_around();
+        check_not_itself(waiter.as_ref(), &specs)?;
         let parked = self.park_waiter(waiter.as_ref()).await?;
         let found = loop {
             let enough = self.until_enough(&mut lookouts, want);
@@ -229,7 +241,7 @@ impl Engine {
         if let Some(parked) = parked {
             parked.end_within(limit.left(self)).await?;
         }
-        Ok(self.all_waited(found?))
+        found
     }
 
     /// The body that is being polled around this call, if it is one of this
@@ -301,13 +313,18 @@ impl Engine {
         }
         Ok(found)
     }
+}
 
-    fn waited(self: &Arc<Self>, task: Task, end: WaitEnd) -> Waited {
-        Waited { task, end, engine: self.clone() }
-    }
-
-    fn all_waited(self: &Arc<Self>, tasks: Vec<(Task, WaitEnd)>) -> Vec<Waited> {
-        tasks.into_iter().map(|(task, end)| self.waited(task, end)).collect()
+/// Refuses a wait of a body for its own task.
+fn check_not_itself(
+    waiter: Option<&Arc<Cell>>,
+    tasks: &[impl Borrow<Arc<Spec>>],
+) -> Result<(), Error> {
+    match waiter {
+        Some(cell) if tasks.iter().any(|spec| spec.borrow().id == cell.id()) => {
+            Err(Error::WaitsForItself(cell.id()))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -323,6 +340,11 @@ fn is_enough(found: &[(Task, WaitEnd)], want: Want) -> bool {
 }
 
 impl Waited {
+    fn new(engine: Arc<Engine>, viewer: Viewer, task: Task, end: WaitEnd) -> Self {
+        let epoch = viewer.cell.as_ref().map(|cell| cell.epoch());
+        Self { task, end, engine, viewer, epoch }
+    }
+
     /// Whether the task has ended.
     pub fn is_ended(&self) -> bool {
         self.end == WaitEnd::Ended
@@ -372,17 +394,32 @@ impl Waited {
     }
 
     /// Acknowledges the row that tells of the end, so that it is not drained.
-    /// Whoever keeps the result does it. Acknowledging twice changes nothing.
+    /// Whoever keeps the result does it, and only the owner, whose row it is,
+    /// or the host may. Acknowledging twice changes nothing.
     pub async fn ack(&self) -> Result<(), Error> {
         self.engine.check_open()?;
-        // It moves to the heir when the owner ends.
         while let Some(pending) = self.unread().await? {
-            let (owner, rows) = (pending.row.owner, [pending.reference()].into());
-            let ack = Ack { owner, rows, strictness: Strictness::MustBePending };
-            let batch = Batch::new(self.engine.now()).write(Write::Ack(ack));
+            let owner = pending.row.owner;
+            let Viewer { caller, cell, .. } = &self.viewer;
+            if *caller != Caller::Host && caller.as_owner() != Some(owner) {
+                return Err(Error::Forbidden(self.task.id()));
+            }
+            let rows = [pending.reference()].into();
+            let mut batch = Batch::new(self.engine.now());
+            batch.push(Write::Ack(Ack { owner, rows, strictness: Strictness::MustBePending }));
+            if let (Owner::Task(task), Some(epoch)) = (owner, self.epoch) {
+                batch.fence = Some(Fence { task, epoch });
+            }
             match self.engine.store.commit(batch).await {
+                // Read, or passed on, meanwhile.
                 Err(CommitError::Conflict(Conflict::RowGone(_))) => {}
-                acked => return acked.map(drop).map_err(Error::from_commit),
+                Err(error) => return Err(Error::from_commit(error)),
+                Ok(_) => {
+                    if let Some(cell) = cell {
+                        self.engine.advance(cell).await;
+                    }
+                    return Ok(());
+                }
             }
         }
         Ok(())

@@ -211,7 +211,7 @@ async fn s12_4_a_duplicate_kind_is_an_error_at_start_up() {
     assert!(matches!(&refused, Error::DuplicateKind(kind) if &**kind == "probe"));
     assert_says(&refused, &["probe", "twice", "name of its own"]);
     let taken = Runtime::builder(memory.clone()).backend("function", Plugin::new(&calls));
-    assert!(matches!(taken.open().await, Err(Error::DuplicateKind(_))), "the kind of closures");
+    assert!(matches!(taken.open().await, Err(Error::ReservedKind(_))), "the kind of closures");
     open_on(&memory).await;
 }
 

@@ -274,3 +274,19 @@ fn a_runtime_outside_tokio_says_what_it_needs() {
     assert!(matches!(refused, Error::NoExecutor));
     assert_says(&refused, &["Tokio", "environment"]);
 }
+
+#[tokio::test]
+async fn a_handle_that_is_far_too_long_or_a_path_with_a_gap_is_not_found_and_shown_in_short() -> Test
+{
+    let (runtime, session) = session().await;
+    session.spawn_ephemeral(never).name("docs").await?;
+    let long = "x".repeat(1_000_000);
+    for error in [session.task(&long).await.unwrap_err(), runtime.task(&long).await.unwrap_err()] {
+        assert_says(&error, &["there is no task", "more chars"]);
+        assert!(error.to_string().len() < 300);
+    }
+    for path in ["docs//x", "docs/", "/docs"] {
+        assert_says(&runtime.task(path).await.unwrap_err(), &[path]);
+    }
+    Ok(())
+}

@@ -228,3 +228,19 @@ async fn s3_6_completions_while_nobody_waits_are_all_drained_later() -> Test {
     assert_eq!(tasks(&rows).into_iter().collect::<HashSet<_>>(), spawned.into_iter().collect());
     Ok(())
 }
+
+#[tokio::test]
+async fn s7_1_what_is_left_of_a_body_acknowledges_nothing_in_its_heirs_inbox() -> Test {
+    let (_runtime, session) = session().await;
+    let (tell, told) = tokio::sync::oneshot::channel();
+    let lead = session.spawn_ephemeral(|cx: Context| async move {
+        let leaf = cx.spawn_ephemeral(returns(1)).await?;
+        drop(tell.send(leaf.wait().await?));
+        Ok::<_, BodyError>(())
+    });
+    lead.await?.wait().await?;
+    let refused = told.await.unwrap().ack().await;
+    assert!(matches!(refused, Err(Error::Forbidden(_))), "{refused:?}");
+    assert_eq!(session.drain(10).await?.len(), 2, "the leaf's row has moved, and is unread");
+    Ok(())
+}

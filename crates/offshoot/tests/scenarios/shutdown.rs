@@ -279,3 +279,35 @@ async fn s6_8_a_shutdown_waits_no_longer_than_its_patience_and_accepts_nothing_n
     assert!(start.elapsed() <= 10 * SECOND);
     assert!(matches!(task.record().await, Err(Error::Closed)));
 }
+
+/// Cannot be dropped quietly.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("dropped");
+    }
+}
+
+#[tokio::test]
+async fn s6_8_bodies_that_never_began_and_panic_when_dropped_do_not_stop_the_drop() {
+    let memory = Memory::new();
+    let runtime = Runtime::builder(memory.clone()).caps(one_slot()).open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    session.spawn_ephemeral(never).await.unwrap();
+    for _ in 0..2 {
+        let bomb = Bomb;
+        let body = |cx: Context| async move {
+            let _bomb = bomb;
+            never(cx).await
+        };
+        session.spawn_ephemeral(body).await.unwrap();
+    }
+    let reader = session.clone();
+    let reads = tokio::spawn(async move { reader.receive(1).await.map(drop) });
+    settle_down().await;
+    drop(runtime);
+    assert!(matches!(reads.await.unwrap(), Err(Error::Closed)));
+    drop(session);
+    Runtime::builder(memory).open().await.expect("the store is free");
+}

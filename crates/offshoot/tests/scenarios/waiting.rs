@@ -357,3 +357,27 @@ async fn s3_6_waits_and_readers_side_by_side_miss_no_end() -> Test {
     }
     reader.await.expect("no panic")
 }
+
+#[tokio::test]
+async fn s3_3_a_body_that_waits_for_itself_is_refused() -> Test {
+    let (_runtime, session) = session().await;
+    let task = session.spawn_ephemeral(|cx: Context| async move {
+        let itself = cx.task("self").await?;
+        let one = itself.wait().await.map(drop);
+        let many = cx.wait([&itself]).await.map(drop);
+        let refused = |wait: &Result<(), Error>| matches!(wait, Err(Error::WaitsForItself(_)));
+        Ok::<_, BodyError>(refused(&one) && refused(&many))
+    });
+    assert!(task.await?.wait().await?.decode::<bool>()?);
+    Ok(())
+}
+
+#[tokio::test]
+async fn s3_1_a_wait_with_a_deadline_is_polled_on_any_thread() -> Test {
+    let (_runtime, session) = session().await;
+    let task = session.spawn_ephemeral(never).await?;
+    let mut wait = task.wait().timeout(Duration::from_secs(1)).into_future();
+    let elsewhere = std::thread::spawn(move || poll_once(&mut wait).is_pending());
+    assert!(elsewhere.join().expect("no panic for want of a clock"));
+    Ok(())
+}
