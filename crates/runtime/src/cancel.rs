@@ -224,13 +224,14 @@ impl Engine {
         }
         match self.store.commit(batch).await {
             Ok(_) => {
-                // What has not started ends by a commit of its own; side by
+                // What nobody executes ends by a commit of its own; side by
                 // side they share the store's.
-                let (queued, begun): (Vec<_>, Vec<_>) =
-                    asked.iter().partition(|task| task.state == State::Queued);
+                let (idle, begun): (Vec<_>, Vec<_>) = asked
+                    .iter()
+                    .partition(|task| task.state == State::Queued || self.is_left_behind(task));
                 reached.extend(begun.into_iter().map(|task| self.tell_to_stop(task, Asked::Newly)));
-                let queued = queued.into_iter().map(|task| self.stop(task, Asked::Newly));
-                reached.extend(join_all(queued).await);
+                let idle = idle.into_iter().map(|task| self.stop(task, Asked::Newly));
+                reached.extend(join_all(idle).await);
             }
             Err(CommitError::Conflict(Conflict::Stale(_) | Conflict::NoTask(_))) => {
                 let asked = asked.iter().map(|task| self.ask_to_stop(task.id(), cancel));
@@ -255,6 +256,11 @@ impl Engine {
             self.slots.withdraw(id, seat(&task.spec));
             if self.end_unstarted(id).await {
                 return Reached { id, asked, cell: None };
+            }
+        } else if self.is_left_behind(task) {
+            let ended = self.end(task, Conclusion::Evicted(Eviction::Abort)).await;
+            if let Err(error) = ended {
+                tracing::debug!(task = %id, %error, "a cancel is left to the next runtime");
             }
         }
         self.tell_to_stop(task, asked)

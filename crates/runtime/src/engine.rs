@@ -1,7 +1,7 @@
 //! The shared state of a runtime, and what every operation is made of.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hashbrown::HashMap;
@@ -9,7 +9,7 @@ use offshoot_core::{
     Cursor, IdHash, Intent, Owner, RowId, Seat, SessionId, Spec, Stamp, Task, TaskId, WorkerId,
     decide,
 };
-use offshoot_store::{Batch, CommitError, Conflict, Store, StoreError, Write};
+use offshoot_store::{Batch, CommitError, Conflict, Holding, Store, StoreError, Write};
 use parking_lot::Mutex;
 use tokio::sync::{oneshot, watch};
 
@@ -44,6 +44,8 @@ pub(crate) struct Engine {
     pub(crate) kinds: HashMap<Arc<str>, Arc<dyn Backend>>,
     pub(crate) slots: Slots,
     pub(crate) worker: WorkerId,
+    /// Who else may hold the store; known once it is open.
+    pub(crate) holding: OnceLock<Holding>,
     /// The kind of closures.
     pub(crate) function: Arc<str>,
     /// Told when a body here is gone.
@@ -73,6 +75,7 @@ impl Engine {
             config,
             kinds,
             worker,
+            holding: OnceLock::new(),
             function: FUNCTION.into(),
             gone: Signal::default(),
             closed: Signal::default(),
@@ -92,6 +95,11 @@ impl Engine {
     pub(crate) fn latest(&self) -> Stamp {
         let now = self.now().as_micros();
         Stamp::from_micros(self.latest.fetch_max(now, Ordering::AcqRel).max(now))
+    }
+
+    /// Whether nobody else can have a worker on the store.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.holding.get() == Some(&Holding::Sole)
     }
 
     /// Whether operations are still accepted.

@@ -306,4 +306,11 @@ impl Engine {
     pub(crate) fn executes(&self, task: &Task) -> bool {
         *task.spec.kind == *FUNCTION || self.kinds.contains_key(&task.spec.kind)
     }
+
+    /// Whether nobody executes the task, nor will before its kind is
+    /// registered again: the worker that did is dead.
+    pub(crate) fn is_left_behind(&self, task: &Task) -> bool {
+        let ours = task.lease.worker == Some(self.worker);
+        self.is_alone() && !ours && !self.executes(task) && task.is_live() && !task.is_held()
+    }
 }

@@ -117,7 +117,7 @@ impl Engine {
     /// reach is judged; how many there were.
     async fn resume_cascades(self: &Arc<Self>, tasks: &[Task]) -> Result<usize, Error> {
         let mut resumed = 0;
-        for task in tasks.iter().filter(|task| self.executes(task)) {
+        for task in tasks.iter().filter(|task| self.is_alone() || self.executes(task)) {
             if let Some(cancel) = &task.cancel {
                 self.cascade_fully(task.id(), cancel).await?;
                 resumed += 1;
@@ -163,7 +163,13 @@ impl Engine {
             return Ok(());
         }
         if !self.executes(task) {
-            return Ok(());
+            // Untouched, unless somebody has asked it to stop and nobody else
+            // can do so.
+            let idle = task.state == State::Queued || self.is_left_behind(task);
+            return match &task.cancel {
+                Some(_) if idle => self.end(task, Conclusion::Evicted(Eviction::Abort)).await,
+                _ => Ok(()),
+            };
         }
         let id = task.id();
         if task.is_held() {
@@ -258,7 +264,12 @@ impl Engine {
         Ok(())
     }
 
-    async fn end(self: &Arc<Self>, task: &Task, conclusion: Conclusion) -> Result<(), Error> {
+    /// Ends a task that nobody executes.
+    pub(crate) async fn end(
+        self: &Arc<Self>,
+        task: &Task,
+        conclusion: Conclusion,
+    ) -> Result<(), Error> {
         for tries in 0.. {
             let epoch = (task.state != State::Queued).then_some(task.lease.epoch);
             match self.try_settle(task.id(), epoch, &conclusion).await {

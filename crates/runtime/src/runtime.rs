@@ -275,6 +275,7 @@ impl<S: OpenStore> Builder<S> {
         store.set_retention(config.retention);
         let engine = Arc::new(Engine::new(store, world, config, registered));
         let tenure = engine.store.claim(engine.worker)?;
+        engine.holding.get_or_init(|| tenure.holding());
         // A store that cannot say what is here yet is asked again.
         let round = engine.round().await.unwrap_or(Round::Unbounded);
         engine.world.spawn(engine.clone().recover(round));

@@ -123,7 +123,8 @@ impl Session {
         WaitMany::new(self.engine.clone(), self.viewer(), tasks)
     }
 
-    /// What came home, oldest first; never waits, and acknowledges nothing.
+    /// What came home, oldest first: up to `limit` rows, and at least one if
+    /// there is any. Never waits, and acknowledges nothing.
     pub async fn drain(&self, limit: usize) -> Result<Rows, Error> {
         Ok(self.rows(self.unread(limit).await?))
     }

@@ -32,4 +32,4 @@ pub use query::{
     TaskQuery, Within,
 };
 pub use ready::{Abandoned, Answer, Commit, Read};
-pub use store::{OpenStore, Store, Tenure};
+pub use store::{Holding, OpenStore, Store, Tenure};

@@ -128,14 +128,33 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     fn close(&self, patience: Duration) -> Read<()>;
 }
 
-/// The right to use a store that one process at a time may hold. Dropping it
-/// gives the right back.
+/// The right to use a store. Dropping it gives the right back.
 pub struct Tenure(Option<Box<dyn FnOnce() + Send + Sync>>);
 
+/// Who else may hold a store meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holding {
+    /// Nobody: any other worker with a lease is dead.
+    Sole,
+    /// Any number of workers.
+    Shared,
+}
+
 impl Tenure {
-    /// A tenure that ends with `release`.
+    /// The tenure of somebody who holds the store alone; it ends with
+    /// `release`.
     pub fn new(release: impl FnOnce() + Send + Sync + 'static) -> Self {
         Self(Some(Box::new(release)))
+    }
+
+    /// The tenure of one among many.
+    pub fn shared() -> Self {
+        Self(None)
+    }
+
+    /// Who else may hold the store meanwhile.
+    pub fn holding(&self) -> Holding {
+        if self.0.is_some() { Holding::Sole } else { Holding::Shared }
     }
 }
 

@@ -16,6 +16,7 @@ on_every_store!(
     s9_2_tasks_that_were_queued_or_waiting_are_taken_up_too,
     s9_2_the_owner_is_told_in_each_case,
     s9_2_an_unregistered_kind_is_left_alone_and_why_says_so,
+    s6_4_a_cancel_ends_what_an_unregistered_kind_left_behind,
     s9_2_more_tasks_than_one_batch_are_all_judged,
     s9_2_reading_recovers_nothing,
     s9_2_whoever_waits_before_the_judgement_sees_the_end,
@@ -152,6 +153,35 @@ async fn s9_2_the_owner_is_told_in_each_case(disk: &impl Disk) {
     gate.admit(1);
     end_of(&task).await;
     assert_eq!(told(&session.drain(8).await.unwrap()), ["lost", "again"]);
+}
+
+async fn s6_4_a_cancel_ends_what_an_unregistered_kind_left_behind(disk: &impl Disk) {
+    let gate = Gate::new();
+    let kind = kind("strange", &gate).idempotent();
+    let runtime = Runtime::builder(disk.store()).kind(&kind).open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    session.spawn(kind.with(())).name("asked").await.unwrap();
+    let child = kind.with(());
+    let lead = session.spawn_ephemeral(|cx: Context| async move {
+        cx.spawn(child).name("child").await?;
+        never(cx).await
+    });
+    lead.name("lead").await.unwrap();
+    gate.arrived().await;
+    gate.arrived().await;
+    drop(session);
+    crash(runtime).await;
+
+    let runtime = Runtime::builder(disk.store()).open().await.unwrap();
+    // The closure is lost, and nobody it owned outlives it.
+    let lead = runtime.task("lead").await.unwrap();
+    assert_eq!(end_of(&lead).await.state, State::Lost);
+    let asked = runtime.task("asked").await.unwrap();
+    assert_eq!(asked.record().await.unwrap().state, State::Running);
+    assert_eq!(asked.cancel("retired").await.unwrap(), 1);
+    assert_eq!(end_of(&asked).await.state, State::Cancelled);
+    let session = runtime.session("main").await.unwrap();
+    assert_eq!(told(&session.drain(8).await.unwrap()), ["child", "lead", "asked"]);
 }
 
 async fn s9_2_an_unregistered_kind_is_left_alone_and_why_says_so(disk: &impl Disk) {
