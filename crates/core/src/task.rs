@@ -290,6 +290,11 @@ impl Spec {
         }
     }
 
+    /// What its handle is counted of if nobody gives it one.
+    pub fn stem(&self) -> &Arc<str> {
+        self.terms.profile.as_ref().unwrap_or(&self.kind)
+    }
+
     /// Whether `other` asks for the same thing: what a repeated key must do.
     pub fn asks_the_same(&self, other: &Spec) -> bool {
         self.kind == other.kind

@@ -212,8 +212,7 @@ impl Embryo {
     /// Takes the next number: somebody has the one that was counted.
     fn rename(&mut self, engine: &Engine) {
         let spec = &self.task.spec;
-        let stem = spec.terms.profile.as_ref().unwrap_or(&spec.kind);
-        let handle = engine.desk(spec.lineage.session).count(stem);
+        let handle = engine.desk(spec.lineage.session).count(spec.stem());
         let spec = Spec { handle, ..(**spec).clone() };
         self.replace_spec(engine, spec);
     }

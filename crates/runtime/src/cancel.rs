@@ -271,6 +271,7 @@ impl Engine {
         let cell = self.cell(id);
         if let Some(cell) = &cell {
             cell.cancel();
+            // Most tasks are closures, which have no backend to look for.
             if !Arc::ptr_eq(&task.spec.kind, &self.function)
                 && let Some(backend) = self.kinds.get(&task.spec.kind)
             {

@@ -152,7 +152,8 @@ impl Context {
         Sending::new(self.engine.clone(), self.viewer(), to, text)
     }
 
-    /// The unread rows of the task's inbox, oldest first; never waits.
+    /// The unread rows of the task's inbox, oldest first: up to `limit`, and at
+    /// least one if there is any. Never waits.
     pub async fn drain(&self, limit: usize) -> Result<Rows, Error> {
         self.engine.drain_task(&self.cell, limit).await
     }

@@ -1,6 +1,5 @@
 //! Waiting for tasks: woken by the end itself, never by a look at the clock.
 
-use std::borrow::Borrow;
 use std::future::{Future, IntoFuture};
 use std::pin::pin;
 use std::sync::Arc;
@@ -194,7 +193,7 @@ impl Engine {
             return Ok((task, end));
         }
         let waiter = self.body_around();
-        check_not_itself(waiter.as_ref(), &[spec])?;
+        check_not_itself(waiter.as_ref(), std::slice::from_ref(spec))?;
         let parked = self.park_waiter(waiter.as_ref()).await?;
         let rest = self.until_rest(&mut lookout);
         let found = match self.bounded(waiter.as_ref(), limit.left(self), rest).await {
@@ -316,12 +315,9 @@ impl Engine {
 }
 
 /// Refuses a wait of a body for its own task.
-fn check_not_itself(
-    waiter: Option<&Arc<Cell>>,
-    tasks: &[impl Borrow<Arc<Spec>>],
-) -> Result<(), Error> {
+fn check_not_itself(waiter: Option<&Arc<Cell>>, tasks: &[Arc<Spec>]) -> Result<(), Error> {
     match waiter {
-        Some(cell) if tasks.iter().any(|spec| spec.borrow().id == cell.id()) => {
+        Some(cell) if tasks.iter().any(|spec| spec.id == cell.id()) => {
             Err(Error::WaitsForItself(cell.id()))
         }
         _ => Ok(()),

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use offshoot::core::{Block, BlockKind, Stamp, State, TaskId};
+use offshoot::core::{Block, BlockKind, Stamp, State, TaskId, Visibility};
 use offshoot::{BodyError, Context, Error, Memory, Rows, Session};
 
 use crate::support::{Gate, Test, never, open, open_on, poll_once, returns, session};
@@ -242,5 +242,26 @@ async fn s7_1_what_is_left_of_a_body_acknowledges_nothing_in_its_heirs_inbox() -
     let refused = told.await.unwrap().ack().await;
     assert!(matches!(refused, Err(Error::Forbidden(_))), "{refused:?}");
     assert_eq!(session.drain(10).await?.len(), 2, "the leaf's row has moved, and is unread");
+    Ok(())
+}
+
+#[tokio::test]
+async fn s7_1_only_its_owner_or_the_host_acknowledges_a_result() -> Test {
+    let (runtime, session) = session().await;
+    let gate = Gate::new();
+    let waits = gate.clone();
+    let lead = session.spawn_ephemeral(|cx: Context| async move {
+        cx.spawn_ephemeral(returns(1)).name("leaf").await?.wait().await?;
+        waits.pass().await;
+        Ok::<_, BodyError>(cx.drain(10).await?.len())
+    });
+    let lead = lead.await?;
+    gate.arrived().await;
+    let seeing = session.clone().with_visibility(Visibility::Subtree);
+    let refused = seeing.task("leaf").await?.wait().await?.ack().await;
+    assert!(matches!(refused, Err(Error::Forbidden(_))), "{refused:?}");
+    runtime.task("leaf").await?.wait().await?.ack().await?;
+    gate.open();
+    assert_eq!(lead.wait().await?.decode::<usize>()?, 0, "the host has read it");
     Ok(())
 }

@@ -17,6 +17,7 @@ on_every_store!(
     s9_2_the_owner_is_told_in_each_case,
     s9_2_an_unregistered_kind_is_left_alone_and_why_says_so,
     s6_4_a_cancel_ends_what_an_unregistered_kind_left_behind,
+    s6_4_a_cancel_that_a_crash_interrupted_ends_a_task_of_an_unregistered_kind,
     s9_2_more_tasks_than_one_batch_are_all_judged,
     s9_2_reading_recovers_nothing,
     s9_2_whoever_waits_before_the_judgement_sees_the_end,
@@ -182,6 +183,25 @@ async fn s6_4_a_cancel_ends_what_an_unregistered_kind_left_behind(disk: &impl Di
     assert_eq!(end_of(&asked).await.state, State::Cancelled);
     let session = runtime.session("main").await.unwrap();
     assert_eq!(told(&session.drain(8).await.unwrap()), ["child", "lead", "asked"]);
+}
+
+async fn s6_4_a_cancel_that_a_crash_interrupted_ends_a_task_of_an_unregistered_kind(
+    disk: &impl Disk,
+) {
+    let gate = Gate::new();
+    let kind = kind("strange", &gate).idempotent();
+    let runtime = Runtime::builder(disk.store()).kind(&kind).open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    let task = session.spawn(kind.with(())).name("it").await.unwrap();
+    gate.arrived().await;
+    // Its body does not look at its token, so that it outlives the request.
+    assert_eq!(task.cancel("enough").await.unwrap(), 1);
+    drop((session, task));
+    crash(runtime).await;
+
+    let runtime = Runtime::builder(disk.store()).open().await.unwrap();
+    let task = runtime.task("it").await.unwrap();
+    assert_eq!(end_of(&task).await.state, State::Cancelled);
 }
 
 async fn s9_2_an_unregistered_kind_is_left_alone_and_why_says_so(disk: &impl Disk) {

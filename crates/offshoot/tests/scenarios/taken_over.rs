@@ -37,6 +37,24 @@ async fn s6_8_a_body_whose_task_another_worker_took_goes_with_its_runtime() {
     assert_eq!(gone.arrivals(), 1);
 }
 
+#[tokio::test(start_paused = true)]
+async fn s6_1_a_worker_without_the_kind_does_not_end_what_another_may_execute() {
+    let memory = Memory::for_many_workers();
+    let (came, gone) = (Gate::new(), Gate::new());
+    let kind = hanging(&came, &gone);
+    let first = Runtime::builder(memory.clone()).kind(&kind).open().await.unwrap();
+    let session = first.session("main").await.unwrap();
+    let task = session.spawn(kind.with(())).name("it").await.unwrap();
+    came.arrived().await;
+    let second = Runtime::builder(memory).open().await.unwrap();
+    second.recovered().await;
+    assert_eq!(second.task("it").await.unwrap().cancel("enough").await.unwrap(), 1);
+    settle_down().await;
+    let record = task.record().await.unwrap();
+    assert_eq!((record.state.phase(), record.cancel.is_some()), (Phase::Running, true));
+    assert_eq!(gone.arrivals(), 0, "its body is still there");
+}
+
 /// Runs for ever; whether it still does is not known before the gate opens.
 #[derive(Debug)]
 struct Remote(Gate);

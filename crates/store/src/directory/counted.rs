@@ -58,7 +58,7 @@ impl Counted {
     /// same, as nearly every new one does.
     pub(super) fn is_next(&self, spec: &Spec) -> bool {
         let Some(stems) = &self.0 else { return true };
-        stems.is_first(stem(spec))
+        stems.is_first(spec.stem())
             && number_of(spec).is_some_and(|number| stems.of_first.is_before(number))
     }
 
@@ -79,7 +79,7 @@ impl Counted {
     /// Lets go of the task of this number.
     pub(super) fn remove(&mut self, task: &Task, number: u64) {
         let Some(stems) = &mut self.0 else { return };
-        let stem = stem(&task.spec);
+        let stem = task.spec.stem();
         if stems.is_first(stem) {
             return stems.of_first.remove(number);
         }
@@ -98,7 +98,7 @@ impl Counted {
             return None;
         }
         let number = number_of(&task.spec)?;
-        let listing = self.of(stem(&task.spec));
+        let listing = self.of(task.spec.stem());
         if listing.get(number).is_some() {
             return None;
         }
@@ -107,14 +107,9 @@ impl Counted {
     }
 }
 
-/// What a task's number would be counted of.
-fn stem(spec: &Spec) -> &Arc<str> {
-    spec.terms.profile.as_ref().unwrap_or(&spec.kind)
-}
-
 /// The number of a task that was counted of its kind or profile.
 fn number_of(spec: &Spec) -> Option<u64> {
-    let (key, stem) = (spec.handle.key(), stem(spec));
+    let (key, stem) = (spec.handle.key(), spec.stem());
     // One that was counted of something else has another length, or begins
     // with something else.
     let fits = |number: &u64| {
