@@ -10,6 +10,7 @@ mod crash;
 mod doc;
 mod fmt;
 mod licences;
+mod shell;
 mod simulate;
 mod test;
 mod tour;
@@ -30,6 +31,7 @@ pub(crate) const ALL: &[Stage] = &[
     tour::STAGE,
     simulate::STAGE,
     crash::STAGE,
+    shell::STAGE,
 ];
 
 /// One check of the repository.
