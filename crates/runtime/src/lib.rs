@@ -34,6 +34,7 @@ mod progress;
 mod question;
 mod receipt;
 mod recover;
+mod remove;
 mod resolve;
 mod rest;
 mod runtime;

@@ -248,7 +248,7 @@ pub(super) async fn the_name_of_a_session_is_free_once_it_is_gone_and_not_before
     assert_eq!(store.session_named(&next.space, &next.name).await.unwrap(), None);
     world.write(open).await;
     assert_eq!(store.session_named(&next.space, &next.name).await.unwrap(), Some(next.clone()));
-    assert_eq!(store.sessions(None, 9).await.unwrap().items, [next.clone()]);
+    assert_eq!(store.sessions(None, 9).await.unwrap().items, std::slice::from_ref(&next));
     let spec = || keyed(called(world.spec(&next), "docs"), "step 1");
     let task = world.spawn(spec()).await;
     assert_eq!(world.tasks(Within::Everything).await, [task]);

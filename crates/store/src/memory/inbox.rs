@@ -37,7 +37,7 @@ impl Inbox {
         if self.holds(row) { self.remove(row.number) } else { None }
     }
 
-    fn remove(&mut self, number: u64) -> Option<Row> {
+    pub(super) fn remove(&mut self, number: u64) -> Option<Row> {
         let row = self.rows.remove(number)?;
         if let RowBody::Message(message) = &row.body {
             self.messages.remove(&message.id);

@@ -23,18 +23,26 @@ impl Ledger {
         if !self.session(id).is_some_and(|session| session.is_removing()) {
             return (0, remains);
         }
-        // What tells of its tasks goes before them, all at once: so nobody has
-        // to look for the row of each.
         let owner = Owner::Session(id);
-        remains.inbox = self.inboxes.remove(&owner);
         let mut query = TaskQuery::new(Within::Session(id));
         // Those that are owned before their owners.
         (query.order, query.limit) = (Order::NewestFirst, limit);
         let Page { items, next } = self.directory.page(&query);
-        let deleted = items.into_iter().filter(|task| self.forget(task.id())).count();
+        let deleted = items.len();
+        for task in items {
+            // All have ended, and what tells of an end has come home by then.
+            if let Some(number) = self.directory.row(task.id())
+                && let Some(inbox) = self.inboxes.get_mut(&owner)
+            {
+                inbox.remove(number);
+            }
+            self.forget(task.id());
+        }
         if next.is_some() || deleted == limit {
             return (deleted, remains);
         }
+        // A message without its inbox was read, as long as its task is there.
+        remains.inbox = self.inboxes.remove(&owner);
         remains.notes = self.notes.remove(&owner);
         self.counters.remove(&owner);
         self.directory.remove_session(id);
