@@ -119,7 +119,6 @@ impl Shadow {
                     row.fate = Fate::Removed;
                 }
             }
-            self.keyed.retain(|(of, _), _| *of != owner);
         }
     }
 }
