@@ -7,8 +7,14 @@ use offshoot_runtime::{Environment, Error, Session};
 
 use crate::world::World;
 
-/// Reads the log from where the last reader stopped, until the process ends.
+/// Reads the log from where the last reader stopped, until the process ends or
+/// the session is removed.
 pub async fn follow(world: Arc<World>, session: Session) {
+    let id = session.id();
+    world.listen(id, read(&world, session)).await;
+}
+
+async fn read(world: &World, session: Session) {
     let from = world.model(|model| {
         let read = model.read.entry((session.id(), world.lane)).or_default();
         read.last().map_or(Cursor::START, |event| event.cursor)
