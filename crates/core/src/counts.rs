@@ -25,6 +25,11 @@ impl Counts {
         self.of(Phase::Queued) + self.of(Phase::Running) + self.of(Phase::Waiting)
     }
 
+    /// How many tasks have ended and are still kept.
+    pub fn ended(&self) -> u64 {
+        self.phases.iter().sum::<u64>() - self.live()
+    }
+
     /// How many tasks were ever spawned, forgotten ones included. Of a space:
     /// in the sessions that it has.
     pub fn spawned(&self) -> u64 {

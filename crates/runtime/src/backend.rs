@@ -27,6 +27,17 @@ pub trait Backend: Send + Sync + fmt::Debug + 'static {
     /// force.
     fn start(&self, cx: Context) -> BoxFuture<Ended>;
 
+    /// Clears away what a body that was dropped before its end has left
+    /// outside this process. The end of the task is not told before this
+    /// resolves. A body that lives in its future alone needs nothing.
+    fn clear(&self, _cx: &Context, _why: Clearing) -> BoxFuture<()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    /// The runtime is gone, and nothing will be cleared or settled: what still
+    /// executes outside this process goes at once.
+    fn close(&self) {}
+
     /// A message was queued for a task that executes here. Bodies that read
     /// their inbox need nothing more.
     fn deliver(&self, _task: &Task) {}
@@ -37,10 +48,22 @@ pub trait Backend: Send + Sync + fmt::Debug + 'static {
 
     /// What became of a task that was executing when the runtime died, as far
     /// as the outside world tells. The kind's [`recovery`](Self::recovery)
-    /// decides where this knows nothing.
+    /// decides where this knows nothing, and a request to stop the task where
+    /// there is one. When it resolves nothing of the old body is left.
     fn reconcile(&self, _task: &Task) -> BoxFuture<Reconciled> {
         Box::pin(std::future::ready(Reconciled::ByPolicy))
     }
+}
+
+/// Why a body was dropped before its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clearing {
+    /// It was asked to stop, and its grace is over.
+    Aborted,
+    /// It ran longer than it may.
+    Expired,
+    /// The runtime shuts down and gives the task back to the queue.
+    Released,
 }
 
 /// What a backend found of a task that was executing when the runtime died.
@@ -145,7 +168,7 @@ where
 
     /// A request to execute the kind with this input.
     pub fn with(&self, input: A) -> Request {
-        Request { kind: self.name.clone(), input: Payload::encode(&input) }
+        Request { kind: self.name.clone(), input: Payload::encode(&input), backend: None }
     }
 
     pub(crate) fn name(&self) -> Arc<str> {
@@ -181,13 +204,22 @@ pub struct Request {
     pub(crate) kind: Arc<str>,
     // An input that cannot be written is told when the request is used.
     pub(crate) input: Result<Payload, PayloadError>,
+    pub(crate) backend: Option<Arc<dyn Backend>>,
 }
 
 impl Request {
     /// A request for the kind of this name, with an input that is JSON
     /// already.
     pub fn new(kind: &str, input: Payload) -> Self {
-        Self { kind: kind.trim().into(), input: Ok(input) }
+        Self { kind: kind.trim().into(), input: Ok(input), backend: None }
+    }
+
+    /// Has the task executed by this backend in place of the one registered
+    /// for its kind: an instance that knows what is not to be stored. Once
+    /// this process is gone the registered one takes the task up.
+    pub fn executed_by(mut self, backend: Arc<dyn Backend>) -> Self {
+        self.backend = Some(backend);
+        self
     }
 
     /// The kind's name.

@@ -155,7 +155,13 @@ impl Context {
     /// The unread rows of the task's inbox, oldest first: up to `limit`, and at
     /// least one if there is any. Never waits.
     pub async fn drain(&self, limit: usize) -> Result<Rows, Error> {
-        self.engine.drain_task(&self.cell, limit).await
+        self.engine.drain_task(&self.cell, 0, limit).await
+    }
+
+    /// The same of the rows that stand behind this number, which
+    /// [`Rows::last_number`] tells: for a body that leaves some rows unread.
+    pub async fn drain_after(&self, number: u64, limit: usize) -> Result<Rows, Error> {
+        self.engine.drain_task(&self.cell, number, limit).await
     }
 
     /// The unread rows of the task's inbox once there are any. The task waits

@@ -68,7 +68,10 @@ impl<B: Body> Future for Drive<B> {
                         return Poll::Pending;
                     }
                 }
-                Some(Conclusion::Evicted(Eviction::Abandon)) => return Poll::Ready(()),
+                Some(Conclusion::Evicted(Eviction::Abandon)) => {
+                    context.engine().clear_later(cell);
+                    return Poll::Ready(());
+                }
                 Some(conclusion) => match context.engine().conclude(cell, conclusion) {
                     None => return Poll::Ready(()),
                     Some(settle) => this.stage.set(Stage::Settling { settle }),

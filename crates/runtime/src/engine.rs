@@ -20,6 +20,7 @@ use crate::config::Config;
 use crate::desk::Desk;
 use crate::environment::World;
 use crate::error::Error;
+use crate::panic;
 use crate::signal::Signal;
 use crate::slots::Slots;
 
@@ -123,7 +124,7 @@ impl Engine {
     /// Drops every body and writes nothing: the next runtime on this store
     /// settles what is left.
     pub(crate) fn abandon(&self) {
-        self.stage.store(CLOSED, Ordering::Release);
+        let closes = self.stage.swap(CLOSED, Ordering::AcqRel) != CLOSED;
         for cell in self.cells.take() {
             cell.evict(Eviction::Abandon);
             cell.tell_changed();
@@ -133,6 +134,9 @@ impl Engine {
         let desks = std::mem::take(&mut *self.desks.lock());
         for desk in desks.into_values() {
             desk.nudge.ring();
+        }
+        for backend in self.kinds.values().filter(|_| closes) {
+            panic::shield("close", || backend.close());
         }
         self.gone.ring();
         self.closed.ring();

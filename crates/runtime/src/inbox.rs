@@ -74,6 +74,12 @@ impl Rows {
         self.rows.is_empty()
     }
 
+    /// Where the last of them stands; see
+    /// [`Context::drain_after`](crate::Context::drain_after).
+    pub fn last_number(&self) -> Option<u64> {
+        self.rows.last().map(|pending| pending.number)
+    }
+
     /// The rows, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = Arrival<'_>> {
         self.rows.iter().map(Arrival)
@@ -114,11 +120,12 @@ impl Engine {
     pub(crate) async fn drain_task(
         self: &Arc<Self>,
         cell: &Arc<Cell>,
+        after: u64,
         limit: usize,
     ) -> Result<Rows, Error> {
         self.check_open()?;
         let owner = Owner::Task(cell.spec.id);
-        let rows = self.store.inbox(owner, 0, limit.max(1)).await?;
+        let rows = self.store.inbox(owner, after, limit.max(1)).await?;
         if let Some(last) = rows.last() {
             cell.mark_read(last.number);
         }
@@ -130,14 +137,14 @@ impl Engine {
         cell: &Arc<Cell>,
         limit: usize,
     ) -> Result<Rows, Error> {
-        let rows = self.drain_task(cell, limit).await?;
+        let rows = self.drain_task(cell, 0, limit).await?;
         if !rows.is_empty() {
             return Ok(rows);
         }
         let parked = self.park(cell, WaitingOn::Message).await?;
         let received = loop {
             let nudged = cell.nudge.listen();
-            match self.drain_task(cell, limit).await {
+            match self.drain_task(cell, 0, limit).await {
                 Ok(rows) if rows.is_empty() => {}
                 received => break received,
             }

@@ -268,7 +268,8 @@ impl Sending {
         {
             return self.first_of(found).await;
         }
-        let request = Request { kind: old.spec.kind.clone(), input: Ok(old.spec.input.clone()) };
+        let (kind, input) = (old.spec.kind.clone(), Ok(old.spec.input.clone()));
+        let request = Request { kind, input, backend: None };
         let mut spawn: Spawn<Registered> = Spawn::registered(self.engine.clone(), request, sender);
         spawn.said.terms.continues = Some(id);
         spawn.said.terms.profile = old.spec.terms.profile.clone();

@@ -14,7 +14,7 @@ use offshoot_store::{Order, PageCursor, TaskQuery, Within};
 use crate::backend::{Backend, Reconciled, Registered};
 use crate::birth::queue;
 use crate::cell::{Cell, Eviction};
-use crate::engine::{Engine, FUNCTION};
+use crate::engine::Engine;
 use crate::error::Error;
 use crate::settle::Conclusion;
 
@@ -180,22 +180,24 @@ impl Engine {
         if task.is_held() {
             return self.judge_held(task).await;
         }
-        if task.cancel.is_some() {
-            return self.end(task, Conclusion::Evicted(Eviction::Abort)).await;
-        }
         let backend = self.kinds.get(&task.spec.kind).cloned();
-        let Some(backend) = backend.filter(|_| *task.spec.kind != *FUNCTION) else {
-            return self.end(task, lost()).await;
+        let found = match &backend {
+            Some(backend) if task.state != State::Queued => reconcile(&**backend, task).await,
+            _ => Reconciled::ByPolicy,
         };
-        if task.state == State::Queued {
-            return self.enqueue(task, backend).await;
-        }
-        match reconcile(&*backend, task).await {
+        match found {
             Reconciled::Ended(ended) => {
                 return self.end(task, Conclusion::Ended(ended)).await;
             }
+            _ if task.cancel.is_some() => {
+                return self.end(task, Conclusion::Evicted(Eviction::Abort)).await;
+            }
             Reconciled::Lost(reason) => return self.end(task, Conclusion::Lost(reason)).await,
             Reconciled::ByPolicy => {}
+        }
+        let Some(backend) = backend else { return self.end(task, lost()).await };
+        if task.state == State::Queued {
+            return self.enqueue(task, backend).await;
         }
         if task.spec.recovery == Recovery::Lose {
             return self.end(task, lost()).await;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use hashbrown::HashMap;
 use offshoot_core::{
-    Caller, Caps, Counts, Name, Retention, RunId, Session as SessionRecord, SessionId, Sizes,
-    Space, Task, TaskId, Visibility,
+    Caps, Counts, Name, Retention, RunId, Session as SessionRecord, SessionId, Sizes, Space, Task,
+    TaskId,
 };
 use offshoot_store::{
     Batch, CommitError, Conflict, OpenStore, Page, PageCursor, Store, Tenure, Within, Write,
@@ -19,12 +19,13 @@ use crate::config::{Config, Restarts};
 use crate::engine::{DECISIONS, Engine, FUNCTION};
 use crate::environment::{Environment, World};
 use crate::error::Error;
-use crate::look::Tasks;
+use crate::look::{Snapshot, Tasks};
 use crate::panic;
 use crate::recover::Round;
 use crate::session::Session;
 use crate::task_ref::{TaskRef, Viewer};
 use crate::tether::Tether;
+use crate::wait::WaitMany;
 
 /// How often things whose retention has ended are looked for.
 const EXPIRY_INTERVAL: Duration = Duration::from_secs(60);
@@ -152,12 +153,33 @@ impl Runtime {
     /// the one that ended last; the handle of several live tasks is
     /// [`Error::Ambiguous`].
     pub async fn task(&self, handle: &str) -> Result<TaskRef, Error> {
-        self.engine.find(&host(), handle).await
+        self.engine.find(&Viewer::host(), handle).await
+    }
+
+    /// The same, where a handle means a task of this session, at any depth.
+    pub async fn task_within(&self, session: SessionId, handle: &str) -> Result<TaskRef, Error> {
+        self.engine.find_within(session, handle).await
+    }
+
+    /// The record of the session with this id.
+    pub async fn session_record(&self, id: SessionId) -> Result<Option<SessionRecord>, Error> {
+        self.engine.check_open()?;
+        Ok(self.engine.store.session(id).await?)
     }
 
     /// The record of the task with this id.
     pub async fn get(&self, id: TaskId) -> Result<Option<Task>, Error> {
         self.engine.task(id).await
+    }
+
+    /// This record, with what only this process knows of it.
+    pub fn snapshot(&self, task: Task) -> Snapshot {
+        self.engine.snapshot(task)
+    }
+
+    /// Waits for several tasks at once, whosever they are.
+    pub fn wait<'a>(&self, tasks: impl IntoIterator<Item = &'a TaskRef>) -> WaitMany {
+        WaitMany::new(self.engine.clone(), Viewer::host(), tasks)
     }
 
     /// A new run, for the tasks that are to be listed or stopped together.
@@ -167,7 +189,7 @@ impl Runtime {
 
     /// All tasks there are.
     pub fn tasks(&self) -> Tasks {
-        Tasks::new(self.engine.clone(), host(), Within::Everything)
+        Tasks::new(self.engine.clone(), Viewer::host(), Within::Everything)
     }
 
     /// How many tasks there are, by phase.
@@ -182,6 +204,11 @@ impl Runtime {
         let mut recovered = self.engine.recovered.subscribe();
         // The sender lives in the engine, so it cannot go away first.
         let _ = recovered.wait_for(|done| *done).await;
+    }
+
+    /// Whether that is so by now.
+    pub fn has_recovered(&self) -> bool {
+        *self.engine.recovered.borrow()
     }
 
     /// Ends in good order: accepts nothing new, gives resumable tasks back to
@@ -211,10 +238,6 @@ impl Drop for Runtime {
             drop(self.engine.store.close(Duration::ZERO));
         }
     }
-}
-
-fn host() -> Viewer {
-    Viewer::new(Caller::Host, Visibility::Subtree)
 }
 
 impl<S: OpenStore> Builder<S> {

@@ -90,6 +90,8 @@ impl Engine {
                 value.bytes() <= sizes.inline.min(sizes.value) as u64
             }
             Conclusion::Evicted(Eviction::Release) => false,
+            // What a backend has outside this process goes first.
+            Conclusion::Evicted(_) => !self.kinds.contains_key(&cell.spec.kind),
             _ => true,
         };
         let silent = cell.known_rare().is_none_or(|rare| rare.throttle.lock().is_none());
@@ -97,6 +99,9 @@ impl Engine {
     }
 
     async fn conclude_slowly(self: Arc<Self>, cell: Arc<Cell>, conclusion: Conclusion) {
+        if let Conclusion::Evicted(why) = conclusion {
+            self.clear(&cell, why).await;
+        }
         if matches!(conclusion, Conclusion::Evicted(Eviction::Release)) {
             return self.release(&cell).await;
         }

@@ -32,8 +32,9 @@ pub struct Spawn<B> {
 
 impl Spawn<Registered> {
     pub(crate) fn registered(engine: Arc<Engine>, request: Request, sender: Sender) -> Self {
-        let Request { kind, input } = request;
-        let backend = engine.kinds.get(&kind).cloned();
+        let Request { kind, input, backend } = request;
+        let registered = engine.kinds.get(&kind).cloned();
+        let backend = registered.map(|registered| backend.unwrap_or(registered));
         let (can, recovery) = match &backend {
             Some(backend) => (backend.capabilities(), backend.recovery()),
             None => (Capabilities::NONE, Recovery::Lose),

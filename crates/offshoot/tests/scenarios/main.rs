@@ -8,6 +8,7 @@ mod backends;
 mod bad_input;
 mod cancel;
 mod cascade;
+mod clearing;
 mod crash_loops;
 mod delivery;
 mod delivery_crash;
