@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use offshoot_client::wire::{Code, Fault};
@@ -64,20 +65,24 @@ enum Command {
 }
 
 /// Does what the command line says.
-pub(crate) fn main() -> Exit {
-    bug::be_told_shortly();
+pub(crate) fn main() -> ExitCode {
     completions::answer_shell::<Cli>();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return unparsed(&error),
+        Err(error) => return unparsed(&error).into(),
     };
     let screen = Screen::new(cli.globals.form());
-    match catch_unwind(AssertUnwindSafe(|| run(cli, screen))) {
+    if let Command::Daemon(daemon::Daemon::Run(daemon)) = cli.command {
+        return daemon.run(&cli.globals).unwrap_or_else(|trouble| tell(trouble, screen).into());
+    }
+    bug::be_told_shortly();
+    let exit = match catch_unwind(AssertUnwindSafe(|| run(cli, screen))) {
         Ok(Ok(exit)) => exit,
         Ok(Err(trouble)) => tell(trouble, screen),
         // It was told where it happened.
         Err(_) => Exit::Trouble,
-    }
+    };
+    exit.into()
 }
 
 fn run(cli: Cli, screen: Screen) -> Result<Exit, Trouble> {
@@ -85,7 +90,6 @@ fn run(cli: Cli, screen: Screen) -> Result<Exit, Trouble> {
     match cli.command {
         Command::Version(version) => version.run(screen),
         Command::Completions(completions) => completions.run(screen),
-        Command::Daemon(daemon::Daemon::Run(run)) => run.run(&globals),
         Command::Spawn(spawn) => block_on(spawn.run(&globals, screen)),
         Command::Tasks(tasks) => block_on(tasks.run(&globals, screen)),
         Command::Sessions(sessions) => block_on(sessions.run(&globals, screen)),

@@ -104,11 +104,11 @@ impl Spawn {
         let parent = self.parent(&mut desk).await?;
         let stays = !self.detach && screen.form == Form::People;
         let attachment = if stays { Attachment::Attached } else { Attachment::Detached };
-        let request = Request::Spawn(Box::new(self.request(&desk, parent, attachment)?));
+        let spawn = self.request(&desk, parent, attachment)?;
         if !self.detach {
-            return attached::run(desk, request, self.input()).await;
+            return attached::run(desk, spawn, self.input()).await;
         }
-        let task = task_of(desk.ask(&request).await?)?;
+        let task = task_of(desk.ask(&Request::Spawn(Box::new(spawn))).await?)?;
         desk.answer(&task, |task| format!("{}\n", text::line(&task.handle)))?;
         desk.screen.tell(&how_to_follow(&desk, &task));
         Ok(Exit::Done)

@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 
 use clap::Args;
-use offshoot_client::wire::{Following, Reading};
+use offshoot_client::wire::{self, Following, Reading};
 
 use crate::cli::completions;
 use crate::cli::desk::Desk;
@@ -47,10 +47,10 @@ impl Tail {
         // By its id: the handle may mean another task before the end is read.
         let task = desk.show(&self.task).await?;
         let outlets = Outlets { out: self.outlet()?, err: self.outlet()? };
-        let mut pump = Pump::new(desk.clone(), desk.named(&task.id), outlets);
         let reading = self.lines.map_or(Reading::Start, Reading::Lines);
         let following = if self.follow { Following::Follow } else { Following::Stop };
-        pump.run(reading, following).await?;
+        let tail = wire::Tail { task: desk.named(&task.id), reading, following };
+        Pump::new(desk.clone(), tail, outlets).run().await?;
         Ok(Exit::Done)
     }
 
