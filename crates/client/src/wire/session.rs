@@ -15,7 +15,8 @@ pub struct Session {
     pub live: u64,
     /// How many have.
     pub finished: u64,
-    /// How many results and messages nobody has read.
+    /// How many results and messages nobody has read; of more than a thousand,
+    /// a thousand.
     pub unread: u64,
 }
 

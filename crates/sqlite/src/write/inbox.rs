@@ -200,6 +200,7 @@ impl Writing<'_, '_> {
     fn living(&mut self, caller: Caller) -> Result<Option<Owner>, Fault> {
         Ok(match caller.as_owner() {
             Some(Owner::Task(id)) if !self.task_of(id)?.is_some_and(|task| task.is_live()) => None,
+            Some(Owner::Session(id)) if self.session_number(id).is_none() => None,
             owner => owner,
         })
     }

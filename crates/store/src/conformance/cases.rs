@@ -24,6 +24,21 @@ macro_rules! __for_each_case {
                 sessions_are_listed_oldest_first_and_once,
                 one_worker_at_a_time_claims_a_store_for_one,
             }
+            removal {
+                a_session_with_live_tasks_is_not_removed,
+                a_session_that_is_being_removed_takes_nothing_new,
+                only_a_session_that_is_being_removed_is_removed,
+                nothing_of_a_removed_session_is_left_and_nothing_of_another_is_missing,
+                nobody_writes_to_a_session_that_is_gone,
+                a_removal_goes_in_bounded_steps,
+                a_removal_that_was_interrupted_goes_on,
+                the_name_of_a_session_is_free_once_it_is_gone_and_not_before,
+                a_removed_session_takes_its_count_along,
+                sessions_opened_after_a_removal_share_nothing,
+                who_follows_a_log_hears_that_its_session_is_gone,
+                of_a_spawn_and_a_removal_at_once_one_is_refused,
+                unread_rows_are_counted_up_to_a_limit,
+            }
             spawn {
                 s2_4_a_spawned_task_is_there_when_the_commit_answers,
                 a_task_that_starts_at_once_is_one_event,

@@ -1,0 +1,38 @@
+//! Commands: tasks that are processes.
+//!
+//! # Who does what
+//! ```text
+//!  runtime ── body     reports, hands messages to stdin, says how it ended
+//!               │ drop = stop                     ▲ finish
+//!             keeper   owns the process; TERM, KILL, nothing left behind
+//!               │                                 ▲ kept
+//!             pump     owns the pipes; writes the log
+//! ```
+//! The runtime drops a body that does not stop in time, so a body owns
+//! nothing: the keeper lives on until every process of the task is gone and
+//! the log is durable, and [`Backend::clear`](offshoot_runtime::Backend::clear)
+//! waits for it.
+
+mod backend;
+mod body;
+mod commands;
+mod end;
+mod keeper;
+mod keepers;
+mod line;
+mod pump;
+mod recent;
+mod reconcile;
+mod report;
+mod seal;
+mod start;
+mod stdin;
+mod surroundings;
+
+pub use backend::CommandBackend;
+pub use commands::{Attach, Commands, CommandsError, Holding};
+pub use line::{Command, CommandError, Restart, ShownCommand};
+pub use report::{Origin, Output, Report, StartError};
+pub use seal::Sealed;
+pub use stdin::END_OF_INPUT;
+pub use surroundings::Surroundings;

@@ -1,0 +1,82 @@
+//! Commands as a backend of the runtime.
+
+use std::sync::Arc;
+
+use offshoot_core::{Capabilities, Recovery, Task};
+use offshoot_runtime::{Backend, BoxFuture, Clearing, Context, Ended, Reconciled};
+use parking_lot::Mutex;
+
+use super::body::{self, Given};
+use super::commands::Shared;
+use super::keeper::Urgency;
+use super::line::Restart;
+use super::reconcile::reported;
+
+/// Executes tasks of kind [`command`](super::Commands::KIND). Get it from
+/// [`Commands::backend`](super::Commands::backend).
+#[derive(Debug)]
+pub struct CommandBackend {
+    shared: Arc<Shared>,
+    restart: Restart,
+    // For the first attempt alone: a later one may be in another process, and
+    // all later ones are alike.
+    given: Mutex<Given>,
+}
+
+impl CommandBackend {
+    pub(crate) fn new(shared: Arc<Shared>, restart: Restart, given: Given) -> Self {
+        Self { shared, restart, given: Mutex::new(given) }
+    }
+}
+
+impl Backend for CommandBackend {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::CANCEL.with(Capabilities::MESSAGES)
+    }
+
+    fn recovery(&self) -> Recovery {
+        match self.restart {
+            Restart::Never => Recovery::Lose,
+            Restart::OnCrash => Recovery::Restart,
+        }
+    }
+
+    fn start(&self, cx: Context) -> BoxFuture<Ended> {
+        let given = std::mem::take(&mut *self.given.lock());
+        Box::pin(body::execute(cx, self.shared.clone(), given))
+    }
+
+    fn deliver(&self, task: &Task) {
+        if let Some(keeper) = self.shared.keepers.of(task.id()) {
+            keeper.mail.notify_one();
+        }
+    }
+
+    fn clear(&self, cx: &Context, why: Clearing) -> BoxFuture<()> {
+        let Some(keeper) = self.shared.keepers.of(cx.id()) else {
+            return Box::pin(std::future::ready(()));
+        };
+        let (cx, shared) = (cx.clone(), self.shared.clone());
+        Box::pin(async move {
+            // Of the others the dropped body has said how long they may take.
+            if why == Clearing::Aborted {
+                keeper.stop(Urgency::Kill);
+            }
+            keeper.finished().await;
+            body::tell(&cx, &keeper).await;
+            shared.keepers.forget(&keeper);
+        })
+    }
+
+    fn close(&self) {
+        self.shared.keepers.kill_all();
+    }
+
+    fn reconcile(&self, task: &Task) -> BoxFuture<Reconciled> {
+        let left = self.shared.clone().end_left(task.id(), reported(task));
+        Box::pin(async move {
+            left.await;
+            Reconciled::ByPolicy
+        })
+    }
+}

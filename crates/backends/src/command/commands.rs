@@ -1,0 +1,221 @@
+//! All commands of one data folder.
+
+use std::future::Future;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use offshoot_core::{Payload, PayloadError, TaskId};
+use offshoot_runtime::Request;
+use tokio::sync::OnceCell;
+
+use super::backend::CommandBackend;
+use super::body::Given;
+use super::keepers::Keepers;
+use super::line::{Command, CommandError, Restart};
+use super::surroundings::Surroundings;
+use crate::log::{Lives, Log, LogLimits, Seat};
+use crate::process::{Formers, HolderFile, Scanner, Session};
+
+/// Executes the commands of one data folder and keeps their output. Cheap to
+/// clone; there is one for each folder.
+///
+/// It needs a Tokio runtime with its timer and its I/O enabled.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use offshoot_backends::{Attach, Command, Commands, Surroundings};
+/// use offshoot_runtime::Runtime;
+/// use offshoot_store::Memory;
+///
+/// let commands = Commands::at("/var/lib/me")?;
+/// let builder = Runtime::builder(Memory::new());
+/// let runtime = builder.backend(Commands::KIND, commands.backend()).open().await?;
+/// let command = Command::new("cargo", "/home/me/project")?.args(["build"])?;
+/// let request = commands.request(command, Some(Surroundings::own()), Attach::No)?;
+/// let build = runtime.session("main").await?.spawn(request).name("build").await?;
+/// let mut output = commands.log(build.id()).follow(0);
+/// while let Some(piece) = output.next().await? {
+///     println!("{} bytes", piece.chunks.len());
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Commands(Arc<Shared>);
+
+/// What all commands of a data folder have in common.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    logs: PathBuf,
+    lives: Lives,
+    pub(crate) limits: LogLimits,
+    pub(crate) keepers: Keepers,
+    pub(crate) scanner: Scanner,
+    pub(crate) formers: Formers,
+    pub(crate) sessions_ended: OnceCell<usize>,
+}
+
+/// A data folder about to be used for commands.
+#[derive(Clone, Debug)]
+#[must_use = "nothing is done before `open`"]
+pub struct Holding {
+    folder: PathBuf,
+    limits: LogLimits,
+    session: Session,
+}
+
+/// Whether somebody reads along from the start and must miss nothing.
+#[derive(Debug)]
+pub enum Attach<'a> {
+    /// Nobody does.
+    No,
+    /// Whoever has this seat does: see
+    /// [`Log::follow_seated`](crate::Log::follow_seated).
+    Lossless(&'a Seat),
+}
+
+/// Why commands cannot be executed here, or a request not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandsError {
+    /// The folder for the output cannot be used.
+    #[error(
+        "the folder {path:?} cannot be used for the output of commands: check that it is yours and can be written to"
+    )]
+    Folder {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The command cannot be one.
+    #[error(transparent)]
+    Command(#[from] CommandError),
+    /// The command cannot be stored.
+    #[error(transparent)]
+    Payload(#[from] PayloadError),
+}
+
+impl Holding {
+    /// How much of each command's output is kept.
+    pub fn limits(mut self, limits: LogLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Says that this process leads a session in which nobody is but what it
+    /// starts for commands, as a daemon does. Should it die, the next one ends
+    /// everything that is left in that session.
+    pub fn sole_session(mut self) -> Self {
+        self.session = Session::Sole;
+        self
+    }
+
+    /// Uses the folder. This process holds it: nothing else may use it for
+    /// commands at the same time.
+    pub fn open(self) -> Result<Commands, CommandsError> {
+        let Self { folder, limits, session } = self;
+        let logs = folder.join("logs");
+        let formers = crate::file::make_folder(&logs)
+            .and_then(|()| HolderFile::in_folder(&logs).enter(session));
+        let formers =
+            formers.map_err(|source| CommandsError::Folder { path: logs.clone(), source })?;
+        Ok(Commands(Arc::new(Shared {
+            logs,
+            lives: Lives::default(),
+            limits,
+            keepers: Keepers::default(),
+            scanner: Scanner::default(),
+            formers,
+            sessions_ended: OnceCell::new(),
+        })))
+    }
+}
+
+impl Commands {
+    /// The kind under which the backend is registered.
+    pub const KIND: &'static str = "command";
+
+    /// The commands of this data folder, as usual.
+    pub fn at(folder: impl AsRef<Path>) -> Result<Self, CommandsError> {
+        Self::holding(folder).open()
+    }
+
+    /// The same with something to say beforehand.
+    pub fn holding(folder: impl AsRef<Path>) -> Holding {
+        let folder = folder.as_ref().to_path_buf();
+        Holding { folder, limits: LogLimits::default(), session: Session::Shared }
+    }
+
+    /// What executes commands, to be registered under [`KIND`](Self::KIND).
+    pub fn backend(&self) -> CommandBackend {
+        CommandBackend::new(self.0.clone(), Restart::Never, Given::default())
+    }
+
+    /// A request to execute a command in these surroundings; without any, in
+    /// those of this process. They are never stored, so a command that starts
+    /// only after this process is gone gets those of the next one, and its
+    /// [`Report`](super::Report) says so.
+    pub fn request(
+        &self,
+        command: Command,
+        surroundings: Option<Surroundings>,
+        attach: Attach<'_>,
+    ) -> Result<Request, CommandsError> {
+        command.check()?;
+        let hold = match attach {
+            Attach::No => None,
+            Attach::Lossless(seat) => Some(seat.hold()),
+        };
+        let input = Payload::encode(&command)?;
+        let given = Given { surroundings, hold };
+        let backend = CommandBackend::new(self.0.clone(), command.restarts(), given);
+        Ok(Request::new(Self::KIND, input).executed_by(Arc::new(backend)))
+    }
+
+    /// The output of a task.
+    pub fn log(&self, task: TaskId) -> Log {
+        self.0.log(task)
+    }
+
+    /// Deletes the output of the tasks that `keep` does not want kept: those
+    /// that are no more. How many logs went.
+    pub async fn sweep<F, Keep>(&self, mut keep: F) -> io::Result<usize>
+    where
+        F: FnMut(TaskId) -> Keep,
+        Keep: Future<Output = bool>,
+    {
+        let logs = self.0.logs.clone();
+        let tasks = crate::log::blocking(move || logged(&logs)).await?;
+        let mut swept = 0;
+        for task in tasks {
+            if self.0.keepers.of(task).is_some() || keep(task).await {
+                continue;
+            }
+            let folder = self.0.log_folder(task);
+            crate::log::blocking(move || std::fs::remove_dir_all(folder)).await?;
+            swept += 1;
+        }
+        Ok(swept)
+    }
+}
+
+impl Shared {
+    pub(crate) fn log_folder(&self, task: TaskId) -> PathBuf {
+        self.logs.join(task.to_string())
+    }
+
+    pub(crate) fn log(&self, task: TaskId) -> Log {
+        Log::new(self.log_folder(task), self.lives.get(task))
+    }
+}
+
+/// The tasks that have a log.
+fn logged(logs: &Path) -> io::Result<Vec<TaskId>> {
+    let mut tasks = Vec::new();
+    for entry in std::fs::read_dir(logs)? {
+        let name = entry?.file_name();
+        tasks.extend(name.to_str().and_then(|name| name.parse::<TaskId>().ok()));
+    }
+    Ok(tasks)
+}

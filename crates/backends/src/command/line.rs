@@ -1,0 +1,242 @@
+//! What a command is: the input of its task.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::seal::Sealed;
+use crate::process::MARK;
+
+/// A command to execute: the input of a task of kind
+/// [`command`](super::Commands::KIND).
+///
+/// ```
+/// use offshoot_backends::{Command, Restart};
+///
+/// let build = Command::new("cargo", "/home/me/project")?
+///     .args(["build", "--release"])?
+///     .env("TOKEN", "secret")?
+///     .restart(Restart::OnCrash);
+/// assert!(!format!("{build:?}").contains("secret"));
+/// # Ok::<_, offshoot_backends::CommandError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Command {
+    program: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    args: Vec<String>,
+    cwd: String,
+    #[serde(default, skip_serializing_if = "Sealed::is_empty")]
+    env: Sealed,
+    #[serde(default)]
+    restart: Restart,
+}
+
+/// What becomes of a command whose runtime dies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Restart {
+    /// It is lost.
+    #[default]
+    Never,
+    /// It is started again: whoever says so declares that executing it twice
+    /// does no harm.
+    OnCrash,
+}
+
+/// A command without what is never shown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShownCommand {
+    /// The program.
+    pub program: String,
+    /// What it is given.
+    pub args: Vec<String>,
+    /// Where it starts.
+    pub cwd: String,
+    /// The names of the variables that were set for it.
+    pub env: Vec<String>,
+    /// What becomes of it when its runtime dies.
+    pub restart: Restart,
+}
+
+/// Why a command cannot be one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CommandError {
+    /// Nothing is said.
+    #[error("the {0} is empty: say what to use")]
+    Empty(&'static str),
+    /// Something is not UTF-8, and records are.
+    #[error("the {0} {1:?} is not UTF-8: rename it, or pass it inside a script")]
+    NotUtf8(&'static str, std::ffi::OsString),
+    /// Something holds a byte that the system takes for its end.
+    #[error("the {0} holds a zero byte, which no command can be given: leave it out")]
+    Nul(&'static str),
+    /// The folder is not absolute, and the daemon is elsewhere.
+    #[error("the folder {0:?} is not absolute: say where it is from the root on")]
+    RelativeFolder(String),
+    /// The name cannot be one of a variable.
+    #[error("{0:?} cannot be the name of a variable: it is empty or holds an equals sign")]
+    VariableName(String),
+    /// The variable is Offshoot's own.
+    #[error("{0} is set by Offshoot, so that a task's processes are known: choose another name")]
+    Reserved(&'static str),
+}
+
+impl Command {
+    /// A program, looked for as a shell does, and the absolute folder it starts
+    /// in.
+    pub fn new(program: impl AsRef<OsStr>, folder: impl AsRef<Path>) -> Result<Self, CommandError> {
+        let program = text("program", program.as_ref())?;
+        let cwd = text("folder", folder.as_ref().as_os_str())?;
+        let (args, env, restart) = (Vec::new(), Sealed::default(), Restart::Never);
+        let command = Self { program, args, cwd, env, restart };
+        command.check()?;
+        Ok(command)
+    }
+
+    /// Adds arguments.
+    pub fn args<A: AsRef<OsStr>>(
+        mut self,
+        args: impl IntoIterator<Item = A>,
+    ) -> Result<Self, CommandError> {
+        for arg in args {
+            self.args.push(text("argument", arg.as_ref())?);
+        }
+        Ok(self)
+    }
+
+    /// Sets a variable of its environment. The value is stored and never
+    /// shown.
+    pub fn env(
+        mut self,
+        name: impl AsRef<OsStr>,
+        value: impl AsRef<OsStr>,
+    ) -> Result<Self, CommandError> {
+        let name = text("variable", name.as_ref())?;
+        check_variable(&name)?;
+        // A value that is refused is not shown either.
+        let value = match value.as_ref().to_str() {
+            Some(value) => value.to_owned(),
+            None => return Err(CommandError::NotUtf8("value of the variable", name.into())),
+        };
+        check_nul("value of a variable", &value)?;
+        self.env.set(name, value);
+        Ok(self)
+    }
+
+    /// What becomes of it when its runtime dies.
+    pub fn restart(mut self, restart: Restart) -> Self {
+        self.restart = restart;
+        self
+    }
+
+    /// Says what is wrong with a command that came from elsewhere.
+    pub fn check(&self) -> Result<(), CommandError> {
+        let texts = self.args.iter().map(|arg| ("argument", arg));
+        for (what, text) in texts.chain([("program", &self.program), ("folder", &self.cwd)]) {
+            check_nul(what, text)?;
+        }
+        if self.program.is_empty() {
+            return Err(CommandError::Empty("program"));
+        }
+        if !Path::new(&self.cwd).is_absolute() {
+            return Err(CommandError::RelativeFolder(self.cwd.clone()));
+        }
+        for (name, value) in self.env.open() {
+            check_variable(name)?;
+            check_nul("value of a variable", value)?;
+        }
+        Ok(())
+    }
+
+    /// The command without what is never shown.
+    pub fn shown(&self) -> ShownCommand {
+        ShownCommand {
+            program: self.program.clone(),
+            args: self.args.clone(),
+            cwd: self.cwd.clone(),
+            env: self.env.names().map(str::to_owned).collect(),
+            restart: self.restart,
+        }
+    }
+
+    pub(crate) fn program(&self) -> &str {
+        &self.program
+    }
+
+    pub(crate) fn arguments(&self) -> &[String] {
+        &self.args
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        Path::new(&self.cwd)
+    }
+
+    pub(crate) fn variables(&self) -> &Sealed {
+        &self.env
+    }
+
+    pub(crate) fn restarts(&self) -> Restart {
+        self.restart
+    }
+}
+
+fn text(what: &'static str, value: &OsStr) -> Result<String, CommandError> {
+    let text = value.to_str().ok_or_else(|| CommandError::NotUtf8(what, value.to_owned()))?;
+    check_nul(what, text)?;
+    Ok(text.to_owned())
+}
+
+fn check_nul(what: &'static str, text: &str) -> Result<(), CommandError> {
+    if text.contains('\0') { Err(CommandError::Nul(what)) } else { Ok(()) }
+}
+
+fn check_variable(name: &str) -> Result<(), CommandError> {
+    if name == MARK {
+        return Err(CommandError::Reserved(MARK));
+    }
+    if name.is_empty() || name.contains(['=', '\0']) {
+        return Err(CommandError::VariableName(name.to_owned()));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStrExt;
+
+    use super::*;
+
+    #[test]
+    fn a_command_reads_as_json_that_people_can_write() {
+        let json = r#"{"program":"make","args":["all"],"cwd":"/src","env":{"A":"1"},"restart":"on_crash"}"#;
+        let command: Command = serde_json::from_str(json).unwrap();
+        assert_eq!(serde_json::to_string(&command).unwrap(), json);
+        let least: Command = serde_json::from_str(r#"{"program":"make","cwd":"/"}"#).unwrap();
+        assert_eq!(least, Command::new("make", "/").unwrap());
+        assert!(serde_json::from_str::<Command>(r#"{"program":"a","cwd":"/","shell":1}"#).is_err());
+    }
+
+    #[test]
+    fn values_of_variables_are_not_shown() {
+        let command = Command::new("make", "/").unwrap().env("TOKEN", "hush").unwrap();
+        assert!(!format!("{command:?}").contains("hush"));
+        let shown = serde_json::to_string(&command.shown()).unwrap();
+        assert!(shown.contains("TOKEN") && !shown.contains("hush"));
+    }
+
+    #[test]
+    fn what_cannot_be_executed_is_refused_and_said() {
+        let make = || Command::new("make", "/").unwrap();
+        assert_eq!(Command::new("", "/"), Err(CommandError::Empty("program")));
+        let relative = Err(CommandError::RelativeFolder("here".into()));
+        assert_eq!(Command::new("make", "here"), relative);
+        let odd = OsStr::from_bytes(b"\xff");
+        assert_eq!(make().args([odd]), Err(CommandError::NotUtf8("argument", odd.into())));
+        assert_eq!(make().args(["a\0b"]), Err(CommandError::Nul("argument")));
+        assert_eq!(make().env("A=B", "1"), Err(CommandError::VariableName("A=B".into())));
+        assert_eq!(make().env(MARK, "1"), Err(CommandError::Reserved(MARK)));
+    }
+}

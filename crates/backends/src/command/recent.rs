@@ -1,0 +1,53 @@
+//! The end of what a command has written so far, to tell of it.
+
+use crate::text::last_lines;
+
+/// How many of the last bytes are looked at.
+const BYTES: usize = 2 << 10;
+
+/// How long a line that is told may be.
+const LINE: usize = 200;
+
+/// How many last lines of the standard error explain a failure.
+const LINES: usize = 3;
+
+/// The last bytes of a stream.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Recent(Vec<u8>);
+
+impl Recent {
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
+        let bytes = &bytes[bytes.len().saturating_sub(BYTES)..];
+        let over = (self.0.len() + bytes.len()).saturating_sub(BYTES);
+        self.0.drain(..over);
+        self.0.extend_from_slice(bytes);
+    }
+
+    /// The last line that says something.
+    pub(crate) fn line(&self) -> Option<String> {
+        last_lines(&self.0, 1, LINE).pop()
+    }
+
+    /// The last lines that say something, for the causes of a failure.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        last_lines(&self.0, LINES, LINE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_end_is_remembered() {
+        let mut recent = Recent::default();
+        for number in 0..10_000 {
+            recent.add(format!("line {number}\n").as_bytes());
+        }
+        assert_eq!(recent.line().as_deref(), Some("line 9999"));
+        assert_eq!(recent.lines(), ["line 9997", "line 9998", "line 9999"]);
+        recent.add(&[b'x'; 10_000]);
+        assert_eq!(recent.0.len(), BYTES);
+        assert!(recent.line().unwrap().starts_with("xxx"));
+    }
+}

@@ -1,0 +1,49 @@
+//! What a dead holder of the data folder has left of a command.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use offshoot_core::{Task, TaskId};
+
+use super::commands::Shared;
+use super::report::Report;
+use crate::process::{Roots, boot, end_found, end_members};
+
+/// How long what is left may take to end.
+const GRACE: Duration = Duration::from_secs(2);
+
+impl Shared {
+    /// Ends what is left of a task that was executing when its runtime died.
+    pub(crate) async fn end_left(self: Arc<Self>, task: TaskId, report: Option<Report>) {
+        if let Some(earlier) = self.keepers.of(task) {
+            earlier.finished().await;
+        }
+        self.end_sessions().await;
+        let main = match &report {
+            // Nothing outlives the machine.
+            Some(report) if !report.boot.is_empty() && report.boot != boot() => return,
+            Some(report) => report.main(),
+            None => None,
+        };
+        let roots = Roots::left(task, main, self.formers.clone());
+        let ended = end_members(&self.scanner, &roots, tokio::time::sleep(GRACE)).await;
+        if ended > 0 {
+            tracing::info!(%task, processes = ended, "ended what a dead process left behind");
+        }
+    }
+
+    /// Ends what is left in sessions that dead holders had to themselves, once.
+    async fn end_sessions(&self) {
+        if !self.formers.had_sole_session() {
+            return;
+        }
+        let find = |census: &crate::process::Census| census.left_in_sessions(&self.formers);
+        let end = || end_found(&self.scanner, u64::MAX, find, tokio::time::sleep(GRACE));
+        self.sessions_ended.get_or_init(end).await;
+    }
+}
+
+/// What the record of a task tells of its process.
+pub(crate) fn reported(task: &Task) -> Option<Report> {
+    task.progress.as_ref()?.value.decode().ok()
+}

@@ -1,0 +1,124 @@
+//! What a command's record tells of its process.
+
+use serde::{Deserialize, Serialize};
+
+use crate::process::{Identity, boot};
+
+/// What is known of a command: its task's progress while it runs and after it
+/// has ended, whatever the end was, and the value of one that completed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// The number of its main process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<i32>,
+    /// The boot of the machine in which that number means something.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub boot: String,
+    /// When the process started, in ticks since that boot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<u64>,
+    /// Whose environment it was given.
+    pub environment: Origin,
+    /// What this attempt has written.
+    pub output: Output,
+    /// The last line it wrote, safe to show.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_line: Option<String>,
+    /// The code with which it exited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<i32>,
+    /// The signal that ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+    /// How long it ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// How much processor time it took, with the processes it waited for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_ms: Option<u64>,
+    /// How much memory the largest of them had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_bytes: Option<u64>,
+    /// How many processes it left behind, which were ended.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left_behind: u64,
+    /// Why it could not be started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_error: Option<StartError>,
+    /// Why some of its output could not be kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_error: Option<String>,
+}
+
+/// How many bytes a command has written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Output {
+    /// In all.
+    pub bytes: u64,
+    /// To its standard output.
+    pub stdout: u64,
+    /// To its standard error.
+    pub stderr: u64,
+    /// How many bytes of the log, of all attempts, are not kept.
+    pub dropped: u64,
+}
+
+/// Whose environment a command was given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// That of whoever asked for it.
+    Caller,
+    /// That of the process that executes it: the caller's is never stored, so
+    /// it is gone once the process it was given to is.
+    #[default]
+    Daemon,
+}
+
+/// Why a command could not be started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StartError {
+    /// There is no such program.
+    NotFound,
+    /// It is there and cannot be executed.
+    NotExecutable,
+    /// The folder to start in is not there, or cannot be entered.
+    BadFolder,
+    /// Arguments and environment are longer than the system takes.
+    TooLong,
+    /// The system has no more processes, files or memory to give.
+    Exhausted,
+    /// The system gave another reason.
+    Other,
+}
+
+impl StartError {
+    /// The exit code with which a shell would tell of it.
+    pub fn exit_code(self) -> i32 {
+        match self {
+            Self::NotFound => 127,
+            _ => 126,
+        }
+    }
+}
+
+impl Report {
+    pub(crate) fn of(main: Identity) -> Self {
+        Self {
+            pid: Some(main.pid),
+            boot: boot().to_owned(),
+            started: Some(main.started),
+            ..Self::default()
+        }
+    }
+
+    /// The main process it tells of.
+    pub(crate) fn main(&self) -> Option<Identity> {
+        Some(Identity { pid: self.pid?, started: self.started? })
+    }
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}

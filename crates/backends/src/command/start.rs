@@ -1,0 +1,208 @@
+//! Starting a process for a command, and saying clearly why it does not.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use offshoot_core::{Failure, FailureKind, TaskId};
+use rustix::io::Errno;
+
+use super::line::Command;
+use super::report::{Origin, StartError};
+use super::surroundings::Surroundings;
+use crate::process::{MARK, Process};
+
+/// Where a program without a path is looked for if nobody says.
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// A command about to be started.
+#[derive(Debug)]
+pub(crate) struct Start {
+    pub(crate) task: TaskId,
+    pub(crate) command: Command,
+    pub(crate) surroundings: Option<Surroundings>,
+}
+
+/// A command that was started.
+#[derive(Debug)]
+pub(crate) struct Started {
+    pub(crate) process: Process,
+    pub(crate) stdin: Option<OwnedFd>,
+    pub(crate) stdout: Option<OwnedFd>,
+    pub(crate) stderr: Option<OwnedFd>,
+}
+
+/// A command that was not.
+#[derive(Clone, Debug)]
+pub(crate) struct NotStarted {
+    pub(crate) error: StartError,
+    message: String,
+    cause: Option<String>,
+}
+
+impl NotStarted {
+    fn new(error: StartError, message: String) -> Self {
+        Self { error, message, cause: None }
+    }
+
+    fn because(mut self, cause: &io::Error) -> Self {
+        self.cause = Some(cause.to_string());
+        self
+    }
+
+    pub(crate) fn failure(&self) -> Failure {
+        let mut failure = Failure::new(FailureKind::Error, self.message.clone());
+        failure.causes.extend(self.cause.clone());
+        failure
+    }
+}
+
+impl Start {
+    /// Whose environment the process will have.
+    pub(crate) fn origin(&self) -> Origin {
+        match self.surroundings {
+            Some(_) => Origin::Caller,
+            None => Origin::Daemon,
+        }
+    }
+
+    /// Starts the process, as the leader of a group of its own. Blocks until
+    /// the program is loaded.
+    pub(crate) fn start(self) -> Result<Started, NotStarted> {
+        let Self { task, command, surroundings } = self;
+        check_folder(command.folder())?;
+        let surroundings = surroundings.unwrap_or_else(Surroundings::own);
+        let mut variables: Vec<(OsString, OsString)> = surroundings
+            .variables()
+            .filter(|(name, _)| *name != MARK)
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect();
+        variables
+            .extend(command.variables().open().map(|(name, value)| (name.into(), value.into())));
+        variables.push((MARK.into(), task.to_string().into()));
+        let path = variables.iter().rev().find(|(name, _)| name == "PATH");
+        let path = path.map_or(OsStr::new(PATH), |(_, path)| path);
+        // With a path in hand the process is made the quick way, which copies
+        // nothing of this one.
+        let program = find(&command, path)?;
+        let mut process = std::process::Command::new(&program);
+        process
+            .arg0(command.program())
+            .args(command.arguments())
+            .env_clear()
+            .envs(variables)
+            .current_dir(command.folder())
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = process.spawn().map_err(|error| refusal(&command, &program, &error))?;
+        let stdin = child.stdin.take().map(OwnedFd::from);
+        let stdout = child.stdout.take().map(OwnedFd::from);
+        let stderr = child.stderr.take().map(OwnedFd::from);
+        Ok(Started { process: Process::leading(child), stdin, stdout, stderr })
+    }
+}
+
+fn check_folder(folder: &Path) -> Result<(), NotStarted> {
+    let bad = |message| NotStarted::new(StartError::BadFolder, message);
+    match std::fs::metadata(folder) {
+        Ok(found) if found.is_dir() => Ok(()),
+        Ok(_) => Err(bad(format!("the folder {folder:?} to start in is not a folder"))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(bad(format!("the folder {folder:?} to start in does not exist")))
+        }
+        Err(error) => {
+            Err(bad(format!("the folder {folder:?} to start in cannot be entered")).because(&error))
+        }
+    }
+}
+
+/// Where the program is. One without a slash is looked for along `path`.
+fn find(command: &Command, path: &OsStr) -> Result<PathBuf, NotStarted> {
+    let (program, folder) = (command.program(), command.folder());
+    if program.contains('/') {
+        let file = folder.join(program);
+        return match executable(&file) {
+            Executable::Yes => Ok(file),
+            Executable::No => Err(not_executable(&file)),
+            Executable::Missing => {
+                Err(NotStarted::new(StartError::NotFound, format!("there is no command {file:?}")))
+            }
+        };
+    }
+    let mut seen = None;
+    for place in std::env::split_paths(path) {
+        let file = folder.join(place).join(program);
+        match executable(&file) {
+            Executable::Yes => return Ok(file),
+            Executable::No => seen = seen.or(Some(file)),
+            Executable::Missing => {}
+        }
+    }
+    Err(match seen {
+        Some(file) => not_executable(&file),
+        None => NotStarted::new(
+            StartError::NotFound,
+            format!("there is no command {program:?} in PATH"),
+        ),
+    })
+}
+
+enum Executable {
+    Yes,
+    No,
+    Missing,
+}
+
+fn executable(file: &Path) -> Executable {
+    match std::fs::metadata(file) {
+        // Whether this user may is for the system to say.
+        Ok(found) if found.is_file() && found.permissions().mode() & 0o111 != 0 => Executable::Yes,
+        Ok(_) => Executable::No,
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Executable::No,
+        Err(_) => Executable::Missing,
+    }
+}
+
+fn not_executable(file: &Path) -> NotStarted {
+    let why = match file.is_dir() {
+        true => "is a folder",
+        false => "is not executable",
+    };
+    NotStarted::new(StartError::NotExecutable, format!("{file:?} {why}"))
+}
+
+/// What the system's refusal means.
+fn refusal(command: &Command, program: &Path, error: &io::Error) -> NotStarted {
+    let (error_is, message) = match Errno::from_io_error(error) {
+        Some(Errno::NOENT) if program.exists() => (
+            StartError::NotExecutable,
+            format!("{program:?} cannot be executed: the interpreter it names does not exist"),
+        ),
+        Some(Errno::NOENT) => {
+            (StartError::NotFound, format!("there is no command {:?}", command.program()))
+        }
+        Some(Errno::ACCESS | Errno::PERM) => {
+            (StartError::NotExecutable, format!("{program:?} may not be executed"))
+        }
+        Some(Errno::NOEXEC | Errno::ISDIR | Errno::TXTBSY) => (
+            StartError::NotExecutable,
+            format!("{program:?} is no program that this system can execute"),
+        ),
+        Some(Errno::TOOBIG) => (
+            StartError::TooLong,
+            "the arguments and the environment are longer than the system takes".to_owned(),
+        ),
+        Some(Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE) => (
+            StartError::Exhausted,
+            "the system has no more processes, files or memory to give".to_owned(),
+        ),
+        _ => (StartError::Other, format!("{program:?} could not be started")),
+    };
+    NotStarted::new(error_is, message).because(error)
+}

@@ -1,0 +1,122 @@
+//! Messages as lines of a command's standard input.
+
+use tokio::net::unix::pipe;
+
+use offshoot_runtime::{Context, Error, Rows};
+
+use super::body::Never;
+use super::keeper::Keeper;
+
+/// The message that closes a command's standard input instead of being
+/// written to it: what a terminal sends for Ctrl-D.
+pub const END_OF_INPUT: &str = "\u{4}";
+
+/// How many messages are read at a time.
+const MANY: usize = 64;
+
+/// Writes each message as a line, and acknowledges it once the pipe has it.
+/// Whatever cannot be written stays unread, and goes back to its sender when
+/// the task ends.
+pub(crate) async fn feed(cx: &Context, keeper: &Keeper) -> Never {
+    let mut reports = keeper.reports();
+    let _ = reports.wait_for(|report| report.pid.is_some()).await;
+    let stdin = keeper.stdin.lock().take();
+    if let Some(stdin) = stdin {
+        let mut feeding = Feeding { cx, stdin, read: 0 };
+        loop {
+            match feeding.all().await {
+                Ok(Open::Yes) => keeper.mail.notified().await,
+                Ok(Open::No) => break,
+                Err(error) => {
+                    tracing::debug!(task = %cx.id(), %error, "messages could not be read");
+                    keeper.mail.notified().await;
+                }
+            }
+        }
+    }
+    std::future::pending().await
+}
+
+struct Feeding<'a> {
+    cx: &'a Context,
+    stdin: pipe::Sender,
+    /// The number of the last row that was read.
+    read: u64,
+}
+
+/// Whether more can be written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Open {
+    Yes,
+    No,
+}
+
+impl Feeding<'_> {
+    /// Writes all messages that are there.
+    async fn all(&mut self) -> Result<Open, Error> {
+        loop {
+            let rows = self.cx.drain_after(self.read, MANY).await?;
+            let Some(last) = rows.last_number() else { return Ok(Open::Yes) };
+            if rows.iter().all(|row| row.message().is_some()) {
+                if self.write(&rows).await? == Open::No {
+                    return Ok(Open::No);
+                }
+                self.read = last;
+            } else {
+                // Rows of another sort are not this body's to acknowledge.
+                let one = self.cx.drain_after(self.read, 1).await?;
+                if one.iter().any(|row| row.message().is_some())
+                    && self.write(&one).await? == Open::No
+                {
+                    return Ok(Open::No);
+                }
+                self.read = one.last_number().unwrap_or(last);
+            }
+        }
+    }
+
+    /// Writes these messages, and acknowledges those that the pipe has taken.
+    async fn write(&mut self, rows: &Rows) -> Result<Open, Error> {
+        let mut written = 0;
+        let mut open = Open::Yes;
+        for message in rows.iter().filter_map(|row| row.message()) {
+            open = match &*message.text {
+                END_OF_INPUT => Open::No,
+                text => match self.line(text).await {
+                    Ok(()) => Open::Yes,
+                    Err(_) => break,
+                },
+            };
+            written += 1;
+            if open == Open::No {
+                break;
+            }
+        }
+        if written == rows.len() {
+            rows.ack().await?;
+            return Ok(open);
+        }
+        if written > 0 {
+            // The command has stopped reading in their midst.
+            self.cx.drain_after(self.read, written).await?.ack().await?;
+        }
+        Ok(Open::No)
+    }
+
+    async fn line(&self, text: &str) -> std::io::Result<()> {
+        self.bytes(text.as_bytes()).await?;
+        if text.ends_with('\n') { Ok(()) } else { self.bytes(b"\n").await }
+    }
+
+    async fn bytes(&self, mut bytes: &[u8]) -> std::io::Result<()> {
+        while !bytes.is_empty() {
+            self.stdin.writable().await?;
+            match self.stdin.try_write(bytes) {
+                Ok(written) => bytes = &bytes[written..],
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,18 @@
+//! What executes Offshoot's kinds of task outside its own process.
+//!
+//! [`Commands`] executes commands: real processes in groups of their own,
+//! whose output is a bounded, durable log that any number of readers follow,
+//! and of which nothing is left when their task has ended.
+
+mod command;
+mod file;
+mod log;
+mod process;
+mod text;
+
+pub use command::{
+    Attach, Command, CommandBackend, CommandError, Commands, CommandsError, END_OF_INPUT, Holding,
+    Origin, Output, Report, Restart, Sealed, ShownCommand, StartError, Surroundings,
+};
+pub use log::{Chunk, Follower, Log, LogLimits, Piece, Seat, Stream, Writing};
+pub use text::safe_text;

@@ -1,0 +1,98 @@
+//! Reading a log while it is written.
+
+use std::io;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use super::cursor::Cursor;
+use super::live::{Live, Told, Writing};
+use super::reader::Piece;
+use super::seat::Seat;
+
+/// How much is read at a time unless it is said.
+const MOST: usize = 256 << 10;
+
+/// Follows a log; see [`Log::follow`](super::Log::follow).
+#[derive(Debug)]
+pub struct Follower {
+    told: watch::Receiver<Told>,
+    // The log is there for its writer as long as somebody follows it.
+    _live: Arc<Live>,
+    seat: Option<Seat>,
+    most: usize,
+    state: State,
+}
+
+/// Where the cursor is. A read under way is kept when its waiter goes away,
+/// so that nothing it has read is lost.
+#[derive(Debug)]
+enum State {
+    Here(Cursor),
+    Reading(JoinHandle<(Cursor, io::Result<Piece>)>),
+    Broken,
+}
+
+impl Follower {
+    pub(crate) fn new(cursor: Cursor, live: Arc<Live>, seat: Option<Seat>) -> Self {
+        let told = live.listen();
+        Self { told, _live: live, seat, most: MOST, state: State::Here(cursor) }
+    }
+
+    /// Reads no more than so many bytes at a time.
+    pub fn at_most(mut self, bytes: usize) -> Self {
+        self.most = bytes.max(1);
+        self
+    }
+
+    /// What comes next, once it is there; nothing more once the log is closed
+    /// and read. Dropping the future loses nothing.
+    pub async fn next(&mut self) -> io::Result<Option<Piece>> {
+        loop {
+            let told = *self.told.borrow_and_update();
+            let piece = self.read(told).await?;
+            if !piece.is_empty() {
+                if let Some(seat) = &self.seat {
+                    seat.has_read(piece.next);
+                }
+                return Ok(Some(Piece { writing: told.writing, ..piece }));
+            }
+            if told.writing == Writing::Closed {
+                return Ok(None);
+            }
+            if self.told.changed().await.is_err() {
+                return Ok(None);
+            }
+        }
+    }
+
+    async fn read(&mut self, told: Told) -> io::Result<Piece> {
+        if let State::Here(cursor) = &self.state {
+            let end = (told.writing != Writing::Idle).then_some(told.end);
+            if end.is_some_and(|end| end <= cursor.at()) {
+                return Ok(Piece { next: cursor.at(), ..Piece::default() });
+            }
+            let State::Here(mut cursor) = std::mem::replace(&mut self.state, State::Broken) else {
+                return Err(broken());
+            };
+            let most = self.most;
+            self.state = State::Reading(tokio::task::spawn_blocking(move || {
+                let piece = cursor.read(end, most);
+                (cursor, piece)
+            }));
+        }
+        let State::Reading(reading) = &mut self.state else { return Err(broken()) };
+        let read = reading.await;
+        let (state, piece) = match read {
+            Ok((cursor, piece)) => (State::Here(cursor), piece),
+            Err(error) => (State::Broken, Err(io::Error::other(error))),
+        };
+        self.state = state;
+        piece
+    }
+}
+
+fn broken() -> io::Error {
+    io::Error::other("the reading of this log was broken off: follow it anew")
+}

@@ -1,0 +1,23 @@
+//! Processes: who they are, which belong to a task, and how they are ended
+//! without ever touching a stranger.
+
+mod census;
+mod child;
+mod ending;
+mod held;
+mod holder;
+mod identity;
+mod roots;
+mod scanner;
+mod stat;
+
+pub(crate) use census::Census;
+pub(crate) use child::Process;
+pub(crate) use ending::{end_found, end_members, kill_members, tell_strays};
+pub(crate) use holder::{Formers, HolderFile, Session};
+pub(crate) use identity::{Identity, boot};
+pub(crate) use roots::Roots;
+pub(crate) use scanner::Scanner;
+
+/// The variable that tells a process which task it belongs to.
+pub(crate) const MARK: &str = "OFFSHOOT_TASK";

@@ -1,0 +1,195 @@
+//! Who is there: one look at all processes of this user.
+
+use hashbrown::{HashMap, HashSet};
+use offshoot_core::TaskId;
+
+use super::MARK;
+use super::identity::Identity;
+use super::roots::{Group, Roots};
+use super::stat::Stat;
+
+/// All processes as they were at one moment, found by what makes them members
+/// of a task.
+#[derive(Debug, Default)]
+pub(crate) struct Census {
+    all: HashMap<i32, Stat>,
+    marked: HashMap<TaskId, Vec<i32>>,
+    groups: HashMap<i32, Vec<i32>>,
+    children: HashMap<i32, Vec<i32>>,
+    /// This process and those above it, which nothing here ends.
+    spared: HashSet<i32>,
+}
+
+impl Census {
+    /// Looks at every process, and for the marks of those that started no
+    /// earlier than `since`. Blocks for as long as the system takes.
+    pub(crate) fn take(since: u64) -> Self {
+        let mut census = Self::default();
+        let Ok(entries) = std::fs::read_dir("/proc") else { return census };
+        let numbers =
+            entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+        for stat in numbers.filter_map(Stat::of) {
+            let mark = (stat.started >= since).then(|| mark_of(stat.pid)).flatten();
+            census.enter(stat, mark);
+        }
+        census.spare(rustix::process::getpid().as_raw_nonzero().get());
+        census
+    }
+
+    fn enter(&mut self, stat: Stat, mark: Option<TaskId>) {
+        let pid = stat.pid;
+        self.groups.entry(stat.group).or_default().push(pid);
+        self.children.entry(stat.parent).or_default().push(pid);
+        if let Some(mark) = mark {
+            self.marked.entry(mark).or_default().push(pid);
+        }
+        self.all.insert(pid, stat);
+    }
+
+    /// Leaves this process and those above it alone.
+    fn spare(&mut self, mut pid: i32) {
+        while self.spared.insert(pid) {
+            match self.all.get(&pid) {
+                Some(stat) => pid = stat.parent,
+                None => break,
+            }
+        }
+        self.spared.insert(1);
+    }
+
+    /// The living members of a task.
+    pub(crate) fn members(&self, of: &Roots) -> Vec<Identity> {
+        let mut found = Vec::new();
+        let mut seen = HashSet::new();
+        let mut next: Vec<i32> = self.roots(of);
+        while let Some(pid) = next.pop() {
+            if self.spared.contains(&pid) || !seen.insert(pid) {
+                continue;
+            }
+            next.extend(self.children.get(&pid).into_iter().flatten());
+            found.extend(self.all.get(&pid).filter(|stat| stat.is_alive()).map(Stat::identity));
+        }
+        found
+    }
+
+    fn roots(&self, of: &Roots) -> Vec<i32> {
+        let mut roots = self.marked.get(&of.mark).cloned().unwrap_or_default();
+        let Some(main) = of.main else { return roots };
+        let led = self.all.get(&main.pid).is_some_and(|stat| stat.identity() == main);
+        if led {
+            roots.push(main.pid);
+        }
+        let group = self.groups.get(&main.pid).into_iter().flatten().copied();
+        match &of.group {
+            Group::Ours => roots.extend(group),
+            Group::Left(_) if led => roots.extend(group),
+            Group::Left(formers) => roots.extend(group.filter(|pid| {
+                self.all.get(pid).is_some_and(|stat| {
+                    formers.left_session(stat.session, |pid| self.all.get(&pid).copied())
+                })
+            })),
+        }
+        roots
+    }
+
+    /// The group of a process, if it is there.
+    pub(crate) fn group_of(&self, process: Identity) -> Option<i32> {
+        let stat = self.all.get(&process.pid).filter(|stat| stat.identity() == process)?;
+        Some(stat.group)
+    }
+
+    /// What is left in the sessions of dead holders that had them to
+    /// themselves, without the holders.
+    pub(crate) fn left_in_sessions(&self, formers: &super::Formers) -> Vec<Identity> {
+        let who = |pid| self.all.get(&pid).copied();
+        let left = self.all.values().filter(|stat| {
+            stat.is_alive()
+                && !self.spared.contains(&stat.pid)
+                && formers.left_sole_session(stat.session, who)
+        });
+        left.map(Stat::identity).collect()
+    }
+}
+
+/// The task whose mark a process has, if this one may see it.
+fn mark_of(pid: i32) -> Option<TaskId> {
+    let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+    mark_in(&environment)
+}
+
+fn mark_in(environment: &[u8]) -> Option<TaskId> {
+    environment.split(|byte| *byte == 0).find_map(|variable| {
+        let value = variable.strip_prefix(MARK.as_bytes())?.strip_prefix(b"=")?;
+        std::str::from_utf8(value).ok()?.parse().ok()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use offshoot_core::Stamp;
+
+    use super::*;
+
+    fn stat(pid: i32, parent: i32, group: i32, session: i32) -> Stat {
+        let line = format!(
+            "{pid} (x) S {parent} {group} {session} 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {} 0",
+            pid * 10
+        );
+        Stat::parse(pid, line.as_bytes()).unwrap()
+    }
+
+    fn id(random: u128) -> TaskId {
+        TaskId::mint(Stamp::from_millis(1), random)
+    }
+
+    fn pids(mut members: Vec<Identity>) -> Vec<i32> {
+        members.sort_by_key(|member| member.pid);
+        members.into_iter().map(|member| member.pid).collect()
+    }
+
+    #[test]
+    fn members_are_the_group_the_marked_and_their_descendants() {
+        let mut census = Census::default();
+        census.enter(stat(100, 50, 100, 50), Some(id(1)));
+        census.enter(stat(101, 100, 100, 50), None);
+        census.enter(stat(102, 1, 102, 102), Some(id(1)));
+        census.enter(stat(103, 102, 103, 103), None);
+        census.enter(stat(200, 50, 200, 50), Some(id(2)));
+        census.enter(stat(300, 1, 300, 300), None);
+        let roots = Roots::ours(id(1), Identity { pid: 100, started: 1_000 });
+        assert_eq!(pids(census.members(&roots)), [100, 101, 102, 103]);
+    }
+
+    #[test]
+    fn this_process_and_those_above_it_are_nobodys_members() {
+        let mut census = Census::default();
+        census.enter(stat(100, 1, 100, 100), Some(id(1)));
+        census.enter(stat(101, 100, 100, 100), Some(id(1)));
+        census.enter(stat(102, 101, 102, 100), None);
+        census.enter(stat(103, 100, 100, 100), Some(id(1)));
+        census.spare(101);
+        let roots = Roots::ours(id(1), Identity { pid: 100, started: 1_000 });
+        assert_eq!(pids(census.members(&roots)), [103], "nor what this process started");
+    }
+
+    #[test]
+    fn a_number_used_again_is_a_stranger() {
+        let mut census = Census::default();
+        census.enter(stat(100, 1, 100, 100), None);
+        census.enter(stat(101, 1, 100, 100), None);
+        let before = Identity { pid: 100, started: 7 };
+        let roots = Roots::left(id(1), Some(before), Default::default());
+        assert_eq!(census.members(&roots), []);
+        let same = Identity { pid: 100, started: 1_000 };
+        let roots = Roots::left(id(1), Some(same), Default::default());
+        assert_eq!(pids(census.members(&roots)), [100, 101]);
+    }
+
+    #[test]
+    fn a_mark_is_read_wherever_it_stands() {
+        let mark = format!("A=1\0{MARK}={}\0B=2\0", id(3));
+        assert_eq!(mark_in(mark.as_bytes()), Some(id(3)));
+        assert_eq!(mark_in(format!("X{MARK}={}\0", id(3)).as_bytes()), None);
+        assert_eq!(mark_in(format!("{MARK}=no\0").as_bytes()), None);
+    }
+}

@@ -1,0 +1,119 @@
+//! Which processes have held the data folder, so that what they left behind
+//! is known for theirs.
+//!
+//! A command that drops its mark and whose main process has ended is found
+//! only by its group, and the number of a group may be used again. Not inside
+//! the session of the process that started it: the system gives neither number
+//! away while somebody has it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::identity::{Identity, boot};
+use super::stat::Stat;
+
+/// How many former holders are remembered: one that dies before it has
+/// recovered leaves the work of those before it to the next.
+const REMEMBERED: usize = 16;
+
+/// One process that holds a data folder, or held it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Holder {
+    boot: String,
+    pid: i32,
+    started: u64,
+    session: i32,
+    /// Whether all of its session was started by it for its tasks.
+    #[serde(default)]
+    sole: bool,
+}
+
+/// Those that held the folder before this process, in this boot.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Formers(Arc<[Holder]>);
+
+/// Whose a process's session is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Session {
+    /// Others may be in it.
+    Shared,
+    /// Everything in it was started for tasks.
+    Sole,
+}
+
+/// The file that says who holds the folder.
+#[derive(Debug)]
+pub(crate) struct HolderFile(PathBuf);
+
+impl HolderFile {
+    pub(crate) fn in_folder(folder: &Path) -> Self {
+        Self(folder.join("holders"))
+    }
+
+    /// Enters this process, and returns those that came before it.
+    pub(crate) fn enter(&self, session: Session) -> io::Result<Formers> {
+        let own = Holder::own(session);
+        let told: Vec<Holder> = match std::fs::read(&self.0) {
+            // One that was torn by a crash tells nothing.
+            Ok(text) => serde_json::from_slice(&text).unwrap_or_default(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        let mut known: Vec<Holder> = told
+            .into_iter()
+            .filter(|holder| holder.boot == own.boot && holder.identity() != own.identity())
+            .collect();
+        known.drain(..known.len().saturating_sub(REMEMBERED));
+        let formers = Formers(known.clone().into());
+        known.push(own);
+        crate::file::replace(&self.0, &serde_json::to_vec(&known)?)?;
+        Ok(formers)
+    }
+}
+
+impl Holder {
+    fn own(session: Session) -> Self {
+        let Identity { pid, started } = Identity::own();
+        let number = rustix::process::getsid(None).map_or(0, |sid| sid.as_raw_nonzero().get());
+        // Only a leader can know who is in its session.
+        let sole = session == Session::Sole && number == pid;
+        Self { boot: boot().to_owned(), pid, started, session: number, sole }
+    }
+
+    fn identity(&self) -> Identity {
+        Identity { pid: self.pid, started: self.started }
+    }
+
+    /// Whether this session is the one that the holder led and died in. Its
+    /// number is not given away while anybody is in it; if its leader lives it
+    /// is another's, or the holder is not dead.
+    fn led(&self, session: i32, who: impl Fn(i32) -> Option<Stat>) -> bool {
+        self.session == session
+            && self.session == self.pid
+            && who(self.pid).is_none_or(|leader| !leader.is_alive())
+    }
+}
+
+impl Formers {
+    /// Whether one of them led this session and is dead.
+    pub(crate) fn left_session(&self, session: i32, who: impl Fn(i32) -> Option<Stat>) -> bool {
+        self.0.iter().any(|former| former.led(session, &who))
+    }
+
+    /// Whether one of them led this session, had it to itself and is dead.
+    pub(crate) fn left_sole_session(
+        &self,
+        session: i32,
+        who: impl Fn(i32) -> Option<Stat>,
+    ) -> bool {
+        self.0.iter().any(|former| former.sole && former.led(session, &who))
+    }
+
+    /// Whether one of them had its session to itself.
+    pub(crate) fn had_sole_session(&self) -> bool {
+        self.0.iter().any(|former| former.sole)
+    }
+}

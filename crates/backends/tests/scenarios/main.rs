@@ -1,0 +1,15 @@
+//! Commands as tasks, through a real runtime and with real processes.
+
+#![cfg(target_os = "linux")]
+// A scenario that cannot go on is one that fails: a panic is how it says so.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod ends;
+mod input;
+mod killed;
+mod many;
+mod output;
+mod readers;
+mod reopened;
+mod stopping;
+mod support;

@@ -1,0 +1,160 @@
+//! What the scenarios share.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use offshoot_backends::{Attach, Command, Commands, Log, LogLimits, Report, Stream, Surroundings};
+use offshoot_core::{Outcome, State, Task};
+use offshoot_runtime::{Request, Runtime, Session, TaskRef};
+use offshoot_sqlite::Sqlite;
+use offshoot_store::Memory;
+use tempfile::TempDir;
+
+pub(crate) type Test = Result<(), Box<dyn std::error::Error>>;
+
+/// Where the records of a test are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Records {
+    Memory,
+    Sqlite,
+}
+
+/// A data folder, a runtime on it, and its session.
+pub(crate) struct World {
+    pub(crate) folder: Arc<TempDir>,
+    pub(crate) commands: Commands,
+    pub(crate) runtime: Runtime,
+    pub(crate) session: Session,
+}
+
+impl World {
+    pub(crate) async fn open() -> Self {
+        Self::on(Records::Memory, LogLimits::default()).await
+    }
+
+    pub(crate) async fn on(records: Records, limits: LogLimits) -> Self {
+        Self::again(Arc::new(tempfile::tempdir().unwrap()), records, limits).await
+    }
+
+    /// Opens a data folder that may have been used before.
+    pub(crate) async fn again(folder: Arc<TempDir>, records: Records, limits: LogLimits) -> Self {
+        let commands = Commands::holding(folder.path()).limits(limits).open().unwrap();
+        let backend = commands.backend();
+        let runtime = match records {
+            Records::Memory => {
+                Runtime::builder(Memory::new()).backend(Commands::KIND, backend).open().await
+            }
+            Records::Sqlite => {
+                let store = Sqlite::at(folder.path());
+                Runtime::builder(store).backend(Commands::KIND, backend).open().await
+            }
+        };
+        let runtime = runtime.unwrap();
+        let session = runtime.session("main").await.unwrap();
+        Self { folder, commands, runtime, session }
+    }
+
+    pub(crate) fn command(&self, program: &str) -> Command {
+        Command::new(program, self.folder.path()).unwrap()
+    }
+
+    /// A script for the shell.
+    pub(crate) fn script(&self, script: &str) -> Command {
+        self.command("sh").args(["-c", script]).unwrap()
+    }
+
+    pub(crate) fn request(&self, command: Command) -> Request {
+        self.commands.request(command, Some(Surroundings::own()), Attach::No).unwrap()
+    }
+
+    pub(crate) async fn spawn(&self, script: &str) -> TaskRef {
+        self.session.spawn(self.request(self.script(script))).await.unwrap()
+    }
+
+    /// Runs a script to its end.
+    pub(crate) async fn run(&self, script: &str) -> Task {
+        let task = self.spawn(script).await;
+        task.wait().await.unwrap().task
+    }
+
+    pub(crate) fn log(&self, task: &Task) -> Log {
+        self.commands.log(task.id())
+    }
+
+    pub(crate) fn log_folder(&self, task: &Task) -> PathBuf {
+        self.folder.path().join("logs").join(task.id().to_string())
+    }
+
+    /// Waits until the command has written this line.
+    pub(crate) async fn until_line(&self, task: &TaskRef, line: &str) {
+        let mut follower = self.commands.log(task.id()).follow(0);
+        let mut seen = Vec::new();
+        while let Some(piece) = follower.next().await.unwrap() {
+            seen.extend(piece.chunks.into_iter().flat_map(|chunk| chunk.bytes));
+            if String::from_utf8_lossy(&seen).lines().any(|one| one == line) {
+                return;
+            }
+        }
+        panic!("{line:?} never came: {:?}", String::from_utf8_lossy(&seen));
+    }
+
+    /// The first line the command writes.
+    pub(crate) async fn first_line(&self, task: &TaskRef) -> String {
+        let mut follower = self.commands.log(task.id()).follow(0);
+        let mut seen = Vec::new();
+        while let Some(piece) = follower.next().await.unwrap() {
+            seen.extend(piece.chunks.into_iter().flat_map(|chunk| chunk.bytes));
+            if let Some((line, _)) = String::from_utf8_lossy(&seen).split_once('\n') {
+                return line.to_owned();
+            }
+        }
+        panic!("no line came: {:?}", String::from_utf8_lossy(&seen));
+    }
+}
+
+/// All that is kept of a log, and how much is not.
+pub(crate) async fn all(log: &Log) -> (Vec<(Stream, Vec<u8>)>, u64) {
+    let (mut chunks, mut gap, mut from) = (Vec::<(Stream, Vec<u8>)>::new(), 0, 0);
+    loop {
+        let piece = log.read(from, 100_000).await.unwrap();
+        if piece.is_empty() {
+            return (chunks, gap);
+        }
+        gap += piece.gap;
+        from = piece.next;
+        for chunk in piece.chunks {
+            match chunks.last_mut() {
+                Some((stream, bytes)) if *stream == chunk.stream => bytes.extend(chunk.bytes),
+                _ => chunks.push((chunk.stream, chunk.bytes)),
+            }
+        }
+    }
+}
+
+/// All that is kept of a log, both streams together.
+pub(crate) async fn bytes(log: &Log) -> Vec<u8> {
+    all(log).await.0.into_iter().flat_map(|(_, bytes)| bytes).collect()
+}
+
+/// What the record tells of the process.
+pub(crate) fn report(task: &Task) -> Report {
+    task.progress.as_ref().expect("it reported").value.decode().unwrap()
+}
+
+pub(crate) fn failure(task: &Task) -> &offshoot_core::Failure {
+    match task.ended() {
+        Some(Outcome::Failed(failure)) => failure,
+        other => panic!("not failed: {other:?}"),
+    }
+}
+
+pub(crate) fn forced(task: &Task) -> bool {
+    assert_eq!(task.state, State::Cancelled, "{:?}", task.outcome);
+    matches!(task.ended(), Some(Outcome::Cancelled { forced: true, .. }))
+}
+
+/// Whether a process of this number runs.
+pub(crate) fn runs(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(Path::new("/proc").join(pid.trim()).join("stat"));
+    stat.is_ok_and(|stat| !stat.rsplit(')').next().unwrap_or_default().trim().starts_with('Z'))
+}
