@@ -147,8 +147,9 @@ impl Said {
         )?;
         for text in [&self.out, &self.err] {
             let text = String::from_utf8_lossy(&text[..text.len().min(1 << 16)]);
-            let panicked = text.contains("panicked at") || text.contains("RUST_BACKTRACE");
-            ensure(!panicked, "no panic is shown", || self.to_string())?;
+            let signs = ["panicked at", "RUST_BACKTRACE", "this is a bug"];
+            let panicked = signs.iter().any(|sign| text.contains(sign));
+            ensure(!panicked, "nothing panics", || self.to_string())?;
         }
         Ok(())
     }

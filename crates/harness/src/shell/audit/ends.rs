@@ -1,6 +1,8 @@
 //! Every task reaches one end, which is what really happened and never
 //! changes.
 
+use std::time::Instant;
+
 use offshoot_client::wire::{Outcome, Restarting, State, Task};
 
 use super::Findings;
@@ -22,7 +24,13 @@ const ATTEMPTS: usize = 3;
 pub fn check(books: &Books, world: &World, found: &mut Findings) {
     for (number, task) in &world.tasks {
         let Some(entry) = number.and_then(|number| books.entry(number)) else { continue };
-        found.take(*number, one(entry, task).and_then(|outcome| real(books, entry, outcome)));
+        found.take(
+            *number,
+            one(entry, task).and_then(|outcome| {
+                let story = Story { books, world, entry };
+                story.check(outcome)
+            }),
+        );
         found.take(*number, as_told(entry, task));
     }
 }
@@ -41,70 +49,86 @@ fn one<'a>(entry: &Entry, task: &'a Task) -> Result<&'a Outcome, Violation> {
     })
 }
 
-/// The end is one that can have happened.
-fn real(books: &Books, entry: &Entry, outcome: &Outcome) -> Checked {
-    match outcome.is {
-        State::Completed => ensure(
-            natural(entry) == Some(Ending::Exit(0)) && outcome.exit.is_none_or(|code| code == 0),
-            TRUE,
-            || format!("it cannot complete so: {outcome:?}"),
-        ),
-        State::Failed => failed(books, entry, outcome),
-        State::Cancelled => ensure(may_stop(books, entry), STOPPED, || {
-            format!("nobody stopped it or one above it: {outcome:?}")
-        }),
-        State::Lost => lost(books, entry),
-        State::Queued | State::Running | State::Waiting => {
-            Err(Violation::new(TRUE, format!("this is no end: {outcome:?}")))
+/// All that an end must fit.
+struct Story<'a> {
+    books: &'a Books,
+    world: &'a World,
+    entry: &'a Entry,
+}
+
+impl Story<'_> {
+    /// The end is one that can have happened.
+    fn check(&self, outcome: &Outcome) -> Checked {
+        match outcome.is {
+            State::Completed => ensure(self.can_complete(outcome), TRUE, || {
+                format!("it cannot complete so: {outcome:?}")
+            }),
+            State::Failed => {
+                ensure(self.can_fail(outcome), TRUE, || format!("it cannot fail so: {outcome:?}"))
+            }
+            State::Cancelled => ensure(self.can_stop(), STOPPED, || {
+                format!("nobody stopped it or one above it: {outcome:?}")
+            }),
+            State::Lost => self.check_loss(),
+            State::Queued | State::Running | State::Waiting => {
+                Err(Violation::new(TRUE, format!("this is no end: {outcome:?}")))
+            }
         }
     }
-}
 
-fn failed(books: &Books, entry: &Entry, outcome: &Outcome) -> Checked {
-    let holds = match outcome.failure.as_deref() {
-        Some("exit") => match outcome.exit {
-            Some(code) => code != 0 && natural(entry) == Some(Ending::Exit(code)),
-            None => false,
-        },
-        Some("signal") => outcome.signal.map(Ending::Signal) == natural(entry),
-        Some("timeout") => entry.errand.timeout.is_some(),
-        Some("crash_loop") => {
-            entry.errand.restart == Restarting::OnCrash && kills(books, entry) >= ATTEMPTS
+    fn can_complete(&self, outcome: &Outcome) -> bool {
+        self.natural() == Some(Ending::Exit(0)) && outcome.exit.is_none_or(|code| code == 0)
+    }
+
+    fn can_fail(&self, outcome: &Outcome) -> bool {
+        let errand = &self.entry.errand;
+        match outcome.failure.as_deref() {
+            Some("exit") => match outcome.exit {
+                Some(code) => code != 0 && self.natural() == Some(Ending::Exit(code)),
+                None => false,
+            },
+            Some("signal") => outcome.signal.map(Ending::Signal) == self.natural(),
+            Some("timeout") => errand.timeout.is_some(),
+            Some("crash_loop") => errand.restart == Restarting::OnCrash && self.kills() >= ATTEMPTS,
+            _ => errand.work == Work::Missing && outcome.start_error.is_some(),
         }
-        _ => entry.errand.work == Work::Missing && outcome.start_error.is_some(),
-    };
-    ensure(holds, TRUE, || format!("it cannot fail so: {outcome:?}"))
-}
+    }
 
-fn lost(books: &Books, entry: &Entry) -> Checked {
-    ensure(entry.errand.restart == Restarting::Never, LOST, || {
-        "it was to be started again, and is lost".into()
-    })?;
-    ensure(kills(books, entry) > 0, LOST, || "no daemon was killed while it lived".into())
-}
+    /// Whether it can have been stopped: by somebody, with its session, because
+    /// one above it did not complete, or because its daemon was asked to end.
+    fn can_stop(&self) -> bool {
+        let (books, number) = (self.books, self.entry.errand.number);
+        let incomplete = |above: &Entry| {
+            self.world.of(above.errand.number).any(|task| task.state != State::Completed)
+        };
+        let session = &self.entry.errand.session;
+        books.struck(self.entry.begun, self.ended(), Blow::Term)
+            || books.line(number).any(|entry| !entry.stops.is_empty())
+            || books.line(number).skip(1).any(incomplete)
+            || books.sessions_stopped.iter().any(|(stopped, _)| stopped == session)
+    }
 
-/// How many daemons were killed while it can have lived.
-fn kills(books: &Books, entry: &Entry) -> usize {
-    let ended = entry.ended.unwrap_or_else(std::time::Instant::now);
-    books.strikes_between(entry.begun, ended, Blow::Kill)
-}
+    fn check_loss(&self) -> Checked {
+        ensure(self.entry.errand.restart == Restarting::Never, LOST, || {
+            "it was to be started again, and is lost".into()
+        })?;
+        ensure(self.kills() > 0, LOST, || "no daemon was killed while it lived".into())
+    }
 
-/// Whether it can have been stopped: by somebody, with its session, because one
-/// above it did not complete, or because its daemon was asked to end.
-fn may_stop(books: &Books, entry: &Entry) -> bool {
-    let ended = entry.ended.unwrap_or_else(std::time::Instant::now);
-    books.struck(entry.begun, ended, Blow::Term)
-        || books.line(entry.errand.number).any(|entry| !entry.stops.is_empty())
-        || books
-            .line(entry.errand.number)
-            .skip(1)
-            .any(|above| above.ends.iter().any(|end| end.state != State::Completed))
-        || books.sessions_stopped.iter().any(|(session, _)| *session == entry.errand.session)
-}
+    /// How many daemons were killed while it can have lived.
+    fn kills(&self) -> usize {
+        self.books.strikes_between(self.entry.begun, self.ended(), Blow::Kill)
+    }
 
-/// How it ends if nobody ends it.
-fn natural(entry: &Entry) -> Option<Ending> {
-    entry.errand.script().map(|script| script.ending)
+    /// When it was known to have ended.
+    fn ended(&self) -> Instant {
+        self.entry.ended.unwrap_or_else(Instant::now)
+    }
+
+    /// How it ends if nobody ends it.
+    fn natural(&self) -> Option<Ending> {
+        self.entry.errand.script().map(|script| script.ending)
+    }
 }
 
 /// Whoever stayed with it was told its end.
