@@ -176,6 +176,9 @@ fn shell(program: &Path, kills: u64, seed: u64) -> ExitCode {
         }
     };
     println!("{toll}");
+    for cut in toll.cut.iter().take(3) {
+        println!("  cut, for example: {cut}");
+    }
     match toll.broken {
         Some((broken, folder)) => {
             println!("\n{broken}\nseed {seed}; the data folder is kept in {}", folder.display());

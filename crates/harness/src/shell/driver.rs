@@ -22,6 +22,9 @@ mod steering;
 /// How many errands may be open at once before drivers rather let some end.
 const CROWD: usize = 40;
 
+/// How many daemons may die under one call before it gives up.
+const TRIES: usize = 5;
+
 /// What the drivers of a round share.
 #[derive(Debug)]
 pub struct Stage<'a> {
@@ -140,26 +143,36 @@ impl<'a> Driver<'a> {
             self.stage.ledger.with(|books| books.acknowledged += 1);
             return Heard::Done;
         }
-        if said.fault().is_some_and(|code| may_refuse.contains(&code)) {
-            self.stage.ledger.with(|books| books.refused += 1);
+        if let Some(code) = said.fault().filter(|code| may_refuse.contains(code)) {
+            self.refused(said, &format!("{code:?}"));
             return Heard::Refused;
         }
         self.excuse(said, errand);
         Heard::Nothing
     }
 
-    /// A call may fail if the daemon was killed under it, and only then.
+    fn refused(&self, said: &Said, why: &str) {
+        let verb = said.line.split(' ').take(2).collect::<Vec<_>>().join(" ");
+        let key = format!("{verb}: {why}");
+        self.stage.ledger.with(|books| *books.refused.entry(key).or_default() += 1);
+    }
+
+    /// A call may fail if daemon after daemon was killed under it, and only
+    /// then.
     fn excuse(&self, said: &Said, errand: Option<usize>) {
-        let struck = self.stage.ledger.with(|books| {
-            let struck = [Blow::Kill, Blow::Term]
-                .into_iter()
-                .any(|blow| books.struck(said.began, said.ended, blow));
-            books.cut += u64::from(struck);
-            struck
+        let blows = self.stage.ledger.with(|books| {
+            let blows = [Blow::Kill, Blow::Term]
+                .map(|blow| books.strikes_between(said.began, said.ended, blow));
+            let blows = blows.into_iter().sum::<usize>();
+            if blows >= TRIES {
+                books.cut.push(said.to_string());
+            }
+            blows
         });
-        if !struck {
+        if blows < TRIES {
             let promise = "a call works whether the daemon lives or not";
-            self.stage.ledger.broken(errand, Violation::new(promise, said.to_string()));
+            let detail = format!("{said}\n  {blows} daemons were hit meanwhile");
+            self.stage.ledger.broken(errand, Violation::new(promise, detail));
         }
     }
 

@@ -192,7 +192,8 @@ impl Script {
                 "setsid sh -c 'while :; do echo t >>\"$1\"; sleep 0.3; done' stray \"$3\" ",
             );
             text.push_str(match stray {
-                Stray::Holding => "& ",
+                // It would remark there how it was ended.
+                Stray::Holding => "2>/dev/null & ",
                 Stray::Apart => "</dev/null >/dev/null 2>&1 & ",
             });
         }

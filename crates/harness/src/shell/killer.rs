@@ -1,5 +1,6 @@
 //! Whoever kills the daemon, whenever it likes.
 
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -8,14 +9,17 @@ use rustix::process::Signal;
 
 use crate::rng::Rng;
 use crate::shell::driver::{Driver, Stage};
-use crate::shell::ledger::{Blow, Strike};
+use crate::shell::ledger::{Blow, Books, Strike};
 use crate::shell::processes;
 
 /// How long the killer waits for its moment at the most.
 const MOMENT: Duration = Duration::from_secs(2);
 
 /// How often the killer looks for a daemon that is being started.
-const LOOK: Duration = Duration::from_micros(500);
+const AGAIN: Duration = Duration::from_micros(500);
+
+/// A call that needs a daemon.
+const LOOK: [&str; 3] = ["tasks", "ls", "--json"];
 
 /// Kills the daemons of one round.
 #[derive(Debug)]
@@ -51,24 +55,20 @@ impl<'a> Killer<'a> {
     }
 
     /// Kills so many, or stops as soon as a promise is seen to be broken.
-    pub fn run(mut self, kills: u64) -> Result<()> {
-        let mut killed = 0;
-        while killed < kills && self.stage.ledger.with(|books| books.broken.is_empty()) {
+    pub fn run(mut self, kills: usize) -> Result<()> {
+        let goes_on = |books: &mut Books| {
+            let killed = books.strikes.iter().filter(|strike| strike.blow == Blow::Kill).count();
+            killed < kills && books.broken.is_empty()
+        };
+        while self.stage.ledger.with(goes_on) {
             let moment = self.moment();
-            if self.stage_for(moment)? {
-                continue;
-            }
-            let blow = if self.rng.happens(70) { Blow::Term } else { Blow::Kill };
-            let hit = match moment {
-                Moment::Recovery(_) => self.strike(Blow::Kill)? && self.hit_the_next(moment)?,
-                Moment::Start(_) => self.strike(Blow::Kill)? && self.hit_the_next(moment)?,
-                _ => self.strike(blow)?,
-            };
-            let kills = self.stage.ledger.with(|books| {
-                books.strikes.iter().filter(|strike| strike.blow == Blow::Kill).count()
-            });
-            if hit && blow == Blow::Kill || kills as u64 > killed {
-                killed = kills as u64;
+            self.wait_for(moment)?;
+            let blow = if self.rng.happens(100) { Blow::Term } else { Blow::Kill };
+            let hit = self.strike(blow, moment)?;
+            match (hit, moment) {
+                (Some(pid), Moment::Recovery(pause)) => self.hit_the_next(pid, pause)?,
+                (Some(pid), Moment::Start(pause)) => self.hit_a_start(pid, pause)?,
+                _ => {}
             }
         }
         Ok(())
@@ -88,40 +88,43 @@ impl<'a> Killer<'a> {
         }
     }
 
-    /// Waits for the moment; whether it has passed by.
-    fn stage_for(&mut self, moment: Moment) -> Result<bool> {
+    fn wait_for(&mut self, moment: Moment) -> Result<()> {
         let ledger = self.stage.ledger;
         let (begun, acknowledged) = ledger.with(|books| (books.begun, books.acknowledged));
         match moment {
             Moment::Acknowledged(many) => {
                 ledger.wait(MOMENT, |books| books.acknowledged >= acknowledged + many);
             }
-            Moment::While(pause) => std::thread::sleep(pause),
+            Moment::While(pause) => thread::sleep(pause),
             Moment::Call(pause) => {
                 ledger.wait(MOMENT, |books| books.begun > begun);
-                std::thread::sleep(pause);
+                thread::sleep(pause);
             }
             Moment::Flood(pause) => {
                 self.driver.spawn_flood()?;
-                std::thread::sleep(pause);
+                thread::sleep(pause);
             }
             Moment::Recovery(_) | Moment::Start(_) => {
                 ledger.wait(MOMENT, |books| books.acknowledged >= acknowledged + 10);
             }
         }
-        Ok(false)
+        Ok(())
     }
 
-    /// Hits the daemon that runs; whether one did.
-    fn strike(&self, blow: Blow) -> Result<bool> {
-        let place = Place::at(self.stage.binary.data())?;
-        let pid = place.whereabouts().and_then(|whereabouts| i32::try_from(whereabouts.pid).ok());
-        Ok(pid.is_some_and(|pid| self.hit(pid, blow)))
+    /// The daemon that listens, or last did.
+    fn told(&self) -> Result<Option<i32>> {
+        let whereabouts = Place::at(self.stage.binary.data())?.whereabouts();
+        Ok(whereabouts.and_then(|whereabouts| i32::try_from(whereabouts.pid).ok()))
+    }
+
+    /// Hits the daemon that listens; which, if one does.
+    fn strike(&self, blow: Blow, moment: Moment) -> Result<Option<i32>> {
+        Ok(self.told()?.filter(|pid| self.hit(*pid, blow, moment)))
     }
 
     /// Hits a process if it is a daemon of the binary under test.
-    fn hit(&self, pid: i32, blow: Blow) -> bool {
-        if !processes::runs(pid, self.stage.binary.program()) || !processes::is_there(pid) {
+    fn hit(&self, pid: i32, blow: Blow, moment: Moment) -> bool {
+        if !processes::runs(pid, self.stage.binary.program()) {
             return false;
         }
         let signal = match blow {
@@ -131,41 +134,61 @@ impl<'a> Killer<'a> {
         let from = Instant::now();
         let hit = processes::signal(pid, signal);
         if hit {
-            let strike = Strike { from, to: Instant::now(), blow };
+            let strike = Strike { from, to: Instant::now(), blow, moment: moment.word() };
             self.stage.ledger.with(|books| books.strikes.push(strike));
         }
         hit
     }
 
-    /// Has the next daemon started, and hits it while it starts or recovers.
-    fn hit_the_next(&self, moment: Moment) -> Result<bool> {
-        let program = self.stage.binary.program();
-        let before = processes::daemons(program)?;
-        std::thread::scope(|scope| {
-            let call = scope.spawn(|| self.stage.call(&["tasks", "ls", "--json"]));
-            let next = loop {
-                let now = processes::daemons(program)?;
-                let new = now.into_iter().find(|pid| !before.contains(pid));
-                if new.is_some() || call.is_finished() {
-                    break new;
-                }
-                std::thread::sleep(LOOK);
-            };
-            let (Moment::Recovery(pause) | Moment::Start(pause)) = moment else {
-                return Ok(false);
-            };
-            if let Moment::Recovery(_) = moment {
-                let listens = |pid: i32| {
-                    let place = Place::at(self.stage.binary.data()).ok()?;
-                    let whereabouts = place.whereabouts()?;
-                    (i32::try_from(whereabouts.pid) == Ok(pid)).then_some(())
-                };
-                while next.is_some_and(|pid| processes::is_there(pid) && listens(pid).is_none()) {
-                    std::thread::sleep(LOOK);
+    /// Hits the daemon that listens after this one, while it recovers.
+    fn hit_the_next(&self, last: i32, pause: Duration) -> Result<()> {
+        thread::scope(|scope| {
+            let call = scope.spawn(|| self.stage.call(&LOOK));
+            loop {
+                match self.told()?.filter(|pid| *pid != last) {
+                    Some(next) => {
+                        thread::sleep(pause);
+                        self.hit(next, Blow::Kill, Moment::Recovery(pause));
+                        return Ok(());
+                    }
+                    None if call.is_finished() => return Ok(()),
+                    None => thread::sleep(AGAIN),
                 }
             }
-            std::thread::sleep(pause);
-            Ok(next.is_some_and(|pid| self.hit(pid, Blow::Kill)))
         })
+    }
+
+    /// Hits a daemon that is started after this one, before it listens. It may
+    /// be one that loses the race for the folder.
+    fn hit_a_start(&self, last: i32, pause: Duration) -> Result<()> {
+        let program = self.stage.binary.program();
+        thread::scope(|scope| {
+            let call = scope.spawn(|| self.stage.call(&LOOK));
+            loop {
+                let started = processes::daemons(program)?;
+                match started.into_iter().find(|pid| *pid != last) {
+                    Some(next) => {
+                        thread::sleep(pause);
+                        self.hit(next, Blow::Kill, Moment::Start(pause));
+                        return Ok(());
+                    }
+                    None if call.is_finished() => return Ok(()),
+                    None => thread::sleep(AGAIN),
+                }
+            }
+        })
+    }
+}
+
+impl Moment {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Acknowledged(_) => "after calls",
+            Self::While(_) => "at any time",
+            Self::Call(_) => "in a call",
+            Self::Flood(_) => "in a flood",
+            Self::Recovery(_) => "in recovery",
+            Self::Start(_) => "at a start",
+        }
     }
 }

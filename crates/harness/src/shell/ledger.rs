@@ -1,6 +1,7 @@
 //! What was asked for and what was acknowledged, in the memory of the one
 //! process that is not killed.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use hashbrown::HashMap;
@@ -36,10 +37,10 @@ pub struct Books {
     pub begun: u64,
     /// Calls that were acknowledged.
     pub acknowledged: u64,
-    /// Calls that were refused, as they had to be.
-    pub refused: u64,
+    /// Calls that were refused, as they had to be, by what for.
+    pub refused: BTreeMap<String, u64>,
     /// Calls that came to nothing because the daemon was killed under them.
-    pub cut: u64,
+    pub cut: Vec<String>,
     /// What was seen to be wrong on the way.
     pub broken: Vec<Found>,
 }
@@ -53,6 +54,8 @@ pub struct Strike {
     pub to: Instant,
     /// How.
     pub blow: Blow,
+    /// At which moment, in a word.
+    pub moment: &'static str,
 }
 
 /// How a daemon is ended.

@@ -58,7 +58,7 @@ impl Life {
     }
 
     /// Kills so many daemons, brings everything to rest and audits it.
-    pub fn round(&mut self, kills: u64, toll: &mut Toll) -> Result<Option<Broken>> {
+    pub fn round(&mut self, kills: usize, toll: &mut Toll) -> Result<Option<Broken>> {
         self.rounds += 1;
         let ledger = Ledger::new(self.errands);
         let stage = Stage {
@@ -168,7 +168,7 @@ impl Life {
 }
 
 /// Lets the drivers work while daemons are killed.
-fn play(stage: &Stage<'_>, rng: &mut Rng, kills: u64) -> Result<()> {
+fn play(stage: &Stage<'_>, rng: &mut Rng, kills: usize) -> Result<()> {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         let watch = scope.spawn(|| {

@@ -5,7 +5,7 @@ use crate::shell::errand::Script;
 use crate::violation::{Checked, Violation, ensure};
 
 /// How many of the first and of the last bytes are kept, at least.
-const KEPT: usize = 4 << 20;
+pub const KEPT: usize = 4 << 20;
 
 /// What was read back of a command's output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -29,18 +29,20 @@ const LINES: usize = 40;
 pub struct Toll {
     /// Daemons that were killed.
     pub kills: u64,
+    /// At which moments daemons were hit.
+    pub moments: BTreeMap<&'static str, u64>,
     /// Daemons that were asked to end.
     pub terms: u64,
-    /// Folders that were brought to their end.
+    /// Folders in which all that took place.
     pub folders: u64,
     /// Times at which everything was brought to rest and audited.
     pub audits: u64,
     /// Calls that were acknowledged.
     pub acknowledged: u64,
-    /// Calls that were refused, as they had to be.
-    pub refused: u64,
+    /// Calls that were refused, as they had to be, by what for.
+    pub refused: BTreeMap<String, u64>,
     /// Calls that came to nothing because the daemon was killed under them.
-    pub cut: u64,
+    pub cut: Vec<String>,
     /// Tasks by how they ended.
     pub ends: BTreeMap<&'static str, u64>,
     /// Attempts beyond the first.
@@ -67,15 +69,16 @@ pub fn kill_many(program: &Path, kills: u64, seed: u64) -> Result<Toll> {
     let mut rng = Rng::new(seed);
     while toll.kills < kills && toll.broken.is_none() {
         let mut life = Life::begin(program, rng.fork())?;
+        toll.folders += 1;
         let until = kills.min(toll.kills + KILLS_PER_FOLDER);
         let mut lived = Ok(None);
         while toll.kills < until && matches!(lived, Ok(None)) {
-            lived = life.round(KILLS_PER_ROUND.min(until - toll.kills), &mut toll);
+            let kills = KILLS_PER_ROUND.min(until - toll.kills);
+            lived = life.round(usize::try_from(kills)?, &mut toll);
             toll.audits += 1;
         }
         if matches!(lived, Ok(None)) {
             lived = life.end();
-            toll.folders += 1;
         }
         match lived {
             Ok(None) => {}
@@ -97,8 +100,13 @@ impl Toll {
         self.kills += blows(Blow::Kill) as u64;
         self.terms += blows(Blow::Term) as u64;
         self.acknowledged += books.acknowledged;
-        self.refused += books.refused;
-        self.cut += books.cut;
+        for strike in &books.strikes {
+            *self.moments.entry(strike.moment).or_default() += 1;
+        }
+        for (why, calls) in &books.refused {
+            *self.refused.entry(why.clone()).or_default() += calls;
+        }
+        self.cut.extend(books.cut.iter().cloned());
         for (_, task) in &world.tasks {
             *self.ends.entry(task.state.word()).or_default() += 1;
             self.restarts += u64::from(task.attempts.saturating_sub(1));
@@ -108,25 +116,21 @@ impl Toll {
 
 impl fmt::Display for Toll {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} kills and {} orderly ends in {:.1} s: {} folders, {} audits, {} calls \
-             acknowledged, {} refused, {} cut; tasks:",
-            self.kills,
-            self.terms,
-            self.took.as_secs_f64(),
-            self.folders,
-            self.audits,
-            self.acknowledged,
-            self.refused,
-            self.cut,
-        )?;
-        for (end, tasks) in &self.ends {
-            write!(f, " {tasks} {end},")?;
-        }
+        let Self { kills, terms, folders, audits, acknowledged, restarts, .. } = self;
+        let seconds = self.took.as_secs_f64();
+        writeln!(f, "{kills} kills and {terms} orderly ends in {seconds:.1} s")?;
+        writeln!(f, "  hit: {}", counts(&self.moments))?;
+        writeln!(f, "  {acknowledged} calls acknowledged, {} cut", self.cut.len())?;
+        writeln!(f, "  refused: {}", counts(&self.refused))?;
+        writeln!(f, "  tasks: {}; {restarts} restarts", counts(&self.ends))?;
         let mib = self.log_bytes as f64 / f64::from(1 << 20);
-        write!(f, " {} restarts; {mib:.1} MiB of output checked", self.restarts)
+        write!(f, "  {mib:.1} MiB of output checked, {audits} audits of {folders} folders")
     }
+}
+
+fn counts<W: fmt::Display>(of: &BTreeMap<W, u64>) -> String {
+    let counts: Vec<String> = of.iter().map(|(what, many)| format!("{many} {what}")).collect();
+    if counts.is_empty() { "none".into() } else { counts.join(", ") }
 }
 
 impl Broken {
@@ -171,7 +175,7 @@ fn history(number: usize, books: &Books, world: &World) -> String {
         .iter()
         .filter(|strike| strike.to >= entry.begun && strike.from <= last + Duration::from_secs(1))
     {
-        told.push((strike.from, format!("-- {:?} of the daemon", strike.blow)));
+        told.push((strike.from, format!("-- {:?} {}", strike.blow, strike.moment)));
     }
     told.sort_by_key(|(at, _)| *at);
     for (at, what) in told {

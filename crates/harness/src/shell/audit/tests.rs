@@ -141,7 +141,12 @@ impl Stage {
         stage.books.entries[STOPPED].stops.push(stop);
 
         let from = stage.at + Duration::from_millis(5);
-        stage.books.strikes.push(Strike { from, to: from, blow: Blow::Kill });
+        stage.books.strikes.push(Strike {
+            from,
+            to: from,
+            blow: Blow::Kill,
+            moment: "at any time",
+        });
         stage
     }
 

@@ -109,7 +109,7 @@ impl Driver<'_> {
     /// can have ended.
     fn excuse_attached(&self, errand: &Errand, said: &Said) {
         match errand.parent {
-            Some(_) => self.stage.ledger.with(|books| books.refused += 1),
+            Some(_) => self.refused(said, "attached"),
             None => self.excuse(said, Some(errand.number)),
         }
     }

@@ -22,16 +22,18 @@ impl Driver<'_> {
         self.history(number, format!("{text:?}: {heard:?}"));
         let message = Message { text, by: self.number, ask: Ask::of(&said) };
         self.stage.ledger.note(number, |entry| entry.messages.push(message));
-        Ok(())
+        self.learn(&heard, &entry)
     }
 
     pub(super) fn close_input(&mut self) -> Result<()> {
         let reads = |entry: &Entry| entry.errand.reads() && entry.is_open();
         let Some(entry) = self.stage.ledger.pick(&mut self.rng, reads) else { return Ok(()) };
         let (number, Some(id)) = (entry.errand.number, entry.id()) else { return Ok(()) };
+        let mut heard = Heard::Nothing;
         self.stage.close_input(number, id, |said| {
-            self.hear(said, Some(number), &DEAF);
-        })
+            heard = self.hear(said, Some(number), &DEAF);
+        })?;
+        self.learn(&heard, &entry)
     }
 
     /// Opens a gate or closes an input.
@@ -63,7 +65,15 @@ impl Driver<'_> {
         let heard = self.hear(&said, Some(number), &[Code::Ended]);
         self.history(number, format!("asked to stop: {heard:?}"));
         self.stage.ledger.note(number, |entry| entry.stops.push(Ask::of(&said)));
-        Ok(())
+        self.learn(&heard, &entry)
+    }
+
+    /// Looks how a task ended that is said to have ended.
+    fn learn(&mut self, heard: &Heard, entry: &Entry) -> Result<()> {
+        match heard {
+            Heard::Refused => self.show_this(entry),
+            _ => Ok(()),
+        }
     }
 
     pub(super) fn cancel_session(&mut self) -> Result<()> {
