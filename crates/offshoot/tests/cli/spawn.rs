@@ -181,8 +181,6 @@ fn s1_6_what_a_command_spawns_is_its_child_unless_it_says_otherwise() {
         let mut tail =
             Started::new(world.command(&["--session", "work", "tasks", "tail", "-f", "lead"]));
         tail.until_line("ready");
-        tail.child.kill().unwrap();
-        tail.finish();
         world.json(&["--session", session, "tasks", "show", task])
     };
     let lead = show("work", "lead");

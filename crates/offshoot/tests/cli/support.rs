@@ -156,11 +156,25 @@ impl Started {
 
     /// The rest of what it says, and its end.
     pub(crate) fn finish(mut self) -> Said {
-        let mut rest = Vec::new();
-        self.out.read_to_end(&mut rest).unwrap();
-        let mut output = self.child.wait_with_output().unwrap();
-        output.stdout = rest;
-        Said::of(output)
+        let mut err = self.child.stderr.take().unwrap();
+        // Both at once, so that neither fills up while the other is read.
+        let err = std::thread::spawn(move || {
+            let mut read = Vec::new();
+            err.read_to_end(&mut read).unwrap();
+            read
+        });
+        let mut stdout = Vec::new();
+        self.out.read_to_end(&mut stdout).unwrap();
+        let status = self.child.wait().unwrap();
+        Said::of(Output { status, stdout, stderr: err.join().unwrap() })
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        // One that follows would start the next daemon when this one is stopped.
+        self.child.kill().ok();
+        self.child.wait().ok();
     }
 }
 

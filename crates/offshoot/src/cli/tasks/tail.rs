@@ -50,7 +50,11 @@ impl Tail {
         let reading = self.lines.map_or(Reading::Start, Reading::Lines);
         let following = if self.follow { Following::Follow } else { Following::Stop };
         let tail = wire::Tail { task: desk.named(&task.id), reading, following };
-        Pump::new(desk.clone(), tail, outlets).run().await?;
+        let read = Pump::new(desk.clone(), tail, outlets).run().await?;
+        // All that it wrote may be there a moment before its end is.
+        if following == Following::Follow && !read.state.is_terminal() {
+            desk.end_of(task.id).await?;
+        }
         Ok(Exit::Done)
     }
 
