@@ -3,6 +3,6 @@
 
 mod cli;
 
-fn main() {
-    std::process::exit(cli::main().code())
+fn main() -> std::process::ExitCode {
+    cli::main()
 }

@@ -1,16 +1,25 @@
 //! `offshoot daemon`: the process that holds a data folder.
 
+use std::process::ExitCode;
+use std::time::Duration;
+
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use offshoot_client::wire::{Reply, Request};
-use offshoot_client::{Client, Error};
+use offshoot_client::{Client, Connection, Error, Place};
+use offshoot_daemon::Options;
 
-use super::doctor;
 use super::exit::Exit;
 use super::globals::Globals;
 use super::show::fields::Fields;
 use super::show::{Form, Screen};
 use super::trouble::Trouble;
+use super::{doctor, duration};
+
+mod gone;
+
+/// How long a daemon stays with nothing to do.
+const IDLE: Duration = Duration::from_secs(300);
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Daemon {
@@ -19,13 +28,18 @@ pub(crate) enum Daemon {
     Status(Status),
 }
 
-/// Be the daemon; commands start it by themselves
+/// Be the daemon of the data folder; commands start it by themselves
 #[derive(Debug, Args)]
-pub(crate) struct Run {}
+#[command(after_help = "\
+Its first line says whether it listens. All else goes to `daemon.log` in the
+data folder.")]
+pub(crate) struct Run {
+    /// How long it stays with nothing to do [env: OFFSHOOT_IDLE; else 5m]
+    #[arg(long, value_name = "TIME", value_parser = duration::read)]
+    idle: Option<Duration>,
+}
 
-/// End the daemon in good order
-///
-/// Tasks that can go on are taken up by the next one. Commands are stopped.
+/// End the daemon in good order; commands that run are stopped
 #[derive(Debug, Args)]
 pub(crate) struct Stop {}
 
@@ -37,7 +51,8 @@ impl Daemon {
     pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, Trouble> {
         let client = globals.client_of_running()?;
         match self {
-            Self::Run(run) => run.run(globals),
+            // It was run before anything else was done.
+            Self::Run(_) => Ok(Exit::Done),
             Self::Stop(stop) => stop.run(&client, screen).await,
             Self::Status(status) => status.run(&client, screen).await,
         }
@@ -45,16 +60,25 @@ impl Daemon {
 }
 
 impl Run {
-    pub(crate) fn run(self, globals: &Globals) -> Result<Exit, Trouble> {
-        let _place = globals.place()?;
-        Err(Trouble::usage("not here yet"))
+    pub(crate) fn run(self, globals: &Globals) -> Result<ExitCode, Trouble> {
+        let set = std::env::var("OFFSHOOT_IDLE").ok().filter(|set| !set.is_empty());
+        let idle = match (self.idle, set) {
+            (Some(idle), _) => idle,
+            (None, Some(set)) => duration::read(&set)
+                .map_err(|error| Trouble::usage(format!("OFFSHOOT_IDLE: {error}")))?,
+            (None, None) => IDLE,
+        };
+        Ok(offshoot_daemon::run(Options { place: globals.place()?, idle }))
     }
 }
 
 impl Stop {
     async fn run(self, client: &Client, screen: Screen) -> Result<Exit, Trouble> {
-        let stopped = match client.ask(&Request::Quit).await {
-            Ok(_) => true,
+        let stopped = match client.connect().await {
+            Ok(daemon) => {
+                quit(daemon, client.place()).await?;
+                true
+            }
             Err(Error::NotRunning(_)) => false,
             Err(error) => return Err(error.into()),
         };
@@ -65,6 +89,24 @@ impl Stop {
         }
         Ok(Exit::Done)
     }
+}
+
+/// Asks a daemon to end, and waits until its process is gone.
+async fn quit(mut daemon: Connection, place: &Place) -> Result<(), Trouble> {
+    // Held before it is asked, so that its number cannot mean another process.
+    let process = gone::Process::of(daemon.welcome().pid, place);
+    match daemon.send(&Request::Quit).await {
+        Ok(()) => {}
+        // It ends already.
+        Err(error) if error.is_broken_off() => {}
+        Err(error) => return Err(error.into()),
+    }
+    match daemon.reply().await {
+        Ok(_) => {}
+        Err(error) if error.is_broken_off() => {}
+        Err(error) => return Err(error.into()),
+    }
+    process.gone().map_err(|error| Trouble::other(&error))
 }
 
 impl Status {

@@ -23,10 +23,10 @@ mod folder;
 mod log;
 
 /// Look at the data folder and its daemon, and name what is wrong
-///
-/// It starts nothing and changes nothing. It exits with 0 if all is well, and
-/// with 125 if something is wrong.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+It starts nothing and changes nothing. It exits with 0 if all is well, and with
+125 if something is wrong.")]
 pub(crate) struct Doctor {}
 
 /// All that was seen.

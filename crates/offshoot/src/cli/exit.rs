@@ -1,5 +1,7 @@
 //! Exit codes: what the program tells a script.
 
+use std::process::ExitCode;
+
 use offshoot_client::wire::{Code, Outcome, State};
 
 /// How the program ends.
@@ -37,6 +39,9 @@ pub(crate) enum Exit {
 
 /// What the root's help says of exit codes.
 pub(crate) const HELP: &str = "\
+A command that was sent off goes on when its terminal is closed. How it ended
+and what it wrote can be read until it is removed, or for a week.
+
 Exit codes:
   0    done; every task waited for completed
   1    a task waited for failed
@@ -56,7 +61,7 @@ completed.";
 
 impl Exit {
     /// The number.
-    pub(crate) fn code(self) -> i32 {
+    pub(crate) fn code(self) -> u8 {
         match self {
             Self::Done => 0,
             Self::Failed => 1,
@@ -71,7 +76,7 @@ impl Exit {
             Self::NotFound => 127,
             Self::Interrupted => 130,
             Self::ReaderGone => 141,
-            Self::Own(code) => i32::from(code),
+            Self::Own(code) => code,
         }
     }
 
@@ -135,6 +140,12 @@ impl Exit {
     }
 }
 
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
 /// Who asked for an attached command to be stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StoppedBy {
@@ -187,7 +198,7 @@ mod tests {
 
     #[test]
     fn waits_end_by_the_state_and_the_worst_counts() {
-        let codes: Vec<i32> = State::ALL.into_iter().map(|s| Exit::of_state(s).code()).collect();
+        let codes: Vec<u8> = State::ALL.into_iter().map(|s| Exit::of_state(s).code()).collect();
         assert_eq!(codes, [124, 124, 124, 0, 1, 3, 4]);
         let order = [
             Exit::Done,

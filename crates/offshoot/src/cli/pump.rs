@@ -5,8 +5,8 @@
 //! it dies, the next one is asked from the last such place on. What had come
 //! after that place comes again, and is not written again.
 
-use offshoot_client::Followed;
-use offshoot_client::wire::{Chunk, Following, Named, Reading, Reply, Request, StreamName, Tail};
+use offshoot_client::wire::{Chunk, Reading, Reply, Request, StreamName, Tail, Task};
+use offshoot_client::{Error, Followed, Following as Stream};
 
 use super::desk::Desk;
 use super::outlet::{Outlet, Passing};
@@ -20,10 +20,14 @@ const BREAKS: u32 = 5;
 #[derive(Debug)]
 pub(crate) struct Pump {
     desk: Desk,
-    task: Named,
+    /// What is asked for if the stream breaks.
+    tail: Tail,
     out: Side,
     err: Side,
+    /// The last attempt that was told of.
     attempt: u32,
+    /// The task, as it was last told of.
+    task: Option<Task>,
 }
 
 /// One of the command's streams, and where it goes.
@@ -77,46 +81,46 @@ impl Side {
 }
 
 impl Pump {
-    /// A pump of this task's output.
-    pub(crate) fn new(desk: Desk, task: Named, outlets: Outlets) -> Self {
+    /// A pump of what is asked for.
+    pub(crate) fn new(desk: Desk, tail: Tail, outlets: Outlets) -> Self {
         let (out, err) = (Side::new(outlets.out), Side::new(outlets.err));
-        Self { desk, task, out, err, attempt: 0 }
+        Self { desk, tail, out, err, attempt: 0, task: None }
     }
 
-    /// Pumps from a place in the log on, to its present end or the task's.
-    pub(crate) async fn run(
-        &mut self,
-        mut reading: Reading,
-        following: Following,
-    ) -> Result<(), Trouble> {
+    /// Pumps until all is read that was asked for. What comes last is the task
+    /// as it is then.
+    pub(crate) async fn run(self) -> Result<Task, Trouble> {
+        let stream = self.open().await?;
+        self.run_on(stream).await
+    }
+
+    /// Pumps what comes from a stream that is open already.
+    pub(crate) async fn run_on(mut self, mut stream: Stream) -> Result<Task, Trouble> {
         let mut breaks = 0;
         loop {
-            let tail = Tail { task: self.task.clone(), reading, following };
-            let mut stream = self.desk.client.follow(&Request::Tail(tail)).await?;
-            let broken = loop {
-                match stream.next().await {
-                    Ok(None) => return self.finish().await,
-                    Ok(Some(item)) => {
-                        breaks = 0;
-                        if let Some(place) = self.take(item).await? {
-                            reading = Reading::From(place);
-                        }
-                    }
-                    Err(error) if error.is_broken_off() && breaks < BREAKS => break error,
-                    Err(error) => return Err(error.into()),
+            match stream.next().await {
+                Ok(None) => return self.finish().await,
+                Ok(Some(item)) => {
+                    breaks = 0;
+                    self.take(item).await?;
                 }
-            };
-            breaks += 1;
-            self.out.broke();
-            self.err.broke();
-            if breaks == 1 && following == Following::Follow {
-                self.desk.screen.tell(&format!("offshoot: {broken}; going on with a new daemon"));
+                Err(error) if error.is_broken_off() && breaks < BREAKS => {
+                    breaks += 1;
+                    self.out.broke();
+                    self.err.broke();
+                    self.desk.screen.tell("offshoot: the daemon went away; asking the next one");
+                    stream = self.open().await?;
+                }
+                Err(error) => return Err(error.into()),
             }
         }
     }
 
-    /// Takes one item; a place from which reading may go on is given back.
-    async fn take(&mut self, item: Followed) -> Result<Option<u64>, Trouble> {
+    async fn open(&self) -> Result<Stream, Trouble> {
+        Ok(self.desk.client.follow(&Request::Tail(self.tail.clone())).await?)
+    }
+
+    async fn take(&mut self, item: Followed) -> Result<(), Trouble> {
         match item {
             Followed::Output(Chunk { stream: StreamName::Stdout, bytes, .. }) => {
                 self.out.write(bytes).await?;
@@ -127,7 +131,7 @@ impl Pump {
             Followed::Said(Reply::Place { at }) => {
                 self.out.placed();
                 self.err.placed();
-                return Ok(Some(at));
+                self.tail.reading = Reading::From(at);
             }
             Followed::Said(Reply::Gap { bytes }) => {
                 let bytes = size::bytes(bytes);
@@ -141,16 +145,17 @@ impl Pump {
                 }
                 self.attempt = number;
             }
+            Followed::Said(Reply::Task(task)) => self.task = Some(*task),
             Followed::Said(_) => {}
         }
-        Ok(None)
+        Ok(())
     }
 
-    async fn finish(&mut self) -> Result<(), Trouble> {
+    async fn finish(mut self) -> Result<Task, Trouble> {
         for side in [&mut self.out, &mut self.err] {
             let rest = side.passing.rest();
             side.outlet.write(rest).await?;
         }
-        Ok(())
+        self.task.ok_or_else(|| Error::WrongAnswer.into())
     }
 }

@@ -11,9 +11,8 @@ use super::{size, text, time};
 /// The most that a digest shows of a value.
 const DIGEST: usize = 2_048;
 
-/// What a task does, or how it ended, on one line. `last` is the last line that
-/// it wrote, if somebody looked.
-pub(crate) fn what(task: &Task, last: Option<&str>) -> String {
+/// What a task does, or how it ended, on one line.
+pub(crate) fn what(task: &Task) -> String {
     let said = match (&task.outcome, &task.cancel) {
         (Some(outcome), _) => ending(outcome),
         (None, Some(cancel)) if task.unresponsive => {
@@ -21,13 +20,25 @@ pub(crate) fn what(task: &Task, last: Option<&str>) -> String {
         }
         (None, Some(cancel)) => format!("stopping ({})", asked(cancel)),
         (None, None) if task.settling => "ended; its end is being written".to_owned(),
-        (None, None) => match (&task.progress, &task.waiting_on, last) {
-            (_, Some(on), _) => format!("waits on {on}"),
-            (Some(progress), None, _) => value(&progress.value),
-            (None, None, last) => last.unwrap_or_default().to_owned(),
+        (None, None) => match (&task.waiting_on, reported(task, "last_line")) {
+            (Some(on), _) => format!("waits on {on}"),
+            (None, Some(last)) => value(last),
+            (None, None) => progress(task).unwrap_or_default(),
         },
     };
     text::line(&said)
+}
+
+/// What a command reported of itself, under this name.
+fn reported<'a>(task: &'a Task, name: &str) -> Option<&'a Value> {
+    task.command.as_ref()?;
+    task.progress.as_ref()?.value.get(name)
+}
+
+/// What a task reported, unless that is a command's own report.
+fn progress(task: &Task) -> Option<String> {
+    let progress = task.progress.as_ref().filter(|_| task.command.is_none())?;
+    Some(value(&progress.value))
 }
 
 /// What a task executes, on one line: the command, or its kind.
@@ -118,14 +129,15 @@ pub(crate) fn digest(task: &Task, colour: Colour) -> String {
     let state = colour.paint(Part::State(task.state), task.state.word());
     let Some(outcome) = &task.outcome else {
         let age = time::age(task.age_ms);
-        return match what(task, None).as_str() {
+        return match what(task).as_str() {
             "" => format!("{handle} {state} for {age}\n"),
             what => format!("{handle} {state} for {age}: {what}\n"),
         };
     };
     let took = time::long(outcome.duration_ms.unwrap_or(task.age_ms));
-    let returned = match (&outcome.value, outcome.exit) {
-        (Some(returned), None) => value(returned),
+    let returned = match (&outcome.value, reported(task, "last_line")) {
+        (_, Some(last)) => value(last),
+        (Some(returned), None) if task.command.is_none() => value(returned),
         _ => String::new(),
     };
     let said = match outcome.is {
@@ -173,12 +185,8 @@ pub(crate) fn in_full(task: &Task, now: Timestamp, colour: Colour) -> String {
         let still = if task.unresponsive { ", and it does not stop" } else { "" };
         fields.add("stopping", format!("{} {}{still}", asked(cancel), time::ago(&cancel.at, now)));
     }
-    fields.add_some(
-        "progress",
-        task.progress.as_ref().map(|progress| {
-            format!("{} ({})", value(&progress.value), time::ago(&progress.at, now))
-        }),
-    );
+    fields.add_some("progress", progress(task));
+    report_fields(&mut fields, task);
     fields.add("kind", &task.kind);
     if let Some(command) = &task.command {
         fields.add("command", text::command(&command.argv));
@@ -209,6 +217,32 @@ pub(crate) fn in_full(task: &Task, now: Timestamp, colour: Colour) -> String {
     fields.render(colour)
 }
 
+/// What a command reported of itself.
+fn report_fields(fields: &mut Fields, task: &Task) {
+    let number = |of: &Value, name: &str| of.get(name).and_then(Value::as_u64).unwrap_or(0);
+    if task.outcome.is_none() {
+        fields.add_some("process", reported(task, "pid").map(value));
+    }
+    if let Some(output) = reported(task, "output") {
+        let mut said = size::bytes(number(output, "bytes"));
+        if let dropped @ 1.. = number(output, "dropped") {
+            said.push_str(&format!(
+                ", of which {} in the middle are not kept",
+                size::bytes(dropped)
+            ));
+        }
+        fields.add("output", said);
+    }
+    fields.add_some("log error", reported(task, "log_error").map(value));
+    fields.add_some("last line", reported(task, "last_line").map(value));
+    if let Some(left @ 1..) = reported(task, "left_behind").and_then(Value::as_u64) {
+        fields.add("left", format!("{} behind, which were ended", size::count(left, "process")));
+    }
+    if reported(task, "environment").is_some_and(|origin| origin == "daemon") {
+        fields.add("variables", "of the daemon: those of its caller are never stored");
+    }
+}
+
 fn outcome_fields(fields: &mut Fields, outcome: &Outcome) {
     let ending = match (outcome.is, &outcome.value) {
         (State::Completed, _) => exit(outcome),
@@ -221,6 +255,7 @@ fn outcome_fields(fields: &mut Fields, outcome: &Outcome) {
     if outcome.cancel_requested {
         fields.add("asked", "to stop, and it completed all the same");
     }
+    // That of a command is its report.
     if let (Some(returned), None) = (&outcome.value, outcome.exit) {
         fields.add_some("value", Some(bounded(&value(returned))).filter(|v| !v.is_empty()));
     }

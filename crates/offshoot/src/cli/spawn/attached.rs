@@ -1,11 +1,12 @@
 //! Staying with a command: what it writes is passed on, and its end is ours.
 
 use offshoot_client::wire::{
-    self, Code, Following, Reading, Request, State, Stop, Task, WaitedEnd, Waiting,
+    Attachment, Code, Following, Reading, Reply, Request, Spawn, State, Stop, Tail, Task,
 };
+use offshoot_client::{Error, Followed, Following as Stream};
 
 use super::feed::{self, Input};
-use crate::cli::desk::{Desk, task_of, waited_of};
+use crate::cli::desk::{Desk, task_of};
 use crate::cli::exit::{Exit, StoppedBy};
 use crate::cli::interrupt::{Interrupts, Wish};
 use crate::cli::outlet::{Outlet, Passing};
@@ -14,11 +15,11 @@ use crate::cli::show::{Form, task, text};
 use crate::cli::trouble::Trouble;
 
 /// Sends the command off and stays until it has ended.
-pub(super) async fn run(desk: Desk, request: Request, input: Input) -> Result<Exit, Trouble> {
+pub(super) async fn run(desk: Desk, spawn: Spawn, input: Input) -> Result<Exit, Trouble> {
     // Before the command is there, so that no Ctrl-C is missed.
     let mut interrupts = Interrupts::listen()?;
-    let task = task_of(desk.ask(&request).await?)?;
-    let mut following = tokio::spawn(to_the_end(desk.clone(), task.id.clone()));
+    let Sent { task, stream } = send_off(&desk, spawn).await?;
+    let mut following = tokio::spawn(to_the_end(desk.clone(), task.id.clone(), stream));
     if input == Input::PassedOn {
         tokio::spawn(fed(desk.clone(), task.id.clone()));
     }
@@ -44,29 +45,49 @@ pub(super) async fn run(desk: Desk, request: Request, input: Input) -> Result<Ex
     }
 }
 
-/// Passes on what the command writes, and gives its record once it has ended.
-async fn to_the_end(desk: Desk, task: String) -> Result<Task, Trouble> {
-    if desk.screen.form == Form::People {
-        let outlets = Outlets {
-            out: (Outlet::stdout()?, Passing::Exact),
-            err: (Outlet::stderr()?, Passing::Exact),
-        };
-        let mut pump = Pump::new(desk.clone(), desk.named(&task), outlets);
-        pump.run(Reading::Start, Following::Follow).await?;
-    }
-    let request = Request::Wait(wire::Wait {
-        session: desk.session.clone(),
-        tasks: vec![task],
-        waiting: Waiting::All,
-        timeout_ms: None,
-    });
-    loop {
-        for waited in waited_of(desk.ask(&request).await?)? {
-            if waited.end != WaitedEnd::TimedOut {
-                return Ok(waited.task);
+/// A command that was sent off.
+struct Sent {
+    task: Task,
+    /// What it writes, if that comes with the answer.
+    stream: Option<Stream>,
+}
+
+/// Sends the command off. If the daemon dies before it has said so, the next
+/// one is asked whether there is such a task: what it wrote is then in its log.
+async fn send_off(desk: &Desk, mut spawn: Spawn) -> Result<Sent, Trouble> {
+    if spawn.attachment == Attachment::Attached {
+        let mut stream = desk.client.follow(&Request::Spawn(Box::new(spawn.clone()))).await?;
+        match stream.next().await {
+            Ok(Some(Followed::Said(Reply::Task(task)))) => {
+                return Ok(Sent { task: *task, stream: Some(stream) });
             }
+            Ok(_) => return Err(Error::WrongAnswer.into()),
+            Err(error) if error.is_broken_off() => {}
+            Err(error) => return Err(error.into()),
         }
+        spawn.attachment = Attachment::Detached;
     }
+    let task = task_of(desk.ask(&Request::Spawn(Box::new(spawn))).await?)?;
+    Ok(Sent { task, stream: None })
+}
+
+/// Passes on what the command writes, and gives its record once it has ended.
+async fn to_the_end(desk: Desk, task: String, stream: Option<Stream>) -> Result<Task, Trouble> {
+    if desk.screen.form == Form::Json {
+        return desk.end_of(task).await;
+    }
+    let outlets = Outlets {
+        out: (Outlet::stdout()?, Passing::Exact),
+        err: (Outlet::stderr()?, Passing::Exact),
+    };
+    let named = desk.named(&task);
+    let tail = Tail { task: named, reading: Reading::Start, following: Following::Follow };
+    let pump = Pump::new(desk.clone(), tail, outlets);
+    let ended = match stream {
+        Some(stream) => pump.run_on(stream).await?,
+        None => pump.run().await?,
+    };
+    if ended.state.is_terminal() { Ok(ended) } else { desk.end_of(task).await }
 }
 
 async fn fed(desk: Desk, task: String) {

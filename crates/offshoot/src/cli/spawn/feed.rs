@@ -6,8 +6,9 @@ use crate::cli::desk::Desk;
 use crate::cli::tasks::{EOF, send};
 use crate::cli::trouble::Trouble;
 
-/// The longest line that goes in one message.
-const LONGEST: u64 = 32 << 10;
+/// The longest line that goes in one message. What is longer goes in pieces,
+/// each of which the command reads as a line.
+const LONGEST: u64 = 60 << 10;
 
 /// What becomes of our standard input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,13 +1,9 @@
 //! `offshoot tasks ls`
 
-use std::collections::HashMap;
-
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use offshoot_client::wire::{
-    Following, List, Reading, Reply, Request, Scope, State, Tail, Task, Tasks,
-};
-use offshoot_client::{Error, Followed};
+use offshoot_client::Error;
+use offshoot_client::wire::{List, Reply, Request, Scope, State, Tasks};
 
 use crate::cli::desk::Desk;
 use crate::cli::exit::Exit;
@@ -17,9 +13,6 @@ use crate::cli::trouble::Trouble;
 
 /// How many tasks a page has unless somebody says otherwise.
 const PAGE: usize = 100;
-
-/// Of how many running commands the last line is looked up.
-const LOOKED_INTO: usize = 32;
 
 /// The widest that a cell is where no terminal sets a bound.
 const WIDEST: usize = 200;
@@ -65,8 +58,7 @@ impl Ls {
             desk.screen.tell(&self.nothing(desk));
             return Ok(Exit::Done);
         }
-        let last = last_lines(desk, &page.tasks).await;
-        desk.screen.say(&self.table(&page, &last).render(desk.screen.width, desk.screen.out))?;
+        desk.screen.say(&self.table(&page).render(desk.screen.width, desk.screen.out))?;
         if let Some(next) = &page.next {
             desk.screen.remark(&format!("more: {}", self.next(desk, next)));
         }
@@ -123,7 +115,7 @@ impl Ls {
         desk.command("tasks ls", &words)
     }
 
-    fn table(&self, page: &Tasks, last: &HashMap<String, String>) -> Table {
+    fn table(&self, page: &Tasks) -> Table {
         let mut columns = vec![
             Column::firm("HANDLE"),
             Column::stiff("STATE"),
@@ -137,13 +129,12 @@ impl Ls {
         let mut table = Table::new(columns);
         for branch in tree::arrange(&page.tasks) {
             let found = branch.task;
-            let what = task::what(found, last.get(&found.id).map(String::as_str));
             let mut cells = vec![
                 Cell::new(branch.handle()).part(Part::Name),
                 Cell::new(found.state.word()).part(Part::State(found.state)),
                 Cell::new(time::age(found.age_ms)),
                 Cell::new(text::cut(&task::executes(found), WIDEST)),
-                Cell::new(text::cut(&what, WIDEST)),
+                Cell::new(text::cut(&task::what(found), WIDEST)),
             ];
             if self.all_sessions {
                 cells.insert(0, Cell::new(&found.session).part(Part::Faint));
@@ -152,32 +143,4 @@ impl Ls {
         }
         table
     }
-}
-
-/// The last line that each of the running commands wrote. What cannot be read
-/// is left out: the list is worth more.
-async fn last_lines(desk: &Desk, tasks: &[Task]) -> HashMap<String, String> {
-    let speaks = |task: &&Task| task.state == State::Running && task.command.is_some();
-    let mut last = HashMap::new();
-    for task in tasks.iter().filter(speaks).take(LOOKED_INTO) {
-        if let Ok(line) = last_line(desk, task).await {
-            last.insert(task.id.clone(), line);
-        }
-    }
-    last
-}
-
-async fn last_line(desk: &Desk, task: &Task) -> Result<String, Error> {
-    let tail =
-        Tail { task: desk.named(&task.id), reading: Reading::Lines(1), following: Following::Stop };
-    let mut stream = desk.client.follow(&Request::Tail(tail)).await?;
-    let mut bytes = Vec::new();
-    while let Some(item) = stream.next().await? {
-        if let Followed::Output(chunk) = item {
-            bytes.extend(chunk.bytes);
-        }
-    }
-    let said = text::lines(&String::from_utf8_lossy(&bytes));
-    let lines = said.lines().rev().map(str::trim).find(|line| !line.is_empty());
-    Ok(lines.unwrap_or_default().to_owned())
 }

@@ -87,7 +87,7 @@ impl Progress {
         let Some(first) = self.open.first() else { return };
         let waited = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let mut line = format!("waiting for {} ({}", first.handle, first.state.word());
-        let what = task::what(first, None);
+        let what = task::what(first);
         if !what.is_empty() {
             line.push_str(&format!(": {what}"));
         }

@@ -43,29 +43,36 @@ fn a_line_says_how_a_task_ended() {
         (lost, "runtime stopped while running"),
         (done, "exit 0"),
     ] {
-        assert_eq!(what(&task, Some("last line")), says);
+        assert_eq!(what(&task), says);
     }
 }
 
 #[test]
 fn a_line_says_what_a_live_task_does() {
-    let mut task = example::task("build-1", State::Running);
-    assert_eq!(what(&task, None), "");
-    assert_eq!(what(&task, Some("Compiling \u{1b}[1mx\u{7}")), "Compiling x␇");
-    let value = serde_json::json!({"done": 3});
-    task.progress = Some(Progress { value, at: "2026-01-02T03:04:06Z".into() });
-    assert_eq!(what(&task, Some("x")), r#"{"done":3}"#);
+    let reports = |value: serde_json::Value| {
+        let mut task = example::task("build-1", State::Running);
+        task.progress = Some(Progress { value, at: "2026-01-02T03:04:06Z".into() });
+        task
+    };
+    assert_eq!(what(&example::task("build-1", State::Running)), "");
+    assert_eq!(what(&reports(serde_json::json!({"pid": 7}))), "");
+    let mut task = reports(serde_json::json!({"last_line": "Compiling \u{1b}[1mx\u{7}"}));
+    assert_eq!(what(&task), "Compiling x␇");
     task.waiting_on = Some("children".into());
-    assert_eq!(what(&task, Some("x")), "waits on children");
+    assert_eq!(what(&task), "waits on children");
     task.cancel = Some(example::cancelled("enough"));
-    assert_eq!(what(&task, Some("x")), "stopping (asked by host: enough)");
+    assert_eq!(what(&task), "stopping (asked by host: enough)");
     task.unresponsive = true;
-    assert_eq!(what(&task, Some("x")), "does not stop (asked by host: enough)");
+    assert_eq!(what(&task), "does not stop (asked by host: enough)");
+    let mut function = reports(serde_json::json!({"done": 3}));
+    function.command = None;
+    assert_eq!(what(&function), r#"{"done":3}"#);
 }
 
 #[test]
 fn a_digest_is_bounded_and_says_what_was_cut() {
-    let task = ended(State::Completed, |o| o.value = Some("x".repeat(DIGEST + 7).into()));
+    let mut task = ended(State::Completed, |o| o.value = Some("x".repeat(DIGEST + 7).into()));
+    task.command = None;
     let shown = digest(&task, Colour::Plain);
     assert!(shown.starts_with("build-1 completed after 4.2s\n  xxx"), "{shown}");
     assert!(shown.ends_with(" …(+7 more chars)\n"), "{shown}");
