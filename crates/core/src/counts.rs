@@ -25,7 +25,13 @@ impl Counts {
         self.of(Phase::Queued) + self.of(Phase::Running) + self.of(Phase::Waiting)
     }
 
-    /// How many tasks were ever spawned, forgotten ones included.
+    /// How many tasks have ended and are still kept.
+    pub fn ended(&self) -> u64 {
+        self.phases.iter().sum::<u64>() - self.live()
+    }
+
+    /// How many tasks were ever spawned, forgotten ones included. Of a space:
+    /// in the sessions that it has.
     pub fn spawned(&self) -> u64 {
         self.spawned
     }
@@ -47,6 +53,15 @@ impl Counts {
         let count = &mut self.phases[phase as usize];
         debug_assert!(*count > 0, "a task was forgotten twice");
         *count = count.saturating_sub(1);
+    }
+
+    /// Counts out what a session counted that is removed: the tasks it had, and
+    /// those it ever had.
+    pub fn drop_all(&mut self, of: &Self) {
+        for (count, gone) in self.phases.iter_mut().zip(of.phases) {
+            *count = count.saturating_sub(gone);
+        }
+        self.spawned = self.spawned.saturating_sub(of.spawned);
     }
 
     /// Takes `spawned` as the number of tasks there ever were, if it is more

@@ -58,6 +58,8 @@ pub enum Change {
     SweepBegan,
     /// A cancel of several of the session's tasks has reached them all.
     SweepEnded,
+    /// The removal of the session began; this log goes with it.
+    RemovalBegan,
     /// A task was spawned and waits for a slot.
     Spawned,
     /// A task was spawned and started at once.

@@ -52,7 +52,7 @@ pub use payload::{Blob, Json, Payload, PayloadError};
 pub use question::{Closed, Question, Wants};
 pub use scope::Caller;
 pub use seldom::{Seldom, Unsaid};
-pub use session::{Reach, Session, Sweep};
+pub use session::{Reach, Session, SessionBusy, Sweep};
 pub use state::{Phase, State, WaitingOn};
 pub use step::{Step, StepState, Timer, sleep_key, step_key};
 pub use task::{

@@ -9,5 +9,6 @@ pub mod keeping;
 pub mod looking;
 pub mod messaging;
 pub mod reading;
+pub mod removing;
 pub mod spawning;
 pub mod waiting;

@@ -173,12 +173,48 @@ impl Disk {
         answer
     }
 
-    fn fail(&self, fault: Fault, batch: Batch) -> Option<Result<Cursor, CommitError>> {
+    fn note(&self, fault: Fault) {
         if fault != Fault::None {
             let mut model = self.0.model.lock();
             model.trace.note(|| format!("fault {fault:?}"));
             model.figures.faults += 1;
         }
+    }
+
+    fn remove_some(&self, session: SessionId, limit: usize) -> Result<usize, StoreError> {
+        // The memory store answers at once.
+        let deleted = self.0.memory.remove(session, limit).try_now();
+        let deleted = deleted.unwrap_or(Err(StoreError::Closed));
+        self.0.model.lock().removed(&self.0.memory, session, deleted.as_ref().map_or(0, |n| *n));
+        deleted
+    }
+
+    fn fail_removal(
+        &self,
+        fault: Fault,
+        session: SessionId,
+        limit: usize,
+    ) -> Option<Result<usize, StoreError>> {
+        self.note(fault);
+        match fault {
+            Fault::None => return Some(self.remove_some(session, limit)),
+            Fault::Before => return Some(Err(StoreError::NotWritten("injected".into()))),
+            Fault::After => {
+                drop(self.remove_some(session, limit));
+                return Some(Err(StoreError::Unknown("injected".into())));
+            }
+            Fault::Lost => drop(self.remove_some(session, limit)),
+            Fault::CrashBefore => self.0.crashed.store(true, Ordering::Relaxed),
+            Fault::CrashAfter => {
+                drop(self.remove_some(session, limit));
+                self.0.crashed.store(true, Ordering::Relaxed);
+            }
+        }
+        None
+    }
+
+    fn fail(&self, fault: Fault, batch: Batch) -> Option<Result<Cursor, CommitError>> {
+        self.note(fault);
         let unknown = || Err(CommitError::Store(StoreError::Unknown("injected".into())));
         match fault {
             Fault::None => Some(self.write(batch)),
@@ -310,6 +346,10 @@ impl Store for Disk {
         self.read(move |memory| memory.inbox(owner, after, limit))
     }
 
+    fn unread(&self, owner: Owner, limit: usize) -> Read<usize> {
+        self.read(move |memory| memory.unread(owner, limit))
+    }
+
     fn result_row(&self, task: TaskId) -> Read<Option<Pending>> {
         self.read(move |memory| memory.result_row(task))
     }
@@ -383,6 +423,23 @@ impl Store for Disk {
             model.may_have_gone(memory, Cause::Expiry(now, thoroughness));
             Read::ready(deleted)
         })
+    }
+
+    fn remove(&self, session: SessionId, limit: usize) -> Read<usize> {
+        // Few at a time, so that much happens in between.
+        let limit = self.0.sim.draw(|rng| rng.between(1, 5)).min(limit);
+        let (reply, answer) = oneshot::channel();
+        let (disk, (luck, _)) = (self.clone(), self.luck());
+        self.0.sim.go(async move {
+            disk.0.sim.pause(luck.before).await;
+            let done = disk.fail_removal(luck.fault, session, limit);
+            disk.0.sim.pause(luck.after).await;
+            if let Some(done) = done {
+                // Whoever asked may be gone.
+                drop(reply.send(done));
+            }
+        });
+        Read::later(answer)
     }
 
     fn set_retention(&self, retention: Retention) {

@@ -16,6 +16,8 @@ pub struct Figures {
     pub tasks: u64,
     /// Commits that took effect.
     pub commits: u64,
+    /// Sessions removed.
+    pub removed: u64,
     /// Store operations that failed on purpose.
     pub faults: u64,
     /// Processes that died on purpose.
@@ -31,6 +33,7 @@ impl AddAssign for Figures {
         self.refusals += other.refusals;
         self.tasks += other.tasks;
         self.commits += other.commits;
+        self.removed += other.removed;
         self.faults += other.faults;
         self.crashes += other.crashes;
         self.reopened += other.reopened;
@@ -41,12 +44,13 @@ impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} tasks, {} operations acknowledged and {} refused, {} commits, {} faults, \
-             {} crashes, {} reopened, {} steps",
+            "{} tasks, {} operations acknowledged and {} refused, {} commits, \
+             {} sessions removed, {} faults, {} crashes, {} reopened, {} steps",
             self.tasks,
             self.operations,
             self.refusals,
             self.commits,
+            self.removed,
             self.faults,
             self.crashes,
             self.reopened,

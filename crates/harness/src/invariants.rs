@@ -6,6 +6,7 @@ pub mod crashes;
 pub mod endings;
 pub mod leases;
 pub mod messages;
+pub mod removal;
 pub mod rest;
 pub mod retention;
 pub mod slots;

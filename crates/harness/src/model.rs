@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use crate::bodies::{Bodies, Found, Returned};
 use crate::figures::Figures;
 use crate::invariants::retention::{self, Cause};
-use crate::invariants::{births, crashes, endings, leases, messages, slots, transitions};
+use crate::invariants::{births, crashes, endings, leases, messages, removal, slots, transitions};
 use crate::life::{Keeping, Life, Workers};
 use crate::shadow::{Fate, Known, KnownRow, Shadow};
 use crate::trace::Trace;
@@ -129,6 +129,15 @@ impl Model {
             let checked = retention::check(&mut self.shadow, memory, &retention, cause);
             self.expect(checked);
         }
+    }
+
+    /// Something of a session was deleted because it is being removed.
+    pub fn removed(&mut self, memory: &Memory, session: SessionId, deleted: usize) {
+        self.trace.note(|| format!("removal of {session}: {deleted} things"));
+        let checked = removal::check_removed(&mut self.shadow, memory, session, deleted);
+        self.expect(checked);
+        self.figures.removed +=
+            u64::from(!self.shadow.sessions.contains_key(&session) && deleted > 0);
     }
 
     fn check_commit(&mut self, batch: &Batch, by: Option<WorkerId>) -> Checked {

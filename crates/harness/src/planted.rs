@@ -7,10 +7,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use offshoot_core::{Change, Cursor, Message, Name, Naming, Record, Retention, Row, Spec, Task};
+use offshoot_core::{
+    Change, Cursor, Message, Name, Naming, Record, Retention, Row, SessionId, Spec, Task,
+};
 use offshoot_runtime::BoxFuture;
 use offshoot_store::{
-    Around, Batch, Commit, CommitError, Conflict, End, Spawn, Store, StoreError, Write,
+    Around, Batch, Commit, CommitError, Conflict, End, Read, Spawn, Store, StoreError, Write,
 };
 use tokio::sync::oneshot;
 
@@ -36,11 +38,13 @@ pub enum Bug {
     MessageKeyDropped,
     /// Finished tasks are kept for half as long, and half as many.
     ForgottenEarly,
+    /// A removal of a session is said to be done after its first part.
+    RemovalStopsEarly,
 }
 
 impl Bug {
     /// Every bug.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::AckBeforeAppend,
         Self::SettleWithoutFence,
         Self::NameCheckApart,
@@ -49,6 +53,7 @@ impl Bug {
         Self::SweepEndsFirst,
         Self::MessageKeyDropped,
         Self::ForgottenEarly,
+        Self::RemovalStopsEarly,
     ];
 
     /// What the command line calls it.
@@ -62,6 +67,7 @@ impl Bug {
             Self::SweepEndsFirst => "sweep-ends-first",
             Self::MessageKeyDropped => "message-key-dropped",
             Self::ForgottenEarly => "forgotten-early",
+            Self::RemovalStopsEarly => "removal-stops-early",
         }
     }
 
@@ -112,7 +118,7 @@ impl Planted {
             Bug::StaleWriterPasses => self.write_for(batch).await,
             Bug::SweepEndsFirst => self.sweep(batch).await,
             Bug::MessageKeyDropped => self.inner.commit(without_keys(batch)).await,
-            Bug::ForgottenEarly => self.inner.commit(batch).await,
+            Bug::ForgottenEarly | Bug::RemovalStopsEarly => self.inner.commit(batch).await,
         }
     }
 
@@ -193,7 +199,7 @@ impl Planted {
                 has(|write| matches!(write, Write::PutSession(_, Change::SweepBegan)))
             }
             Bug::MessageKeyDropped => has(|write| matches!(write, Write::Send { .. })),
-            Bug::ForgottenEarly => false,
+            Bug::ForgottenEarly | Bug::RemovalStopsEarly => false,
         }
     }
 }
@@ -269,6 +275,18 @@ impl Around for Planted {
             drop(reply.send(store.misbehave(batch).await));
         }));
         Commit::later(answer)
+    }
+
+    fn remove_around(&self, session: SessionId, limit: usize) -> Read<usize> {
+        let removed = self.inner.remove(session, limit);
+        if self.bug != Bug::RemovalStopsEarly {
+            return removed;
+        }
+        let (reply, answer) = oneshot::channel();
+        (self.spawner)(Box::pin(async move {
+            drop(reply.send(removed.await.map(|_| 0)));
+        }));
+        Read::later(answer)
     }
 
     fn set_retention_around(&self, retention: Retention) {

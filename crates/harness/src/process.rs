@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use crate::bodies::Doing;
 use crate::disk::Odds;
 use crate::executor::{Executor, Sim, Stepped};
-use crate::invariants::rest;
+use crate::invariants::{removal, rest};
 use crate::life::{Company, Life};
 use crate::model::SharedModel;
 use crate::rng::Rng;
@@ -236,6 +236,7 @@ impl Process {
         for worker in &self.workers {
             let actors = worker.world.actors.lock();
             rest::check_progress(&model, &actors)?;
+            removal::check_heard(&model.shadow, &worker.world.listening.lock())?;
             // The first actors are the readers of the sessions that have one.
             if let [session] = worker.world.sessions.lock().as_slice()
                 && actors.first() == Some(&Some(Doing::Receiving))
@@ -258,8 +259,10 @@ impl Process {
         for session in sessions {
             let failed = failed.clone();
             self.sim.go(async move {
-                if let Err(error) = session.cancel("the end").await {
-                    *failed.lock() = Some(error);
+                match session.cancel("the end").await {
+                    // In one that was removed nothing lives.
+                    Ok(_) | Err(Error::NoSession { .. }) => {}
+                    Err(error) => *failed.lock() = Some(error),
                 }
             });
         }
@@ -295,8 +298,9 @@ impl Process {
                         .wait()
                         .await
                         .is_err_and(|error| !matches!(error, Error::NotFound { .. })),
-                    // A cap on live tasks may refuse it, which is no leak.
-                    Err(error) => !matches!(error, Error::Cap(_)),
+                    // A cap on live tasks may refuse it, which is no leak; nor
+                    // is it that a session was removed.
+                    Err(error) => !matches!(error, Error::Cap(_) | Error::NoSession { .. }),
                 };
                 if !refused {
                     *ended.lock() += 1;

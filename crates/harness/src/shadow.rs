@@ -18,6 +18,7 @@ use offshoot_core::{
 };
 use offshoot_store::{Batch, End, Write};
 
+use crate::invariants::removal;
 use crate::invariants::sweeps::{self, Begun};
 use crate::violation::{Checked, Violation, ensure};
 
@@ -83,6 +84,8 @@ pub enum Kept {
     Forgotten,
     /// Its retention has ended.
     Deleted,
+    /// It goes, or is gone, with its session.
+    Removed,
 }
 
 impl Known {
@@ -134,6 +137,8 @@ pub enum Fate {
     Appended,
     /// It was deleted unread with what it tells of.
     Deleted,
+    /// It was unread when its session was removed.
+    Removed,
 }
 
 impl Shadow {
@@ -145,6 +150,12 @@ impl Shadow {
     /// The live tasks, oldest first.
     pub fn live(&self) -> impl Iterator<Item = &Known> {
         self.order.iter().filter_map(|id| self.tasks.get(id)).filter(|known| known.task.is_live())
+    }
+
+    /// Whether anything is left for another process: a task that lives, or a
+    /// session that is being removed.
+    pub fn is_unfinished(&self) -> bool {
+        self.live().next().is_some() || self.sessions.values().any(Session::is_removing)
     }
 
     /// The live tasks below `root` that end with it.
@@ -203,6 +214,7 @@ impl Shadow {
             }
             Write::PutSession(session, change) => {
                 sweeps::check(self, session)?;
+                removal::check(self, session)?;
                 self.sessions.insert(session.id, (**session).clone());
                 self.record(session.id, None, change.clone());
             }
@@ -225,6 +237,7 @@ impl Shadow {
                 }
             }
             Write::Append { owner, blocks } => {
+                removal::check_there(self, *owner)?;
                 let texts = blocks.iter().map(|block: &Block| block.text.clone());
                 self.histories.entry(*owner).or_default().extend(texts);
             }

@@ -86,7 +86,7 @@ impl Simulation {
         }
         // A life that ends in a crash is followed by one process more, which
         // finishes in peace.
-        if self.model.lock().shadow.live().next().is_some() {
+        if self.model.lock().shadow.is_unfinished() {
             let mut process = self.process(Company::None, epoch);
             process.keep_alive();
             if process.open(Company::None)? == Stopped::Done {

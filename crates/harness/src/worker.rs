@@ -6,13 +6,14 @@ use offshoot_runtime::{Environment, Error, Restarts, Runtime};
 use offshoot_store::Store;
 use parking_lot::Mutex;
 
+use crate::actors::host::Place;
 use crate::actors::{delivering, following, host, looking};
 use crate::bodies::Doing;
 use crate::disk::Disk;
 use crate::executor::Sim;
 use crate::life::Life;
 use crate::planted::Planted;
-use crate::world::{MAX_ATTEMPTS, World};
+use crate::world::{MAX_ATTEMPTS, World, session_name};
 
 /// One worker. Clones are the same one.
 #[derive(Clone, Debug)]
@@ -28,7 +29,7 @@ pub struct Worker {
 #[derive(Debug)]
 enum Stage {
     Ahead,
-    Open(Runtime),
+    Open(Arc<Runtime>),
     Over,
 }
 
@@ -50,7 +51,9 @@ impl Worker {
     /// Takes its runtime away, to close it or to drop it. It gets no other.
     pub fn take(&self) -> Option<Runtime> {
         match std::mem::replace(&mut *self.stage.lock(), Stage::Over) {
-            Stage::Open(runtime) => Some(runtime),
+            // One who opens a session at this moment has it, too: then it is
+            // dropped when that is done.
+            Stage::Open(runtime) => Arc::into_inner(runtime),
             Stage::Ahead | Stage::Over => None,
         }
     }
@@ -86,7 +89,7 @@ impl Worker {
         let Ok(runtime) = self.world.register(builder).open().await else { return };
         for number in 0..plan.sessions {
             loop {
-                match runtime.session(&format!("session-{number}")).await {
+                match runtime.session(&session_name(number)).await {
                     Ok(session) => break self.world.sessions.lock().push(session),
                     Err(Error::Store(_)) => {}
                     Err(_) => return,
@@ -96,6 +99,8 @@ impl Worker {
         let mut stage = self.stage.lock();
         // It may have been let go before it came to be.
         if matches!(*stage, Stage::Ahead) {
+            let runtime = Arc::new(runtime);
+            *self.world.runtime.lock() = Arc::downgrade(&runtime);
             *stage = Stage::Open(runtime);
         }
     }
@@ -115,9 +120,10 @@ impl Worker {
         for _ in 0..self.plan.hosts {
             let which = sim.draw(|rng| rng.below(sessions.len()));
             let Some(session) = sessions.get(which).cloned() else { continue };
+            let at = Place { session, number: which };
             let actor = self.actor(Doing::Working);
             let deeds = sim.draw(|rng| rng.between(1, self.plan.deeds));
-            sim.go(host::run(world.clone(), session, actor, deeds));
+            sim.go(host::run(world.clone(), at, actor, deeds));
         }
     }
 

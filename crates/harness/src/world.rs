@@ -1,11 +1,13 @@
 //! What actors and bodies of one worker share.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::Poll;
 use std::time::Duration;
 
-use offshoot_core::{RunId, Stamp, TaskId};
-use offshoot_runtime::{BodyError, Builder, Context, Kind, Request, Session, TaskRef};
+use offshoot_core::{RunId, SessionId, Stamp, TaskId};
+use offshoot_runtime::{
+    BodyError, Builder, Context, Error, Kind, Request, Runtime, Session, TaskRef,
+};
 use offshoot_store::OpenStore;
 use parking_lot::Mutex;
 
@@ -37,8 +39,12 @@ pub struct World {
     /// The tasks that its actors know. Emptied when the worker ends, because
     /// they hold the engine.
     pub known: Mutex<Vec<TaskRef>>,
-    /// Its sessions. Emptied, too.
+    /// Its sessions, by their numbers. Emptied, too.
     pub sessions: Mutex<Vec<Session>>,
+    /// Who listens to which session.
+    pub listening: Mutex<Vec<(SessionId, Listener)>>,
+    /// Its runtime, as long as it is open.
+    pub runtime: Mutex<Weak<Runtime>>,
     /// What each actor is in the middle of; `None` once it is done.
     pub actors: Mutex<Vec<Option<Doing>>>,
     kinds: Kinds,
@@ -64,6 +70,8 @@ impl World {
             author: Mutex::new(author),
             known: Mutex::default(),
             sessions: Mutex::default(),
+            listening: Mutex::default(),
+            runtime: Mutex::default(),
             actors: Mutex::default(),
             kinds: Kinds {
                 resumable: "resumable",
@@ -153,12 +161,51 @@ impl World {
         self.sessions.lock().clear();
     }
 
+    /// Listens until `ended`, unless another of its sort does.
+    pub async fn listen(&self, to: (SessionId, Listener), ended: impl Future<Output = ()>) {
+        if self.listening.lock().contains(&to) {
+            return;
+        }
+        self.listening.lock().push(to);
+        ended.await;
+        self.listening.lock().retain(|other| *other != to);
+    }
+
+    /// The session of this number as it was last opened here.
+    pub fn session(&self, number: usize) -> Option<Session> {
+        self.sessions.lock().get(number).cloned()
+    }
+
+    /// Opens the session of this number again.
+    pub async fn reopen(&self, number: usize) -> Result<Session, Error> {
+        let runtime = self.runtime.lock().upgrade().ok_or(Error::Closed)?;
+        let session = runtime.session(&session_name(number)).await?;
+        if let Some(known) = self.sessions.lock().get_mut(number) {
+            *known = session.clone();
+        }
+        Ok(session)
+    }
+
     /// Notes what an actor is in the middle of.
     pub fn does(&self, actor: usize, doing: Option<Doing>) {
         if let Some(slot) = self.actors.lock().get_mut(actor) {
             *slot = doing;
         }
     }
+}
+
+/// Who listens to a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listener {
+    /// One who reads its log.
+    Follower,
+    /// One who reads its inbox.
+    Reader,
+}
+
+/// What the session of this number is called.
+pub fn session_name(number: usize) -> String {
+    format!("session-{number}")
 }
 
 /// How many runs there are.

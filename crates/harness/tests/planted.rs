@@ -83,6 +83,11 @@ fn the_simulation_finds_tasks_that_are_forgotten_early() {
 }
 
 #[test]
+fn the_simulation_finds_a_removal_that_stops_early() {
+    simulation_finds(Bug::RemovalStopsEarly);
+}
+
+#[test]
 fn killing_finds_an_acknowledgement_before_the_append() {
     killing_finds(Bug::AckBeforeAppend);
 }

@@ -59,9 +59,9 @@ pub use offshoot_core::{
     Activity, Blob, Block, BlockKind, Caller, Cancel, Canceller, CapReached, Capabilities, Caps,
     Ceiling, Change, Closed, Counts, Cursor, Doing, Event, Failure, FailureKind, Lineage, Message,
     MessageId, MessageState, Mode, Name, NameError, Origin, Outcome, Owner, Payload, PayloadError,
-    Phase, Progress, Question, Receipt, Recovery, Retention, Row, RowBody, RowId, RunId, SessionId,
-    Sizes, Space, Spec, Stamp, State, Task, TaskId, TooLarge, Visibility, WaitingOn, Wake, Wants,
-    digest,
+    Phase, Progress, Question, Receipt, Recovery, Retention, Row, RowBody, RowId, RunId,
+    SessionBusy, SessionId, Sizes, Space, Spec, Stamp, State, Task, TaskId, TooLarge, Visibility,
+    WaitingOn, Wake, Wants, digest,
 };
 pub use offshoot_runtime::*;
 #[cfg(feature = "sqlite")]

@@ -5,10 +5,11 @@ mod counters;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use offshoot_core::Name;
+use offshoot_core::{Name, SessionId};
 use parking_lot::Mutex;
 
 use self::counters::Counters;
+use crate::error::Error;
 use crate::signal::Signal;
 
 /// One session, seen from inside this process.
@@ -18,6 +19,8 @@ pub(crate) struct Desk {
     pub(crate) nudge: Signal,
     /// Whether a task reported whose reports shall wake the session.
     activity: AtomicBool,
+    /// Whether the session is being removed, or is gone.
+    removed: AtomicBool,
     counters: Mutex<Counters>,
 }
 
@@ -27,7 +30,19 @@ impl Desk {
         // Numbers used before this process are not more than the tasks
         // spawned before it.
         let counters = Mutex::new(Counters::after(spawned));
-        Self { nudge: Signal::default(), activity: AtomicBool::new(false), counters }
+        let (activity, removed) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { nudge: Signal::default(), activity, removed, counters }
+    }
+
+    /// Tells everybody who has the session in hand that it is gone.
+    pub(crate) fn remove(&self) {
+        self.removed.store(true, Ordering::Release);
+        self.nudge.ring();
+    }
+
+    /// Whether the session is still there, as far as this process has heard.
+    pub(crate) fn check(&self, id: SessionId) -> Result<(), Error> {
+        if self.removed.load(Ordering::Acquire) { Err(Error::no_session(id)) } else { Ok(()) }
     }
 
     /// Notes that a task reported whose reports shall wake the session.

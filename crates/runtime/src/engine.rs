@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use hashbrown::HashMap;
 use offshoot_core::{
-    Cursor, IdHash, Intent, Owner, RowId, Seat, SessionId, Spec, Stamp, Task, TaskId, WorkerId,
-    decide,
+    Cursor, IdHash, Intent, Owner, RowId, Seat, Session as Record, SessionId, Spec, Stamp, Task,
+    TaskId, WorkerId, decide,
 };
 use offshoot_store::{Batch, CommitError, Conflict, Holding, Store, StoreError, Write};
 use parking_lot::Mutex;
@@ -261,7 +261,28 @@ impl Engine {
         // tell at once costs a few taken numbers, no more.
         let counts = self.store.counts_within(Some(session)).try_now();
         let spawned = counts.ok().and_then(Result::ok).map_or(0, |counts| counts.spawned());
-        self.desks.lock().entry(session).or_insert_with(|| Arc::new(Desk::new(spawned))).clone()
+        let made = || Arc::new(Desk::new(spawned));
+        let desk = self.desks.lock().entry(session).or_insert_with(made).clone();
+        // Whoever holds something of a session that is gone gets a desk that
+        // says so, and nobody keeps it.
+        let there = self.store.session(session).try_now();
+        if matches!(there, Ok(Ok(there)) if there.as_ref().is_none_or(Record::is_removing)) {
+            self.close_desk(session);
+        }
+        desk
+    }
+
+    #[cfg(test)]
+    pub(crate) fn desks(&self) -> usize {
+        self.desks.lock().len()
+    }
+
+    /// Lets go of the desk of a session that is being removed.
+    pub(crate) fn close_desk(&self, session: SessionId) {
+        let desk = self.desks.lock().remove(&session);
+        if let Some(desk) = desk {
+            desk.remove();
+        }
     }
 
     // Ids.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use offshoot_core::{
-    CapReached, MessageId, NameError, Owner, PayloadError, RowId, State, TaskId, TooLarge,
+    CapReached, MessageId, NameError, Owner, PayloadError, RowId, SessionBusy, State, TaskId,
+    TooLarge,
 };
 use offshoot_store::{CommitError, Conflict, Expired, StoreError};
 
@@ -30,6 +31,15 @@ pub enum Error {
         /// The handle most like it, if there is one.
         nearest: Option<String>,
     },
+    /// There is no such session, or it is being removed.
+    #[error("there is no session {what:?}: it was removed, or never opened")]
+    NoSession {
+        /// Its name or id.
+        what: String,
+    },
+    /// The session has live tasks and cannot be removed.
+    #[error(transparent)]
+    SessionBusy(#[from] SessionBusy),
     /// The task exists, but not for this caller.
     #[error("task {0} belongs to somebody else: ask its owner")]
     Forbidden(TaskId),
@@ -52,9 +62,10 @@ pub enum Error {
     /// A cap is reached.
     #[error(transparent)]
     Cap(#[from] CapReached),
-    /// The owner is ending, or was asked to stop.
+    /// The owner is ending, was asked to stop, or is being removed.
     #[error(
-        "{0} has ended or is being cancelled, and takes no new tasks: spawn under another owner"
+        "{0} has ended or is being cancelled or removed, and takes no new tasks: \
+         spawn under another owner"
     )]
     OwnerClosed(Owner),
     /// The key was used for another request.
@@ -208,9 +219,13 @@ impl Error {
             Conflict::InboxFull { owner, limit } => Self::Full { owner, limit },
             Conflict::RowGone(row) => Self::RowGone(row),
             Conflict::QuestionClosed(task, number) => Self::QuestionClosed { task, number },
-            Conflict::NoSession(session) => Self::not_found(session),
+            Conflict::NoSession(session) => Self::no_session(session),
             _ => Self::Contended,
         }
+    }
+
+    pub(crate) fn no_session(what: impl ToString) -> Self {
+        Self::NoSession { what: what.to_string() }
     }
 
     pub(crate) fn not_found(what: impl ToString) -> Self {

@@ -31,7 +31,7 @@ impl Session {
         let (engine, desk) = (self.engine(), self.desk());
         loop {
             let nudged = desk.nudge.listen();
-            engine.check_open()?;
+            engine.check_session(self.id(), desk).await?;
             if desk.take_activity() || engine.has_reason(Owner::Session(self.id())).await? {
                 return self.drain(limit).await;
             }

@@ -35,6 +35,7 @@ mod progress;
 mod question;
 mod receipt;
 mod recover;
+mod remove;
 mod resolve;
 mod rest;
 mod runtime;

@@ -126,11 +126,16 @@ impl Engine {
         Ok(resumed)
     }
 
+    /// Goes on with the cancels of many and the removals that a crash
+    /// interrupted.
     async fn resume_sweeps(self: &Arc<Self>) -> Result<(), Error> {
         let mut after = None;
         loop {
             let page = self.store.sessions(after, BATCH).await?;
             for session in page.items {
+                if session.is_removing() {
+                    self.finish_removal(session.id).await?;
+                }
                 for sweep in &session.sweeps {
                     self.finish_sweep(session.id, sweep).await?;
                 }

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use offshoot_core::{Caller, NAME_LIMIT, Name, Owner, Spec, Task, TaskId, Visibility, text};
-use offshoot_store::{Namesakes, TaskQuery, Within};
+use offshoot_core::{
+    Caller, NAME_LIMIT, Name, Owner, SessionId, Spec, Task, TaskId, Visibility, text,
+};
+use offshoot_store::{Namesakes, Order, TaskQuery, Within};
 
 use crate::engine::Engine;
 use crate::error::Error;
@@ -99,10 +101,22 @@ impl Engine {
                     let within = Within::Session(cell.spec.lineage.session);
                     self.search(viewer, within, text).await?
                 }
-                (Caller::Host, _) => self.walk(viewer, text).await?,
+                (Caller::Host, _) => self.walk(viewer, Within::Everything, text).await?,
             }
         };
         Ok(TaskRef::new(self.clone(), task.spec.clone(), viewer.clone()))
+    }
+
+    /// The task that the host calls so within a session; an id names any task.
+    pub(crate) async fn find_within(
+        self: &Arc<Self>,
+        session: SessionId,
+        text: &str,
+    ) -> Result<TaskRef, Error> {
+        self.check_open()?;
+        let (host, within) = (Viewer::host(), Within::Session(session));
+        let task = self.walk(&host, within, text.trim()).await?;
+        Ok(TaskRef::new(self.clone(), task.spec.clone(), host))
     }
 
     async fn named(&self, viewer: &Viewer, owner: Owner, text: &str) -> Result<Task, Error> {
@@ -129,7 +143,7 @@ impl Engine {
     }
 
     /// A path of names, each below the one before.
-    async fn walk(&self, viewer: &Viewer, path: &str) -> Result<Task, Error> {
+    async fn walk(&self, viewer: &Viewer, within: Within, path: &str) -> Result<Task, Error> {
         let mut names = path.split('/').map(str::trim);
         if names.clone().any(str::is_empty) {
             return Err(Error::not_found(shown(path)));
@@ -137,7 +151,7 @@ impl Engine {
         let first = names.next().unwrap_or_default();
         let mut task = match first.parse::<TaskId>() {
             Ok(id) => self.touchable(viewer, id).await?,
-            Err(_) => self.search(viewer, Within::Everything, first).await?,
+            Err(_) => self.search(viewer, within, first).await?,
         };
         for name in names {
             task = self.named(viewer, Owner::Task(task.id()), name).await?;
@@ -199,7 +213,7 @@ impl Engine {
         }
         let key = Name::key_of(text);
         let mut query = TaskQuery::new(within);
-        query.limit = SUGGESTIONS;
+        (query.order, query.limit) = (Order::NewestFirst, SUGGESTIONS);
         let known = self.store.tasks(query).await.map(|page| page.items).unwrap_or_default();
         let mut near: Vec<_> = known
             .iter()
@@ -225,20 +239,24 @@ fn shown(text: &str) -> String {
     text::cut(text, 2 * NAME_LIMIT).into_owned()
 }
 
-/// How many single-letter edits lie between two texts.
+/// How many single-letter edits lie between two texts; neighbours that changed
+/// places are one.
 fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let (mut before, mut above) = (Vec::new(), (0..=b.len()).collect::<Vec<usize>>());
+    for (i, x) in a.iter().enumerate() {
+        let mut row = vec![i + 1];
         for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+            let replaced = above[j] + usize::from(x != y);
+            let mut least = replaced.min(row[j] + 1).min(above[j + 1] + 1);
+            if i > 0 && j > 0 && *x == b[j - 1] && a[i - 1] == *y {
+                least = least.min(before[j - 1] + 1);
+            }
+            row.push(least);
         }
+        before = std::mem::replace(&mut above, row);
     }
-    row[b.len()]
+    above[b.len()]
 }
 
 #[cfg(test)]
@@ -251,5 +269,7 @@ mod tests {
         assert_eq!(distance("dcs", "docs"), 1);
         assert_eq!(distance("", "abc"), 3);
         assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("biuld", "build"), 1);
+        assert_eq!(distance("buidl", "build"), 1);
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use hashbrown::HashMap;
 use offshoot_core::{
-    Caller, Caps, Counts, Name, Retention, RunId, Session as SessionRecord, SessionId, Sizes,
-    Space, Task, TaskId, Visibility,
+    Caps, Counts, Name, Retention, RunId, Session as SessionRecord, SessionId, Sizes, Space, Task,
+    TaskId,
 };
 use offshoot_store::{
     Batch, CommitError, Conflict, OpenStore, Page, PageCursor, Store, Tenure, Within, Write,
@@ -16,15 +16,16 @@ use serde::de::DeserializeOwned;
 
 use crate::backend::{Backend, Kind};
 use crate::config::{Config, Restarts};
-use crate::engine::{Engine, FUNCTION};
+use crate::engine::{DECISIONS, Engine, FUNCTION};
 use crate::environment::{Environment, World};
 use crate::error::Error;
-use crate::look::Tasks;
+use crate::look::{Snapshot, Tasks};
 use crate::panic;
 use crate::recover::Round;
 use crate::session::Session;
 use crate::task_ref::{TaskRef, Viewer};
 use crate::tether::Tether;
+use crate::wait::WaitMany;
 
 /// How often things whose retention has ended are looked for.
 const EXPIRY_INTERVAL: Duration = Duration::from_secs(60);
@@ -90,30 +91,54 @@ impl Runtime {
         Builder { store, config: Config::default(), kinds: Vec::new(), environment: None }
     }
 
-    /// The session of this name, opened if it is new.
+    /// The session of this name, opened if it is new. If one of this name is
+    /// being removed, this helps to finish that first, and opens another.
     pub async fn session(&self, name: &str) -> Result<Session, Error> {
         let name = Name::new(name)?;
         let engine = &self.engine;
         engine.check_open()?;
-        let space = &engine.config.space;
-        let id = match engine.store.session_named(space, &name).await? {
-            Some(found) => found.id,
-            None => {
-                let at = engine.now();
-                let id = SessionId::mint(at, engine.world.random());
-                let record = SessionRecord::new(id, space.clone(), name, at);
-                let batch = Batch::new(at).write(Write::OpenSession(Box::new(record)));
-                match engine.store.commit(batch).await {
-                    Ok(_) => id,
-                    Err(CommitError::Conflict(Conflict::SessionExists(found))) => found,
-                    Err(error) => return Err(Error::from_commit(error)),
+        for _ in 0..DECISIONS {
+            let id = match engine.store.session_named(&engine.config.space, &name).await? {
+                Some(found) if found.is_removing() => {
+                    engine.finish_removal(found.id).await?;
+                    continue;
                 }
+                Some(found) => found.id,
+                None => engine.open_session(&name).await?,
+            };
+            if let Some(session) = engine.hold_session(id).await? {
+                return Ok(session);
             }
-        };
-        Ok(Session::new(engine.clone(), id, engine.desk(id)))
+        }
+        Err(Error::Contended)
     }
 
-    /// The sessions, oldest first.
+    /// The session of this name, if there is one. It looks and opens none; one
+    /// that is being removed is not found.
+    pub async fn find_session(&self, name: &str) -> Result<Option<Session>, Error> {
+        let name = Name::new(name)?;
+        let engine = &self.engine;
+        engine.check_open()?;
+        match engine.store.session_named(&engine.config.space, &name).await? {
+            Some(found) => engine.hold_session(found.id).await,
+            None => Ok(None),
+        }
+    }
+
+    /// Removes the session of this name and all that belongs to it; see
+    /// [`Session::remove`]. If it is being removed already, this helps to
+    /// finish that.
+    pub async fn remove_session(&self, name: &str) -> Result<(), Error> {
+        let name = Name::new(name)?;
+        let engine = &self.engine;
+        engine.check_open()?;
+        let found = engine.store.session_named(&engine.config.space, &name).await?;
+        let found = found.ok_or_else(|| Error::no_session(name.as_str()))?;
+        engine.remove_session(found.id).await
+    }
+
+    /// The sessions, oldest first. One that is being removed is among them and
+    /// says so.
     pub async fn sessions(
         &self,
         after: Option<PageCursor>,
@@ -128,12 +153,33 @@ impl Runtime {
     /// the one that ended last; the handle of several live tasks is
     /// [`Error::Ambiguous`].
     pub async fn task(&self, handle: &str) -> Result<TaskRef, Error> {
-        self.engine.find(&host(), handle).await
+        self.engine.find(&Viewer::host(), handle).await
+    }
+
+    /// The same, where a handle means a task of this session, at any depth.
+    pub async fn task_within(&self, session: SessionId, handle: &str) -> Result<TaskRef, Error> {
+        self.engine.find_within(session, handle).await
+    }
+
+    /// The record of the session with this id.
+    pub async fn session_record(&self, id: SessionId) -> Result<Option<SessionRecord>, Error> {
+        self.engine.check_open()?;
+        Ok(self.engine.store.session(id).await?)
     }
 
     /// The record of the task with this id.
     pub async fn get(&self, id: TaskId) -> Result<Option<Task>, Error> {
         self.engine.task(id).await
+    }
+
+    /// This record, with what only this process knows of it.
+    pub fn snapshot(&self, task: Task) -> Snapshot {
+        self.engine.snapshot(task)
+    }
+
+    /// Waits for several tasks at once, whosever they are.
+    pub fn wait<'a>(&self, tasks: impl IntoIterator<Item = &'a TaskRef>) -> WaitMany {
+        WaitMany::new(self.engine.clone(), Viewer::host(), tasks)
     }
 
     /// A new run, for the tasks that are to be listed or stopped together.
@@ -143,7 +189,7 @@ impl Runtime {
 
     /// All tasks there are.
     pub fn tasks(&self) -> Tasks {
-        Tasks::new(self.engine.clone(), host(), Within::Everything)
+        Tasks::new(self.engine.clone(), Viewer::host(), Within::Everything)
     }
 
     /// How many tasks there are, by phase.
@@ -158,6 +204,11 @@ impl Runtime {
         let mut recovered = self.engine.recovered.subscribe();
         // The sender lives in the engine, so it cannot go away first.
         let _ = recovered.wait_for(|done| *done).await;
+    }
+
+    /// Whether that is so by now.
+    pub fn has_recovered(&self) -> bool {
+        *self.engine.recovered.borrow()
     }
 
     /// Ends in good order: accepts nothing new, gives resumable tasks back to
@@ -187,10 +238,6 @@ impl Drop for Runtime {
             drop(self.engine.store.close(Duration::ZERO));
         }
     }
-}
-
-fn host() -> Viewer {
-    Viewer::new(Caller::Host, Visibility::Subtree)
 }
 
 impl<S: OpenStore> Builder<S> {
@@ -287,6 +334,20 @@ impl<S: OpenStore> Builder<S> {
 }
 
 impl Engine {
+    /// Opens a session of this name, or finds the one that somebody else has
+    /// opened meanwhile.
+    async fn open_session(&self, name: &Name) -> Result<SessionId, Error> {
+        let at = self.now();
+        let id = SessionId::mint(at, self.world.random());
+        let record = SessionRecord::new(id, self.config.space.clone(), name.clone(), at);
+        let batch = Batch::new(at).write(Write::OpenSession(Box::new(record)));
+        match self.store.commit(batch).await {
+            Ok(_) => Ok(id),
+            Err(CommitError::Conflict(Conflict::SessionExists(found))) => Ok(found),
+            Err(error) => Err(Error::from_commit(error)),
+        }
+    }
+
     /// Deletes what is past its retention, now and then, as long as the
     /// runtime lives.
     fn expire_for_ever(self: &Arc<Self>) {

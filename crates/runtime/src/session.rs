@@ -4,8 +4,8 @@ use std::future::Future;
 use std::sync::Arc;
 
 use offshoot_core::{
-    Block, Caller, Counts, Cursor, MessageState, Owner, Receipt, RunId, SessionId, TaskId,
-    Visibility,
+    Block, Caller, Counts, Cursor, MessageState, Owner, Receipt, RunId, Session as Record,
+    SessionId, TaskId, Visibility,
 };
 use offshoot_store::{Pending, Within};
 use serde::Serialize;
@@ -112,9 +112,27 @@ impl Session {
         Tasks::new(self.engine.clone(), self.viewer(), within)
     }
 
+    fn check(&self) -> Result<(), Error> {
+        self.engine.check_open()?;
+        self.desk.check(self.id)
+    }
+
+    /// The session's record as it is now.
+    pub async fn record(&self) -> Result<Record, Error> {
+        self.check()?;
+        self.engine.session_record(self.id).await
+    }
+
+    /// How many unread rows the session's inbox has, counted up to `most`: it
+    /// costs no more than that. If it says `most` there may be more.
+    pub async fn unread_count(&self, most: usize) -> Result<usize, Error> {
+        self.check()?;
+        Ok(self.engine.store.unread(Owner::Session(self.id), most).await?)
+    }
+
     /// How many tasks of the session there are, at any depth, by phase.
     pub async fn counts(&self) -> Result<Counts, Error> {
-        self.engine.check_open()?;
+        self.check()?;
         Ok(self.engine.store.counts_within(Some(self.id)).await?)
     }
 
@@ -130,7 +148,7 @@ impl Session {
     }
 
     async fn unread(&self, limit: usize) -> Result<Vec<Pending>, Error> {
-        self.engine.check_open()?;
+        self.check()?;
         Ok(self.engine.store.inbox(Owner::Session(self.id), 0, limit.max(1)).await?)
     }
 
@@ -146,6 +164,7 @@ impl Session {
             if !unread.is_empty() {
                 return Ok(self.rows(unread));
             }
+            self.engine.check_session(self.id, &self.desk).await?;
             nudged.await;
             // What else ends now comes home with it.
             let others = self.engine.store.counts(Owner::Session(self.id)).try_now();
@@ -167,7 +186,7 @@ impl Session {
         first: u64,
         limit: usize,
     ) -> Result<offshoot_store::HistoryPage, Error> {
-        self.engine.check_open()?;
+        self.check()?;
         Ok(self.engine.store.history(Owner::Session(self.id), first, limit).await?)
     }
 
@@ -208,6 +227,20 @@ impl Session {
     /// goes on.
     pub fn cancel_children(&self, task: TaskId, reason: &str) -> Sweeping {
         self.sweep(SweepOf::Children(task), reason)
+    }
+
+    /// Removes the session and all that belongs to it: its tasks with their
+    /// journals, questions, timers, histories and large values, its own history
+    /// and inbox, and its log. Its name is free afterwards. Refused with
+    /// [`Error::SessionBusy`] while a task of it is live.
+    ///
+    /// It cannot be taken back: once it is durable that the session shall go,
+    /// nothing new is taken in, every handle on it says
+    /// [`Error::NoSession`], and what is there is deleted bit by bit. Neither
+    /// dropping this nor a crash stops that; the next runtime goes on with it.
+    pub async fn remove(&self) -> Result<(), Error> {
+        self.check()?;
+        self.engine.remove_session(self.id).await
     }
 
     fn sweep(&self, what: SweepOf, reason: &str) -> Sweeping {

@@ -150,12 +150,15 @@ impl Engine {
                 None => break,
             }
         }
-        self.change_session(session, Change::SweepEnded, |sweeps| {
+        let ended = self.change_session(session, Change::SweepEnded, |sweeps| {
             let at = sweeps.iter().position(|other| other == sweep);
             at.map(|at| sweeps.remove(at)).is_some()
-        })
-        .await?;
-        Ok(reached.len())
+        });
+        match ended.await {
+            // It was removed once nothing lived in it any more.
+            Ok(()) | Err(Error::NoSession { .. }) => Ok(reached.len()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Cancels several tasks and their descendants, many in one commit, and
@@ -208,7 +211,8 @@ impl Engine {
                 }
                 Err(error) => return Err(error.into()),
             };
-            let mut session = session.ok_or_else(|| Error::not_found(id))?;
+            let session = session.filter(|session| !session.is_removing());
+            let mut session = session.ok_or_else(|| Error::no_session(id))?;
             if !edit(&mut session.sweeps) {
                 return Ok(());
             }

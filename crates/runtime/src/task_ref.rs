@@ -29,6 +29,10 @@ impl Viewer {
         Self { caller, visibility, cell: None }
     }
 
+    pub(crate) fn host() -> Self {
+        Self::new(Caller::Host, Visibility::Subtree)
+    }
+
     pub(crate) fn task(cell: Arc<Cell>) -> Self {
         let caller = Caller::Task(cell.spec.id);
         Self { caller, visibility: cell.spec.visibility, cell: Some(cell) }

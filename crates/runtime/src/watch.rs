@@ -74,7 +74,9 @@ impl Events {
 
     /// The next event; waits for it if there is none yet. A reader that came
     /// too late gets [`Error::CursorExpired`] and goes on after
-    /// [`Events::snapshot`].
+    /// [`Events::snapshot`]. When the session is removed its log ends with
+    /// [`Error::NoSession`]; [`Change::RemovalBegan`](offshoot_core::Change) may
+    /// come before.
     pub async fn next(&mut self) -> Result<Event, Error> {
         loop {
             if let Some(event) = self.read.pop_front() {
@@ -88,6 +90,9 @@ impl Events {
             self.engine.check_open()?;
             let page = self.engine.store.events(self.session, self.cursor, PAGE).await??;
             if page.events.is_empty() {
+                if let Some(session) = self.session {
+                    self.engine.session_record(session).await?;
+                }
                 select(rung, closed).await;
             } else {
                 self.read.extend(page.events);

@@ -39,6 +39,8 @@ pub(crate) struct Image {
 pub(crate) struct Desk {
     pub(crate) session: Session,
     pub(crate) number: i64,
+    /// Where it stands in the list of sessions.
+    ordinal: u64,
     pub(crate) bell: Arc<Notify>,
     pub(crate) recent: Recent,
     /// The cursor of the newest event that is not kept any more.
@@ -116,6 +118,7 @@ impl Image {
         let desk = Desk {
             session,
             number,
+            ordinal,
             bell: Arc::default(),
             recent: Recent::after(self.clock),
             forgotten,
@@ -151,6 +154,17 @@ impl Image {
         }
     }
 
+    /// Takes out a session of which nothing is kept any more.
+    pub(crate) fn remove(&mut self, id: SessionId) -> Option<Desk> {
+        let desk = self.desks.remove(&id)?;
+        self.names.remove(&(desk.session.space.clone(), desk.session.name.key().into()));
+        self.order.remove(&desk.ordinal);
+        self.numbers.remove(&desk.number);
+        self.mail.remove(&Owner::Session(id));
+        self.directory.remove_session(id);
+        Some(desk)
+    }
+
     pub(crate) fn session(&self, id: SessionId) -> Option<&Session> {
         self.desks.get(&id).map(|desk| &desk.session)
     }
@@ -170,11 +184,6 @@ impl Image {
             next = Some(PageCursor(*ordinal));
         }
         Page { items, next: next.filter(|_| found.next().is_some()) }
-    }
-
-    /// The highest number that a session has.
-    pub(crate) fn last_number(&self) -> i64 {
-        i64::try_from(self.numbers.len()).unwrap_or(i64::MAX)
     }
 
     /// The unread row that tells of the end of a task; `None` if the image

@@ -7,11 +7,12 @@
 use rusqlite::Connection;
 
 /// Every migration, the first one first.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     include_str!("../migrations/0001_records.sql"),
     include_str!("../migrations/0002_children.sql"),
     include_str!("../migrations/0003_senders.sql"),
     include_str!("../migrations/0004_names.sql"),
+    include_str!("../migrations/0005_removal.sql"),
 ];
 
 /// The format this version reads and writes.

@@ -11,7 +11,7 @@ use rusqlite::OptionalExtension;
 
 use crate::error::Fault;
 use crate::reader::Reading;
-use crate::record::Sessions;
+use crate::record::{Sessions, blob, decode_session};
 
 impl Reading<'_> {
     /// What stands for an owner's session and for itself in the table of
@@ -28,6 +28,17 @@ impl Reading<'_> {
         }
     }
 
+    /// The session that had this number at the moment of this reading: the
+    /// image, which may be ahead of it, has none any more.
+    fn numbered_then(&self, number: i64) -> Result<Option<(SessionId, Space)>, Fault> {
+        let mut select =
+            self.connection.prepare_cached("SELECT record FROM sessions WHERE number = ?1")?;
+        let mut rows = select.query([number])?;
+        let Some(row) = rows.next()? else { return Ok(None) };
+        let session = decode_session(blob(row, 0)?)?;
+        Ok(Some((session.id, session.space)))
+    }
+
     fn session_number(&self, id: SessionId) -> Option<i64> {
         self.shared.image.read().desks.get(&id).map(|desk| desk.number)
     }
@@ -35,7 +46,8 @@ impl Reading<'_> {
 
 impl Sessions for Reading<'_> {
     fn numbered(&self, number: i64) -> Option<(SessionId, Space)> {
-        self.shared.image.read().numbered(number)
+        let known = self.shared.image.read().numbered(number);
+        known.or_else(|| self.numbered_then(number).ok().flatten())
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use offshoot_core::{Cursor, Retention, Stamp, WorkerId};
+use offshoot_core::{Cursor, Retention, SessionId, Stamp, WorkerId};
 use offshoot_store::{Batch, CommitError, StoreError};
 use parking_lot::{Condvar, Mutex, RwLock};
 use tokio::sync::oneshot;
@@ -40,6 +40,7 @@ pub(crate) struct Shared {
 pub(crate) enum Request {
     Commit { batch: Batch, reply: oneshot::Sender<Result<Cursor, CommitError>> },
     Expire { now: Stamp, limit: usize, reply: oneshot::Sender<Result<usize, StoreError>> },
+    Remove { session: SessionId, limit: usize, reply: oneshot::Sender<Result<usize, StoreError>> },
 }
 
 impl Shared {

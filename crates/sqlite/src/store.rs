@@ -163,6 +163,10 @@ impl Store for Sqlite {
         self.shared.read(move |file| file.inbox(owner, after, limit))
     }
 
+    fn unread(&self, owner: Owner, limit: usize) -> Read<usize> {
+        self.shared.read(move |file| file.unread(owner, limit))
+    }
+
     fn result_row(&self, task: TaskId) -> Read<Option<Pending>> {
         let seen = self.glance(|image| image.result_row(task));
         seen.unwrap_or_else(|| self.shared.read(move |file| file.result_row(task)))
@@ -244,6 +248,14 @@ impl Store for Sqlite {
     fn expire(&self, now: Stamp, limit: usize) -> Read<usize> {
         let (reply, answer) = oneshot::channel();
         match self.shared.requests.push(Request::Expire { now, limit, reply }) {
+            Ok(()) => Read::later(answer),
+            Err(_) => Read::ready(Err(StoreError::Closed)),
+        }
+    }
+
+    fn remove(&self, session: SessionId, limit: usize) -> Read<usize> {
+        let (reply, answer) = oneshot::channel();
+        match self.shared.requests.push(Request::Remove { session, limit, reply }) {
             Ok(()) => Read::later(answer),
             Err(_) => Read::ready(Err(StoreError::Closed)),
         }

@@ -11,6 +11,7 @@ mod expire;
 mod flush;
 mod inbox;
 mod notes;
+mod remove;
 mod statements;
 mod task;
 

@@ -38,6 +38,10 @@ pub(crate) fn run(connection: &Connection, shared: &Shared, group: usize) -> Res
                     // Nobody is left to tell if the caller has gone.
                     reply.send(expired).ok();
                 }
+                Request::Remove { session, limit, reply } => {
+                    writer.serve(std::mem::take(&mut commits));
+                    reply.send(writer.remove(session, limit)).ok();
+                }
             }
         }
         writer.serve(commits);
@@ -188,6 +192,34 @@ impl Writer<'_> {
                 }
             }
         }
+    }
+
+    /// A transaction of the store's own, between those of its callers; what it
+    /// has changed is for the caller to show the image.
+    pub(crate) fn transact<T>(
+        &mut self,
+        write: impl FnOnce(&mut Writing<'_, '_>) -> Result<T, Fault>,
+    ) -> Result<(T, Ahead), StoreError> {
+        let path = &self.shared.path;
+        self.shared.presence.check_known()?;
+        self.begin().map_err(|fault| fault.not_written(path))?;
+        let image = self.shared.image.read();
+        let mut writing = Writing::new(&mut self.sql, &image, Care::Trusting);
+        let done = write(&mut writing).map(|done| (done, writing.ahead));
+        drop(image);
+        let committed = match done {
+            Err(fault) => Err(fault.not_written(path)),
+            Ok(done) => match self.sql.commit.execute([]) {
+                Ok(_) => Ok(done),
+                Err(error) => Err(Fault::from(error).unknown(path)),
+            },
+        };
+        if committed.is_err() {
+            self.roll_back();
+        }
+        let done = committed?;
+        self.still_there()?;
+        Ok(done)
     }
 
     /// An error if what was committed is not in the folder any more: it went

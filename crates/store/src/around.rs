@@ -40,6 +40,11 @@ pub trait Around: Send + Sync + std::fmt::Debug + 'static {
         pass_on(self, |inner| inner.put_blob(task, json))
     }
 
+    /// What becomes of the removal of a session, or of a part of it.
+    fn remove_around(&self, session: SessionId, limit: usize) -> Read<usize> {
+        pass_on(self, |inner| inner.remove(session, limit))
+    }
+
     /// What becomes of what shall be kept, and for how long.
     fn set_retention_around(&self, retention: Retention) {
         // A store that cannot be reached keeps what it keeps.
@@ -110,6 +115,10 @@ impl<A: Around> Store for A {
         pass_on(self, |inner| inner.inbox(owner, after, limit))
     }
 
+    fn unread(&self, owner: Owner, limit: usize) -> Read<usize> {
+        pass_on(self, |inner| inner.unread(owner, limit))
+    }
+
     fn result_row(&self, task: TaskId) -> Read<Option<Pending>> {
         pass_on(self, |inner| inner.result_row(task))
     }
@@ -169,6 +178,10 @@ impl<A: Around> Store for A {
 
     fn expire(&self, now: Stamp, limit: usize) -> Read<usize> {
         pass_on(self, |inner| inner.expire(now, limit))
+    }
+
+    fn remove(&self, session: SessionId, limit: usize) -> Read<usize> {
+        self.remove_around(session, limit)
     }
 
     fn set_retention(&self, retention: Retention) {

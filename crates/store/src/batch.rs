@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use offshoot_core::{
-    Block, Caps, Change, Closed, Message, Owner, Question, Row, RowId, Session, Stamp, Step, Task,
-    TaskId, Timer,
+    Block, Caps, Change, Closed, Message, Owner, Question, Row, RowId, Session, SessionId, Stamp,
+    Step, Task, TaskId, Timer,
 };
 use smallvec::SmallVec;
 
@@ -56,6 +56,8 @@ pub enum Guard {
         /// Its child.
         child: TaskId,
     },
+    /// No task of the session is live.
+    Idle(SessionId),
 }
 
 /// One write. Its documentation says what must hold for it.
@@ -71,10 +73,12 @@ pub enum Write {
     Put(Task, Change),
     /// The end of a task; see [`End`].
     End(End),
-    /// A row for an owner's inbox. Always accepted.
+    /// A row for the inbox of a task, or of a session that is there and is not
+    /// being removed.
     Deliver(Box<Row>),
-    /// A message for the inbox of a session or of a live task: its sender has
-    /// not used its key there, and the inbox holds fewer than `room` messages.
+    /// A message for the inbox of a live task, or of a session that is there
+    /// and is not being removed: its sender has not used its key there, and the
+    /// inbox holds fewer than `room` messages.
     /// A used key is told before any other refusal, so that a repeated send
     /// finds what it repeats.
     Send {
@@ -87,7 +91,8 @@ pub enum Write {
     },
     /// Rows that were read; see [`Ack`].
     Ack(Ack),
-    /// Blocks for the end of an owner's history.
+    /// Blocks for the end of an owner's history. If it is a session, it is there
+    /// and is not being removed.
     Append {
         /// Whose history.
         owner: Owner,
@@ -130,7 +135,8 @@ pub enum Write {
 
 /// A new task. Its id is unused; its name is free among the live tasks of its
 /// owner; its key is unused there; its owner exists, has not ended, has not
-/// returned and is not being cancelled; and the caps admit it.
+/// returned and is not being cancelled; its session
+/// [takes tasks](Session::takes_tasks); and the caps admit it.
 #[derive(Clone, Debug)]
 pub struct Spawn {
     /// Its first record.
@@ -192,7 +198,8 @@ pub struct Counter {
     pub name: Arc<str>,
 }
 
-/// A change of a counter: afterwards it is between zero and `limit`.
+/// A change of a counter: afterwards it is between zero and `limit`. If its
+/// owner is a session, that is there and is not being removed.
 #[derive(Clone, Debug)]
 pub struct Count {
     /// Which.

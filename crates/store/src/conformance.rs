@@ -52,6 +52,7 @@ mod namesakes;
 mod paging;
 mod property;
 mod questions;
+mod removal;
 mod reopen;
 mod retention;
 mod script;

@@ -265,6 +265,16 @@ impl Directory {
         Some(task)
     }
 
+    /// Takes out a session that has no tasks any more, and what it counted.
+    pub fn remove_session(&mut self, session: SessionId) {
+        if let Some(roster) = self.sessions.remove(&session) {
+            self.counts.drop_all(&roster.counts);
+        }
+        if self.tasks.is_empty() {
+            self.names.begin_again();
+        }
+    }
+
     /// Takes `counts` for what is counted there: what a store knows of tasks
     /// that it keeps elsewhere.
     pub fn remember_counts(&mut self, within: Within, counts: Counts) {

@@ -31,9 +31,17 @@ pub enum Conflict {
     /// There is no such task.
     #[error("there is no task {0}")]
     NoTask(TaskId),
-    /// There is no such session.
+    /// There is no such session, or it is being removed.
     #[error("there is no session {0}")]
     NoSession(SessionId),
+    /// The session has live tasks.
+    #[error("{live} tasks of session {session} are live")]
+    SessionBusy {
+        /// Which.
+        session: SessionId,
+        /// How many.
+        live: u64,
+    },
     /// A task with this id exists.
     #[error("task {0} exists already")]
     TaskExists(TaskId),

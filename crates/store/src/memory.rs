@@ -7,6 +7,7 @@ mod inbox;
 mod ledger;
 mod log;
 mod notes;
+mod removal;
 mod retention;
 mod rows;
 
@@ -138,6 +139,10 @@ impl Store for Memory {
         self.read(|ledger| ledger.pending(owner, after, limit))
     }
 
+    fn unread(&self, owner: Owner, limit: usize) -> Read<usize> {
+        self.read(|ledger| ledger.unread(owner).min(limit))
+    }
+
     fn result_row(&self, task: TaskId) -> Read<Option<Pending>> {
         self.read(|ledger| ledger.result_row(task))
     }
@@ -202,6 +207,15 @@ impl Store for Memory {
         let forgotten = ledger.take_forgotten();
         drop(ledger);
         drop(forgotten);
+        Read::ready(Ok(deleted))
+    }
+
+    fn remove(&self, session: SessionId, limit: usize) -> Read<usize> {
+        let mut ledger = self.0.ledger.lock();
+        let (deleted, remains) = ledger.remove(session, limit.max(1));
+        let forgotten = ledger.take_forgotten();
+        drop(ledger);
+        drop((forgotten, remains));
         Read::ready(Ok(deleted))
     }
 

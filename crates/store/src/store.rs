@@ -70,6 +70,10 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// The pending rows of an inbox after the row of this number, in order.
     fn inbox(&self, owner: Owner, after: u64, limit: usize) -> Read<Vec<Pending>>;
 
+    /// How many rows are pending in an inbox, counted up to `limit`, which is
+    /// what it may cost.
+    fn unread(&self, owner: Owner, limit: usize) -> Read<usize>;
+
     /// The pending row that tells of the end of `task`, whosever inbox it is
     /// in.
     fn result_row(&self, task: TaskId) -> Read<Option<Pending>>;
@@ -93,7 +97,8 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// What a counter stands at; zero if it was never changed.
     fn counter(&self, counter: &Counter) -> Read<u64>;
 
-    /// Up to `limit` events after a cursor, of one session or of all.
+    /// Up to `limit` events after a cursor, of one session or of all. Those of
+    /// a session that was removed are gone with it.
     fn events(
         &self,
         session: Option<SessionId>,
@@ -104,7 +109,8 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// Where the log stands.
     fn cursor(&self) -> Cursor;
 
-    /// What is notified after each commit that adds to a session's log.
+    /// What is notified after each commit that adds to a session's log, and
+    /// when the session is gone.
     fn bell(&self, session: SessionId) -> Arc<Notify>;
 
     /// Keeps a value beside the records, durable when the answer comes.
@@ -120,6 +126,13 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// Deletes up to `limit` things whose retention has ended, with an event
     /// each for tasks; how many. Zero means that nothing is due.
     fn expire(&self, now: Stamp, limit: usize) -> Read<usize>;
+
+    /// Deletes up to `limit` things of a session that is
+    /// [being removed](Session::is_removing): its tasks and all they have, its
+    /// inbox, history, counters and log, and last its record; how many. Zero
+    /// means that the session is gone, or is not being removed. Until the last
+    /// of it is gone its name is taken.
+    fn remove(&self, session: SessionId, limit: usize) -> Read<usize>;
 
     /// What the store keeps, and how long.
     fn set_retention(&self, retention: Retention);

@@ -81,6 +81,7 @@ impl Store for Behind {
         fn counts(&self, owner: Owner) -> Read<Counts>;
         fn counts_within(&self, session: Option<SessionId>) -> Read<Counts>;
         fn inbox(&self, owner: Owner, after: u64, limit: usize) -> Read<Vec<Pending>>;
+        fn unread(&self, owner: Owner, limit: usize) -> Read<usize>;
         fn result_row(&self, task: TaskId) -> Read<Option<Pending>>;
         fn message(&self, owner: Owner, message: MessageId) -> Read<Option<Standing>>;
         fn history(&self, owner: Owner, first: u64, limit: usize) -> Read<HistoryPage>;
@@ -94,6 +95,7 @@ impl Store for Behind {
         fn blob(&self, blob: Blob) -> Read<Option<Arc<str>>>;
         fn delete_blob(&self, blob: Blob) -> Read<()>;
         fn expire(&self, now: Stamp, limit: usize) -> Read<usize>;
+        fn remove(&self, session: SessionId, limit: usize) -> Read<usize>;
         fn set_retention(&self, retention: Retention) -> ();
         fn close(&self, patience: Duration) -> Read<()>;
         fn events(

@@ -9,7 +9,7 @@ use offshoot_runtime::{Environment, Error, Session};
 use crate::actors::reading;
 use crate::bodies::Doing;
 use crate::script::Reading;
-use crate::world::World;
+use crate::world::{Listener, World};
 
 /// Whether a reader sleeps until something is worth a turn.
 enum Idles {
@@ -18,8 +18,13 @@ enum Idles {
 }
 
 /// Appends whatever comes home to the session's history, until the process
-/// ends.
+/// ends or the session is removed.
 pub async fn deliver(world: Arc<World>, session: Session, actor: usize) {
+    let id = session.id();
+    world.listen((id, Listener::Reader), append(&world, session, actor)).await;
+}
+
+async fn append(world: &World, session: Session, actor: usize) {
     let owner = Owner::Session(session.id());
     let (doing, idles) = match world.draw(|rng| rng.happens(300)) {
         true => (Doing::Idling(owner), Idles::Yes),
@@ -35,7 +40,7 @@ pub async fn deliver(world: Arc<World>, session: Session, actor: usize) {
         let settled = match received {
             Ok(rows) => {
                 let append = |blocks| session.append(blocks);
-                reading::settle(&world, &rows, owner, Reading::Append, append).await
+                reading::settle(world, &rows, owner, Reading::Append, append).await
             }
             Err(error) => Err(error),
         };

@@ -6,28 +6,46 @@ use std::time::Duration;
 use offshoot_core::{Owner, Receipt};
 use offshoot_runtime::{Address, Environment, Error, Session};
 
-use crate::actors::{cancelling, keeping, looking, messaging, reading, spawning, waiting};
+use crate::actors::{
+    cancelling, following, keeping, looking, messaging, reading, removing, spawning, waiting,
+};
 use crate::bodies::Doing;
 use crate::script::Letter;
 use crate::world::World;
+
+/// The session in which somebody works, and its number.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The session.
+    pub session: Session,
+    /// Its number.
+    pub number: usize,
+}
 
 /// One program.
 struct Host {
     world: Arc<World>,
     session: Session,
+    number: usize,
     actor: usize,
     receipts: Vec<Receipt>,
 }
 
 /// Does so many things at random.
-pub async fn run(world: Arc<World>, session: Session, actor: usize, deeds: usize) {
-    let mut host = Host { world: world.clone(), session, actor, receipts: Vec::new() };
+pub async fn run(world: Arc<World>, at: Place, actor: usize, deeds: usize) {
+    let Place { session, number } = at;
+    let mut host = Host { world: world.clone(), session, number, actor, receipts: Vec::new() };
     for _ in 0..deeds {
         world.does(actor, Some(Doing::Working));
         match host.act().await {
             Ok(()) => {}
             Err(Error::Closed) => break,
-            Err(error) => world.model(|model| model.refused("a host's deed", &error)),
+            Err(error) => {
+                world.model(|model| model.refused("a host's deed", &error));
+                if matches!(error, Error::NoSession { .. }) {
+                    host.move_on();
+                }
+            }
         }
     }
     world.does(actor, None);
@@ -36,7 +54,7 @@ pub async fn run(world: Arc<World>, session: Session, actor: usize, deeds: usize
 impl Host {
     async fn act(&mut self) -> Result<(), Error> {
         let world = self.world.clone();
-        let choice = world.draw(|rng| rng.below(26));
+        let choice = world.draw(|rng| rng.below(27));
         match choice {
             0..=7 => {
                 let plan = world.author.lock().plan(0);
@@ -85,10 +103,31 @@ impl Host {
             }
             20 => looking::list(&world, &self.session).await?,
             21 => keeping::expire(&world).await?,
+            23 => self.remove().await?,
             _ => {
                 let span = world.draw(|rng| rng.below(800) as u64);
                 world.sim.sleep(Duration::from_millis(span)).await;
             }
+        }
+        Ok(())
+    }
+
+    /// Goes on in the session that has taken the place of its own, if somebody
+    /// has opened one; else what it does is refused.
+    fn move_on(&mut self) {
+        if let Some(session) = self.world.session(self.number) {
+            self.session = session;
+        }
+    }
+
+    /// Removes the session and, mostly, opens another one of its name.
+    async fn remove(&mut self) -> Result<(), Error> {
+        let world = self.world.clone();
+        let removal = removing::remove(&world, &self.session).await?;
+        if world.draw(|rng| rng.happens(800)) {
+            let old = (self.session.id(), removal);
+            self.session = removing::reopen(&world, self.number, old).await?;
+            world.sim.go(following::follow(world.clone(), self.session.clone()));
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use offshoot_core::{Caps, Owner, Reach, Task};
 
+use crate::invariants::removal;
 use crate::shadow::Shadow;
 use crate::violation::{Checked, ensure};
 
@@ -17,6 +18,9 @@ pub fn check(shadow: &Shadow, task: &Task, caps: &Caps) -> Checked {
         })?;
     }
     let session = task.spec.lineage.session;
+    ensure(removal::is_there(shadow, session), "no spawn under a session that is removed", || {
+        format!("{id} was spawned under {session}: {:?}", shadow.sessions.get(&session))
+    })?;
     let closing = shadow.sessions.get(&session).is_some_and(|session| {
         let mut sweeps = session.sweeps.iter();
         sweeps.any(|sweep| matches!(sweep.reach, Reach::Everything | Reach::TopLevel))

@@ -4,6 +4,7 @@ use offshoot_core::{Change, Cursor, Owner, RowId, State, Task, WaitingOn};
 use offshoot_store::{Memory, Read, Store, TaskQuery, Within};
 
 use crate::bodies::Doing;
+use crate::invariants::removal;
 use crate::invariants::slots::Executing;
 use crate::invariants::sweeps;
 use crate::model::Model;
@@ -14,6 +15,7 @@ use crate::violation::{Checked, Violation, ensure};
 /// Checks that everybody who does not go on has a reason not to.
 pub fn check_progress(model: &Model, actors: &[Option<Doing>]) -> Checked {
     sweeps::check_over(&model.shadow)?;
+    removal::check_over(&model.shadow)?;
     for known in model.shadow.live() {
         let task = &known.task;
         ensure(is_excused(model, task), "nothing is stuck", || {
@@ -205,7 +207,7 @@ fn check_results(model: &Model) -> Checked {
             Fate::Appended => times == 1,
             // Whoever acknowledges a row alone has read it elsewhere.
             Fate::Acked => model.explicit.contains(id) || times == 1,
-            Fate::Pending | Fate::Deleted => times == 0,
+            Fate::Pending | Fate::Deleted | Fate::Removed => times == 0,
         };
         ensure(once, "S4.3 every row is in its owner's history exactly once, or unread", || {
             format!("{row:?} of id {id} is {times} times in the history of its owner")

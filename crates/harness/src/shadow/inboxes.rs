@@ -6,6 +6,7 @@ use std::sync::Arc;
 use offshoot_core::{Caller, Message, MessageId, Owner, RowBody, RowId, Task, TaskId, Wake};
 
 use super::{Fate, KnownRow, Shadow};
+use crate::invariants::removal;
 use crate::violation::{Checked, ensure};
 
 impl Shadow {
@@ -17,6 +18,7 @@ impl Shadow {
         }
         self.clock += 1;
         let number = self.clock;
+        removal::check_there(self, owner)?;
         let (body, fate) = (body.clone(), Fate::Pending);
         let row = KnownRow { to: owner, owner, number, body, fate };
         let before = self.rows.insert(id, row);

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use offshoot::core::{Retention, TaskId, Visibility};
-use offshoot::{Context, Error, Runtime, Session, TaskRef};
+use offshoot::{Context, Error, Runtime, Session, TaskRef, WaitEnd};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
@@ -17,6 +17,7 @@ use crate::support::{
 on_every_store!(in real time:
     s1_7_of_ended_ones_a_handle_means_the_one_that_finished_last_whosever_it_is,
     s1_7_a_live_task_is_meant_before_all_that_ended,
+    s1_2_the_host_looks_within_a_session_at_any_depth,
     s10_1_other_live_tasks_do_not_matter_to_a_look_up,
 );
 
@@ -227,4 +228,26 @@ async fn s10_1_other_live_tasks_do_not_matter_to_a_look_up<D: Disk + Default>(di
     let alone = reads_among(0, disk).await;
     assert!(alone.iter().all(|reads| *reads <= 4), "{alone:?}");
     assert_eq!(reads_among(10_000, &D::default()).await, alone);
+}
+
+async fn s1_2_the_host_looks_within_a_session_at_any_depth(disk: &impl Disk) {
+    let runtime = Runtime::builder(disk.store()).open().await.unwrap();
+    let (ours, theirs) =
+        (runtime.session("ours").await.unwrap(), runtime.session("theirs").await.unwrap());
+    let lead = ours.spawn_ephemeral(never).name("lead").await.unwrap();
+    let docs = ours.spawn_ephemeral(never).name("docs").under(&lead).await.unwrap();
+    let other = theirs.spawn_ephemeral(never).name("docs").await.unwrap();
+    for (text, session, wanted) in [
+        ("docs".to_owned(), &ours, docs.id()),
+        ("lead/docs".to_owned(), &ours, docs.id()),
+        ("docs".to_owned(), &theirs, other.id()),
+        (other.id().to_string(), &ours, other.id()),
+    ] {
+        let found = runtime.task_within(session.id(), &text).await.unwrap();
+        assert_eq!(found.id(), wanted, "{text}");
+    }
+    let missing = runtime.task_within(theirs.id(), "lead").await;
+    assert!(matches!(missing, Err(Error::NotFound { .. })), "{missing:?}");
+    let waited = runtime.wait([&docs, &other]).any().timeout(Duration::ZERO).await.unwrap();
+    assert!(waited.iter().all(|waited| waited.end == WaitEnd::TimedOut));
 }

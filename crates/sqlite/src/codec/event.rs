@@ -125,6 +125,7 @@ impl Encoder {
             }
             Change::Deleted => 19,
             Change::Advanced => 20,
+            Change::RemovalBegan => 21,
             other => {
                 self.json(other);
                 OTHER
@@ -157,6 +158,7 @@ impl Decoder<'_> {
             18 => Change::Acknowledged { rows: self.small()? },
             19 => Change::Deleted,
             20 => Change::Advanced,
+            21 => Change::RemovalBegan,
             OTHER => self.json()?,
             _ => return Err(Damaged::Strange("an unknown change")),
         })
@@ -200,6 +202,7 @@ mod tests {
             Change::Acknowledged { rows: 64 },
             Change::Deleted,
             Change::Advanced,
+            Change::RemovalBegan,
         ];
         let mut chunk = Chunk::after(1_000);
         let mut events = Vec::new();
@@ -209,13 +212,13 @@ mod tests {
             events.push(Event { cursor, session, task, at, change });
             chunk.push(&events[number]);
         }
-        assert_eq!(chunk.events, 21);
+        assert_eq!(chunk.events, 22);
         let (last, bytes) = chunk.finish();
-        assert_eq!(last, 1_043);
+        assert_eq!(last, 1_045);
         assert_eq!(decode_chunk(&bytes, 1_000, session).unwrap(), events);
         assert!(
             decode_chunk(&bytes[..bytes.len() - 1], 1_000, session)
-                .is_ok_and(|less| less.len() < 21)
+                .is_ok_and(|less| less.len() < 22)
                 || decode_chunk(&bytes[..40], 1_000, session).is_err()
         );
     }

@@ -32,6 +32,15 @@ impl Reading<'_> {
         Ok(pending)
     }
 
+    pub(crate) fn unread(&self, owner: Owner, limit: usize) -> Result<usize, Fault> {
+        let mut count = self.connection.prepare_cached(
+            "SELECT count(*) FROM (SELECT 1 FROM inbox WHERE owner = ?1 LIMIT ?2)",
+        )?;
+        let key = (owner_key(owner), at_most(limit));
+        let rows: i64 = count.query_row(key, |row| row.get(0))?;
+        Ok(rows as usize)
+    }
+
     pub(crate) fn result_row(&self, task: TaskId) -> Result<Option<Pending>, Fault> {
         let Some(task) = self.task(task)? else { return Ok(None) };
         let Some((owner, number)) = unread_row(self.connection, &task)? else { return Ok(None) };

@@ -113,11 +113,6 @@ impl Ahead {
             .or_else(|| image.directory.live_named(owner, key).map(|task| task.id()).filter(lives))
     }
 
-    /// How many sessions were opened in this transaction.
-    pub(crate) fn opened(&self) -> i64 {
-        self.session_names.len() as i64
-    }
-
     /// Whether the counts of an owner are known without the image.
     pub(crate) fn has_counts(&self, owner: Owner) -> bool {
         self.counts.contains_key(&Scope::Owner(owner))

@@ -38,6 +38,12 @@ impl Writing<'_, '_> {
                 let held = self.task_of(owner)?.is_some_and(|task| task.is_held());
                 (owner, !held || !self.is_only_child(owner, child)?)
             }
+            Guard::Idle(session) => {
+                return match self.ahead.counts(self.image, Scope::Session(session)).live() {
+                    0 => Ok(()),
+                    live => Err(Conflict::SessionBusy { session, live }.into()),
+                };
+            }
         };
         if holds { Ok(()) } else { Err(Conflict::Children(of).into()) }
     }
@@ -95,11 +101,19 @@ impl Writing<'_, '_> {
                 }
             }
             Write::Count(count) => self.check_count(count),
-            Write::Deliver(_)
-            | Write::Append { .. }
-            | Write::Adopt { .. }
-            | Write::Arm(_)
-            | Write::Disarm { .. } => Ok(()),
+            Write::Deliver(row) => self.check_there(row.owner),
+            Write::Append { owner, .. } => self.check_there(*owner),
+            Write::Adopt { .. } | Write::Arm(_) | Write::Disarm { .. } => Ok(()),
+        }
+    }
+
+    /// Whether an owner that is a session is there and stays.
+    fn check_there(&self, owner: Owner) -> Result<(), Refusal> {
+        match owner {
+            Owner::Session(id) if self.session(id).is_none_or(Session::is_removing) => {
+                Err(Conflict::NoSession(id).into())
+            }
+            _ => Ok(()),
         }
     }
 
@@ -133,7 +147,7 @@ impl Writing<'_, '_> {
         }
         let session = spec.lineage.session;
         let stored = self.session(session).ok_or(Conflict::NoSession(session))?;
-        if stored.closing().is_some() {
+        if !stored.takes_tasks() {
             return Err(Conflict::OwnerClosed(Owner::Session(session)).into());
         }
         if let Some(parent) = spec.lineage.parent {
@@ -202,9 +216,7 @@ impl Writing<'_, '_> {
             });
         }
         match owner {
-            Owner::Session(id) => {
-                self.session(id).ok_or(Conflict::NoSession(id))?;
-            }
+            Owner::Session(_) => self.check_there(owner)?,
             Owner::Task(id) => {
                 let stored = self.task_of(id)?.ok_or(Conflict::NoTask(id))?;
                 if !stored.is_live() {
@@ -219,6 +231,7 @@ impl Writing<'_, '_> {
     }
 
     fn check_count(&mut self, count: &Count) -> Result<(), Refusal> {
+        self.check_there(count.counter.owner)?;
         let value = self.counter(&count.counter)?;
         let next = value.checked_add_signed(count.by);
         if next.is_some_and(|next| count.limit.is_none_or(|limit| next <= limit)) {

@@ -4,7 +4,7 @@ use offshoot_core::{Change, Owner, RowId, SessionId, Stamp, Task};
 use offshoot_store::StoreError;
 use rusqlite::Connection;
 
-use super::{Ahead, Care, Writing};
+use super::{Ahead, Writing};
 use crate::codec::{Damaged, decode_chunk};
 use crate::error::Fault;
 use crate::record::{self, TASK, blob, column, owner_key};
@@ -31,13 +31,8 @@ impl Writer<'_> {
     /// that are too many.
     pub(crate) fn expire(&mut self, now: Stamp, limit: usize) -> Result<usize, StoreError> {
         let retention = *self.shared.retention.lock();
-        let path = &self.shared.path;
-        self.shared.presence.check_known()?;
-        self.begin().map_err(|fault| fault.not_written(path))?;
-        let image = self.shared.image.read();
-        let mut writing = Writing::new(&mut self.sql, &image, Care::Trusting);
         let connection = self.connection;
-        let done = || -> Result<(Expired, Ahead), Fault> {
+        let (expired, ahead) = self.transact(|writing| {
             let mut expired = Expired::default();
             let cuts = (now.before(retention.delivered), now.before(retention.undelivered));
             expired.tasks = writing.due(connection, cuts, limit)?;
@@ -50,22 +45,8 @@ impl Writer<'_> {
             if !expired.tasks.is_empty() {
                 writing.flush()?;
             }
-            Ok((expired, writing.ahead))
-        };
-        let done = done();
-        drop(image);
-        let committed = match done {
-            Err(fault) => Err(fault.not_written(path)),
-            Ok(done) => match self.sql.commit.execute([]) {
-                Ok(_) => Ok(done),
-                Err(error) => Err(Fault::from(error).unknown(path)),
-            },
-        };
-        if committed.is_err() {
-            self.roll_back();
-        }
-        let (expired, ahead) = committed?;
-        self.still_there()?;
+            Ok(expired)
+        })?;
         let deleted = expired.tasks.len();
         self.forget(expired, ahead, retention.in_memory);
         Ok(deleted)
@@ -136,7 +117,8 @@ impl Writing<'_, '_> {
         }
     }
 
-    fn delete(&mut self, connection: &Connection, task: &Task) -> Result<(), Fault> {
+    /// Deletes a task and all that belongs to it.
+    pub(super) fn delete(&mut self, connection: &Connection, task: &Task) -> Result<(), Fault> {
         let id = task.id();
         if let Some((owner, number)) = unread_row(connection, task)? {
             self.sql.ack.execute((owner, number, RowId::from(id).to_bytes()))?;

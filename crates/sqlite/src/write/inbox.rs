@@ -76,6 +76,9 @@ impl Writing<'_, '_> {
         let (id, number) = (end.task.id(), self.ahead.tick());
         self.put(&end.task, at, &end.change, Some(number))?;
         self.close_inbox(id, end.heir)?;
+        if end.heir != end.task.owner() {
+            self.sql.put_moved.execute((column(number), owner_key(end.heir)))?;
+        }
         self.place(number, &Row::result(id, end.heir, at), Room::Free)
     }
 
@@ -200,6 +203,7 @@ impl Writing<'_, '_> {
     fn living(&mut self, caller: Caller) -> Result<Option<Owner>, Fault> {
         Ok(match caller.as_owner() {
             Some(Owner::Task(id)) if !self.task_of(id)?.is_some_and(|task| task.is_live()) => None,
+            Some(Owner::Session(id)) if self.session_number(id).is_none() => None,
             owner => owner,
         })
     }

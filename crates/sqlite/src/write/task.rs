@@ -95,8 +95,10 @@ impl Writing<'_, '_> {
     }
 
     pub(super) fn open_session(&mut self, session: &Session, at: Stamp) -> Result<(), Fault> {
-        let number = self.image.last_number() + self.ahead.opened() + 1;
         let ordinal = self.ahead.tick();
+        // No session has had it: what refers to one that was removed finds
+        // nobody, even in a moment of the file that is past.
+        let number = column(ordinal);
         self.sql.open_session.execute((
             number,
             session.id.to_bytes(),

@@ -11,10 +11,11 @@ use crate::support::{Scribe, contents, open, refused};
 /// What each older version left behind: one session, a live task called
 /// `live`, and one called `ended` whose result is unread. In format 2 `live`
 /// has also read a message whose key was `once`.
-const OLDER: [(u32, &str); 3] = [
+const OLDER: [(u32, &str); 4] = [
     (1, include_str!("../fixtures/format-1.sql")),
     (2, include_str!("../fixtures/format-2.sql")),
     (3, include_str!("../fixtures/format-3.sql")),
+    (4, include_str!("../fixtures/format-4.sql")),
 ];
 
 fn restore(sql: &str, folder: &Path) {
@@ -88,7 +89,7 @@ async fn a_migrated_store_has_its_format_in_the_file_itself() {
         let store = open(folder.path()).await;
         // An older version looks at these bytes before it opens anything.
         let file = std::fs::read(folder.path().join("offshoot.db")).unwrap();
-        assert_eq!(u32::from_be_bytes(file[60..64].try_into().unwrap()), 4);
+        assert_eq!(u32::from_be_bytes(file[60..64].try_into().unwrap()), 5);
         drop(store);
     }
 }

@@ -24,6 +24,21 @@ macro_rules! __for_each_case {
                 sessions_are_listed_oldest_first_and_once,
                 one_worker_at_a_time_claims_a_store_for_one,
             }
+            removal {
+                a_session_with_live_tasks_is_not_removed,
+                a_session_that_is_being_removed_takes_nothing_new,
+                only_a_session_that_is_being_removed_is_removed,
+                nothing_of_a_removed_session_is_left_and_nothing_of_another_is_missing,
+                nobody_writes_to_a_session_that_is_gone,
+                a_removal_goes_in_bounded_steps,
+                a_removal_that_was_interrupted_goes_on,
+                the_name_of_a_session_is_free_once_it_is_gone_and_not_before,
+                a_removed_session_takes_its_count_along,
+                sessions_opened_after_a_removal_share_nothing,
+                who_follows_a_log_hears_that_its_session_is_gone,
+                of_a_spawn_and_a_removal_at_once_one_is_refused,
+                unread_rows_are_counted_up_to_a_limit,
+            }
             spawn {
                 s2_4_a_spawned_task_is_there_when_the_commit_answers,
                 a_task_that_starts_at_once_is_one_event,
@@ -125,6 +140,7 @@ macro_rules! __for_each_case {
                 s5_1_a_consumed_message_does_not_return,
                 s2_9_a_message_whose_sender_has_ended_moves_to_the_heir,
                 s2_9_a_message_passes_owners_that_end_in_the_same_commit,
+                s2_9_a_row_that_went_straight_to_the_heir_is_found_there,
                 s8_5_an_inherited_message_takes_no_room_and_uses_no_key,
                 s5_1_a_message_to_oneself_is_not_left_in_a_closed_inbox,
                 an_empty_inbox_closes_without_a_trace,

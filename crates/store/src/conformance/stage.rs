@@ -89,6 +89,7 @@ impl Stage {
         let unknown = record(world.spec(&self.session));
         let mut session = world.new_session("nobody");
         session.seq = 2;
+        let nobody = Owner::Session(session.id);
         let stale = self.ended.clone();
         let (_, absent) = world.decide(&unknown, Intent::Start(world.worker));
         let mut used = world.spec(&self.session);
@@ -125,6 +126,8 @@ impl Stage {
             Write::Send { message: again, to: Owner::Task(self.named.id()), room: 9 },
             Write::Send { message: other, to: Owner::Task(self.named.id()), room: 9 },
             Write::Send { message: world.message(Caller::Host, None), to: self.owner, room: 0 },
+            Write::Append { owner: nobody, blocks: Vec::new() },
+            Write::Deliver(Box::new(Row::result(self.ended.id(), nobody, world.now()))),
             Write::Ack(gone),
             Write::Step(once),
             Write::Ask(Box::new(question(world, &self.named, 7))),
@@ -144,6 +147,7 @@ impl Stage {
             guard(Guard::Childless(lead)),
             guard(Guard::HasChildren(named)),
             guard(Guard::OnlyChild { owner: lead, child: named }),
+            guard(Guard::Idle(self.session.id)),
             guard(Guard::HasChildren(named)).guard(Guard::HasChildren(lead)),
             guard(Guard::HasChildren(lead)).guard(Guard::HasChildren(named)),
         ]

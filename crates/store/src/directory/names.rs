@@ -57,6 +57,11 @@ impl Names {
         *self.first.get_or_insert(session) == session
     }
 
+    /// Forgets which session was the first, now that there is no task at all.
+    pub(super) fn begin_again(&mut self) {
+        self.first = None;
+    }
+
     /// Takes up the name of a task of another session than the first.
     pub(super) fn enter(&mut self, tasks: &Slab<Entry>, place: u32) {
         let hash = self.hash_of(&tasks[place as usize]);

@@ -61,7 +61,7 @@ impl Ledger {
                 let name = (session.space.clone(), session.name.key().into());
                 self.session_names.insert(name, id);
                 self.session_order.insert(ordinal, id);
-                self.sessions.insert(id, Desk::new(*session));
+                self.sessions.insert(id, Desk::new(*session, ordinal));
                 self.record(id, None, at, Change::SessionOpened);
             }
             Write::PutSession(session, change) => {

@@ -1,6 +1,6 @@
 //! Whether a batch may be applied: every precondition, before any write.
 
-use offshoot_core::{Message, Owner, StepState, TaskId};
+use offshoot_core::{Message, Owner, Session, StepState, TaskId};
 
 use super::inbox::Inbox;
 use super::ledger::Ledger;
@@ -35,6 +35,12 @@ impl Ledger {
             Guard::OwnerStays { owner, child } => {
                 let held = self.directory.task(owner).is_some_and(|task| task.is_held());
                 (owner, !held || !self.is_only_child(owner, child))
+            }
+            Guard::Idle(session) => {
+                return match self.directory.counts_within(Some(session)).live() {
+                    0 => Ok(()),
+                    live => Err(Conflict::SessionBusy { session, live }),
+                };
             }
         };
         if holds { Ok(()) } else { Err(Conflict::Children(of)) }
@@ -93,11 +99,19 @@ impl Ledger {
                 }
             }
             Write::Count(count) => self.check_count(count),
-            Write::Deliver(_)
-            | Write::Append { .. }
-            | Write::Adopt { .. }
-            | Write::Arm(_)
-            | Write::Disarm { .. } => Ok(()),
+            Write::Deliver(row) => self.check_there(row.owner),
+            Write::Append { owner, .. } => self.check_there(*owner),
+            Write::Adopt { .. } | Write::Arm(_) | Write::Disarm { .. } => Ok(()),
+        }
+    }
+
+    /// Whether an owner that is a session is there and stays.
+    fn check_there(&self, owner: Owner) -> Result<(), Conflict> {
+        match owner {
+            Owner::Session(id) if self.session(id).is_none_or(Session::is_removing) => {
+                Err(Conflict::NoSession(id))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -114,7 +128,7 @@ impl Ledger {
         }
         let session = spec.lineage.session;
         let desk = self.sessions.get(&session).ok_or(Conflict::NoSession(session))?;
-        if desk.session.closing().is_some() {
+        if !desk.session.takes_tasks() {
             return Err(Conflict::OwnerClosed(Owner::Session(session)));
         }
         if let Some(parent) = spec.lineage.parent {
@@ -153,9 +167,7 @@ impl Ledger {
             });
         }
         match owner {
-            Owner::Session(id) => {
-                self.session(id).ok_or(Conflict::NoSession(id))?;
-            }
+            Owner::Session(_) => self.check_there(owner)?,
             Owner::Task(id) => {
                 let task = self.directory.task(id).ok_or(Conflict::NoTask(id))?;
                 if !task.is_live() {
@@ -170,6 +182,7 @@ impl Ledger {
     }
 
     fn check_count(&self, count: &Count) -> Result<(), Conflict> {
+        self.check_there(count.counter.owner)?;
         let value = self.counter(&count.counter);
         let next = value.checked_add_signed(count.by);
         if next.is_some_and(|next| count.limit.is_none_or(|limit| next <= limit)) {

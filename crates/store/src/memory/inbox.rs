@@ -37,12 +37,17 @@ impl Inbox {
         if self.holds(row) { self.remove(row.number) } else { None }
     }
 
-    fn remove(&mut self, number: u64) -> Option<Row> {
+    pub(super) fn remove(&mut self, number: u64) -> Option<Row> {
         let row = self.rows.remove(number)?;
         if let RowBody::Message(message) = &row.body {
             self.messages.remove(&message.id);
         }
         Some(row)
+    }
+
+    /// How many rows are unread.
+    pub(super) fn unread(&self) -> usize {
+        self.rows.len()
     }
 
     /// How many messages to the owner itself are unread.
@@ -159,7 +164,7 @@ impl Ledger {
     /// The owner that a caller is, if it can still read.
     fn living(&self, caller: Caller) -> Option<Owner> {
         caller.as_owner().filter(|owner| match owner {
-            Owner::Session(_) => true,
+            Owner::Session(id) => self.sessions.contains_key(id),
             Owner::Task(id) => self.directory.task(*id).is_some_and(|task| task.is_live()),
         })
     }
@@ -167,6 +172,10 @@ impl Ledger {
     pub(super) fn pending(&self, owner: Owner, after: u64, limit: usize) -> Vec<Pending> {
         let Some(inbox) = self.inboxes.get(&owner) else { return Vec::new() };
         inbox.rows.read(after, limit, |number, row| self.pending_row(number, row))
+    }
+
+    pub(super) fn unread(&self, owner: Owner) -> usize {
+        self.inboxes.get(&owner).map_or(0, Inbox::unread)
     }
 
     pub(super) fn result_row(&self, task: TaskId) -> Option<Pending> {

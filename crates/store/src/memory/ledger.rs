@@ -42,6 +42,8 @@ pub(super) type Forgotten = SmallVec<[Task; 2]>;
 #[derive(Debug)]
 pub(super) struct Desk {
     pub(super) session: Session,
+    // Where it stands in the list of sessions.
+    pub(super) ordinal: u64,
     pub(super) log: VecDeque<Entry>,
     pub(super) forgotten: u64,
     pub(super) bell: Arc<Notify>,
@@ -55,9 +57,10 @@ pub(super) struct Desk {
 }
 
 impl Desk {
-    pub(super) fn new(session: Session) -> Self {
+    pub(super) fn new(session: Session, ordinal: u64) -> Self {
         Self {
             session,
+            ordinal,
             log: VecDeque::new(),
             forgotten: 0,
             bell: Arc::default(),

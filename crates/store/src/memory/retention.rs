@@ -130,7 +130,7 @@ impl Ledger {
     }
 
     /// Deletes a task and all that belongs to it.
-    fn forget(&mut self, id: TaskId) -> bool {
+    pub(super) fn forget(&mut self, id: TaskId) -> bool {
         let Some(task) = self.directory.remove(id, Removal::Deleted) else { return false };
         debug_assert!(!task.is_live(), "a live task was forgotten");
         let owner = Owner::Task(id);

@@ -41,6 +41,10 @@ impl Rows {
         }
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.queue.len() - self.holes + self.late.len()
+    }
+
     pub(super) fn get(&self, number: u64) -> Option<&Row> {
         match self.position(number) {
             Some(at) => self.queue[at].1.as_ref(),
@@ -153,6 +157,7 @@ mod tests {
                     model.insert(number, row(number));
                 }
                 prop_assert_eq!(rows.get(number), model.get(&number));
+                prop_assert_eq!(rows.len(), model.len());
             }
             let read = rows.read(after, 40, |number, row| (number, row.clone()));
             let expected: Vec<_> =

@@ -1,0 +1,77 @@
+//! One connection to a daemon.
+
+use std::path::Path;
+
+use serde::Serialize;
+use tokio::io::BufReader;
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+
+use crate::error::Error;
+use crate::frame::{Frame, FrameError, read_frame, write_frame};
+use crate::wire::{Fault, Hello, Reply, Request, Welcome};
+
+/// One connection to a daemon, past its greeting. It carries one request at a
+/// time.
+#[derive(Debug)]
+pub struct Connection {
+    reader: BufReader<OwnedReadHalf>,
+    writer: OwnedWriteHalf,
+    welcome: Welcome,
+}
+
+/// What a daemon answers to a greeting.
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Greeting {
+    /// Go on.
+    Welcome(Welcome),
+    /// Go away.
+    Refused(Fault),
+}
+
+impl Connection {
+    /// Connects and greets. An error of the connection itself means that nobody
+    /// is there.
+    pub async fn open(socket: &Path, hello: &Hello) -> Result<Self, Error> {
+        let stream = UnixStream::connect(socket).await.map_err(FrameError::from)?;
+        let owner = stream.peer_cred().map_err(FrameError::from)?.uid();
+        if owner != rustix::process::geteuid().as_raw() {
+            return Err(Error::Stranger { socket: socket.to_owned(), owner });
+        }
+        let (reader, mut writer) = stream.into_split();
+        let mut reader = BufReader::with_capacity(64 << 10, reader);
+        write_frame(&mut writer, &Frame::say(hello)?).await?;
+        match read_frame(&mut reader).await?.read()? {
+            Greeting::Welcome(welcome) => Ok(Self { reader, writer, welcome }),
+            Greeting::Refused(fault) => Err(fault.into()),
+        }
+    }
+
+    /// What the daemon said of itself.
+    pub fn welcome(&self) -> &Welcome {
+        &self.welcome
+    }
+
+    /// Asks.
+    pub async fn send(&mut self, request: &Request) -> Result<(), Error> {
+        self.say(request).await
+    }
+
+    async fn say<T: Serialize>(&mut self, said: &T) -> Result<(), Error> {
+        Ok(write_frame(&mut self.writer, &Frame::say(said)?).await?)
+    }
+
+    /// The next frame.
+    pub async fn next(&mut self) -> Result<Frame, Error> {
+        Ok(read_frame(&mut self.reader).await?)
+    }
+
+    /// The next answer; a refusal is an error.
+    pub async fn reply(&mut self) -> Result<Reply, Error> {
+        match self.next().await?.read()? {
+            Reply::Fault(fault) => Err(fault.into()),
+            reply => Ok(reply),
+        }
+    }
+}

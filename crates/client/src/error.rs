@@ -1,0 +1,83 @@
+//! Why the daemon could not be asked, or did not do as asked.
+
+use std::path::PathBuf;
+
+use crate::frame::FrameError;
+use crate::place::PlaceError;
+use crate::wire::Fault;
+
+/// Why a request came to nothing.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The daemon refused.
+    #[error(transparent)]
+    Refused(#[from] Fault),
+    /// The data folder cannot be used.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    /// No daemon runs, and none was to be started.
+    #[error("no daemon runs for {0}")]
+    NotRunning(PathBuf),
+    /// The daemon could not be started.
+    #[error("the daemon could not be started")]
+    NotStarted(#[source] std::io::Error),
+    /// The daemon ended before it was ready, and did not say why.
+    #[error("the daemon ended before it was ready ({status}): see {log}")]
+    Stillborn {
+        /// How it ended.
+        status: String,
+        /// Where its log is.
+        log: PathBuf,
+    },
+    /// Another program holds the data folder.
+    #[error(
+        "the data folder {data} is held by {holder}, which is no offshoot daemon: \
+         stop that program, or choose another folder with --data"
+    )]
+    Held {
+        /// Which.
+        data: PathBuf,
+        /// Who.
+        holder: String,
+    },
+    /// Somebody else listens where the daemon should.
+    #[error("{socket} is served by user {owner}, not by you: nothing was sent")]
+    Stranger {
+        /// Where.
+        socket: PathBuf,
+        /// Whose it is.
+        owner: u32,
+    },
+    /// The connection failed.
+    #[error("the daemon cannot be reached")]
+    Connection(#[source] FrameError),
+    /// The daemon died each time it was asked.
+    #[error("the daemon went away {tries} times while it was asked: see {log}")]
+    KeepsDying {
+        /// How often it was asked.
+        tries: u32,
+        /// Where its log is.
+        log: PathBuf,
+    },
+    /// The answer is not one to the question.
+    #[error("the daemon gave an answer to another question")]
+    WrongAnswer,
+}
+
+impl Error {
+    /// Whether the daemon went away, so that the next one may be asked.
+    pub(crate) fn is_gone(&self) -> bool {
+        match self {
+            Self::Connection(FrameError::Closed | FrameError::Io(_)) => true,
+            Self::Refused(fault) => fault.code == crate::wire::Code::Closing,
+            _ => false,
+        }
+    }
+}
+
+impl From<FrameError> for Error {
+    fn from(error: FrameError) -> Self {
+        Self::Connection(error)
+    }
+}

@@ -1,0 +1,177 @@
+//! Frames: what a connection carries, one after the other.
+//!
+//! A frame is its length, a byte that says what it holds, and that. What is
+//! said is JSON; what a command wrote goes as it is, since it may be anything
+//! and there may be much of it.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+use crate::wire::{Chunk, StreamName};
+
+/// The longest frame that is read. An environment may be some megabytes.
+const LONGEST: u32 = 16 << 20;
+
+const SAID: u8 = 0;
+const OUTPUT: u8 = 1;
+
+/// How much of a frame of output is not output: the stream and the time.
+const STAMPED: usize = 9;
+
+/// One frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Frame {
+    /// JSON.
+    Said(Vec<u8>),
+    /// What a command wrote.
+    Output(Chunk),
+}
+
+/// Why a frame could not be read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FrameError {
+    /// The other side has gone.
+    #[error("the connection was closed")]
+    Closed,
+    /// The connection failed.
+    #[error("the connection failed")]
+    Io(#[source] std::io::Error),
+    /// What came is not a frame.
+    #[error("the other side does not speak this protocol: {0}")]
+    Strange(String),
+}
+
+impl From<std::io::Error> for FrameError {
+    fn from(error: std::io::Error) -> Self {
+        use std::io::ErrorKind;
+        match error.kind() {
+            ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => {
+                Self::Closed
+            }
+            _ => Self::Io(error),
+        }
+    }
+}
+
+impl Frame {
+    /// A frame that says this.
+    pub fn say<T: Serialize>(said: &T) -> Result<Self, FrameError> {
+        let said = serde_json::to_vec(said);
+        said.map(Self::Said).map_err(|error| FrameError::Strange(error.to_string()))
+    }
+
+    /// What the frame says.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, FrameError> {
+        match self {
+            Self::Said(said) => {
+                serde_json::from_slice(said).map_err(|error| FrameError::Strange(error.to_string()))
+            }
+            Self::Output(_) => Err(FrameError::Strange("output where an answer was due".into())),
+        }
+    }
+}
+
+/// Reads one frame.
+pub async fn read_frame<R: AsyncRead + Unpin>(from: &mut R) -> Result<Frame, FrameError> {
+    let length = from.read_u32().await?;
+    if length == 0 || length > LONGEST {
+        return Err(FrameError::Strange(format!("a frame of {length} bytes")));
+    }
+    let mut body = vec![0; length as usize];
+    from.read_exact(&mut body).await?;
+    let rest = body.split_off(1);
+    match (body.first(), rest) {
+        (Some(&SAID), said) => Ok(Frame::Said(said)),
+        (Some(&OUTPUT), mut stamped) if stamped.len() >= STAMPED => {
+            let bytes = stamped.split_off(STAMPED);
+            let stream = match stamped.first() {
+                Some(0) => StreamName::Stdout,
+                _ => StreamName::Stderr,
+            };
+            let mut at = [0; 8];
+            at.copy_from_slice(&stamped[1..]);
+            Ok(Frame::Output(Chunk { stream, at: i64::from_be_bytes(at), bytes }))
+        }
+        (kind, _) => Err(FrameError::Strange(format!("a frame of kind {kind:?}"))),
+    }
+}
+
+/// Writes one frame, in one piece.
+pub async fn write_frame<W: AsyncWrite + Unpin>(
+    to: &mut W,
+    frame: &Frame,
+) -> Result<(), FrameError> {
+    let written = match frame {
+        Frame::Said(said) => {
+            let mut written = Vec::with_capacity(said.len() + 5);
+            head(&mut written, said.len() + 1, SAID)?;
+            written.extend_from_slice(said);
+            written
+        }
+        Frame::Output(chunk) => {
+            let mut written = Vec::with_capacity(chunk.bytes.len() + 5 + STAMPED);
+            head(&mut written, chunk.bytes.len() + 1 + STAMPED, OUTPUT)?;
+            written.push(match chunk.stream {
+                StreamName::Stdout => 0,
+                StreamName::Stderr => 1,
+            });
+            written.extend_from_slice(&chunk.at.to_be_bytes());
+            written.extend_from_slice(&chunk.bytes);
+            written
+        }
+    };
+    to.write_all(&written).await?;
+    Ok(to.flush().await?)
+}
+
+fn head(written: &mut Vec<u8>, length: usize, kind: u8) -> Result<(), FrameError> {
+    let length = u32::try_from(length).ok().filter(|length| *length <= LONGEST);
+    let length = length.ok_or_else(|| {
+        FrameError::Strange(format!("a request of more than {} MiB", LONGEST >> 20))
+    })?;
+    written.extend_from_slice(&length.to_be_bytes());
+    written.push(kind);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn there_and_back(frame: &Frame) -> Result<Frame, FrameError> {
+        let mut written = Vec::new();
+        write_frame(&mut written, frame).await?;
+        read_frame(&mut written.as_slice()).await
+    }
+
+    #[tokio::test]
+    async fn a_frame_is_read_as_it_was_written() {
+        let said = Frame::say(&("hello", 1)).unwrap();
+        assert_eq!(there_and_back(&said).await.unwrap(), said);
+        for stream in [StreamName::Stdout, StreamName::Stderr] {
+            let output = Frame::Output(Chunk { stream, at: -5, bytes: vec![0, 159, 146, 150] });
+            assert_eq!(there_and_back(&output).await.unwrap(), output);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_not_a_frame_is_refused() {
+        for strange in [&b"GET / HTTP/1.1\r\n"[..], &[0, 0, 0, 0, 0], &[0, 0, 0, 2, 9, 9]] {
+            let refused = read_frame(&mut &*strange).await;
+            assert!(matches!(refused, Err(FrameError::Strange(_))), "{refused:?}");
+        }
+        let cut = read_frame(&mut &[0, 0, 0, 9, 0, 1][..]).await;
+        assert!(matches!(cut, Err(FrameError::Closed)), "{cut:?}");
+    }
+
+    #[tokio::test]
+    async fn what_is_too_long_is_refused_before_it_is_sent() {
+        let mut written = Vec::new();
+        let long = Frame::Said(vec![b' '; LONGEST as usize]);
+        let refused = write_frame(&mut written, &long).await;
+        assert!(matches!(refused, Err(FrameError::Strange(_))));
+        assert!(written.is_empty());
+    }
+}

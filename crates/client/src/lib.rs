@@ -1,0 +1,26 @@
+//! Speaks to the daemon of a data folder, and starts it when it is needed.
+//!
+//! A [`Place`] is a data folder and where its daemon is found. A [`Client`]
+//! sends requests there; [`wire`] has what travels. A connection carries one
+//! request at a time, so that the back-pressure of a stream is the socket's own
+//! and a slow reader holds up nobody else.
+//!
+//! If the daemon dies, the request is sent again to the next one: every request
+//! may be repeated, because it reads, is idempotent, or carries a key.
+
+mod client;
+mod connection;
+mod error;
+mod frame;
+mod place;
+mod start;
+mod stream;
+pub mod wire;
+
+pub use client::Client;
+pub use connection::{Connection, Greeting};
+pub use error::Error;
+pub use frame::{Frame, FrameError, read_frame, write_frame};
+pub use place::{Place, PlaceError, Whereabouts};
+pub use start::{Ready, Start};
+pub use stream::{Followed, Following};

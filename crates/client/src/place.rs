@@ -1,0 +1,250 @@
+//! A data folder, and where its daemon is found.
+//!
+//! The daemon listens in the user's runtime folder, under a name made of the
+//! data folder's path, since the path of a socket must be short. Where exactly
+//! it writes into the data folder: a client that was started with another
+//! environment finds it all the same.
+
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// Where the daemon says where it is.
+const WHEREABOUTS: &str = "daemon.json";
+
+/// The longest path of a socket, on the narrowest platform.
+const LONGEST_SOCKET: usize = 103;
+
+/// A data folder: there, ours, and known by one name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    data: PathBuf,
+}
+
+/// Where a daemon is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Whereabouts {
+    /// Its process.
+    pub pid: u32,
+    /// Its version.
+    pub version: String,
+    /// Where it listens.
+    pub socket: PathBuf,
+}
+
+/// Why a data folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlaceError {
+    /// Nobody said which folder, and there is no home.
+    #[error("there is no data folder: set --data, OFFSHOOT_DATA or HOME")]
+    Nowhere,
+    /// An empty path.
+    #[error("the path of the data folder is empty: name a folder, `.` for the present one")]
+    Empty,
+    /// Something is in the way.
+    #[error("{0} is not a folder: choose another data folder with --data")]
+    NotAFolder(PathBuf),
+    /// It belongs to somebody else.
+    #[error("{path} belongs to user {owner}, not to you (user {us}): choose another with --data")]
+    NotOurs {
+        /// Which.
+        path: PathBuf,
+        /// Whose it is.
+        owner: u32,
+        /// Who we are.
+        us: u32,
+    },
+    /// It cannot be made or read.
+    #[error("the folder {path} cannot be used")]
+    Unusable {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        error: std::io::Error,
+    },
+    /// Others may write to the runtime folder.
+    #[error("others may write to {0}, so the daemon does not listen there: chmod it to 0700")]
+    Open(PathBuf),
+    /// The path of the socket is too long for the platform.
+    #[error(
+        "the socket's path would have {} bytes, more than the {LONGEST_SOCKET} a socket may have: \
+         set XDG_RUNTIME_DIR to a shorter path ({})", .0.as_os_str().len(), .0.display()
+    )]
+    SocketTooLong(PathBuf),
+}
+
+impl Place {
+    /// The folder that `data` names, else the one of the environment, else the
+    /// user's own. It is made if it is not there.
+    pub fn find(data: Option<&Path>) -> Result<Self, PlaceError> {
+        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        match data {
+            Some(data) => Self::at(data),
+            None => match (set("OFFSHOOT_DATA"), set("XDG_DATA_HOME"), set("HOME")) {
+                (Some(data), ..) => Self::at(Path::new(&data)),
+                (None, Some(data), _) if Path::new(&data).is_absolute() => {
+                    Self::at(&Path::new(&data).join("offshoot"))
+                }
+                (None, _, Some(home)) => Self::at(&Path::new(&home).join(".local/share/offshoot")),
+                (None, _, None) => Err(PlaceError::Nowhere),
+            },
+        }
+    }
+
+    /// This folder, made if it is not there.
+    pub fn at(data: &Path) -> Result<Self, PlaceError> {
+        if data.as_os_str().is_empty() {
+            return Err(PlaceError::Empty);
+        }
+        let unusable = |error: std::io::Error| match error.kind() {
+            ErrorKind::NotADirectory | ErrorKind::AlreadyExists => {
+                PlaceError::NotAFolder(data.to_owned())
+            }
+            _ => PlaceError::Unusable { path: data.to_owned(), error },
+        };
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(data).map_err(unusable)?;
+        let data = std::fs::canonicalize(data).map_err(unusable)?;
+        check_ours(&data)?;
+        Ok(Self { data })
+    }
+
+    /// The folder.
+    pub fn data(&self) -> &Path {
+        &self.data
+    }
+
+    /// Where the daemon listens that this process would start.
+    pub fn socket(&self) -> Result<PathBuf, PlaceError> {
+        let mut name = OsString::from(format!("{:016x}", short_hash(&self.data)));
+        name.push(".sock");
+        let socket = runtime_folder().join(name);
+        if socket.as_os_str().len() > LONGEST_SOCKET {
+            return Err(PlaceError::SocketTooLong(socket));
+        }
+        Ok(socket)
+    }
+
+    /// Makes the folder in which the daemon listens, for nobody but its user.
+    pub fn make_socket_folder(&self) -> Result<(), PlaceError> {
+        let socket = self.socket()?;
+        let folder = socket.parent().unwrap_or(Path::new("/"));
+        let unusable = |error| PlaceError::Unusable { path: folder.to_owned(), error };
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(unusable)?;
+        // Not where a link leads: whoever made the link chose that.
+        let found = std::fs::symlink_metadata(folder).map_err(unusable)?;
+        if !found.is_dir() {
+            return Err(PlaceError::NotAFolder(folder.to_owned()));
+        }
+        check_ours(folder)?;
+        match found.mode() & 0o077 {
+            0 => Ok(()),
+            _ => Err(PlaceError::Open(folder.to_owned())),
+        }
+    }
+
+    /// Where the daemon of this folder is, or last was.
+    pub fn whereabouts(&self) -> Option<Whereabouts> {
+        let told = std::fs::read(self.data.join(WHEREABOUTS)).ok()?;
+        serde_json::from_slice(&told).ok()
+    }
+
+    /// Says where the daemon of this folder is.
+    pub fn tell(&self, whereabouts: &Whereabouts) -> Result<(), PlaceError> {
+        let path = self.data.join(WHEREABOUTS);
+        let draft = self.data.join(format!("{WHEREABOUTS}.new"));
+        let told = || -> std::io::Result<()> {
+            use std::io::Write;
+            let mut options = std::fs::OpenOptions::new();
+            options.write(true).create(true).truncate(true).mode(0o600);
+            let mut file = options.open(&draft)?;
+            file.write_all(&serde_json::to_vec(whereabouts)?)?;
+            std::fs::rename(&draft, &path)
+        };
+        told().map_err(|error| PlaceError::Unusable { path: path.clone(), error })
+    }
+
+    /// Takes back where the daemon is: it listens no more.
+    pub fn untell(&self) {
+        // Worth a try only: a client that follows it finds nobody there.
+        std::fs::remove_file(self.data.join(WHEREABOUTS)).ok();
+    }
+}
+
+fn check_ours(path: &Path) -> Result<(), PlaceError> {
+    let found = std::fs::metadata(path)
+        .map_err(|error| PlaceError::Unusable { path: path.to_owned(), error })?;
+    if !found.is_dir() {
+        return Err(PlaceError::NotAFolder(path.to_owned()));
+    }
+    let us = rustix::process::geteuid().as_raw();
+    match found.uid() {
+        owner if owner == us => Ok(()),
+        owner => Err(PlaceError::NotOurs { path: path.to_owned(), owner, us }),
+    }
+}
+
+fn runtime_folder() -> PathBuf {
+    let set = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    match set.filter(|folder| folder.is_absolute()) {
+        Some(folder) => folder.join("offshoot"),
+        None => {
+            let mut name = OsString::from_vec(b"offshoot-".to_vec());
+            name.push(rustix::process::geteuid().as_raw().to_string());
+            Path::new("/tmp").join(name)
+        }
+    }
+}
+
+/// FNV-1a: the same in every version, on every machine.
+fn short_hash(path: &Path) -> u64 {
+    path.as_os_str().as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_spelling_of_a_path_is_one_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("data");
+        let place = Place::at(&data).unwrap();
+        assert_eq!(std::fs::metadata(&data).unwrap().mode() & 0o777, 0o700);
+        assert_eq!(Place::at(&folder.path().join("./data/../data")).unwrap(), place);
+        assert_eq!(place.socket().unwrap(), Place::at(&data).unwrap().socket().unwrap());
+    }
+
+    #[test]
+    fn a_file_in_the_way_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        for path in [file.clone(), file.join("below")] {
+            let refused = Place::at(&path).unwrap_err();
+            assert!(matches!(refused, PlaceError::NotAFolder(_)), "{refused:?}");
+        }
+        assert!(matches!(Place::at(Path::new("")), Err(PlaceError::Empty)));
+    }
+
+    #[test]
+    fn whereabouts_are_told_and_taken_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place::at(folder.path()).unwrap();
+        assert_eq!(place.whereabouts(), None);
+        let here = Whereabouts { pid: 7, version: "1.0.0".into(), socket: "/run/x.sock".into() };
+        place.tell(&here).unwrap();
+        assert_eq!(place.whereabouts(), Some(here));
+        let mode = std::fs::metadata(folder.path().join(WHEREABOUTS)).unwrap().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        place.untell();
+        assert_eq!(place.whereabouts(), None);
+    }
+}

@@ -1,0 +1,25 @@
+//! What travels between a client and the daemon.
+//!
+//! Records are shown as people and scripts see them: these types are also what
+//! `--json` prints. They say nothing that must not be shown.
+
+mod fault;
+mod hello;
+mod reply;
+mod request;
+mod session;
+mod status;
+mod task;
+
+pub use fault::{Code, Fault};
+pub use hello::{Hello, Taking, WIRE, Welcome};
+pub use reply::{Chunk, Happened, Reply, StreamName, Waited, WaitedEnd};
+pub use request::{
+    Attachment, Following, List, Named, Reading, Request, Restarting, Scope, Sealed, Spawn, Stop,
+    Tail, Wait, Waiting,
+};
+pub use session::{Session, Sessions};
+pub use status::{LogFile, Status};
+pub use task::{
+    Cancelled, CommandLine, Lineage, Outcome, Progress, Reason, State, Task, Tasks, Why,
+};

@@ -1,0 +1,84 @@
+//! How a connection begins: who speaks what.
+
+use std::ops::RangeInclusive;
+
+use serde::{Deserialize, Serialize};
+
+/// The protocol that this version speaks.
+pub const WIRE: u32 = 1;
+
+/// What a client says first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// The protocols it speaks, from the first to the last.
+    pub wire: (u32, u32),
+    /// Its own version.
+    pub version: String,
+    /// The data folder it wants.
+    pub data: String,
+    /// What it wants of an older daemon.
+    pub taking: Taking,
+}
+
+/// What a client wants of a daemon that is older than itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Taking {
+    /// That it makes room for a new one as soon as nothing executes that
+    /// could not go on elsewhere.
+    Over,
+    /// Nothing.
+    AsItIs,
+}
+
+/// What the daemon answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Welcome {
+    /// The protocol to be spoken.
+    pub wire: u32,
+    /// Its version.
+    pub version: String,
+    /// Its process.
+    pub pid: u32,
+}
+
+impl Hello {
+    /// What this version says.
+    pub fn new(data: &str, taking: Taking) -> Self {
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        Self { wire: (WIRE, WIRE), version, data: data.to_owned(), taking }
+    }
+
+    /// The protocols the client speaks.
+    pub fn speaks(&self) -> RangeInclusive<u32> {
+        self.wire.0..=self.wire.1
+    }
+
+    /// Whether the client is of a later version than `version`. What is not a
+    /// version is older than any.
+    pub fn is_newer_than(&self, version: &str) -> bool {
+        parts(&self.version) > parts(version)
+    }
+}
+
+fn parts(version: &str) -> Option<(u64, u64, u64)> {
+    let version = version.split(['-', '+']).next()?;
+    let mut parts = version.split('.').map(|part| part.parse().ok());
+    Some((parts.next()??, parts.next()??, parts.next()??))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_later_version_is_newer() {
+        let hello =
+            |version: &str| Hello { version: version.into(), ..Hello::new("/data", Taking::Over) };
+        assert!(hello("0.10.0").is_newer_than("0.9.9"));
+        assert!(hello("1.0.0").is_newer_than("nonsense"));
+        for same_or_older in ["0.9.9", "0.9.8", "nonsense"] {
+            assert!(!hello(same_or_older).is_newer_than("0.9.9"), "{same_or_older}");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! What the daemon answers.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Fault, Sessions, Status, Task, Tasks, Why};
+
+/// An answer. A request gets one of these, or a stream of them that ends with
+/// [`Reply::Done`] or [`Reply::Fault`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Reply {
+    /// It was not done.
+    Fault(Fault),
+    /// It is done, and the stream is over.
+    Done,
+    /// One task.
+    Task(Box<Task>),
+    /// A page of tasks.
+    Tasks(Tasks),
+    /// What a task waits on.
+    Why(Why),
+    /// The tasks that were waited for, in the order of the request.
+    Waited {
+        /// Each of them.
+        tasks: Vec<Waited>,
+    },
+    /// The message is durable.
+    Sent {
+        /// Its id.
+        message: String,
+        /// The task that gets it; another one than was named, if that one had
+        /// ended and a new one goes on for it.
+        task: String,
+        /// How far it has come.
+        state: String,
+    },
+    /// The request to stop has reached this many live tasks.
+    Reached {
+        /// How many.
+        tasks: usize,
+    },
+    /// A page of sessions.
+    Sessions(Sessions),
+    /// How the daemon is.
+    Status(Box<Status>),
+    /// So many bytes are missing here: they were not kept.
+    Gap {
+        /// How many.
+        bytes: u64,
+    },
+    /// An attempt of the command began here.
+    Attempt {
+        /// Which, counted from 1.
+        number: u32,
+    },
+    /// What was read up to here; reading may go on from this place.
+    Place {
+        /// The place.
+        at: u64,
+    },
+    /// Something happened in a session.
+    Happened(Box<Happened>),
+}
+
+/// A piece of what a command wrote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    /// Where it wrote it.
+    pub stream: StreamName,
+    /// When it was read, in microseconds since 1970.
+    pub at: i64,
+    /// The bytes, as they are.
+    pub bytes: Vec<u8>,
+}
+
+/// Where a command writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StreamName {
+    /// Its standard output.
+    Stdout,
+    /// Its standard error.
+    Stderr,
+}
+
+/// A task that was waited for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waited {
+    /// Why the wait returned.
+    pub end: WaitedEnd,
+    /// The task.
+    pub task: Task,
+}
+
+/// Why a wait returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitedEnd {
+    /// The task has ended.
+    Ended,
+    /// It asks something.
+    NeedsInput,
+    /// It goes on; the wait was over.
+    TimedOut,
+}
+
+/// Something that happened in a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Happened {
+    /// Where it stands in the log: events from here on are what follows it.
+    pub cursor: u64,
+    /// When.
+    pub at: String,
+    /// What, in a word, such as `started` or `ended`.
+    pub change: String,
+    /// The task it tells of, as it is now.
+    pub task: Option<Task>,
+}

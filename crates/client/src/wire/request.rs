@@ -1,0 +1,239 @@
+//! What a client asks for.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A request. Each may be repeated if its answer was lost.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Request {
+    /// Send a command off.
+    Spawn(Box<Spawn>),
+    /// A page of tasks.
+    List(List),
+    /// One task.
+    Show(Named),
+    /// What a task waits on.
+    Why(Named),
+    /// What a command wrote.
+    Tail(Tail),
+    /// Wait for tasks.
+    Wait(Wait),
+    /// The ends of these tasks have been read.
+    Ack {
+        /// Their ids.
+        tasks: Vec<String>,
+    },
+    /// A message to a task.
+    Send {
+        /// Whom.
+        to: Named,
+        /// What.
+        text: String,
+        /// Makes the request repeatable.
+        key: String,
+    },
+    /// Stop a task and everything below it.
+    Cancel {
+        /// Which.
+        task: Named,
+        /// How.
+        stop: Stop,
+    },
+    /// A page of sessions.
+    Sessions {
+        /// Where the page before ended.
+        cursor: Option<String>,
+        /// How many at the most.
+        limit: usize,
+    },
+    /// Stop all tasks of a session.
+    CancelSession {
+        /// Its name.
+        session: String,
+        /// How.
+        stop: Stop,
+    },
+    /// Delete a session and everything in it.
+    RemoveSession {
+        /// Its name.
+        session: String,
+    },
+    /// What happens in a session, from a place in its log on.
+    Events {
+        /// Its name.
+        session: String,
+        /// The place; from now on if there is none.
+        cursor: Option<u64>,
+    },
+    /// How the daemon is.
+    Status,
+    /// End the daemon in good order.
+    Quit,
+}
+
+/// A task, as somebody calls it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Named {
+    /// The session in which a handle means something.
+    pub session: String,
+    /// Its handle, `<parent>/<name>` or its id.
+    pub task: String,
+}
+
+/// A command to be sent off.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spawn {
+    /// The session, opened if it is new.
+    pub session: String,
+    /// Its name.
+    pub name: Option<String>,
+    /// The task that owns it.
+    pub parent: Option<String>,
+    /// The command and its arguments.
+    pub argv: Vec<String>,
+    /// Where it runs.
+    pub cwd: String,
+    /// What is set for it, kept for a restart and never shown.
+    pub env: Sealed,
+    /// The caller's environment, never stored.
+    pub surroundings: Sealed,
+    /// How long it may run.
+    pub timeout_ms: Option<u64>,
+    /// How long it may take to stop.
+    pub grace_ms: Option<u64>,
+    /// What becomes of it if the daemon dies.
+    pub restart: Restarting,
+    /// Makes the request repeatable.
+    pub key: String,
+    /// Whether the caller stays to read what it writes.
+    pub attachment: Attachment,
+}
+
+/// What becomes of a command whose daemon dies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Restarting {
+    /// It is lost.
+    #[default]
+    Never,
+    /// It is started again: it may run twice.
+    OnCrash,
+}
+
+/// Whether the caller of a spawn stays to read what the command writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Attachment {
+    /// It goes.
+    Detached,
+    /// It stays, and misses nothing: a reader that is slow holds the command
+    /// up, like a pipe.
+    Attached,
+}
+
+/// Variables of an environment. Their values are not shown.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Sealed(pub BTreeMap<String, String>);
+
+impl fmt::Debug for Sealed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+/// Which tasks to list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct List {
+    /// The session; all of them if there is none.
+    pub session: Option<String>,
+    /// Live ones, or finished ones too.
+    pub scope: Scope,
+    /// In which states, if not in all.
+    pub states: Vec<String>,
+    /// Where the page before ended.
+    pub cursor: Option<String>,
+    /// How many at the most.
+    pub limit: usize,
+}
+
+/// Which tasks a list covers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// Those that have not ended.
+    #[default]
+    Live,
+    /// All that are kept.
+    All,
+}
+
+/// What to read of a command's output.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tail {
+    /// Whose.
+    pub task: Named,
+    /// From where.
+    pub reading: Reading,
+    /// Whether to go on as it writes.
+    pub following: Following,
+}
+
+/// Where reading begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reading {
+    /// With what is kept of the beginning.
+    Start,
+    /// With the last lines.
+    Lines(u64),
+    /// Where an earlier reading stopped.
+    From(u64),
+}
+
+/// Whether a reader stays for what is to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Following {
+    /// It reads what there is.
+    Stop,
+    /// It goes on until the task has ended.
+    Follow,
+}
+
+/// Which tasks to wait for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wait {
+    /// The session in which their handles mean something.
+    pub session: String,
+    /// The tasks.
+    pub tasks: Vec<String>,
+    /// For how many of them.
+    pub waiting: Waiting,
+    /// How long at the most.
+    pub timeout_ms: Option<u64>,
+}
+
+/// For how many tasks to wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Waiting {
+    /// All of them.
+    #[default]
+    All,
+    /// The first that ends or asks.
+    Any,
+}
+
+/// How to stop something.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stop {
+    /// Why.
+    pub reason: Option<String>,
+    /// How long it may take before it is ended by force.
+    pub grace_ms: Option<u64>,
+}

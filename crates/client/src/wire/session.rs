@@ -1,0 +1,30 @@
+//! A session, as it is shown.
+
+use serde::{Deserialize, Serialize};
+
+/// A session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Session {
+    /// Its id.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// When it was opened.
+    pub opened_at: String,
+    /// How many of its tasks have not ended.
+    pub live: u64,
+    /// How many have.
+    pub finished: u64,
+    /// How many results and messages nobody has read; of more than a thousand,
+    /// a thousand.
+    pub unread: u64,
+}
+
+/// A page of sessions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sessions {
+    /// The sessions, oldest first.
+    pub sessions: Vec<Session>,
+    /// Where the next page begins, if there is one.
+    pub next: Option<String>,
+}

@@ -1,0 +1,235 @@
+//! A task, as it is shown.
+
+use serde::{Deserialize, Serialize};
+
+/// A task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    /// Its id.
+    pub id: String,
+    /// What people call it.
+    pub handle: String,
+    /// The name it was given, if it was given one.
+    pub name: Option<String>,
+    /// What executes it.
+    pub kind: String,
+    /// Its session's name.
+    pub session: String,
+    /// Where it stands.
+    pub state: State,
+    /// What it waits on, in a word, if it waits.
+    pub waiting_on: Option<String>,
+    /// How it ended, once it has.
+    pub outcome: Option<Outcome>,
+    /// Where it comes from.
+    pub lineage: Lineage,
+    /// When it was spawned.
+    pub spawned_at: String,
+    /// When its current or last attempt started.
+    pub started_at: Option<String>,
+    /// When it ended.
+    pub ended_at: Option<String>,
+    /// How long it has lived, or did, in milliseconds. It never decreases.
+    pub age_ms: u64,
+    /// How many attempts have started.
+    pub attempts: u32,
+    /// The request to stop it, if there is one.
+    pub cancel: Option<Cancelled>,
+    /// What it last reported.
+    pub progress: Option<Progress>,
+    /// What it executes, if it is a command.
+    pub command: Option<CommandLine>,
+    /// It has ended, and its end could not be written yet.
+    pub settling: bool,
+    /// It was stopped by force and is still there.
+    pub unresponsive: bool,
+}
+
+/// Where a task stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// It waits for a slot.
+    Queued,
+    /// It executes.
+    Running,
+    /// It waits for something else.
+    Waiting,
+    /// It returned a value.
+    Completed,
+    /// It failed.
+    Failed,
+    /// It was stopped.
+    Cancelled,
+    /// Its worker died.
+    Lost,
+}
+
+impl State {
+    /// Every state, in the order in which a task goes through them.
+    pub const ALL: [Self; 7] = [
+        Self::Queued,
+        Self::Running,
+        Self::Waiting,
+        Self::Completed,
+        Self::Failed,
+        Self::Cancelled,
+        Self::Lost,
+    ];
+
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Waiting => "waiting",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::Lost => "lost",
+        }
+    }
+
+    /// The state of this word.
+    pub fn of(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.word() == word)
+    }
+
+    /// Whether a task stays there for ever.
+    pub fn is_terminal(self) -> bool {
+        !matches!(self, Self::Queued | Self::Running | Self::Waiting)
+    }
+}
+
+/// How a task ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// The state in which it ended.
+    pub is: State,
+    /// The value it returned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<serde_json::Value>,
+    /// Whether a cancel had been asked for before the value came.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cancel_requested: bool,
+    /// What sort of failure: `error`, `panic`, `timeout`, `exit`, `signal`, …
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// What is said of a failure or a loss.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// What is behind a failure.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<String>,
+    /// Who stopped it, why and when.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancelled: Option<Cancelled>,
+    /// Whether it was stopped by force.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub forced: bool,
+    /// The exit code of a command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<i32>,
+    /// The signal that ended a command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+    /// Why a command could not be started, in a word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_error: Option<String>,
+    /// How long a command ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// How much processor time a command took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_ms: Option<u64>,
+    /// The most memory a command held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_bytes: Option<u64>,
+}
+
+/// A request to stop a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cancelled {
+    /// Who asked.
+    pub by: String,
+    /// Why.
+    pub reason: String,
+    /// When.
+    pub at: String,
+}
+
+/// Where a task comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lineage {
+    /// The id of its session.
+    pub session: String,
+    /// The task that spawned it.
+    pub parent: Option<String>,
+    /// The task at the top.
+    pub root: String,
+    /// The run in which it was spawned.
+    pub run: Option<String>,
+    /// The tool call that spawned it.
+    pub tool_call: Option<String>,
+    /// The agent that spawned it.
+    pub agent: Option<String>,
+    /// How many tasks stand above it.
+    pub depth: u32,
+    /// Whether it outlives its parent.
+    pub detached: bool,
+}
+
+/// What a task last reported.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// The report.
+    pub value: serde_json::Value,
+    /// When it was made.
+    pub at: String,
+}
+
+/// What a command executes. The values of its variables are not in here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandLine {
+    /// The command and its arguments.
+    pub argv: Vec<String>,
+    /// Where it runs.
+    pub cwd: String,
+    /// The names of the variables that were set for it.
+    pub env: Vec<String>,
+    /// What becomes of it if the daemon dies: `never` or `on_crash`.
+    pub restart: super::Restarting,
+}
+
+/// A page of tasks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tasks {
+    /// The tasks.
+    pub tasks: Vec<Task>,
+    /// Where the next page begins, if there is one.
+    pub next: Option<String>,
+}
+
+/// What a task waits on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Why {
+    /// The task.
+    pub id: String,
+    /// Its handle.
+    pub handle: String,
+    /// Where it stands.
+    pub state: State,
+    /// Since when.
+    pub since: String,
+    /// What holds it up, most telling first.
+    pub reasons: Vec<Reason>,
+}
+
+/// What holds a task up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reason {
+    /// In a word.
+    pub is: String,
+    /// For people.
+    pub text: String,
+}

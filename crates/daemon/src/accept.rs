@@ -1,0 +1,114 @@
+//! Letting visitors in: this user's, that speak a protocol we know.
+
+use std::time::Duration;
+
+use offshoot_client::wire::{Code, Fault, Hello, Taking, WIRE, Welcome};
+use offshoot_client::{Frame, FrameError, Greeting, read_frame, write_frame};
+use tokio::io::BufReader;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{UnixListener, UnixStream};
+
+use crate::house::closing;
+use crate::idle::Visit;
+use crate::run::Shared;
+use crate::serve::serve;
+
+/// How long a visitor may take to greet.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A visitor past its greeting.
+pub(crate) struct Visitor {
+    pub(crate) reader: BufReader<OwnedReadHalf>,
+    pub(crate) writer: OwnedWriteHalf,
+    _visit: Visit,
+}
+
+/// Lets visitors in as long as the socket works.
+pub(crate) async fn accept(house: &Shared, listener: &UnixListener) {
+    let mut failures = 0;
+    while failures < 100 {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                failures = 0;
+                // Counted before anything is awaited, so that the daemon does
+                // not go while somebody stands in the door.
+                if let Some(visit) = house.idle.enter() {
+                    tokio::spawn(receive(house.clone(), stream, visit));
+                }
+            }
+            Err(error) => {
+                failures += 1;
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+    }
+}
+
+async fn receive(house: Shared, stream: UnixStream, visit: Visit) {
+    let ours = rustix::process::geteuid().as_raw();
+    match stream.peer_cred() {
+        Ok(peer) if peer.uid() == ours => {}
+        Ok(peer) => return tracing::warn!(uid = peer.uid(), "a stranger was turned away"),
+        Err(error) => return tracing::warn!(%error, "a visitor of unknown user was turned away"),
+    }
+    let (reader, writer) = stream.into_split();
+    let reader = BufReader::with_capacity(64 << 10, reader);
+    let mut visitor = Visitor { reader, writer, _visit: visit };
+    let greeted = tokio::time::timeout(PATIENCE, greet(&house, &mut visitor)).await;
+    match greeted {
+        Ok(Ok(true)) => {}
+        Ok(Ok(false) | Err(FrameError::Closed)) => return,
+        Ok(Err(error)) => return tracing::debug!(%error, "a visitor did not greet"),
+        Err(_) => return tracing::debug!("a visitor did not greet in time"),
+    }
+    match serve(&house, &mut visitor).await {
+        Ok(()) | Err(FrameError::Closed) => {}
+        Err(error) => tracing::debug!(%error, "a connection broke off"),
+    }
+}
+
+/// Greets; whether the visitor may stay.
+async fn greet(house: &Shared, visitor: &mut Visitor) -> Result<bool, FrameError> {
+    let hello: Hello = read_frame(&mut visitor.reader).await?.read()?;
+    let refused = refusal(house, &hello).await;
+    let greeting = match refused {
+        Some(fault) => Greeting::Refused(fault),
+        None => Greeting::Welcome(Welcome {
+            wire: WIRE,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            pid: std::process::id(),
+        }),
+    };
+    write_frame(&mut visitor.writer, &Frame::say(&greeting)?).await?;
+    Ok(matches!(greeting, Greeting::Welcome(_)))
+}
+
+/// Why the visitor is turned away, if it is.
+async fn refusal(house: &Shared, hello: &Hello) -> Option<Fault> {
+    let data = house.place.data().to_string_lossy();
+    if hello.data != data {
+        let text = format!("this daemon holds {data}, not {}", hello.data);
+        return Some(Fault::new(Code::BadRequest, text));
+    }
+    if hello.taking == Taking::Over && house.may_leave(hello).await {
+        tracing::info!(version = hello.version, "makes room for a newer version");
+        house.leave.cancel();
+        return Some(closing());
+    }
+    let speaks = hello.speaks();
+    if !speaks.contains(&WIRE) {
+        let text = format!(
+            "the daemon is of version {} and speaks protocol {WIRE}; you are of version {} and \
+             speak {} to {}",
+            env!("CARGO_PKG_VERSION"),
+            hello.version,
+            speaks.start(),
+            speaks.end()
+        );
+        let hint = "wait until its tasks have ended, or end it with the version that started it: \
+                    `offshoot daemon stop`";
+        return Some(Fault::new(Code::Wire, text).hint(hint));
+    }
+    None
+}

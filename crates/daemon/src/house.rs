@@ -1,0 +1,201 @@
+//! What a daemon holds: the folder's runtime, its commands, and who is in.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hashbrown::HashMap;
+use offshoot_backends::Commands;
+use offshoot_client::Place;
+use offshoot_client::wire::{Code, Fault, Hello, Named};
+use offshoot_core::{Caps, Ceiling, Name, Phase, SessionId, Stamp, TaskId};
+use offshoot_runtime::{Runtime, Session, TaskRef};
+use offshoot_sqlite::Sqlite;
+use offshoot_store::{OpenStore, Store};
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use crate::fault::{refusal, unusable};
+use crate::idle::Idle;
+use crate::limits;
+use crate::logfile::LogFile;
+use crate::run::Options;
+
+/// How often logs of tasks that are no more are looked for.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(3600);
+
+/// What a daemon holds.
+#[derive(Debug)]
+pub(crate) struct House {
+    // Taken when the daemon ends.
+    runtime: Mutex<Option<Arc<Runtime>>>,
+    store: Arc<dyn Store>,
+    pub(crate) commands: Commands,
+    pub(crate) place: Place,
+    pub(crate) idle: Idle,
+    /// Cancelled when somebody asks the daemon to end.
+    pub(crate) leave: CancellationToken,
+    pub(crate) log: LogFile,
+    pub(crate) started: Stamp,
+    pub(crate) slots: u64,
+    names: Mutex<HashMap<SessionId, Arc<str>>>,
+}
+
+impl House {
+    pub(crate) async fn open(options: Options, log: LogFile) -> Result<Arc<Self>, Fault> {
+        let Options { place, idle } = options;
+        let slots = limits::slots();
+        let caps =
+            Caps { executing: Ceiling { space: Some(slots), ..Ceiling::NONE }, ..Caps::default() };
+        // Whoever has the store has the folder's lock, and only then may touch
+        // what the commands of an earlier daemon left.
+        let store = Sqlite::at(place.data()).open_store().await;
+        let store = store.map_err(|error| unusable(&error.into()))?;
+        let commands = Commands::holding(place.data())
+            .sole_session()
+            .open()
+            .map_err(|error| Fault::from_error(Code::Store, &error))?;
+        let runtime = Runtime::builder(store.clone())
+            .backend(Commands::KIND, commands.backend())
+            .caps(caps)
+            .open()
+            .await
+            .map_err(|error| unusable(&error))?;
+        let house = Arc::new(Self {
+            runtime: Mutex::new(Some(Arc::new(runtime))),
+            store,
+            commands,
+            place,
+            idle: Idle::new(idle),
+            leave: CancellationToken::new(),
+            log,
+            started: now(),
+            slots,
+            names: Mutex::default(),
+        });
+        tokio::spawn(house.clone().sweep_for_ever());
+        Ok(house)
+    }
+
+    /// The runtime, unless the daemon is ending.
+    pub(crate) fn runtime(&self) -> Result<Arc<Runtime>, Fault> {
+        self.runtime.lock().clone().ok_or_else(closing)
+    }
+
+    /// Ends in good order, but no later than `patience`.
+    pub(crate) async fn shut_down(&self, patience: Duration) {
+        let Some(runtime) = self.runtime.lock().take() else { return };
+        self.idle.close();
+        // Requests under way hold it for a moment longer.
+        let runtime = self.idle.until_alone(runtime).await;
+        match runtime.map(|runtime| runtime.shutdown(patience)) {
+            Some(ending) => match ending.await {
+                Ok(0) => {}
+                Ok(left) => tracing::warn!(left, "some bodies did not go"),
+                Err(error) => tracing::error!(%error, "the runtime did not end in good order"),
+            },
+            None => tracing::warn!("a request is still under way; the next daemon settles it"),
+        }
+        if let Err(error) = self.store.close(patience).await {
+            tracing::error!(%error, "the store was not closed in good order");
+        }
+    }
+
+    /// Whether the daemon may make room for the next one: nothing executes that
+    /// could not go on there.
+    pub(crate) async fn may_leave(&self, hello: &Hello) -> bool {
+        if !hello.is_newer_than(env!("CARGO_PKG_VERSION")) {
+            return false;
+        }
+        let Ok(runtime) = self.runtime() else { return true };
+        let counts = runtime.counts().await;
+        counts.is_ok_and(|counts| counts.of(Phase::Running) + counts.of(Phase::Waiting) == 0)
+    }
+
+    /// The session of this name, opened if it is new.
+    pub(crate) async fn session(&self, name: &str) -> Result<Session, Fault> {
+        self.runtime()?.session(name).await.map_err(|error| refusal(&error))
+    }
+
+    /// The session of this name, if there is one.
+    pub(crate) async fn known_session(&self, name: &str) -> Result<Option<Session>, Fault> {
+        self.runtime()?.find_session(name).await.map_err(|error| refusal(&error))
+    }
+
+    /// The session of this name.
+    pub(crate) async fn existing_session(&self, name: &str) -> Result<Session, Fault> {
+        self.known_session(name).await?.ok_or_else(|| {
+            let what = format!("there is no session {name:?} here");
+            Fault::new(Code::NotFound, what).hint("`offshoot sessions ls` lists them")
+        })
+    }
+
+    /// The task that somebody calls so.
+    pub(crate) async fn task(&self, named: &Named) -> Result<TaskRef, Fault> {
+        let runtime = self.runtime()?;
+        let found = match named.task.trim().parse::<TaskId>() {
+            Ok(_) => runtime.task(&named.task).await,
+            Err(_) => match self.known_session(&named.session).await? {
+                Some(session) => runtime.task_within(session.id(), &named.task).await,
+                None => {
+                    let what = format!(
+                        "there is no task {:?} here: session {:?} has none",
+                        named.task, named.session
+                    );
+                    return Err(Fault::new(Code::NotFound, what));
+                }
+            },
+        };
+        found.map_err(|error| refusal(&error))
+    }
+
+    /// What a session is called.
+    pub(crate) async fn session_name(&self, id: SessionId) -> Result<Arc<str>, Fault> {
+        if let Some(name) = self.names.lock().get(&id) {
+            return Ok(name.clone());
+        }
+        let record = self.runtime()?.session_record(id).await.map_err(|error| refusal(&error))?;
+        let name: Arc<str> = match record {
+            Some(record) => Name::as_str(&record.name).into(),
+            None => id.to_string().into(),
+        };
+        self.names.lock().insert(id, name.clone());
+        Ok(name)
+    }
+
+    /// Forgets what a session was called.
+    pub(crate) fn forget_name(&self, id: SessionId) {
+        self.names.lock().remove(&id);
+    }
+
+    /// Deletes the logs of tasks that are no more, now and then.
+    async fn sweep_for_ever(self: Arc<Self>) {
+        loop {
+            let Ok(runtime) = self.runtime() else { return };
+            runtime.recovered().await;
+            self.sweep(&runtime).await;
+            drop(runtime);
+            tokio::time::sleep(SWEEP_INTERVAL).await;
+        }
+    }
+
+    pub(crate) async fn sweep(&self, runtime: &Runtime) {
+        let kept = async |id| !matches!(runtime.get(id).await, Ok(None));
+        match self.commands.sweep(kept).await {
+            Ok(0) => {}
+            Ok(swept) => tracing::info!(swept, "logs of tasks that are no more were deleted"),
+            Err(error) => tracing::warn!(%error, "old logs could not be deleted"),
+        }
+    }
+}
+
+/// What is said to whoever asks a daemon that is ending.
+pub(crate) fn closing() -> Fault {
+    Fault::new(Code::Closing, "the daemon is ending: ask again")
+}
+
+/// The wall clock.
+pub(crate) fn now() -> Stamp {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let micros = since.map_or(0, |since| since.as_micros());
+    Stamp::from_micros(i64::try_from(micros).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,19 @@
+//! The daemon: the one process that holds a data folder, executes its tasks and
+//! serves every other process of its user on the machine.
+//!
+//! It is started by whoever needs it first, and ends by itself when nothing is
+//! left to do. Its life is a [`run`]: take the folder, recover, listen, and
+//! serve each connection until it closes. It may die at any moment; the next
+//! one recovers.
+
+mod accept;
+mod fault;
+mod house;
+mod idle;
+mod limits;
+mod logfile;
+mod run;
+mod serve;
+mod view;
+
+pub use run::{Options, run};

@@ -1,0 +1,27 @@
+//! What the operating system allows a daemon.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// How many files a command takes while it runs: its three pipes, what watches
+/// over it, and its log.
+const FILES_PER_COMMAND: u64 = 6;
+
+/// How many files the daemon keeps for itself and its visitors.
+const FILES_KEPT: u64 = 256;
+
+/// The most commands that execute at once, whatever the system allows.
+const MOST: u64 = 10_000;
+
+/// Asks for as many open files as there may be.
+pub(crate) fn raise() {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
+        tracing::warn!(%error, "the number of open files could not be raised");
+    }
+}
+
+/// How many tasks may execute at once; the rest queue.
+pub(crate) fn slots() -> u64 {
+    let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    (files.saturating_sub(FILES_KEPT) / FILES_PER_COMMAND).clamp(16, MOST)
+}

@@ -1,0 +1,149 @@
+//! The life of a daemon.
+
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use offshoot_client::wire::{Code, Fault};
+use offshoot_client::{Place, Ready, Whereabouts};
+use tokio::net::UnixListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::accept::accept;
+use crate::house::House;
+use crate::{limits, logfile};
+
+/// How long bodies may take to go when the daemon is told to end.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// What a daemon is told when it is started.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The folder it holds.
+    pub place: Place,
+    /// How long it stays when there is nothing to do.
+    pub idle: Duration,
+}
+
+/// Runs a daemon to its end. Its first and only line of output says whether it
+/// listens; everything else goes to its log.
+pub fn run(options: Options) -> ExitCode {
+    // Fails if it leads a group already: then it was not started to stay.
+    rustix::process::setsid().ok();
+    limits::raise();
+    let log = logfile::install(options.place.data());
+    let built = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .thread_name("offshoot-daemon")
+        .enable_all()
+        .build();
+    let executor = match built {
+        Ok(executor) => executor,
+        Err(error) => {
+            return fail(Fault::from_error(Code::Other, &error));
+        }
+    };
+    let ended = executor.block_on(live(options, log));
+    executor.shutdown_timeout(Duration::from_secs(1));
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(fault) => fail(fault),
+    }
+}
+
+fn fail(fault: Fault) -> ExitCode {
+    tracing::error!(%fault, "the daemon cannot run");
+    say(&Ready::Failed(fault));
+    ExitCode::FAILURE
+}
+
+/// Tells the starter, and lets go of it.
+fn say(ready: &Ready) {
+    if let Ok(mut line) = serde_json::to_string(ready) {
+        line.push('\n');
+        let mut out = std::io::stdout().lock();
+        // A starter that has gone does not need it.
+        out.write_all(line.as_bytes()).and_then(|()| out.flush()).ok();
+    }
+    let null = std::fs::OpenOptions::new().write(true).open("/dev/null");
+    if let Ok(null) = null {
+        rustix::stdio::dup2_stdout(&null).ok();
+    }
+}
+
+async fn live(options: Options, log: logfile::LogFile) -> Result<(), Fault> {
+    let place = options.place.clone();
+    let house = House::open(options, log).await?;
+    let listener = listen(&place)?;
+    let mut stop = Signals::new()?;
+    tracing::info!(pid = std::process::id(), data = %place.data().display(), "listening");
+    say(&Ready::Listening);
+    let why = tokio::select! {
+        () = accept(&house, &listener) => "the socket failed",
+        () = house.idle.until_idle(&house) => "nothing is left to do",
+        () = house.leave.cancelled() => "it was asked to",
+        signal = stop.next() => signal,
+    };
+    tracing::info!(why, "the daemon ends");
+    // Whoever comes now finds nobody, and starts the next one.
+    place.untell();
+    if let Ok(socket) = place.socket() {
+        std::fs::remove_file(socket).ok();
+    }
+    drop(listener);
+    house.shut_down(PATIENCE).await;
+    tracing::info!("the daemon has ended");
+    Ok(())
+}
+
+/// Listens for this user alone. The folder's lock is held, so a socket that is
+/// there is a dead daemon's.
+fn listen(place: &Place) -> Result<UnixListener, Fault> {
+    use std::os::unix::fs::PermissionsExt;
+    let told = |error: offshoot_client::PlaceError| Fault::from_error(Code::Store, &error);
+    place.make_socket_folder().map_err(told)?;
+    let socket = place.socket().map_err(told)?;
+    let bound = || -> std::io::Result<UnixListener> {
+        match std::fs::remove_file(&socket) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let listener = UnixListener::bind(&socket)?;
+        std::fs::set_permissions(&socket, std::fs::Permissions::from_mode(0o700))?;
+        Ok(listener)
+    };
+    let listener = bound().map_err(|error| {
+        let text = format!("the daemon cannot listen at {}", socket.display());
+        Fault { causes: vec![error.to_string()], ..Fault::new(Code::Store, text) }
+    })?;
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    place.tell(&Whereabouts { pid: std::process::id(), version, socket }).map_err(told)?;
+    Ok(listener)
+}
+
+/// The signals that end a daemon in good order.
+struct Signals {
+    terminate: tokio::signal::unix::Signal,
+    interrupt: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self, Fault> {
+        let on = |kind| signal(kind).map_err(|error| Fault::from_error(Code::Other, &error));
+        Ok(Self {
+            terminate: on(SignalKind::terminate())?,
+            interrupt: on(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+        }
+    }
+}
+
+/// The house is shared by all its connections.
+pub(crate) type Shared = Arc<House>;

@@ -1,0 +1,33 @@
+//! Stopping tasks.
+
+use std::time::Duration;
+
+use offshoot_client::wire::{Named, Reply, Stop};
+
+use super::Answer;
+use crate::house::House;
+
+/// What is said if nobody says why.
+const NO_REASON: &str = "cancelled from the command line";
+
+fn reason(stop: &Stop) -> &str {
+    stop.reason.as_deref().unwrap_or(NO_REASON)
+}
+
+/// Stops a task and everything below it.
+pub(super) async fn cancel(house: &House, task: &Named, stop: &Stop) -> Answer {
+    let mut cancelling = house.task(task).await?.cancel(reason(stop));
+    if let Some(grace) = stop.grace_ms {
+        cancelling = cancelling.grace(Duration::from_millis(grace));
+    }
+    Ok(Reply::Reached { tasks: cancelling.await? })
+}
+
+/// Stops all tasks of a session.
+pub(super) async fn session(house: &House, session: &str, stop: &Stop) -> Answer {
+    let mut sweeping = house.existing_session(session).await?.cancel(reason(stop));
+    if let Some(grace) = stop.grace_ms {
+        sweeping = sweeping.grace(Duration::from_millis(grace));
+    }
+    Ok(Reply::Reached { tasks: sweeping.await? })
+}

@@ -1,0 +1,56 @@
+//! What happens in a session, as it happens.
+
+use offshoot_client::wire::{Happened, Reply};
+use offshoot_core::Cursor;
+use offshoot_runtime::Error;
+
+use super::{Answer, Out};
+use crate::house::House;
+use crate::view;
+
+/// Tells what happens in a session, from a place in its log on, until the
+/// visitor goes.
+pub(super) async fn follow(
+    house: &House,
+    session: &str,
+    from: Option<u64>,
+    out: &mut Out<'_>,
+) -> Answer {
+    let session = house.session(session).await?;
+    let mut events = session.events(Cursor::new(from.unwrap_or_default()));
+    if from.is_none() {
+        events.snapshot().await?;
+    }
+    loop {
+        let event = match events.next().await {
+            Ok(event) => event,
+            Err(Error::CursorExpired(_)) => {
+                // What is missing is in the records: show them as they are.
+                for task in events.snapshot().await? {
+                    let task = Some(view::task(house, house.runtime()?.snapshot(task)).await?);
+                    let cursor = events.cursor().number();
+                    let at = crate::house::now().to_string();
+                    let happened = Happened { cursor, at, change: "snapshot".into(), task };
+                    out.say(&Reply::Happened(Box::new(happened))).await?;
+                }
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let task = match event.task {
+            Some(id) => house.runtime()?.get(id).await?,
+            None => None,
+        };
+        let task = match task {
+            Some(task) => Some(view::task(house, house.runtime()?.snapshot(task)).await?),
+            None => None,
+        };
+        let happened = Happened {
+            cursor: event.cursor.number(),
+            at: event.at.to_string(),
+            change: view::word(&event.change),
+            task,
+        };
+        out.say(&Reply::Happened(Box::new(happened))).await?;
+    }
+}

@@ -1,0 +1,77 @@
+//! Sending a command off.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use offshoot_backends::{Attach, Command, CommandsError, Restart, Seat, Surroundings};
+use offshoot_client::wire::{Attachment, Code, Fault, Named, Reply, Restarting, Spawn};
+use offshoot_core::Visibility;
+
+use super::{Answer, Out, tail};
+use crate::house::House;
+use crate::view;
+
+/// Sends a command off. Whoever stays gets the task first, then what it
+/// writes, then the task as it has ended.
+pub(super) async fn spawn(house: &House, spawn: Spawn, out: &mut Out<'_>) -> Answer {
+    let seat = match spawn.attachment {
+        Attachment::Attached => Some(Seat::new()),
+        Attachment::Detached => None,
+    };
+    let attach = seat.as_ref().map_or(Attach::No, Attach::Lossless);
+    let around = spawn.surroundings.0.iter();
+    let around = around.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    let request = command(&spawn)
+        .and_then(|command| {
+            house.commands.request(command, Some(Surroundings::new(around)), attach)
+        })
+        .map_err(|error| Fault::from_error(Code::BadRequest, &error))?;
+    let parent = match &spawn.parent {
+        Some(parent) => {
+            let named = Named { session: spawn.session.clone(), task: parent.clone() };
+            Some(house.task(&named).await?)
+        }
+        None => None,
+    };
+    // A task belongs to its parent's session, whichever was named.
+    let session = match &parent {
+        Some(parent) => house.session_name(parent.spec().lineage.session).await?.to_string(),
+        None => spawn.session,
+    };
+    let session = house.session(&session).await?.with_visibility(Visibility::Subtree);
+    let mut spawning = session.spawn(request).key(&spawn.key);
+    if let Some(parent) = &parent {
+        spawning = spawning.under(parent);
+    }
+    if let Some(name) = &spawn.name {
+        spawning = spawning.name(name);
+    }
+    if let Some(timeout) = spawn.timeout_ms {
+        spawning = spawning.timeout(Duration::from_millis(timeout));
+    }
+    if let Some(grace) = spawn.grace_ms {
+        spawning = spawning.grace(Duration::from_millis(grace));
+    }
+    let task = spawning.await?;
+    let shown = view::task(house, task.snapshot().await?).await?;
+    let reply = Reply::Task(Box::new(shown));
+    match seat {
+        None => Ok(reply),
+        Some(seat) => {
+            out.say(&reply).await?;
+            tail::attend(house, &task, seat, out).await
+        }
+    }
+}
+
+fn command(spawn: &Spawn) -> Result<Command, CommandsError> {
+    let program = spawn.argv.first().map_or("", String::as_str);
+    let mut command = Command::new(program, &spawn.cwd)?.args(spawn.argv.iter().skip(1))?;
+    for (name, value) in &spawn.env.0 {
+        command = command.env(name, value)?;
+    }
+    Ok(command.restart(match spawn.restart {
+        Restarting::Never => Restart::Never,
+        Restarting::OnCrash => Restart::OnCrash,
+    }))
+}

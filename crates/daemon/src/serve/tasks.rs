@@ -1,0 +1,88 @@
+//! Tasks: a page of them, one of them, and what one waits on.
+
+use offshoot_client::wire::{self, Code, Fault, List, Named, Reply, Scope, Tasks, Why};
+use offshoot_core::{Phase, Visibility};
+use offshoot_store::PageCursor;
+
+use super::{Answer, Stopped};
+use crate::house::House;
+use crate::view;
+
+/// The longest page.
+const LONGEST: usize = 1_000;
+
+/// A page of tasks, the last spawned first.
+pub(super) async fn list(house: &House, list: List) -> Answer {
+    let runtime = house.runtime()?;
+    let mut tasks = match &list.session {
+        None => runtime.tasks(),
+        Some(name) => match house.known_session(name).await? {
+            Some(session) => session.with_visibility(Visibility::Subtree).tasks(),
+            None => return Ok(Reply::Tasks(Tasks { tasks: Vec::new(), next: None })),
+        },
+    };
+    if list.scope == Scope::Live && list.states.is_empty() {
+        tasks = tasks.live();
+    }
+    for state in &list.states {
+        tasks = tasks.phase(phase(state)?);
+    }
+    if let Some(cursor) = &list.cursor {
+        tasks = tasks.after(parse_cursor(cursor)?);
+    }
+    let page = tasks.newest_first().limit(list.limit.clamp(1, LONGEST)).await?;
+    let mut shown = Vec::with_capacity(page.items.len());
+    for task in page.items {
+        shown.push(view::task(house, runtime.snapshot(task)).await?);
+    }
+    Ok(Reply::Tasks(Tasks { tasks: shown, next: page.next.map(cursor) }))
+}
+
+fn phase(state: &str) -> Result<Phase, Stopped> {
+    Ok(match wire::State::of(state) {
+        Some(wire::State::Queued) => Phase::Queued,
+        Some(wire::State::Running) => Phase::Running,
+        Some(wire::State::Waiting) => Phase::Waiting,
+        Some(wire::State::Completed) => Phase::Completed,
+        Some(wire::State::Failed) => Phase::Failed,
+        Some(wire::State::Cancelled) => Phase::Cancelled,
+        Some(wire::State::Lost) => Phase::Lost,
+        None => {
+            let known = wire::State::ALL.map(wire::State::word).join(", ");
+            let text = format!("there is no state {state:?}: use one of {known}");
+            return Err(Fault::new(Code::BadRequest, text).into());
+        }
+    })
+}
+
+/// A place in a list, for the visitor to hand back.
+pub(super) fn cursor(place: PageCursor) -> String {
+    place.0.to_string()
+}
+
+/// The place that a visitor hands back.
+pub(super) fn parse_cursor(text: &str) -> Result<PageCursor, Stopped> {
+    text.parse().map(PageCursor).map_err(|_| {
+        let text = format!("{text:?} is no cursor: use the `next` of the page before");
+        Fault::new(Code::BadRequest, text).into()
+    })
+}
+
+/// One task.
+pub(super) async fn show(house: &House, named: &Named) -> Answer {
+    let snapshot = house.task(named).await?.snapshot().await?;
+    Ok(Reply::Task(Box::new(view::task(house, snapshot).await?)))
+}
+
+/// What a task waits on.
+pub(super) async fn why(house: &House, named: &Named) -> Answer {
+    let task = house.task(named).await?;
+    let why = task.why().await?;
+    Ok(Reply::Why(Why {
+        id: task.id().to_string(),
+        handle: why.handle,
+        state: view::state(why.state),
+        since: why.since.to_string(),
+        reasons: why.reasons.iter().map(view::reason).collect(),
+    }))
+}

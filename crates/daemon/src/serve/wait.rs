@@ -1,0 +1,55 @@
+//! Waiting for tasks, and saying that their ends were read.
+
+use std::time::Duration;
+
+use offshoot_client::wire::{Code, Fault, Named, Reply, Wait, Waited, WaitedEnd, Waiting};
+use offshoot_runtime::WaitEnd;
+
+use super::Answer;
+use crate::house::House;
+use crate::view;
+
+/// How many tasks one request may name.
+const MOST: usize = 10_000;
+
+/// Waits for tasks.
+pub(super) async fn wait(house: &House, wait: Wait) -> Answer {
+    if wait.tasks.is_empty() || wait.tasks.len() > MOST {
+        let text = format!("wait for 1 to {MOST} tasks, not for {}", wait.tasks.len());
+        return Err(Fault::new(Code::BadRequest, text).into());
+    }
+    let mut tasks = Vec::with_capacity(wait.tasks.len());
+    for task in wait.tasks {
+        tasks.push(house.task(&Named { session: wait.session.clone(), task }).await?);
+    }
+    let runtime = house.runtime()?;
+    let mut waiting = runtime.wait(&tasks);
+    if wait.waiting == Waiting::Any {
+        waiting = waiting.any();
+    }
+    if let Some(timeout) = wait.timeout_ms {
+        waiting = waiting.timeout(Duration::from_millis(timeout));
+    }
+    // The daemon may end meanwhile.
+    drop(runtime);
+    let mut found = Vec::with_capacity(tasks.len());
+    for waited in waiting.await? {
+        let end = match waited.end {
+            WaitEnd::Ended => WaitedEnd::Ended,
+            WaitEnd::NeedsInput => WaitedEnd::NeedsInput,
+            WaitEnd::TimedOut => WaitedEnd::TimedOut,
+        };
+        let snapshot = house.runtime()?.snapshot(waited.task);
+        found.push(Waited { end, task: view::task(house, snapshot).await? });
+    }
+    Ok(Reply::Waited { tasks: found })
+}
+
+/// Acknowledges the ends of tasks, so that nobody is told of them again.
+pub(super) async fn ack(house: &House, tasks: &[String]) -> Answer {
+    let runtime = house.runtime()?;
+    for task in tasks {
+        runtime.task(task).await?.wait().timeout(Duration::ZERO).await?.ack().await?;
+    }
+    Ok(Reply::Done)
+}

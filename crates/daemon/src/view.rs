@@ -1,0 +1,178 @@
+//! Records, as visitors see them. What must not be shown does not get here.
+
+use offshoot_backends::{Command, Commands, Report, Restart};
+use offshoot_client::wire::{self, Fault};
+use offshoot_core::{Cancel, Outcome, Payload, State, Task, Tie};
+use offshoot_runtime::{Reason, Snapshot};
+
+use crate::house::House;
+
+/// A task.
+pub(crate) async fn task(house: &House, snapshot: Snapshot) -> Result<wire::Task, Fault> {
+    let Snapshot { task, age, settling, unresponsive } = snapshot;
+    let spec = &task.spec;
+    let (lineage, origin) = (&spec.lineage, &spec.lineage.origin);
+    let session = house.session_name(lineage.session).await?.to_string();
+    let named = spec.naming == offshoot_core::Naming::Given;
+    Ok(wire::Task {
+        id: task.id().to_string(),
+        handle: task.handle().to_owned(),
+        name: named.then(|| task.handle().to_owned()),
+        kind: spec.kind.to_string(),
+        session,
+        state: state(task.state),
+        waiting_on: match task.state {
+            State::Waiting(on) => Some(word(on)),
+            _ => None,
+        },
+        outcome: task.ended().map(|ended| outcome(&task, ended)),
+        lineage: wire::Lineage {
+            session: lineage.session.to_string(),
+            parent: lineage.parent.map(|id| id.to_string()),
+            root: lineage.root.to_string(),
+            run: origin.run.map(|id| id.to_string()),
+            tool_call: origin.tool_call.as_deref().map(str::to_owned),
+            agent: origin.agent.as_deref().map(str::to_owned),
+            depth: lineage.depth,
+            detached: spec.tie == Tie::Detached,
+        },
+        spawned_at: spec.spawned_at.to_string(),
+        started_at: task.started_at.map(|at| at.to_string()),
+        ended_at: (!task.is_live()).then(|| task.since.to_string()),
+        age_ms: u64::try_from(age.as_millis()).unwrap_or(u64::MAX),
+        attempts: task.attempts,
+        cancel: task.cancel.as_deref().map(cancelled),
+        progress: task.progress.as_ref().map(|progress| wire::Progress {
+            value: value(&progress.value).unwrap_or_default(),
+            at: progress.at.to_string(),
+        }),
+        command: command(&task),
+        settling,
+        unresponsive,
+    })
+}
+
+/// Where a task stands.
+pub(crate) fn state(state: State) -> wire::State {
+    match state {
+        State::Queued => wire::State::Queued,
+        State::Running => wire::State::Running,
+        State::Waiting(_) => wire::State::Waiting,
+        State::Completed => wire::State::Completed,
+        State::Failed => wire::State::Failed,
+        State::Cancelled => wire::State::Cancelled,
+        State::Lost => wire::State::Lost,
+    }
+}
+
+fn cancelled(cancel: &Cancel) -> wire::Cancelled {
+    wire::Cancelled {
+        by: cancel.by.to_string(),
+        reason: cancel.reason.to_string(),
+        at: cancel.at.to_string(),
+    }
+}
+
+/// The value, unless it is kept elsewhere because of its size.
+fn value(payload: &Payload) -> Option<serde_json::Value> {
+    payload.decode().ok()
+}
+
+fn outcome(task: &Task, outcome: &Outcome) -> wire::Outcome {
+    let mut shown = wire::Outcome {
+        is: state(task.state),
+        value: None,
+        cancel_requested: false,
+        failure: None,
+        message: None,
+        causes: Vec::new(),
+        cancelled: None,
+        forced: false,
+        exit: None,
+        signal: None,
+        start_error: None,
+        duration_ms: None,
+        cpu_ms: None,
+        peak_bytes: None,
+    };
+    match outcome {
+        Outcome::Completed { value: returned, cancel_requested } => {
+            shown.value = value(returned);
+            shown.cancel_requested = *cancel_requested;
+        }
+        Outcome::Failed(failure) => {
+            shown.failure = Some(word(failure.kind));
+            shown.message = Some(failure.message.clone());
+            shown.causes.clone_from(&failure.causes);
+        }
+        Outcome::Cancelled { cancel, forced } => {
+            shown.cancelled = Some(cancelled(cancel));
+            shown.forced = *forced;
+        }
+        Outcome::Lost { reason } => shown.message = Some(reason.clone()),
+    }
+    if let Some(report) = report(task) {
+        shown.exit = report.exit;
+        shown.signal = report.signal;
+        shown.start_error = report.start_error.map(word);
+        shown.duration_ms = report.duration_ms;
+        shown.cpu_ms = report.cpu_ms;
+        shown.peak_bytes = report.peak_bytes;
+    }
+    shown
+}
+
+/// What something is called in JSON, without what it carries.
+pub(crate) fn word<T: serde::Serialize>(value: T) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(word)) => word,
+        Ok(serde_json::Value::Object(said)) => said.keys().next().cloned().unwrap_or_default(),
+        _ => String::new(),
+    }
+}
+
+/// What a command last reported of itself.
+fn report(task: &Task) -> Option<Report> {
+    let progress = task.progress.as_ref().filter(|_| *task.spec.kind == *Commands::KIND)?;
+    progress.value.decode().ok()
+}
+
+fn command(task: &Task) -> Option<wire::CommandLine> {
+    if *task.spec.kind != *Commands::KIND {
+        return None;
+    }
+    let command: Command = task.spec.input.decode().ok()?;
+    let shown = command.shown();
+    Some(wire::CommandLine {
+        argv: std::iter::once(shown.program).chain(shown.args).collect(),
+        cwd: shown.cwd,
+        env: shown.env,
+        restart: match shown.restart {
+            Restart::Never => wire::Restarting::Never,
+            Restart::OnCrash => wire::Restarting::OnCrash,
+        },
+    })
+}
+
+/// What holds a task up.
+pub(crate) fn reason(reason: &Reason) -> wire::Reason {
+    let is = match reason {
+        Reason::Ended => "ended",
+        Reason::Queue(_) => "queue",
+        Reason::NoWorker(_) => "no_worker",
+        Reason::Recovery => "recovery",
+        Reason::Restart(_) => "restart",
+        Reason::Children(_) => "children",
+        Reason::Input(_) => "input",
+        Reason::Approval(_) => "approval",
+        Reason::RateGate => "rate_gate",
+        Reason::Timer(_) => "timer",
+        Reason::Message => "message",
+        Reason::Settling => "settling",
+        Reason::Stopping(_) => "stopping",
+        Reason::Unresponsive => "unresponsive",
+        Reason::SilentSince(_) => "silent",
+        _ => "other",
+    };
+    wire::Reason { is: is.to_owned(), text: reason.to_string() }
+}

@@ -1,0 +1,165 @@
+//! `offshoot completions`, and what a shell asks for when Tab is pressed.
+//!
+//! A shell asks the program itself, so what it offers is never out of date, and
+//! handles are those of this moment. Nothing is started for it: with no daemon
+//! there are no handles to offer.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory, ValueEnum};
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Zsh};
+use offshoot_client::wire::{List, Reply, Request, Scope, Session, Task};
+
+use super::desk::Desk;
+use super::exit::Exit;
+use super::globals::Globals;
+use super::show::{Form, Screen, task, text};
+use super::trouble::Trouble;
+
+/// The variable by which a shell asks.
+const VARIABLE: &str = "COMPLETE";
+
+/// How many handles are offered at the most.
+const OFFERED: usize = 200;
+
+/// Print what makes a shell complete commands, options and handles
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  echo 'source <(offshoot completions bash)' >> ~/.bashrc
+  echo 'source <(offshoot completions zsh)' >> ~/.zshrc
+  offshoot completions fish > ~/.config/fish/completions/offshoot.fish")]
+pub(crate) struct Completions {
+    /// The shell
+    shell: Shell,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Shell {
+    Bash,
+    Elvish,
+    Fish,
+    Powershell,
+    Zsh,
+}
+
+impl Completions {
+    pub(crate) fn run(self, screen: Screen) -> Result<Exit, Trouble> {
+        let shell: &dyn EnvCompleter = match self.shell {
+            Shell::Bash => &Bash,
+            Shell::Elvish => &Elvish,
+            Shell::Fish => &Fish,
+            Shell::Powershell => &Powershell,
+            Shell::Zsh => &Zsh,
+        };
+        let mut script = Vec::new();
+        let written =
+            shell.write_registration(VARIABLE, "offshoot", "offshoot", "offshoot", &mut script);
+        written.map_err(|error| Trouble::other(&error))?;
+        screen.say(&String::from_utf8_lossy(&script))?;
+        Ok(Exit::Done)
+    }
+}
+
+/// Answers a shell and ends, if one asks.
+pub(crate) fn answer_shell<C: CommandFactory>() {
+    clap_complete::CompleteEnv::with_factory(C::command).var(VARIABLE).complete();
+}
+
+/// Completes handles of tasks.
+pub(crate) fn handles() -> ArgValueCompleter {
+    ArgValueCompleter::new(|typed: &OsStr| offer_tasks(typed, Scope::All))
+}
+
+/// Completes handles of tasks that have not ended.
+pub(crate) fn live_handles() -> ArgValueCompleter {
+    ArgValueCompleter::new(|typed: &OsStr| offer_tasks(typed, Scope::Live))
+}
+
+/// Completes names of sessions.
+pub(crate) fn session_names() -> ArgValueCompleter {
+    ArgValueCompleter::new(|typed: &OsStr| {
+        let sessions = asked(async |desk| match desk.ask(&all_sessions()).await {
+            Ok(Reply::Sessions(page)) => page.sessions,
+            _ => Vec::new(),
+        });
+        let named = |session: Session| {
+            let help = format!("{} live, {} finished", session.live, session.finished);
+            (session.name, help)
+        };
+        offer(typed, sessions.into_iter().map(named))
+    })
+}
+
+fn all_sessions() -> Request {
+    Request::Sessions { cursor: None, limit: OFFERED }
+}
+
+fn offer_tasks(typed: &OsStr, scope: Scope) -> Vec<CompletionCandidate> {
+    let tasks = asked(async |desk| {
+        let session = Some(desk.session.clone());
+        let list = List { session, scope, states: Vec::new(), cursor: None, limit: OFFERED };
+        match desk.ask(&Request::List(list)).await {
+            Ok(Reply::Tasks(page)) => page.tasks,
+            _ => Vec::new(),
+        }
+    });
+    let named = |found: Task| {
+        let help = format!("{}: {}", found.state.word(), task::executes(&found));
+        (found.handle, help)
+    };
+    offer(typed, tasks.into_iter().map(named))
+}
+
+fn offer(typed: &OsStr, found: impl Iterator<Item = (String, String)>) -> Vec<CompletionCandidate> {
+    let Some(typed) = typed.to_str() else { return Vec::new() };
+    let fits = found.filter(|(name, _)| name.starts_with(typed) && text::line(name) == *name);
+    fits.map(|(name, help)| CompletionCandidate::new(name).help(Some(text::cut(&help, 60).into())))
+        .collect()
+}
+
+/// What the daemon says that runs; nothing if none does.
+fn asked<T: Default>(ask: impl AsyncFnOnce(Desk) -> T) -> T {
+    let globals = typed_globals(std::env::args_os());
+    let Ok(client) = globals.client_of_running() else { return T::default() };
+    let desk = Desk::with(client, &globals, Screen::new(Form::People));
+    super::block_on(async { Ok(ask(desk).await) }).unwrap_or_default()
+}
+
+/// The folder and session that stand in the line that is being typed.
+fn typed_globals(args: impl Iterator<Item = OsString>) -> Globals {
+    let words: Vec<OsString> = args.skip_while(|arg| arg != "--").collect();
+    let value = |name: &str| {
+        let glued = format!("{name}=");
+        words.iter().enumerate().find_map(|(at, word)| match word.to_str() {
+            Some(word) if word == name => words.get(at + 1).cloned(),
+            Some(word) => word.strip_prefix(&glued).map(OsString::from),
+            None => None,
+        })
+    };
+    let session = value("--session").and_then(|session| session.into_string().ok());
+    Globals::of(value("--data").map(PathBuf::from), session)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_that_is_typed_says_which_session_is_meant() {
+        let line = "offshoot -- offshoot tasks --session work --data=/d show b";
+        let globals = typed_globals(line.split(' ').map(OsString::from));
+        assert_eq!(globals.session().0, "work");
+        assert_eq!(globals.typed(), ["--data", "/d", "--session", "work"]);
+    }
+
+    #[test]
+    fn what_is_offered_begins_with_what_was_typed_and_is_safe() {
+        let found = ["build-1", "build-2", "test-1", "build\u{1b}[2J"];
+        let found = found.into_iter().map(|name| (name.to_owned(), "help".to_owned()));
+        let offered = offer(OsStr::new("bu"), found);
+        let values: Vec<&OsStr> = offered.iter().map(CompletionCandidate::get_value).collect();
+        assert_eq!(values, ["build-1", "build-2"]);
+    }
+}

@@ -1,0 +1,114 @@
+//! The desk that a command works at: whom it asks, about which session, and
+//! where it answers.
+
+use std::sync::Arc;
+
+use offshoot_client::wire::{Named, Reply, Request, Task, Wait, Waited, Waiting};
+use offshoot_client::{Client, Error};
+use serde::Serialize;
+
+use super::globals::{Chosen, Globals};
+use super::show::{Form, Screen, text};
+use super::trouble::Trouble;
+
+/// Whom a command asks, about which session, and where it answers.
+#[derive(Debug, Clone)]
+pub(crate) struct Desk {
+    /// Whom it asks.
+    pub(crate) client: Arc<Client>,
+    /// In which session handles mean something.
+    pub(crate) session: String,
+    /// Who chose the session.
+    pub(crate) chosen: Chosen,
+    /// Where it answers.
+    pub(crate) screen: Screen,
+    typed: Vec<String>,
+}
+
+impl Desk {
+    /// A desk whose daemon is started if it must be.
+    pub(crate) fn new(globals: &Globals, screen: Screen) -> Result<Self, Trouble> {
+        Ok(Self::with(globals.client()?, globals, screen))
+    }
+
+    /// A desk at this client.
+    pub(crate) fn with(client: Client, globals: &Globals, screen: Screen) -> Self {
+        let (session, chosen) = globals.session();
+        Self { client: Arc::new(client), session, chosen, screen, typed: globals.typed() }
+    }
+
+    /// A task, as the command line calls it.
+    pub(crate) fn named(&self, task: &str) -> Named {
+        Named { session: self.session.clone(), task: task.to_owned() }
+    }
+
+    /// Asks.
+    pub(crate) async fn ask(&self, request: &Request) -> Result<Reply, Trouble> {
+        Ok(self.client.ask(request).await?)
+    }
+
+    /// The record of a task.
+    pub(crate) async fn show(&self, task: &str) -> Result<Task, Trouble> {
+        task_of(self.ask(&Request::Show(self.named(task))).await?)
+    }
+
+    /// The record of a task once it has ended, or asks something.
+    pub(crate) async fn end_of(&self, task: String) -> Result<Task, Trouble> {
+        let request = Request::Wait(Wait {
+            session: self.session.clone(),
+            tasks: vec![task],
+            waiting: Waiting::All,
+            timeout_ms: None,
+        });
+        match waited_of(self.ask(&request).await?)?.pop() {
+            Some(waited) => Ok(waited.task),
+            None => Err(Error::WrongAnswer.into()),
+        }
+    }
+
+    /// Says that the ends of these tasks have been read.
+    pub(crate) async fn acknowledge(&self, tasks: Vec<String>) -> Result<(), Trouble> {
+        if !tasks.is_empty() {
+            self.ask(&Request::Ack { tasks }).await?;
+        }
+        Ok(())
+    }
+
+    /// Answers: for people or for scripts.
+    pub(crate) fn answer<T: Serialize>(
+        &self,
+        answer: &T,
+        people: impl FnOnce(&T) -> String,
+    ) -> Result<(), Trouble> {
+        match self.screen.form {
+            Form::People => self.screen.say(&people(answer)),
+            Form::Json => self.screen.json(answer),
+        }
+    }
+
+    /// A command line that means the same place as this one.
+    pub(crate) fn command(&self, command: &str, rest: &[&str]) -> String {
+        let mut line = format!("offshoot {command}");
+        for word in self.typed.iter().map(String::as_str).chain(rest.iter().copied()) {
+            line.push(' ');
+            line.push_str(&text::quoted(word));
+        }
+        line
+    }
+}
+
+/// The task that was answered with.
+pub(crate) fn task_of(reply: Reply) -> Result<Task, Trouble> {
+    match reply {
+        Reply::Task(task) => Ok(*task),
+        _ => Err(Error::WrongAnswer.into()),
+    }
+}
+
+/// The tasks that were waited for.
+pub(crate) fn waited_of(reply: Reply) -> Result<Vec<Waited>, Trouble> {
+    match reply {
+        Reply::Waited { tasks } => Ok(tasks),
+        _ => Err(Error::WrongAnswer.into()),
+    }
+}

@@ -1,0 +1,189 @@
+//! `offshoot doctor`
+//!
+//! Looks, and touches nothing: no daemon is started, and none is replaced.
+
+use std::path::Path;
+
+use clap::Args;
+use jiff::Timestamp;
+use offshoot_client::wire::{LogFile, Reply, Request, Status};
+use offshoot_client::{Client, Error, Place, Start, Whereabouts};
+use serde::Serialize;
+
+use super::exit::Exit;
+use super::globals::Globals;
+use super::show::fields::Fields;
+use super::show::{Colour, Form, Screen, size, text, time};
+use super::trouble::Trouble;
+use finding::{Finding, Findings};
+use folder::Folder;
+
+mod finding;
+mod folder;
+mod log;
+
+/// Look at the data folder and its daemon, and name what is wrong
+#[derive(Debug, Args)]
+#[command(after_help = "\
+It starts nothing and changes nothing. It exits with 0 if all is well, and with
+125 if something is wrong.")]
+pub(crate) struct Doctor {}
+
+/// All that was seen.
+#[derive(Debug, Serialize)]
+struct Report {
+    version: &'static str,
+    data: Option<Folder>,
+    /// Where a daemon listens, or would.
+    socket: Option<String>,
+    daemon: Option<Status>,
+    log: Option<LogFile>,
+    findings: Findings,
+}
+
+impl Doctor {
+    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, Trouble> {
+        let report = examine(globals).await;
+        match screen.form {
+            Form::People => screen.say(&render(&report, Timestamp::now(), screen.out))?,
+            Form::Json => screen.json(&report)?,
+        }
+        Ok(if report.findings.anything_wrong() { Exit::Trouble } else { Exit::Done })
+    }
+}
+
+async fn examine(globals: &Globals) -> Report {
+    let mut report = Report {
+        version: env!("CARGO_PKG_VERSION"),
+        data: None,
+        socket: None,
+        daemon: None,
+        log: None,
+        findings: Findings::default(),
+    };
+    let place = match globals.place() {
+        Ok(place) => place,
+        Err(trouble) => {
+            report.findings.add(Finding::of_trouble("data", &trouble));
+            return report;
+        }
+    };
+    report.data = Some(Folder::examine(place.data(), &mut report.findings));
+    ask(&place, &mut report).await;
+    report.log = match &report.daemon {
+        Some(status) => Some(status.log.clone()),
+        None => log::read(place.data()),
+    };
+    report
+}
+
+/// Asks the daemon that runs, and wonders if none answers.
+async fn ask(place: &Place, report: &mut Report) {
+    let told = place.whereabouts();
+    match &told {
+        Some(told) => report.socket = Some(told.socket.to_string_lossy().into_owned()),
+        None => match place.socket() {
+            Ok(socket) => report.socket = Some(socket.to_string_lossy().into_owned()),
+            Err(error) => report.findings.add(Finding::wrong("socket", error.to_string())),
+        },
+    }
+    let client = Client::new(place.clone(), Start::Never);
+    match client.ask(&Request::Status).await {
+        Ok(Reply::Status(status)) => {
+            compare(&status, &mut report.findings);
+            report.daemon = Some(*status);
+        }
+        Ok(_) => report.findings.add(Finding::of_trouble("daemon", &Error::WrongAnswer.into())),
+        Err(Error::NotRunning(_)) => absent(place, told, &mut report.findings),
+        Err(error) => report.findings.add(Finding::of_trouble("daemon", &error.into())),
+    }
+}
+
+fn compare(status: &Status, findings: &mut Findings) {
+    let ours = env!("CARGO_PKG_VERSION");
+    if status.version != ours {
+        let said = format!("the daemon is of version {}, this program of {ours}", status.version);
+        findings.add(Finding::odd("daemon", said).way_out(
+            "a newer program takes over by itself; else `offshoot daemon stop` ends the daemon",
+        ));
+    }
+    if !status.recovered {
+        let said = "what an earlier daemon left is still being recovered";
+        findings.add(Finding::odd("daemon", said).way_out("it goes on by itself"));
+    }
+}
+
+/// Nobody answers: that is as it should be, unless somebody should be there.
+fn absent(place: &Place, told: Option<Whereabouts>, findings: &mut Findings) {
+    if let Some(holder) = folder::holder(place.data()) {
+        let said = format!("the folder is held by {holder}, which does not answer");
+        findings.add(Finding::wrong("daemon", said).way_out(
+            "if it is a program of yours that embeds Offshoot, stop it or choose another folder \
+             with --data; if it is a daemon that hangs, end that process",
+        ));
+        return;
+    }
+    if let Some(told) = told {
+        let said = format!("a daemon (process {}) ended without a word", told.pid);
+        let way_out = "the next command starts a new one, which recovers what it left";
+        findings.add(Finding::odd("daemon", said).way_out(way_out));
+    }
+}
+
+fn render(report: &Report, now: Timestamp, colour: Colour) -> String {
+    let mut fields = Fields::default();
+    fields.add("version", report.version);
+    if let Some(folder) = &report.data {
+        fields.add("data", folder.told());
+    }
+    fields.add_some("socket", report.socket.as_ref());
+    match &report.daemon {
+        Some(status) => daemon(&mut fields, status, now),
+        None => fields.add("daemon", "none runs; it is started when it is needed"),
+    }
+    if let Some(log) = &report.log {
+        fields.add("log", logged(log));
+    }
+    let mut shown = fields.render(colour);
+    shown.push('\n');
+    shown.push_str(&report.findings.render(colour));
+    shown
+}
+
+/// How a daemon is.
+pub(super) fn daemon(fields: &mut Fields, status: &Status, now: Timestamp) {
+    let memory = status.memory_bytes.map(size::bytes).map(|memory| format!(", {memory} of memory"));
+    fields.add(
+        "daemon",
+        format!(
+            "version {}, process {}, started {}{}",
+            status.version,
+            status.pid,
+            time::ago(&status.started_at, now),
+            memory.unwrap_or_default()
+        ),
+    );
+    fields.add(
+        "tasks",
+        format!(
+            "{} running, {} waiting, {} queued, {} finished; at most {} run at once",
+            status.running, status.waiting, status.queued, status.finished, status.slots
+        ),
+    );
+    let idle = time::long(status.idle_seconds.saturating_mul(1_000));
+    fields.add("idle", format!("it ends by itself after {idle} with nothing to do"));
+}
+
+fn logged(log: &LogFile) -> String {
+    let mut said = format!("{} ({})", log.path, size::bytes(log.bytes));
+    for line in &log.last {
+        said.push_str("\n  ");
+        said.push_str(&text::line(line));
+    }
+    said
+}
+
+/// The path, as text.
+fn shown(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}

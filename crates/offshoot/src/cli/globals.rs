@@ -1,0 +1,91 @@
+//! What every command takes: the data folder, the session, and the form of the
+//! answer.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use offshoot_client::{Client, Place, Start};
+
+use super::show::Form;
+use super::trouble::Trouble;
+
+/// The session of whoever names none.
+const MAIN: &str = "main";
+
+/// What every command takes.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Globals {
+    /// The data folder [env: OFFSHOOT_DATA; else the user's own]
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Everywhere")]
+    data: Option<PathBuf>,
+    /// The session [env: OFFSHOOT_SESSION; else `main`]
+    #[arg(long, global = true, value_name = "NAME", help_heading = "Everywhere")]
+    session: Option<String>,
+    /// Answer in JSON; an error is a JSON object on the standard error
+    #[arg(long, global = true, help_heading = "Everywhere")]
+    json: bool,
+}
+
+/// Who chose the session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Chosen {
+    /// The command line.
+    Here,
+    /// The environment, or nobody.
+    Elsewhere,
+}
+
+impl Globals {
+    /// How the answer is given.
+    pub(crate) fn form(&self) -> Form {
+        if self.json { Form::Json } else { Form::People }
+    }
+
+    /// The session, and who chose it.
+    pub(crate) fn session(&self) -> (String, Chosen) {
+        match &self.session {
+            Some(session) => (session.clone(), Chosen::Here),
+            None => {
+                let set = std::env::var("OFFSHOOT_SESSION").ok().filter(|set| !set.is_empty());
+                (set.unwrap_or_else(|| MAIN.to_owned()), Chosen::Elsewhere)
+            }
+        }
+    }
+
+    /// The data folder, made if it is not there.
+    pub(crate) fn place(&self) -> Result<Place, Trouble> {
+        Ok(Place::find(self.data.as_deref())?)
+    }
+
+    /// A client that starts a daemon if none runs.
+    pub(crate) fn client(&self) -> Result<Client, Trouble> {
+        let place = self.place()?;
+        let program = std::env::current_exe().map_err(|error| Trouble::other(&error))?;
+        let data = place.data().to_owned().into_os_string();
+        let args = vec!["daemon".into(), "run".into(), "--data".into(), data];
+        Ok(Client::new(place, Start::OnDemand { program, args }))
+    }
+
+    /// A client of the daemon that runs, if one does.
+    pub(crate) fn client_of_running(&self) -> Result<Client, Trouble> {
+        Ok(Client::new(self.place()?, Start::Never))
+    }
+
+    /// The options that a further command needs to mean the same place, as they
+    /// were typed.
+    pub(crate) fn typed(&self) -> Vec<String> {
+        let mut typed = Vec::new();
+        if let Some(data) = &self.data {
+            typed.extend(["--data".to_owned(), data.to_string_lossy().into_owned()]);
+        }
+        if let Some(session) = &self.session {
+            typed.extend(["--session".to_owned(), session.clone()]);
+        }
+        typed
+    }
+
+    /// Globals from elsewhere than a whole command line.
+    pub(crate) fn of(data: Option<PathBuf>, session: Option<String>) -> Self {
+        Self { data, session, json: false }
+    }
+}

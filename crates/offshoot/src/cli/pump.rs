@@ -1,0 +1,161 @@
+//! Pumps what a command writes to our own streams, across the death of a
+//! daemon.
+//!
+//! The daemon tells now and then up to which place of the log it has sent. If
+//! it dies, the next one is asked from the last such place on. What had come
+//! after that place comes again, and is not written again.
+
+use offshoot_client::wire::{Chunk, Reading, Reply, Request, StreamName, Tail, Task};
+use offshoot_client::{Error, Followed, Following as Stream};
+
+use super::desk::Desk;
+use super::outlet::{Outlet, Passing};
+use super::show::size;
+use super::trouble::Trouble;
+
+/// How often a stream may break in a row without having said anything.
+const BREAKS: u32 = 5;
+
+/// Pumps what a command writes.
+#[derive(Debug)]
+pub(crate) struct Pump {
+    desk: Desk,
+    /// What is asked for if the stream breaks.
+    tail: Tail,
+    out: Side,
+    err: Side,
+    /// The last attempt that was told of.
+    attempt: u32,
+    /// The task, as it was last told of.
+    task: Option<Task>,
+}
+
+/// One of the command's streams, and where it goes.
+#[derive(Debug)]
+struct Side {
+    outlet: Outlet,
+    passing: Passing,
+    /// What came since the last place.
+    since: u64,
+    /// What is to come again, and was written.
+    again: u64,
+}
+
+/// Where each of the streams of a command goes.
+#[derive(Debug)]
+pub(crate) struct Outlets {
+    /// Its standard output.
+    pub(crate) out: (Outlet, Passing),
+    /// Its standard error.
+    pub(crate) err: (Outlet, Passing),
+}
+
+impl Side {
+    fn new((outlet, passing): (Outlet, Passing)) -> Self {
+        Self { outlet, passing, since: 0, again: 0 }
+    }
+
+    async fn write(&mut self, mut bytes: Vec<u8>) -> Result<(), Trouble> {
+        let length = bytes.len() as u64;
+        self.since += length;
+        let known = self.again.min(length);
+        self.again -= known;
+        // Not longer than the piece, whose length is a usize.
+        bytes.drain(..known as usize);
+        self.outlet.write(self.passing.pass(bytes)).await
+    }
+
+    fn placed(&mut self) {
+        self.since = 0;
+    }
+
+    fn broke(&mut self) {
+        self.again += self.since;
+        self.since = 0;
+    }
+
+    fn begins_anew(&mut self) {
+        self.again = 0;
+        self.since = 0;
+    }
+}
+
+impl Pump {
+    /// A pump of what is asked for.
+    pub(crate) fn new(desk: Desk, tail: Tail, outlets: Outlets) -> Self {
+        let (out, err) = (Side::new(outlets.out), Side::new(outlets.err));
+        Self { desk, tail, out, err, attempt: 0, task: None }
+    }
+
+    /// Pumps until all is read that was asked for. What comes last is the task
+    /// as it is then.
+    pub(crate) async fn run(self) -> Result<Task, Trouble> {
+        let stream = self.open().await?;
+        self.run_on(stream).await
+    }
+
+    /// Pumps what comes from a stream that is open already.
+    pub(crate) async fn run_on(mut self, mut stream: Stream) -> Result<Task, Trouble> {
+        let mut breaks = 0;
+        loop {
+            match stream.next().await {
+                Ok(None) => return self.finish().await,
+                Ok(Some(item)) => {
+                    breaks = 0;
+                    self.take(item).await?;
+                }
+                Err(error) if error.is_broken_off() && breaks < BREAKS => {
+                    breaks += 1;
+                    self.out.broke();
+                    self.err.broke();
+                    self.desk.screen.tell("offshoot: the daemon went away; asking the next one");
+                    stream = self.open().await?;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    async fn open(&self) -> Result<Stream, Trouble> {
+        Ok(self.desk.client.follow(&Request::Tail(self.tail.clone())).await?)
+    }
+
+    async fn take(&mut self, item: Followed) -> Result<(), Trouble> {
+        match item {
+            Followed::Output(Chunk { stream: StreamName::Stdout, bytes, .. }) => {
+                self.out.write(bytes).await?;
+            }
+            Followed::Output(Chunk { stream: StreamName::Stderr, bytes, .. }) => {
+                self.err.write(bytes).await?;
+            }
+            Followed::Said(Reply::Place { at }) => {
+                self.out.placed();
+                self.err.placed();
+                self.tail.reading = Reading::From(at);
+            }
+            Followed::Said(Reply::Gap { bytes }) => {
+                let bytes = size::bytes(bytes);
+                self.desk.screen.remark(&format!("offshoot: {bytes} are missing here, not kept"));
+            }
+            Followed::Said(Reply::Attempt { number }) if number > self.attempt => {
+                self.out.begins_anew();
+                self.err.begins_anew();
+                if number > 1 {
+                    self.desk.screen.remark(&format!("offshoot: attempt {number} begins here"));
+                }
+                self.attempt = number;
+            }
+            Followed::Said(Reply::Task(task)) => self.task = Some(*task),
+            Followed::Said(_) => {}
+        }
+        Ok(())
+    }
+
+    async fn finish(mut self) -> Result<Task, Trouble> {
+        for side in [&mut self.out, &mut self.err] {
+            let rest = side.passing.rest();
+            side.outlet.write(rest).await?;
+        }
+        self.task.ok_or_else(|| Error::WrongAnswer.into())
+    }
+}

@@ -1,0 +1,40 @@
+//! `offshoot sessions cancel`
+
+use clap::Args;
+use offshoot_client::Error;
+use offshoot_client::wire::{Reply, Request};
+
+use crate::cli::completions;
+use crate::cli::desk::Desk;
+use crate::cli::exit::Exit;
+use crate::cli::show::{size, text};
+use crate::cli::tasks::Stopping;
+use crate::cli::trouble::Trouble;
+
+/// Stop all tasks of a session
+#[derive(Debug, Args)]
+pub(crate) struct Cancel {
+    #[command(flatten)]
+    stopping: Stopping,
+    /// Its name, if --session does not say it
+    #[arg(value_name = "SESSION", add = completions::session_names())]
+    name: Option<String>,
+}
+
+impl Cancel {
+    pub(crate) async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
+        let session = self.name.unwrap_or_else(|| desk.session.clone());
+        let stop = self.stopping.stop();
+        let cancel = Request::CancelSession { session: session.clone(), stop };
+        let reached = match desk.ask(&cancel).await? {
+            Reply::Reached { tasks } => tasks,
+            _ => return Err(Error::WrongAnswer.into()),
+        };
+        desk.answer(&serde_json::json!({ "session": session, "reached": reached }), |_| {
+            let tasks = size::count(reached as u64, "task");
+            let were = if reached == 1 { "was" } else { "were" };
+            format!("{tasks} of {} {were} asked to stop\n", text::line(&session))
+        })?;
+        Ok(Exit::Done)
+    }
+}

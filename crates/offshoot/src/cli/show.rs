@@ -1,0 +1,18 @@
+//! How things are shown: to people, on a screen as wide as it is, and to
+//! scripts, as JSON.
+
+pub(crate) mod colour;
+#[cfg(test)]
+pub(crate) mod example;
+pub(crate) mod fault;
+pub(crate) mod fields;
+pub(crate) mod screen;
+pub(crate) mod size;
+pub(crate) mod table;
+pub(crate) mod task;
+pub(crate) mod text;
+pub(crate) mod time;
+pub(crate) mod tree;
+
+pub(crate) use colour::{Colour, Part};
+pub(crate) use screen::{Form, Screen};

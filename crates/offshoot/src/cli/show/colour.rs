@@ -1,0 +1,84 @@
+//! Colour: only on a terminal, and only where it is wanted.
+
+use std::fmt;
+
+use anstream::stream::RawStream;
+use anstyle::{AnsiColor, Style};
+use offshoot_client::wire::State;
+
+/// Whether a stream shows colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Colour {
+    /// It does.
+    Shown,
+    /// It is not a terminal, or colour is not wanted.
+    Plain,
+}
+
+/// A part of what is shown, by what it means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// The head of a table, the name of a field.
+    Head,
+    /// What names something.
+    Name,
+    /// What matters little.
+    Faint,
+    /// What is wrong.
+    Bad,
+    /// What helps.
+    Hint,
+    /// A state.
+    State(State),
+}
+
+impl Colour {
+    /// Whether this stream shows colours: it is a terminal that can, and
+    /// neither `NO_COLOR` nor `TERM=dumb` says otherwise.
+    pub(crate) fn of<S: RawStream>(stream: &S) -> Self {
+        match anstream::AutoStream::choice(stream) {
+            anstream::ColorChoice::Never => Self::Plain,
+            _ => Self::Shown,
+        }
+    }
+
+    /// The text in the colour of its meaning.
+    pub(crate) fn paint<T: fmt::Display>(self, part: Part, text: T) -> String {
+        match self {
+            Self::Plain => text.to_string(),
+            Self::Shown => {
+                let style = style(part);
+                format!("{style}{text}{style:#}")
+            }
+        }
+    }
+}
+
+fn style(part: Part) -> Style {
+    let plain = Style::new();
+    let coloured = |colour: AnsiColor| plain.fg_color(Some(colour.into()));
+    match part {
+        Part::Head | Part::Faint => plain.dimmed(),
+        Part::Name => plain.bold(),
+        Part::Bad => coloured(AnsiColor::Red).bold(),
+        Part::Hint => coloured(AnsiColor::Cyan),
+        Part::State(State::Queued) => plain.dimmed(),
+        Part::State(State::Running) => coloured(AnsiColor::Blue),
+        Part::State(State::Waiting) => coloured(AnsiColor::Cyan),
+        Part::State(State::Completed) => coloured(AnsiColor::Green),
+        Part::State(State::Failed | State::Lost) => coloured(AnsiColor::Red),
+        Part::State(State::Cancelled) => coloured(AnsiColor::Yellow),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_text_has_no_sequences() {
+        assert_eq!(Colour::Plain.paint(Part::Bad, "error"), "error");
+        let shown = Colour::Shown.paint(Part::State(State::Completed), "completed");
+        assert!(shown.starts_with("\u{1b}[") && shown.ends_with("\u{1b}[0m"), "{shown:?}");
+    }
+}

@@ -1,0 +1,71 @@
+//! Records to test with.
+
+use offshoot_client::wire::{Cancelled, CommandLine, Lineage, Outcome, Restarting, State, Task};
+
+/// An outcome of this state.
+pub(crate) fn outcome(is: State) -> Outcome {
+    Outcome {
+        is,
+        value: None,
+        cancel_requested: false,
+        failure: None,
+        message: None,
+        causes: Vec::new(),
+        cancelled: None,
+        forced: false,
+        exit: None,
+        signal: None,
+        start_error: None,
+        duration_ms: None,
+        cpu_ms: None,
+        peak_bytes: None,
+    }
+}
+
+/// A command of this handle, in this state.
+pub(crate) fn task(handle: &str, state: State) -> Task {
+    Task {
+        id: format!("id-of-{handle}"),
+        handle: handle.to_owned(),
+        name: Some(handle.to_owned()),
+        kind: "command".to_owned(),
+        session: "main".to_owned(),
+        state,
+        waiting_on: None,
+        outcome: state.is_terminal().then(|| outcome(state)),
+        lineage: Lineage {
+            session: "id-of-main".to_owned(),
+            parent: None,
+            root: format!("id-of-{handle}"),
+            run: None,
+            tool_call: None,
+            agent: None,
+            depth: 0,
+            detached: false,
+        },
+        spawned_at: "2026-01-02T03:04:05Z".to_owned(),
+        started_at: Some("2026-01-02T03:04:05Z".to_owned()),
+        ended_at: state.is_terminal().then(|| "2026-01-02T03:04:09Z".to_owned()),
+        age_ms: 4_200,
+        attempts: 1,
+        cancel: None,
+        progress: None,
+        command: Some(CommandLine {
+            argv: vec!["cargo".to_owned(), "build".to_owned()],
+            cwd: "/home/me".to_owned(),
+            env: Vec::new(),
+            restart: Restarting::Never,
+        }),
+        settling: false,
+        unresponsive: false,
+    }
+}
+
+/// A request to stop.
+pub(crate) fn cancelled(reason: &str) -> Cancelled {
+    Cancelled {
+        by: "host".to_owned(),
+        reason: reason.to_owned(),
+        at: "2026-01-02T03:04:08Z".to_owned(),
+    }
+}

@@ -1,0 +1,54 @@
+//! What went wrong, as it is shown: what, why, and the way out.
+
+use offshoot_client::wire::Fault;
+
+use super::colour::{Colour, Part};
+use super::text;
+
+/// `error: what`, then what is behind it, then a hint.
+pub(crate) fn render(fault: &Fault, colour: Colour) -> String {
+    let mut shown = format!("{}: {}\n", colour.paint(Part::Bad, "error"), said(&fault.message));
+    // A cause that repeats what stands above it says nothing.
+    let mut above = fault.message.as_str();
+    for cause in &fault.causes {
+        if !above.contains(cause.as_str()) {
+            let label = colour.paint(Part::Faint, "caused by");
+            shown.push_str(&format!("  {label}: {}\n", said(cause)));
+        }
+        above = cause;
+    }
+    if let Some(hint) = &fault.hint {
+        shown.push_str(&format!("{}: {}\n", colour.paint(Part::Hint, "hint"), said(hint)));
+    }
+    shown
+}
+
+/// Safe, further lines indented.
+fn said(message: &str) -> String {
+    text::lines(message).trim_end().replace('\n', "\n  ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use offshoot_client::wire::Code;
+
+    #[test]
+    fn an_error_has_its_causes_and_a_hint() {
+        let mut fault = Fault::new(Code::Store, "the folder /data cannot be used");
+        fault.causes = vec!["disk I/O error".into(), "No space left on device\u{1b}[2J".into()];
+        let fault = fault.hint("free some space");
+        assert_eq!(
+            render(&fault, Colour::Plain),
+            "error: the folder /data cannot be used\n  caused by: disk I/O error\n  \
+             caused by: No space left on device\nhint: free some space\n"
+        );
+    }
+
+    #[test]
+    fn a_cause_that_was_said_already_is_not_said_again() {
+        let mut fault = Fault::new(Code::Other, "it failed: no such file");
+        fault.causes = vec!["no such file".into()];
+        assert_eq!(render(&fault, Colour::Plain), "error: it failed: no such file\n");
+    }
+}

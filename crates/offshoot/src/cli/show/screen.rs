@@ -1,0 +1,133 @@
+//! The screen: where answers and remarks go, and in which form.
+
+use std::io::{IsTerminal, Write};
+
+use serde::Serialize;
+
+use super::colour::{Colour, Part};
+use super::text;
+use crate::cli::trouble::Trouble;
+
+/// How answers are given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// In words and tables.
+    People,
+    /// In JSON.
+    Json,
+}
+
+/// Where answers and remarks go: answers to the standard output, and remarks
+/// to the standard error.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Screen {
+    /// How answers are given.
+    pub(crate) form: Form,
+    /// Colour of the standard output.
+    pub(crate) out: Colour,
+    /// Colour of the standard error.
+    pub(crate) err: Colour,
+    /// How many columns the standard output has, if it is a terminal.
+    pub(crate) width: Option<usize>,
+    /// Whether somebody watches the standard error.
+    pub(crate) watched: Watched,
+}
+
+/// Whether a stream ends at a person's eyes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Watched {
+    /// It is a terminal.
+    Yes,
+    /// It is a file or a pipe.
+    No,
+}
+
+impl Watched {
+    /// Whether this stream is a terminal.
+    pub(crate) fn of<S: IsTerminal>(stream: &S) -> Self {
+        if stream.is_terminal() { Self::Yes } else { Self::No }
+    }
+}
+
+impl Screen {
+    /// The screen of this process.
+    pub(crate) fn new(form: Form) -> Self {
+        let (out, err) = (std::io::stdout(), std::io::stderr());
+        Self {
+            form,
+            out: Colour::of(&out),
+            err: Colour::of(&err),
+            width: columns(&out),
+            watched: Watched::of(&err),
+        }
+    }
+
+    /// Prints an answer for people.
+    pub(crate) fn say(&self, shown: &str) -> Result<(), Trouble> {
+        let mut out = std::io::stdout().lock();
+        out.write_all(shown.as_bytes()).and_then(|()| out.flush()).map_err(Trouble::output)
+    }
+
+    /// Prints an answer for scripts: one line, or several on a terminal.
+    pub(crate) fn json<T: Serialize>(&self, answer: &T) -> Result<(), Trouble> {
+        let json = match self.width {
+            Some(_) => serde_json::to_string_pretty(answer),
+            None => serde_json::to_string(answer),
+        };
+        let json = json.map_err(|error| Trouble::other(&error))?;
+        self.say(&format!("{}\n", inert(&json)))
+    }
+
+    /// Says something beside the answer.
+    pub(crate) fn remark(&self, shown: &str) {
+        // Whoever closed it does not want to hear it.
+        writeln!(std::io::stderr(), "{}", text::lines(shown)).ok();
+    }
+
+    /// Says something beside the answer, if somebody is there to read it.
+    pub(crate) fn tell(&self, shown: &str) {
+        if self.watched == Watched::Yes {
+            let shown = self.err.paint(Part::Faint, text::lines(shown));
+            writeln!(std::io::stderr(), "{shown}").ok();
+        }
+    }
+}
+
+/// JSON in which no character is left that a terminal obeys. JSON itself lets
+/// some of them stand, always inside of strings.
+pub(crate) fn inert(json: &str) -> String {
+    if !json.chars().any(|c| text::is_unsafe(c) && c != '\n') {
+        return json.to_owned();
+    }
+    let mut shown = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        match c {
+            '\n' => shown.push(c),
+            _ if text::is_unsafe(c) => shown.push_str(&format!("\\u{:04x}", u32::from(c))),
+            _ => shown.push(c),
+        }
+    }
+    shown
+}
+
+fn columns<S: IsTerminal + std::os::fd::AsFd>(stream: &S) -> Option<usize> {
+    if !stream.is_terminal() {
+        return None;
+    }
+    let size = rustix::termios::tcgetwinsize(stream).ok();
+    let columns = size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0);
+    Some(columns.unwrap_or(80))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_holds_nothing_that_a_terminal_obeys_and_says_the_same() {
+        let said = "a\u{9b}31m\u{7f}\u{202e}\u{1b}[0m\n日本";
+        let json = inert(&serde_json::to_string(said).unwrap());
+        assert!(!json.chars().any(text::is_unsafe), "{json:?}");
+        assert_eq!(serde_json::from_str::<String>(&json).unwrap(), said);
+    }
+}

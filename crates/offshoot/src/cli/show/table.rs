@@ -1,0 +1,245 @@
+//! Tables that fit the terminal.
+
+use super::colour::{Colour, Part};
+use super::text;
+
+/// Columns between two columns.
+const GAP: usize = 2;
+
+/// What an elastic column keeps, however narrow the terminal is.
+const NARROWEST: usize = 8;
+
+/// What a firm column keeps.
+const FIRM: usize = 24;
+
+/// A table: a head and rows of cells.
+#[derive(Debug)]
+pub(crate) struct Table {
+    columns: Vec<Column>,
+    rows: Vec<Vec<Cell>>,
+}
+
+/// A column.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Column {
+    head: &'static str,
+    give: Give,
+}
+
+/// Whether a column gives way when the terminal is narrow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Give {
+    /// It is as wide as it is.
+    Stiff,
+    /// It is cut, and keeps so much.
+    Elastic(usize),
+}
+
+/// A cell: text that is safe already, and what it means.
+#[derive(Debug)]
+pub(crate) struct Cell {
+    text: String,
+    part: Option<Part>,
+}
+
+impl Column {
+    /// A column that keeps its width.
+    pub(crate) const fn stiff(head: &'static str) -> Self {
+        Self { head, give: Give::Stiff }
+    }
+
+    /// A column that is cut if it must be.
+    pub(crate) const fn elastic(head: &'static str) -> Self {
+        Self { head, give: Give::Elastic(NARROWEST) }
+    }
+
+    /// A column that is cut only if it is long: what stands there is typed
+    /// again.
+    pub(crate) const fn firm(head: &'static str) -> Self {
+        Self { head, give: Give::Elastic(FIRM) }
+    }
+
+    /// How wide it is if it is `natural` wide by itself, and elastic columns are
+    /// to be no wider than `cap`.
+    fn width(&self, natural: usize, cap: usize) -> usize {
+        match self.give {
+            Give::Stiff => natural,
+            Give::Elastic(floor) => natural.min(cap.max(floor)),
+        }
+    }
+}
+
+impl Cell {
+    /// A cell of this text. It is made safe here.
+    pub(crate) fn new(shown: impl AsRef<str>) -> Self {
+        // A tree's indentation is kept.
+        let shown = shown.as_ref();
+        let indented = shown.len() - shown.trim_start_matches(' ').len();
+        Self { text: format!("{}{}", &shown[..indented], text::line(shown)), part: None }
+    }
+
+    /// This cell, with what it means.
+    pub(crate) fn part(mut self, part: Part) -> Self {
+        self.part = Some(part);
+        self
+    }
+}
+
+impl Table {
+    /// A table of these columns.
+    pub(crate) fn new(columns: impl Into<Vec<Column>>) -> Self {
+        Self { columns: columns.into(), rows: Vec::new() }
+    }
+
+    /// Adds a row.
+    pub(crate) fn row(&mut self, cells: impl Into<Vec<Cell>>) {
+        self.rows.push(cells.into());
+    }
+
+    /// The table, no line of it wider than `width`, if that is known.
+    pub(crate) fn render(&self, width: Option<usize>, colour: Colour) -> String {
+        let widths = self.widths(width);
+        let mut shown = String::new();
+        let heads: Vec<Cell> = self.columns.iter().map(|column| head(column.head)).collect();
+        for row in std::iter::once(&heads).chain(&self.rows) {
+            let mut line = String::new();
+            let mut owed = 0;
+            for (cell, width) in row.iter().zip(&widths) {
+                line.extend(std::iter::repeat_n(' ', owed));
+                let cut = text::cut(&cell.text, *width);
+                owed = width - text::width(&cut) + GAP;
+                match cell.part {
+                    Some(part) if !cut.is_empty() => line.push_str(&colour.paint(part, cut)),
+                    _ => line.push_str(&cut),
+                }
+            }
+            shown.push_str(line.trim_end());
+            shown.push('\n');
+        }
+        shown
+    }
+
+    /// How wide each column is. Those that do not fit at all are left out, from
+    /// the right.
+    fn widths(&self, width: Option<usize>) -> Vec<usize> {
+        let mut natural: Vec<usize> = self.columns.iter().map(|c| text::width(c.head)).collect();
+        for row in &self.rows {
+            for (natural, cell) in natural.iter_mut().zip(row) {
+                *natural = (*natural).max(text::width(&cell.text));
+            }
+        }
+        let Some(width) = width else { return natural };
+        let fitted = |kept: usize, cap: usize| -> Vec<usize> {
+            let columns = self.columns[..kept].iter().zip(&natural);
+            columns.map(|(column, natural)| column.width(*natural, cap)).collect()
+        };
+        let fits = |widths: &[usize]| total(widths) <= width;
+        // As many columns as can be, and those as wide as can be.
+        for kept in (1..=natural.len()).rev() {
+            let mut caps = (0..=width).rev().map(|cap| fitted(kept, cap));
+            if let Some(mut widths) = caps.find(|widths| fits(widths)) {
+                self.share(&mut widths, &natural, width);
+                return widths;
+            }
+        }
+        natural.first().map(|first| (*first).min(width)).into_iter().collect()
+    }
+
+    /// Gives the columns that are left over to those that were cut.
+    fn share(&self, widths: &mut [usize], natural: &[usize], width: usize) {
+        let mut left = width.saturating_sub(total(widths));
+        for ((own, natural), column) in widths.iter_mut().zip(natural).zip(&self.columns).rev() {
+            if column.give != Give::Stiff {
+                let more = (natural - *own).min(left);
+                *own += more;
+                left -= more;
+            }
+        }
+    }
+}
+
+/// How wide a line of these columns is.
+fn total(widths: &[usize]) -> usize {
+    widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
+}
+
+fn head(name: &str) -> Cell {
+    Cell { text: name.to_owned(), part: Some(Part::Head) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use offshoot_client::wire::State;
+
+    fn example() -> Table {
+        let columns = [
+            Column::firm("HANDLE"),
+            Column::stiff("STATE"),
+            Column::stiff("AGE"),
+            Column::elastic("COMMAND"),
+            Column::elastic("WHAT"),
+        ];
+        let mut table = Table::new(columns);
+        table.row([
+            Cell::new("build-1").part(Part::Name),
+            Cell::new("running").part(Part::State(State::Running)),
+            Cell::new("3m12s"),
+            Cell::new("cargo build --release --workspace --all-features"),
+            Cell::new("Compiling offshoot v0.1.0 (/home/me/offshoot/crates/offshoot)"),
+        ]);
+        table.row([
+            Cell::new("  文書の索引を作る"),
+            Cell::new("completed"),
+            Cell::new("4s"),
+            Cell::new("索引 --全部 ドキュメント/フォルダ 👩‍💻"),
+            Cell::new("終わりました\u{1b}[2J\nok"),
+        ]);
+        table
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal() {
+        for width in 1..220 {
+            for line in example().render(Some(width), Colour::Plain).lines() {
+                assert!(text::width(line) <= width, "{width}: {line:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_narrow_terminal_shows_what_names_the_task() {
+        let shown = example().render(Some(40), Colour::Plain);
+        assert_eq!(
+            shown,
+            "HANDLE              STATE      AGE\n\
+             build-1             running    3m12s\n  \
+             文書の索引を作る  completed  4s\n"
+        );
+    }
+
+    #[test]
+    fn eighty_columns_are_used_up() {
+        let shown = example().render(Some(80), Colour::Plain);
+        let widest = shown.lines().map(text::width).max();
+        assert!(widest >= Some(79), "{shown}");
+        assert!(shown.contains("cargo build") && shown.contains("Compiling"), "{shown}");
+    }
+
+    #[test]
+    fn a_wide_terminal_or_none_cuts_nothing() {
+        for width in [Some(200), None] {
+            let shown = example().render(width, Colour::Plain);
+            assert!(!shown.contains('…'), "{shown}");
+            assert!(shown.contains("終わりました ok"), "{shown}");
+            assert!(!shown.contains(" \n") && !shown.contains('\u{1b}'), "{shown}");
+        }
+    }
+
+    #[test]
+    fn colours_take_no_columns() {
+        let plain = example().render(Some(80), Colour::Plain);
+        let shown = example().render(Some(80), Colour::Shown);
+        assert_eq!(text::lines(&shown), plain);
+    }
+}

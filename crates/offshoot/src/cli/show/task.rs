@@ -1,0 +1,270 @@
+//! A task, as people read it: in a line, as a digest, and in full.
+
+use jiff::Timestamp;
+use offshoot_client::wire::{Cancelled, Outcome, Restarting, State, Task};
+use serde_json::Value;
+
+use super::colour::{Colour, Part};
+use super::fields::Fields;
+use super::{size, text, time};
+
+/// The most that a digest shows of a value.
+const DIGEST: usize = 2_048;
+
+/// What a task does, or how it ended, on one line.
+pub(crate) fn what(task: &Task) -> String {
+    let said = match (&task.outcome, &task.cancel) {
+        (Some(outcome), _) => ending(outcome),
+        (None, Some(cancel)) if task.unresponsive => {
+            format!("does not stop ({})", asked(cancel))
+        }
+        (None, Some(cancel)) => format!("stopping ({})", asked(cancel)),
+        (None, None) if task.settling => "ended; its end is being written".to_owned(),
+        (None, None) => match (&task.waiting_on, reported(task, "last_line")) {
+            (Some(on), _) => format!("waits on {on}"),
+            (None, Some(last)) => value(last),
+            (None, None) => progress(task).unwrap_or_default(),
+        },
+    };
+    text::line(&said)
+}
+
+/// What a command reported of itself, under this name.
+fn reported<'a>(task: &'a Task, name: &str) -> Option<&'a Value> {
+    task.command.as_ref()?;
+    task.progress.as_ref()?.value.get(name)
+}
+
+/// What a task reported, unless that is a command's own report.
+fn progress(task: &Task) -> Option<String> {
+    let progress = task.progress.as_ref().filter(|_| task.command.is_none())?;
+    Some(value(&progress.value))
+}
+
+/// What a task executes, on one line: the command, or its kind.
+pub(crate) fn executes(task: &Task) -> String {
+    match &task.command {
+        Some(command) => text::command(&command.argv),
+        None => text::line(&task.kind),
+    }
+}
+
+/// How a task ended, on one line.
+pub(crate) fn ending(outcome: &Outcome) -> String {
+    match outcome.is {
+        State::Completed => match &outcome.value {
+            // What a command returns is what stands beside it.
+            _ if outcome.exit.is_some() => exit(outcome),
+            Some(returned) => value(returned),
+            None => exit(outcome),
+        },
+        State::Cancelled => {
+            let how = if outcome.forced { "by force, " } else { "" };
+            let who = outcome.cancelled.as_ref().map(asked);
+            format!("{how}{}", who.unwrap_or_else(|| "nobody knows by whom".to_owned()))
+        }
+        State::Lost => outcome.message.clone().unwrap_or_default(),
+        _ => failing(outcome),
+    }
+}
+
+fn failing(outcome: &Outcome) -> String {
+    let message = outcome.message.as_deref().unwrap_or_default();
+    match (outcome.failure.as_deref(), outcome.exit, outcome.signal) {
+        (Some("exit"), Some(_), _) | (Some("signal"), _, Some(_)) => exit(outcome),
+        (Some(kind), ..) if message.is_empty() => kind.to_owned(),
+        (Some("error" | "start"), ..) | (None, ..) => message.to_owned(),
+        (Some(kind), ..) => format!("{kind}: {message}"),
+    }
+}
+
+fn exit(outcome: &Outcome) -> String {
+    match (outcome.exit, outcome.signal) {
+        (Some(code), _) => format!("exit {code}"),
+        (None, Some(signal)) => match signal_name(signal) {
+            Some(name) => format!("signal {signal} ({name})"),
+            None => format!("signal {signal}"),
+        },
+        (None, None) => String::new(),
+    }
+}
+
+/// The name of a signal that has one number everywhere.
+fn signal_name(signal: i32) -> Option<&'static str> {
+    Some(match signal {
+        1 => "HUP",
+        2 => "INT",
+        3 => "QUIT",
+        4 => "ILL",
+        6 => "ABRT",
+        8 => "FPE",
+        9 => "KILL",
+        11 => "SEGV",
+        13 => "PIPE",
+        14 => "ALRM",
+        15 => "TERM",
+        _ => return None,
+    })
+}
+
+fn asked(cancel: &Cancelled) -> String {
+    match cancel.reason.trim() {
+        "" => format!("asked by {}", cancel.by),
+        reason => format!("asked by {}: {reason}", cancel.by),
+    }
+}
+
+fn value(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(said) => said.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// The end of a task, as it is read by whoever waited: one line, and what it
+/// returned below it.
+pub(crate) fn digest(task: &Task, colour: Colour) -> String {
+    let handle = colour.paint(Part::Name, text::line(&task.handle));
+    let state = colour.paint(Part::State(task.state), task.state.word());
+    let Some(outcome) = &task.outcome else {
+        let age = time::age(task.age_ms);
+        return match what(task).as_str() {
+            "" => format!("{handle} {state} for {age}\n"),
+            what => format!("{handle} {state} for {age}: {what}\n"),
+        };
+    };
+    let took = time::long(outcome.duration_ms.unwrap_or(task.age_ms));
+    let returned = match (&outcome.value, reported(task, "last_line")) {
+        (_, Some(last)) => value(last),
+        (Some(returned), None) if task.command.is_none() => value(returned),
+        _ => String::new(),
+    };
+    let said = match outcome.is {
+        State::Completed => String::new(),
+        _ => text::line(&ending(outcome)),
+    };
+    let mut shown = match said.as_str() {
+        "" => format!("{handle} {state} after {took}\n"),
+        said => format!("{handle} {state} after {took}: {said}\n"),
+    };
+    for cause in &outcome.causes {
+        shown.push_str(&format!("  caused by: {}\n", text::line(cause)));
+    }
+    for line in bounded(&returned).lines() {
+        shown.push_str(&format!("  {line}\n"));
+    }
+    shown
+}
+
+/// At most so much of a text, safe, with the count of what was cut.
+fn bounded(returned: &str) -> String {
+    let length = returned.chars().count();
+    let kept: String = returned.chars().take(DIGEST).collect();
+    match length.saturating_sub(DIGEST) {
+        0 => text::lines(&kept),
+        more => format!("{} …(+{more} more chars)", text::lines(&kept)),
+    }
+}
+
+/// All that is known of a task.
+pub(crate) fn in_full(task: &Task, now: Timestamp, colour: Colour) -> String {
+    let mut fields = Fields::default();
+    fields.add("handle", &task.handle);
+    fields.add("id", &task.id);
+    let state = match (&task.waiting_on, task.settling) {
+        (Some(on), _) => format!("waiting on {on}"),
+        (None, true) => format!("{}, its end is being written", task.state.word()),
+        (None, false) => task.state.word().to_owned(),
+    };
+    fields.add("state", state);
+    if let Some(outcome) = &task.outcome {
+        outcome_fields(&mut fields, outcome);
+    }
+    if let (None, Some(cancel)) = (&task.outcome, &task.cancel) {
+        let still = if task.unresponsive { ", and it does not stop" } else { "" };
+        fields.add("stopping", format!("{} {}{still}", asked(cancel), time::ago(&cancel.at, now)));
+    }
+    fields.add_some("progress", progress(task));
+    report_fields(&mut fields, task);
+    fields.add("kind", &task.kind);
+    if let Some(command) = &task.command {
+        fields.add("command", text::command(&command.argv));
+        fields.add("folder", &command.cwd);
+        if !command.env.is_empty() {
+            fields.add("env", format!("{} (values are not shown)", command.env.join(", ")));
+        }
+        fields.add(
+            "restart",
+            match command.restart {
+                Restarting::Never => "never: it is lost if the daemon dies",
+                Restarting::OnCrash => "on-crash: it is started again if the daemon dies",
+            },
+        );
+    }
+    fields.add("session", &task.session);
+    fields.add_some("parent", task.lineage.parent.as_ref());
+    fields.add("spawned", time::moment(&task.spawned_at, now));
+    let started = task.started_at.as_ref().map(|at| time::moment(at, now));
+    fields.add_some(
+        "started",
+        started.map(|at| match task.attempts {
+            0 | 1 => at,
+            attempts => format!("{at}, attempt {attempts}"),
+        }),
+    );
+    fields.add_some("ended", task.ended_at.as_ref().map(|at| time::moment(at, now)));
+    fields.render(colour)
+}
+
+/// What a command reported of itself.
+fn report_fields(fields: &mut Fields, task: &Task) {
+    let number = |of: &Value, name: &str| of.get(name).and_then(Value::as_u64).unwrap_or(0);
+    if task.outcome.is_none() {
+        fields.add_some("process", reported(task, "pid").map(value));
+    }
+    if let Some(output) = reported(task, "output") {
+        let mut said = size::bytes(number(output, "bytes"));
+        if let dropped @ 1.. = number(output, "dropped") {
+            said.push_str(&format!(
+                ", of which {} in the middle are not kept",
+                size::bytes(dropped)
+            ));
+        }
+        fields.add("output", said);
+    }
+    fields.add_some("log error", reported(task, "log_error").map(value));
+    fields.add_some("last line", reported(task, "last_line").map(value));
+    if let Some(left @ 1..) = reported(task, "left_behind").and_then(Value::as_u64) {
+        fields.add("left", format!("{} behind, which were ended", size::count(left, "process")));
+    }
+    if reported(task, "environment").is_some_and(|origin| origin == "daemon") {
+        fields.add("variables", "of the daemon: those of its caller are never stored");
+    }
+}
+
+fn outcome_fields(fields: &mut Fields, outcome: &Outcome) {
+    let ending = match (outcome.is, &outcome.value) {
+        (State::Completed, _) => exit(outcome),
+        _ => ending(outcome),
+    };
+    fields.add_some("ending", Some(ending).filter(|ending| !ending.is_empty()));
+    if !outcome.causes.is_empty() {
+        fields.add("caused by", outcome.causes.join("\n"));
+    }
+    if outcome.cancel_requested {
+        fields.add("asked", "to stop, and it completed all the same");
+    }
+    // That of a command is its report.
+    if let (Some(returned), None) = (&outcome.value, outcome.exit) {
+        fields.add_some("value", Some(bounded(&value(returned))).filter(|v| !v.is_empty()));
+    }
+    let took = outcome.duration_ms.map(|millis| format!("{} of time", time::long(millis)));
+    let cpu = outcome.cpu_ms.map(|millis| format!("{} of processor", time::long(millis)));
+    let peak = outcome.peak_bytes.map(|bytes| format!("{} of memory", size::bytes(bytes)));
+    let used: Vec<String> = [took, cpu, peak].into_iter().flatten().collect();
+    fields.add_some("used", Some(used.join(", ")).filter(|used| !used.is_empty()));
+}
+
+#[cfg(test)]
+mod tests;

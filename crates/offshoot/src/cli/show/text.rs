@@ -1,0 +1,258 @@
+//! Text from outside, made safe to show and cut to a width.
+//!
+//! Names, reasons and output are written by whoever runs a command. A terminal
+//! obeys what it is sent, so nothing is sent that it could obey: complete
+//! colour and cursor sequences are left out, every other control character is
+//! shown as a picture of itself, and what is not UTF-8 as `�`. No text is
+//! swallowed: a sequence that does not end is shown, not waited for.
+
+use unicode_width::UnicodeWidthChar;
+
+/// The longest control sequence that is left out; a longer one is shown.
+const LONGEST_SEQUENCE: usize = 64;
+
+/// What stands for a cut.
+const ELLIPSIS: char = '…';
+
+/// Makes the bytes of a stream safe, piece by piece: what is cut between two
+/// pieces is kept until the next one.
+#[derive(Debug, Default)]
+pub(crate) struct Safe {
+    /// The unfinished character or sequence at the end of the piece before.
+    kept: Vec<u8>,
+}
+
+impl Safe {
+    /// The next piece, with its line breaks.
+    pub(crate) fn piece(&mut self, bytes: &[u8]) -> String {
+        let mut all = std::mem::take(&mut self.kept);
+        all.extend_from_slice(bytes);
+        let mut shown = String::with_capacity(all.len());
+        let mut rest = all.as_slice();
+        while !rest.is_empty() {
+            match next(rest) {
+                Next::Char(c, length) => {
+                    show(&mut shown, c);
+                    rest = &rest[length..];
+                }
+                Next::LeftOut(length) => rest = &rest[length..],
+                Next::Bad(length) => {
+                    shown.push(char::REPLACEMENT_CHARACTER);
+                    rest = &rest[length..];
+                }
+                Next::Unfinished => {
+                    self.kept = rest.to_vec();
+                    break;
+                }
+            }
+        }
+        shown
+    }
+
+    /// What is left when nothing more comes.
+    pub(crate) fn rest(&mut self) -> String {
+        let kept = std::mem::take(&mut self.kept);
+        let mut shown = String::new();
+        String::from_utf8_lossy(&kept).chars().for_each(|c| show(&mut shown, c));
+        shown
+    }
+}
+
+enum Next {
+    Char(char, usize),
+    LeftOut(usize),
+    Bad(usize),
+    Unfinished,
+}
+
+/// What the bytes begin with.
+fn next(bytes: &[u8]) -> Next {
+    match bytes {
+        [b'\r', b'\n', ..] => return Next::LeftOut(1),
+        [b'\r'] | [0x1b] => return Next::Unfinished,
+        [0x1b, b'[', ..] => return sequence(bytes),
+        _ => {}
+    }
+    let head = &bytes[..bytes.len().min(4)];
+    let (valid, error) = match std::str::from_utf8(head) {
+        Ok(valid) => (valid, None),
+        Err(error) => {
+            let valid = std::str::from_utf8(&head[..error.valid_up_to()]).unwrap_or_default();
+            (valid, Some(error))
+        }
+    };
+    match (valid.chars().next(), error) {
+        (Some(c), _) => Next::Char(c, c.len_utf8()),
+        (None, Some(error)) => match error.error_len() {
+            Some(length) => Next::Bad(length),
+            None if bytes.len() < 4 => Next::Unfinished,
+            None => Next::Bad(1),
+        },
+        (None, None) => Next::Unfinished,
+    }
+}
+
+/// A sequence that begins with `ESC [`: left out if it is whole, else its ESC is
+/// shown and the rest is text.
+fn sequence(bytes: &[u8]) -> Next {
+    for (at, byte) in bytes.iter().enumerate().skip(2).take(LONGEST_SEQUENCE) {
+        match byte {
+            0x20..=0x3f => {}
+            0x40..=0x7e => return Next::LeftOut(at + 1),
+            _ => return Next::Char('\u{1b}', 1),
+        }
+    }
+    match bytes.len() {
+        length if length < LONGEST_SEQUENCE => Next::Unfinished,
+        _ => Next::Char('\u{1b}', 1),
+    }
+}
+
+fn show(shown: &mut String, c: char) {
+    match c {
+        '\n' | '\t' => shown.push(c),
+        // It would write over what stands in the line.
+        '\r' => shown.push('\n'),
+        _ if is_unsafe(c) => shown.push(picture(c)),
+        _ => shown.push(c),
+    }
+}
+
+/// Whether a terminal obeys the character, or a reader is misled by it.
+pub(crate) fn is_unsafe(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(c, '\u{2028}' | '\u{2029}')
+}
+
+fn picture(c: char) -> char {
+    match u32::from(c) {
+        code @ 0..=0x1f => char::from_u32(0x2400 + code).unwrap_or(char::REPLACEMENT_CHARACTER),
+        0x7f => '\u{2421}',
+        _ => char::REPLACEMENT_CHARACTER,
+    }
+}
+
+/// The text on one line, safe: what breaks a line is a space.
+pub(crate) fn line(text: &str) -> String {
+    lines(text).split(['\n', '\t']).collect::<Vec<_>>().join(" ").trim().to_owned()
+}
+
+/// The text, safe, with its line breaks.
+pub(crate) fn lines(text: &str) -> String {
+    let mut safe = Safe::default();
+    let mut shown = safe.piece(text.as_bytes());
+    shown.push_str(&safe.rest());
+    shown
+}
+
+/// How many columns a text takes.
+pub(crate) fn width(text: &str) -> usize {
+    text.chars().map(|c| c.width().unwrap_or(0)).sum()
+}
+
+/// The text in at most so many columns; a cut is marked.
+pub(crate) fn cut(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let Some(room) = columns.checked_sub(1) else { return String::new() };
+    let mut used = 0;
+    let fits = |c: &char| {
+        used += c.width().unwrap_or(0);
+        used <= room
+    };
+    let mut shown: String = text.chars().take_while(fits).collect();
+    shown.truncate(shown.trim_end().len());
+    shown.push(ELLIPSIS);
+    shown
+}
+
+/// A word as a shell reads it back.
+pub(crate) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// A command line as a shell reads it back, safe and on one line.
+pub(crate) fn command(argv: &[String]) -> String {
+    line(&argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_control_sequence_is_left() {
+        for (from, to) in [
+            ("plain", "plain"),
+            ("\u{1b}[31mred\u{1b}[0m", "red"),
+            ("a\u{1b}[2K\u{1b}[1Gb", "ab"),
+            ("\u{1b}]0;title\u{7}x", "␛]0;title␇x"),
+            ("\u{1b}[31\u{1b}[m", "␛[31"),
+            ("bell\u{7}\u{8}\u{7f}", "bell␇␈␡"),
+            ("\u{9b}31m\u{85}", "\u{fffd}31m\u{fffd}"),
+            ("abc\u{202e}def", "abc\u{fffd}def"),
+            ("one\r\ntwo\rthree", "one\ntwo\nthree"),
+            ("\u{1b}", "␛"),
+            ("\u{1b}[1;2", "␛[1;2"),
+            ("tab\tstays 日本 👩‍💻", "tab\tstays 日本 👩‍💻"),
+        ] {
+            assert_eq!(lines(from), to, "{from:?}");
+            let left = lines(from).chars().any(|c| is_unsafe(c) && c != '\n' && c != '\t');
+            assert!(!left, "{from:?}");
+        }
+    }
+
+    #[test]
+    fn pieces_read_as_the_whole_wherever_they_are_cut() {
+        let whole = "é日\u{1b}[38;5;9m👍\r\nx\rz\u{1b}]8;;\u{7}".as_bytes();
+        let expected = lines(std::str::from_utf8(whole).unwrap());
+        for at in 0..=whole.len() {
+            let mut safe = Safe::default();
+            let shown = safe.piece(&whole[..at]) + &safe.piece(&whole[at..]) + &safe.rest();
+            assert_eq!(shown, expected, "cut at {at}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_utf8_is_shown_and_nothing_after_it_is_lost() {
+        let mut safe = Safe::default();
+        let shown = safe.piece(b"a\xffb\xf0\x9f\x92c\xe6\x97") + &safe.rest();
+        assert_eq!(shown, "a\u{fffd}b\u{fffd}c\u{fffd}");
+    }
+
+    #[test]
+    fn an_endless_sequence_is_shown_and_not_waited_for() {
+        let mut safe = Safe::default();
+        let shown = safe.piece(format!("\u{1b}[{}", "1;".repeat(200)).as_bytes());
+        assert!(shown.starts_with("␛[1;1;"), "{shown}");
+        assert!(safe.kept.len() < 4 + LONGEST_SEQUENCE);
+    }
+
+    #[test]
+    fn a_cut_minds_the_width_of_characters() {
+        assert_eq!(cut("hello", 5), "hello");
+        assert_eq!(cut("hello!", 5), "hell…");
+        assert_eq!(cut("日本語です", 7), "日本語…");
+        assert_eq!(cut("日本語です", 6), "日本…");
+        assert_eq!(cut("a b c", 3), "a…");
+        assert_eq!(cut("x", 0), "");
+        for columns in 0..20 {
+            assert!(width(&cut("wide 幅広い 👍 text", columns)) <= columns);
+        }
+    }
+
+    #[test]
+    fn words_are_quoted_for_a_shell() {
+        assert_eq!(quoted("plain-1"), "plain-1");
+        assert_eq!(quoted("two words"), "'two words'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+        assert_eq!(command(&["sh".into(), "-c".into(), "a\nb".into()]), "sh -c 'a b'");
+    }
+}

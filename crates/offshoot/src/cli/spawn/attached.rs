@@ -1,0 +1,154 @@
+//! Staying with a command: what it writes is passed on, and its end is ours.
+
+use offshoot_client::wire::{
+    Attachment, Code, Following, Reading, Reply, Request, Spawn, State, Stop, Tail, Task,
+};
+use offshoot_client::{Error, Followed, Following as Stream};
+
+use super::feed::{self, Input};
+use crate::cli::desk::{Desk, task_of};
+use crate::cli::exit::{Exit, StoppedBy};
+use crate::cli::interrupt::{Interrupts, Wish};
+use crate::cli::outlet::{Outlet, Passing};
+use crate::cli::pump::{Outlets, Pump};
+use crate::cli::show::{Form, task, text};
+use crate::cli::trouble::Trouble;
+
+/// Sends the command off and stays until it has ended.
+pub(super) async fn run(desk: Desk, spawn: Spawn, input: Input) -> Result<Exit, Trouble> {
+    // Before the command is there, so that no Ctrl-C is missed.
+    let mut interrupts = Interrupts::listen()?;
+    let Sent { task, stream } = send_off(&desk, spawn).await?;
+    let mut following = tokio::spawn(to_the_end(desk.clone(), task.id.clone(), stream));
+    if input == Input::PassedOn {
+        tokio::spawn(fed(desk.clone(), task.id.clone()));
+    }
+    let ended = loop {
+        tokio::select! {
+            ended = &mut following => break ended.map_err(|error| Trouble::other(&error))?,
+            wish = interrupts.next() => {
+                if wish == Wish::Leave {
+                    desk.screen.remark(&goes_on(&desk, &task));
+                    return Ok(Exit::Interrupted);
+                }
+                tokio::spawn(stop(desk.clone(), task.clone(), wish));
+            }
+        }
+    };
+    match ended {
+        Ok(task) => finish(&desk, task, interrupts.wish()).await,
+        Err(Trouble::ReaderGone) => {
+            desk.screen.tell(&goes_on(&desk, &task));
+            Ok(Exit::ReaderGone)
+        }
+        Err(trouble) => Err(trouble.hint(goes_on(&desk, &task))),
+    }
+}
+
+/// A command that was sent off.
+struct Sent {
+    task: Task,
+    /// What it writes, if that comes with the answer.
+    stream: Option<Stream>,
+}
+
+/// Sends the command off. If the daemon dies before it has said so, the next
+/// one is asked whether there is such a task: what it wrote is then in its log.
+async fn send_off(desk: &Desk, mut spawn: Spawn) -> Result<Sent, Trouble> {
+    if spawn.attachment == Attachment::Attached {
+        let mut stream = desk.client.follow(&Request::Spawn(Box::new(spawn.clone()))).await?;
+        match stream.next().await {
+            Ok(Some(Followed::Said(Reply::Task(task)))) => {
+                return Ok(Sent { task: *task, stream: Some(stream) });
+            }
+            Ok(_) => return Err(Error::WrongAnswer.into()),
+            Err(error) if error.is_broken_off() => {}
+            Err(error) => return Err(error.into()),
+        }
+        spawn.attachment = Attachment::Detached;
+    }
+    let task = task_of(desk.ask(&Request::Spawn(Box::new(spawn))).await?)?;
+    Ok(Sent { task, stream: None })
+}
+
+/// Passes on what the command writes, and gives its record once it has ended.
+async fn to_the_end(desk: Desk, task: String, stream: Option<Stream>) -> Result<Task, Trouble> {
+    if desk.screen.form == Form::Json {
+        return desk.end_of(task).await;
+    }
+    let outlets = Outlets {
+        out: (Outlet::stdout()?, Passing::Exact),
+        err: (Outlet::stderr()?, Passing::Exact),
+    };
+    let named = desk.named(&task);
+    let tail = Tail { task: named, reading: Reading::Start, following: Following::Follow };
+    let pump = Pump::new(desk.clone(), tail, outlets);
+    let ended = match stream {
+        Some(stream) => pump.run_on(stream).await?,
+        None => pump.run().await?,
+    };
+    if ended.state.is_terminal() { Ok(ended) } else { desk.end_of(task).await }
+}
+
+async fn fed(desk: Desk, task: String) {
+    match feed::feed(desk.clone(), task).await {
+        Ok(()) | Err(Trouble::ReaderGone) => {}
+        // It has ended, or wants no more.
+        Err(Trouble::Told { fault, .. }) if matches!(fault.code, Code::Ended | Code::NotFound) => {}
+        Err(Trouble::Told { fault, .. }) => {
+            desk.screen.remark(&format!("offshoot: the input is passed on no more: {fault}"));
+        }
+    }
+}
+
+async fn stop(desk: Desk, task: Task, wish: Wish) {
+    let (said, grace_ms) = match wish {
+        Wish::StopNow => ("stopping it at once; Ctrl-C again leaves it", Some(0)),
+        _ => ("asked it to stop; Ctrl-C again stops it at once", None),
+    };
+    desk.screen.remark(&format!("\noffshoot: {}: {said}", text::line(&task.handle)));
+    let stop = Stop { reason: Some("Ctrl-C".to_owned()), grace_ms };
+    let cancel = Request::Cancel { task: desk.named(&task.id), stop };
+    if let Err(error) = desk.client.ask(&cancel).await {
+        desk.screen.remark(&format!("offshoot: it could not be asked to stop: {error}"));
+    }
+}
+
+/// Tells how it ended, where its exit code does not, and acknowledges that.
+async fn finish(desk: &Desk, task: Task, wish: Wish) -> Result<Exit, Trouble> {
+    let Some(outcome) = &task.outcome else {
+        desk.screen.remark(&format!("offshoot: {}", task::digest(&task, desk.screen.err)));
+        return Ok(Exit::NeedsInput);
+    };
+    match desk.screen.form {
+        Form::Json => desk.screen.json(&task)?,
+        Form::People => {
+            if let Some(said) = said(&task) {
+                desk.screen.remark(&format!("offshoot: {} {said}", text::line(&task.handle)));
+            }
+        }
+    }
+    let stopped = if wish == Wish::None { StoppedBy::Others } else { StoppedBy::CtrlC };
+    let exit = Exit::of_command(outcome, stopped);
+    desk.acknowledge(vec![task.id]).await?;
+    Ok(exit)
+}
+
+/// What is to be said of an end that is not simply the command's own.
+fn said(task: &Task) -> Option<String> {
+    let outcome = task.outcome.as_ref()?;
+    let own = outcome.failure.as_deref().is_some_and(|kind| kind == "exit");
+    match outcome.is {
+        State::Completed => None,
+        State::Failed if own => None,
+        state => Some(match text::line(&task::ending(outcome)).as_str() {
+            "" => state.word().to_owned(),
+            ending => format!("{}: {ending}", state.word()),
+        }),
+    }
+}
+
+fn goes_on(desk: &Desk, task: &Task) -> String {
+    let handle = text::line(&task.handle);
+    format!("{handle} goes on; see {}", desk.command("tasks tail", &["-f", &task.handle]))
+}

@@ -1,0 +1,92 @@
+//! `offshoot tasks cancel`
+
+use std::time::Duration;
+
+use clap::Args;
+use offshoot_client::Error;
+use offshoot_client::wire::{Code, Reply, Request, Stop};
+use serde::Serialize;
+
+use crate::cli::desk::Desk;
+use crate::cli::exit::Exit;
+use crate::cli::show::{size, text};
+use crate::cli::trouble::Trouble;
+use crate::cli::{completions, duration};
+
+/// Stop tasks and everything below them
+#[derive(Debug, Args)]
+#[command(after_help = "\
+It asks and does not wait: `offshoot tasks wait` says when they are gone. A
+command is sent TERM, and KILL when its grace is over.")]
+pub(crate) struct Cancel {
+    #[command(flatten)]
+    stopping: Stopping,
+    /// Handles, `<parent>/<name>` or ids
+    #[arg(value_name = "TASK", required = true, add = completions::live_handles())]
+    tasks: Vec<String>,
+}
+
+/// How something is stopped.
+#[derive(Debug, Args)]
+pub(crate) struct Stopping {
+    /// Why; it is kept with the task
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    /// How long it may take before it is ended by force, such as 10s
+    #[arg(long, value_name = "TIME", value_parser = duration::read)]
+    grace: Option<Duration>,
+}
+
+impl Stopping {
+    /// The request.
+    pub(crate) fn stop(self) -> Stop {
+        Stop { reason: self.reason, grace_ms: self.grace.map(duration::millis) }
+    }
+}
+
+/// How far a request to stop has come.
+#[derive(Debug, Serialize)]
+struct Reached {
+    task: String,
+    handle: String,
+    reached: usize,
+}
+
+impl Cancel {
+    pub(crate) async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
+        // All of them are known before the first is stopped.
+        let mut found = Vec::with_capacity(self.tasks.len());
+        for task in &self.tasks {
+            found.push(desk.show(task).await?);
+        }
+        let stop = self.stopping.stop();
+        let mut reached = Vec::with_capacity(found.len());
+        for task in found {
+            let cancel = Request::Cancel { task: desk.named(&task.id), stop: stop.clone() };
+            let tasks = match desk.client.ask(&cancel).await {
+                Ok(Reply::Reached { tasks }) => tasks,
+                Ok(_) => return Err(Error::WrongAnswer.into()),
+                // What was wanted is so.
+                Err(Error::Refused(fault)) if fault.code == Code::Ended => 0,
+                Err(error) => return Err(error.into()),
+            };
+            reached.push(Reached { task: task.id, handle: task.handle, reached: tasks });
+        }
+        desk.answer(&serde_json::json!({ "cancelled": reached }), |_| {
+            reached.iter().map(told).collect()
+        })?;
+        Ok(Exit::Done)
+    }
+}
+
+fn told(reached: &Reached) -> String {
+    let handle = text::line(&reached.handle);
+    match reached.reached {
+        0 => format!("{handle} had ended already\n"),
+        1 => format!("{handle} was asked to stop\n"),
+        more => {
+            let below = size::count(more as u64 - 1, "task");
+            format!("{handle} and {below} below it were asked to stop\n")
+        }
+    }
+}

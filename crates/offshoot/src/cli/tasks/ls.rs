@@ -1,0 +1,146 @@
+//! `offshoot tasks ls`
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use offshoot_client::Error;
+use offshoot_client::wire::{List, Reply, Request, Scope, State, Tasks};
+
+use crate::cli::desk::Desk;
+use crate::cli::exit::Exit;
+use crate::cli::show::table::{Cell, Column, Table};
+use crate::cli::show::{Form, Part, task, text, time, tree};
+use crate::cli::trouble::Trouble;
+
+/// How many tasks a page has unless somebody says otherwise.
+const PAGE: usize = 100;
+
+/// The widest that a cell is where no terminal sets a bound.
+const WIDEST: usize = 200;
+
+/// List tasks
+#[derive(Debug, Args)]
+pub(crate) struct Ls {
+    /// Finished tasks, too
+    #[arg(long)]
+    all: bool,
+    /// Only tasks in this state; may be repeated
+    #[arg(long = "state", value_name = "STATE", value_parser = states())]
+    states: Vec<String>,
+    /// Go on where the page before ended
+    #[arg(long, value_name = "CURSOR")]
+    cursor: Option<String>,
+    /// How many at the most
+    #[arg(long, value_name = "N", default_value_t = PAGE)]
+    limit: usize,
+    /// Of every session
+    #[arg(long)]
+    all_sessions: bool,
+}
+
+fn states() -> PossibleValuesParser {
+    PossibleValuesParser::new(State::ALL.map(State::word))
+}
+
+impl Ls {
+    pub(crate) async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
+        if self.limit == 0 {
+            return Err(Trouble::usage("--limit 0 lists nothing: write 1 or more"));
+        }
+        let page = match desk.ask(&Request::List(self.request(desk))).await? {
+            Reply::Tasks(page) => page,
+            _ => return Err(Error::WrongAnswer.into()),
+        };
+        if desk.screen.form == Form::Json {
+            desk.screen.json(&page)?;
+            return Ok(Exit::Done);
+        }
+        if page.tasks.is_empty() {
+            desk.screen.tell(&self.nothing(desk));
+            return Ok(Exit::Done);
+        }
+        desk.screen.say(&self.table(&page).render(desk.screen.width, desk.screen.out))?;
+        if let Some(next) = &page.next {
+            desk.screen.remark(&format!("more: {}", self.next(desk, next)));
+        }
+        Ok(Exit::Done)
+    }
+
+    fn request(&self, desk: &Desk) -> List {
+        // A finished state is a wish for finished tasks.
+        let finished = |word: &String| State::of(word).is_some_and(State::is_terminal);
+        let all = self.all || self.states.iter().any(finished);
+        List {
+            session: (!self.all_sessions).then(|| desk.session.clone()),
+            scope: if all { Scope::All } else { Scope::Live },
+            states: self.states.clone(),
+            cursor: self.cursor.clone(),
+            limit: self.limit,
+        }
+    }
+
+    fn nothing(&self, desk: &Desk) -> String {
+        let place = match self.all_sessions {
+            true => "any session".to_owned(),
+            false => format!("session {}", text::line(&desk.session)),
+        };
+        match (self.all, self.states.is_empty()) {
+            (true, true) => format!("no tasks in {place}"),
+            (false, true) => {
+                format!(
+                    "no live tasks in {place}; finished ones: {}",
+                    desk.command("tasks ls", &["--all"])
+                )
+            }
+            (_, false) => format!("no such tasks in {place}"),
+        }
+    }
+
+    /// The command that shows the next page.
+    fn next(&self, desk: &Desk, next: &str) -> String {
+        let limit = self.limit.to_string();
+        let mut words = Vec::new();
+        if self.all {
+            words.push("--all");
+        }
+        if self.all_sessions {
+            words.push("--all-sessions");
+        }
+        for state in &self.states {
+            words.extend(["--state", state]);
+        }
+        if self.limit != PAGE {
+            words.extend(["--limit", &limit]);
+        }
+        words.extend(["--cursor", next]);
+        desk.command("tasks ls", &words)
+    }
+
+    fn table(&self, page: &Tasks) -> Table {
+        let mut columns = vec![
+            Column::firm("HANDLE"),
+            Column::stiff("STATE"),
+            Column::stiff("AGE"),
+            Column::elastic("COMMAND"),
+            Column::elastic("WHAT"),
+        ];
+        if self.all_sessions {
+            columns.insert(0, Column::firm("SESSION"));
+        }
+        let mut table = Table::new(columns);
+        for branch in tree::arrange(&page.tasks) {
+            let found = branch.task;
+            let mut cells = vec![
+                Cell::new(branch.handle()).part(Part::Name),
+                Cell::new(found.state.word()).part(Part::State(found.state)),
+                Cell::new(time::age(found.age_ms)),
+                Cell::new(text::cut(&task::executes(found), WIDEST)),
+                Cell::new(text::cut(&task::what(found), WIDEST)),
+            ];
+            if self.all_sessions {
+                cells.insert(0, Cell::new(&found.session).part(Part::Faint));
+            }
+            table.row(cells);
+        }
+        table
+    }
+}

@@ -1,0 +1,144 @@
+//! The line that says what is still waited for. It is there only while somebody
+//! watches, and stands on the standard error.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use offshoot_client::Followed;
+use offshoot_client::wire::{Reply, Request, Task};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+
+use crate::cli::desk::Desk;
+use crate::cli::show::screen::{Screen, Watched};
+use crate::cli::show::{Form, Part, task, text, time};
+
+/// How often the line is drawn again.
+const TICK: Duration = Duration::from_secs(1);
+
+/// Clears the line and goes back to its beginning.
+const CLEAR: &str = "\r\u{1b}[K";
+
+/// What is still waited for.
+pub(super) struct Progress {
+    screen: Screen,
+    began: Instant,
+    open: Vec<Task>,
+    /// What happens meanwhile; none if nobody watches.
+    events: Option<Receiver<Task>>,
+    drawn: Drawn,
+}
+
+/// Whether the line stands there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Drawn {
+    Yes,
+    No,
+}
+
+impl Progress {
+    /// The line about these tasks; none if nobody watches.
+    pub(super) fn new(desk: &Desk, tasks: &[Task]) -> Self {
+        let screen = desk.screen;
+        let shown = screen.watched == Watched::Yes
+            && screen.form == Form::People
+            && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+        let events = shown.then(|| {
+            let (told, events) = channel(16);
+            tokio::spawn(watch(desk.clone(), told));
+            events
+        });
+        let open = tasks.iter().filter(|task| !task.state.is_terminal()).cloned().collect();
+        Self { screen, began: Instant::now(), open, events, drawn: Drawn::No }
+    }
+
+    /// Keeps the line fresh while something else is waited for.
+    pub(super) async fn beside<T>(&mut self, wait: impl Future<Output = T>) -> T {
+        if self.events.is_none() {
+            return wait.await;
+        }
+        let mut wait = std::pin::pin!(wait);
+        let mut tick = tokio::time::interval_at(tokio::time::Instant::now() + TICK, TICK);
+        loop {
+            tokio::select! {
+                biased;
+                waited = &mut wait => {
+                    self.clear();
+                    return waited;
+                }
+                _ = tick.tick() => {}
+                seen = next(&mut self.events) => self.update(seen),
+            }
+            self.draw();
+        }
+    }
+
+    fn update(&mut self, seen: Task) {
+        if let Some(open) = self.open.iter_mut().find(|open| open.id == seen.id) {
+            *open = seen;
+        }
+    }
+
+    /// This task is waited for no more.
+    pub(super) fn over(&mut self, task: &Task) {
+        self.open.retain(|open| open.id != task.id);
+    }
+
+    fn draw(&mut self) {
+        let Some(first) = self.open.first() else { return };
+        let waited = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let mut line = format!("waiting for {} ({}", first.handle, first.state.word());
+        let what = task::what(first);
+        if !what.is_empty() {
+            line.push_str(&format!(": {what}"));
+        }
+        line.push(')');
+        if let more @ 1.. = self.open.len() - 1 {
+            line.push_str(&format!(" and {more} more"));
+        }
+        line.push_str(&format!(", {}", time::age(waited)));
+        let width = columns().saturating_sub(1);
+        let line = self.screen.err.paint(Part::Faint, text::cut(&text::line(&line), width));
+        // It is there for comfort only.
+        write!(std::io::stderr(), "{CLEAR}{line}").ok();
+        self.drawn = Drawn::Yes;
+    }
+
+    /// Takes the line away, so that something else can be said there.
+    pub(super) fn clear(&mut self) {
+        if std::mem::replace(&mut self.drawn, Drawn::No) == Drawn::Yes {
+            write!(std::io::stderr(), "{CLEAR}").ok();
+        }
+    }
+}
+
+fn columns() -> usize {
+    let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok();
+    size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(80)
+}
+
+/// The next task that something happened to.
+async fn next(events: &mut Option<Receiver<Task>>) -> Task {
+    let told = match events {
+        Some(events) => events.recv().await,
+        None => None,
+    };
+    match told {
+        Some(task) => task,
+        None => std::future::pending().await,
+    }
+}
+
+/// Tells of what happens in the session, as long as somebody listens. A daemon
+/// that dies ends it: the line then only counts the time.
+async fn watch(desk: Desk, told: Sender<Task>) {
+    let asked = Request::Events { session: desk.session.clone(), cursor: None };
+    let Ok(mut stream) = desk.client.follow(&asked).await else { return };
+    while let Ok(Some(item)) = stream.next().await {
+        if let Followed::Said(Reply::Happened(happened)) = item
+            && let Some(task) = happened.task
+            && told.send(task).await.is_err()
+        {
+            return;
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! `offshoot tasks send`
+
+use std::io::Read;
+
+use clap::Args;
+use offshoot_client::Error;
+use offshoot_client::wire::{Reply, Request};
+
+use crate::cli::completions;
+use crate::cli::desk::Desk;
+use crate::cli::exit::Exit;
+use crate::cli::show::text;
+use crate::cli::trouble::Trouble;
+
+/// What closes the standard input of a command.
+pub(crate) const EOF: &str = "\u{4}";
+
+/// Send a task a message; a command reads it as a line of its input
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  offshoot tasks send build-1 skip the tests
+  echo yes | offshoot tasks send install-1 -
+  offshoot tasks send sort-1 --eof        # close its standard input")]
+pub(crate) struct Send {
+    /// Its handle, `<parent>/<name>` or id
+    #[arg(value_name = "TASK", add = completions::live_handles())]
+    task: String,
+    /// The message; words are joined with spaces, `-` reads the standard input
+    #[arg(value_name = "TEXT", required_unless_present = "eof")]
+    text: Vec<String>,
+    /// Close the standard input of the command, after the message
+    #[arg(long)]
+    eof: bool,
+}
+
+impl Send {
+    pub(crate) async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
+        let mut messages = Vec::new();
+        match self.text.as_slice() {
+            [] => {}
+            [dash] if dash == "-" => messages.push(input()?),
+            words => messages.push(words.join(" ")),
+        }
+        if self.eof {
+            messages.push(EOF.to_owned());
+        }
+        let mut task = self.task;
+        for message in messages {
+            let sent = send(desk, &task, message).await?;
+            // What follows goes where the first one went, whatever is called so
+            // by then.
+            if let Reply::Sent { task: taker, .. } = &sent {
+                task.clone_from(taker);
+            }
+            desk.answer(&Sent::of(sent)?, |sent| format!("{}\n", text::line(&sent.state)))?;
+        }
+        Ok(Exit::Done)
+    }
+}
+
+/// A message that is durable.
+#[derive(Debug, serde::Serialize)]
+struct Sent {
+    message: String,
+    task: String,
+    state: String,
+}
+
+impl Sent {
+    fn of(reply: Reply) -> Result<Self, Trouble> {
+        match reply {
+            Reply::Sent { message, task, state } => Ok(Self { message, task, state }),
+            _ => Err(Error::WrongAnswer.into()),
+        }
+    }
+}
+
+/// Sends a message to a task.
+pub(crate) async fn send(desk: &Desk, task: &str, text: String) -> Result<Reply, Trouble> {
+    let key = uuid::Uuid::new_v4().to_string();
+    desk.ask(&Request::Send { to: desk.named(task), text, key }).await
+}
+
+/// All of our own input, without the line break that ends it.
+fn input() -> Result<String, Trouble> {
+    let mut text = String::new();
+    std::io::stdin()
+        .read_to_string(&mut text)
+        .map_err(|error| Trouble::usage(format!("the standard input cannot be sent: {error}")))?;
+    if text.ends_with('\n') {
+        text.pop();
+    }
+    Ok(text)
+}

@@ -1,0 +1,171 @@
+//! `offshoot tasks wait`
+
+use std::collections::{HashSet, VecDeque};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use offshoot_client::wire::{self, Request, Task, Waited, WaitedEnd, Waiting};
+use serde::Serialize;
+use tokio::task::JoinSet;
+
+use super::progress::Progress;
+use crate::cli::desk::{Desk, waited_of};
+use crate::cli::exit::Exit;
+use crate::cli::show::{Form, task};
+use crate::cli::trouble::Trouble;
+use crate::cli::{completions, duration};
+
+/// How many tasks are waited for at once. Each takes a connection; the others
+/// are waited for as these end.
+const AT_ONCE: usize = 64;
+
+/// Wait for tasks, and print how each ended
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  offshoot tasks wait build-1 && echo built
+  offshoot tasks wait --any a b c         # the first that ends
+  offshoot tasks wait --timeout 5m a b    # exits with 124 if time is up
+
+What was printed counts as read. If a task asks something, the wait for it is
+over, too. It exits with 0 if all completed, 1 failed, 3 cancelled, 4 lost, 5 unknown,
+6 needs input, 124 time up. Of several the worst counts: lost, failed,
+cancelled, needs input, time up, completed.")]
+pub(crate) struct Wait {
+    /// Until the first of them ends
+    #[arg(long)]
+    any: bool,
+    /// How long at the most, such as 30s or 5m
+    #[arg(long, value_name = "TIME", value_parser = duration::read)]
+    timeout: Option<Duration>,
+    /// Handles, `<parent>/<name>` or ids
+    #[arg(value_name = "TASK", required = true, add = completions::handles())]
+    tasks: Vec<String>,
+}
+
+/// A task that was waited for, as it is printed: its record, and why the wait
+/// is over.
+#[derive(Debug, Serialize)]
+struct Printed {
+    waited: WaitedEnd,
+    #[serde(flatten)]
+    task: Task,
+}
+
+/// What a wait has told so far.
+struct Told<'a> {
+    desk: &'a Desk,
+    progress: Progress,
+    printed: Vec<Printed>,
+    /// The reader of our output has gone: the wait goes on for its exit code.
+    deaf: bool,
+}
+
+impl Wait {
+    pub(crate) async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
+        // What does not fit on the clock is for ever.
+        let until = self.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        // All of them are known before any is waited for, and by their ids from
+        // then on.
+        let mut known = HashSet::new();
+        let mut tasks = Vec::with_capacity(self.tasks.len());
+        for task in &self.tasks {
+            let task = desk.show(task).await?;
+            if known.insert(task.id.clone()) {
+                tasks.push(task);
+            }
+        }
+        let progress = Progress::new(desk, &tasks);
+        let mut told = Told { desk, progress, printed: Vec::new(), deaf: false };
+        match self.any {
+            true => any_of(&mut told, tasks, until).await?,
+            false => all_of(&mut told, tasks, until).await?,
+        }
+        told.finish().await
+    }
+}
+
+/// Waits for the first of them. Those that had ended by then are told, too.
+async fn any_of(
+    told: &mut Told<'_>,
+    tasks: Vec<Task>,
+    until: Option<Instant>,
+) -> Result<(), Trouble> {
+    let ids = tasks.into_iter().map(|task| task.id).collect();
+    let request = wait(told.desk, ids, Waiting::Any, until);
+    let waited = told.progress.beside(told.desk.ask(&request)).await?;
+    let (over, going): (Vec<_>, Vec<_>) =
+        waited_of(waited)?.into_iter().partition(|waited| waited.end != WaitedEnd::TimedOut);
+    let shown = if over.is_empty() { going } else { over };
+    told.tell(shown)
+}
+
+/// Waits for all of them, and tells each as soon as it is known.
+async fn all_of(
+    told: &mut Told<'_>,
+    tasks: Vec<Task>,
+    until: Option<Instant>,
+) -> Result<(), Trouble> {
+    let mut open = VecDeque::from(tasks);
+    let mut waits = JoinSet::new();
+    loop {
+        while waits.len() < AT_ONCE
+            && let Some(task) = open.pop_front()
+        {
+            if task.state.is_terminal() {
+                told.tell(vec![Waited { end: WaitedEnd::Ended, task }])?;
+                continue;
+            }
+            let request = wait(told.desk, vec![task.id], Waiting::All, until);
+            let desk = told.desk.clone();
+            waits.spawn(async move { waited_of(desk.ask(&request).await?) });
+        }
+        let Some(waited) = told.progress.beside(waits.join_next()).await else { return Ok(()) };
+        told.tell(waited.map_err(|error| Trouble::other(&error))??)?;
+    }
+}
+
+fn wait(desk: &Desk, tasks: Vec<String>, waiting: Waiting, until: Option<Instant>) -> Request {
+    let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+    let timeout_ms = left.map(duration::millis);
+    Request::Wait(wire::Wait { session: desk.session.clone(), tasks, waiting, timeout_ms })
+}
+
+impl Told<'_> {
+    fn tell(&mut self, waited: Vec<Waited>) -> Result<(), Trouble> {
+        for Waited { end, task } in waited {
+            self.progress.over(&task);
+            if self.desk.screen.form == Form::People && !self.deaf {
+                match self.desk.screen.say(&task::digest(&task, self.desk.screen.out)) {
+                    Err(Trouble::ReaderGone) => self.deaf = true,
+                    told => told?,
+                }
+            }
+            self.printed.push(Printed { waited: end, task });
+        }
+        Ok(())
+    }
+
+    /// Acknowledges what was read.
+    async fn finish(mut self) -> Result<Exit, Trouble> {
+        self.progress.clear();
+        if self.desk.screen.form == Form::Json {
+            let answer = serde_json::json!({ "tasks": self.printed, "next": null });
+            match self.desk.screen.json(&answer) {
+                Err(Trouble::ReaderGone) => self.deaf = true,
+                told => told?,
+            }
+        }
+        let exit = self.printed.iter().fold(Exit::Done, |exit, printed| {
+            exit.or_worse(match printed.waited {
+                WaitedEnd::Ended => Exit::of_state(printed.task.state),
+                WaitedEnd::NeedsInput => Exit::NeedsInput,
+                WaitedEnd::TimedOut => Exit::TimedOut,
+            })
+        });
+        if !self.deaf {
+            let ended = self.printed.into_iter().filter(|p| p.waited == WaitedEnd::Ended);
+            self.desk.acknowledge(ended.map(|printed| printed.task.id).collect()).await?;
+        }
+        Ok(exit)
+    }
+}

@@ -1,0 +1,68 @@
+//! `offshoot tasks why`
+
+use clap::Args;
+use jiff::Timestamp;
+use offshoot_client::Error;
+use offshoot_client::wire::{self, Reply, Request};
+
+use crate::cli::completions;
+use crate::cli::desk::Desk;
+use crate::cli::exit::Exit;
+use crate::cli::show::{Colour, Part, text, time};
+use crate::cli::trouble::Trouble;
+
+/// Say what a task waits on, and what holds it up
+#[derive(Debug, Args)]
+pub(crate) struct Why {
+    /// Its handle, `<parent>/<name>` or id
+    #[arg(value_name = "TASK", add = completions::live_handles())]
+    task: String,
+}
+
+impl Why {
+    pub(crate) async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
+        match desk.ask(&Request::Why(desk.named(&self.task))).await? {
+            Reply::Why(why) => {
+                desk.answer(&why, |why| render(why, Timestamp::now(), desk.screen.out))?;
+                Ok(Exit::Done)
+            }
+            _ => Err(Error::WrongAnswer.into()),
+        }
+    }
+}
+
+fn render(why: &wire::Why, now: Timestamp, colour: Colour) -> String {
+    let handle = colour.paint(Part::Name, text::line(&why.handle));
+    let state = colour.paint(Part::State(why.state), why.state.word());
+    let mut shown = format!("{handle} is {state}, since {}\n", time::ago(&why.since, now));
+    for reason in &why.reasons {
+        shown.push_str(&format!("  {}\n", text::line(&reason.text)));
+    }
+    if why.reasons.is_empty() && !why.state.is_terminal() {
+        shown.push_str("  nothing holds it up\n");
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use offshoot_client::wire::{Reason, State};
+
+    #[test]
+    fn reasons_stand_below_the_state() {
+        let reason = Reason { is: "queue".into(), text: "2 tasks stand before it\u{1b}[2J".into() };
+        let why = wire::Why {
+            id: "id".into(),
+            handle: "build-1".into(),
+            state: State::Queued,
+            since: "2026-01-02T03:04:05Z".into(),
+            reasons: vec![reason],
+        };
+        let now = "2026-01-02T03:04:15Z".parse().unwrap();
+        assert_eq!(
+            render(&why, now, Colour::Plain),
+            "build-1 is queued, since 10s ago\n  2 tasks stand before it\n"
+        );
+    }
+}

@@ -1,0 +1,120 @@
+//! What went wrong, and how the program ends for it.
+
+use offshoot_client::wire::{Code, Fault};
+
+use super::exit::Exit;
+
+/// Why a command of the program was not done.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// It is told, and the program ends so.
+    Told {
+        /// What is wrong.
+        fault: Box<Fault>,
+        /// How the program ends.
+        exit: Exit,
+    },
+    /// Whoever read our output has gone, and nothing is to be said.
+    ReaderGone,
+}
+
+impl Trouble {
+    /// The command line makes no sense.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Fault::new(Code::BadRequest, message).into()
+    }
+
+    /// An error that nobody foresaw.
+    pub(crate) fn other(error: &dyn std::error::Error) -> Self {
+        Fault::from_error(Code::Other, error).into()
+    }
+
+    /// Our own output could not be written.
+    pub(crate) fn output(error: std::io::Error) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::BrokenPipe => Self::ReaderGone,
+            _ => {
+                let fault = Fault::new(Code::Other, "the output could not be written");
+                Fault { causes: vec![error.to_string()], ..fault }.into()
+            }
+        }
+    }
+
+    /// This trouble, with what to do about it if it does not say so itself.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        if let Self::Told { fault, .. } = &mut self
+            && fault.hint.is_none()
+        {
+            fault.hint = Some(hint.into());
+        }
+        self
+    }
+}
+
+impl From<Fault> for Trouble {
+    fn from(fault: Fault) -> Self {
+        let exit = Exit::of_fault(fault.code);
+        Self::Told { fault: Box::new(fault), exit }
+    }
+}
+
+impl From<offshoot_client::Error> for Trouble {
+    fn from(error: offshoot_client::Error) -> Self {
+        use offshoot_client::{Error, PlaceError};
+        let code = match &error {
+            Error::Refused(_) => Code::Other,
+            Error::Held { .. } => Code::Locked,
+            Error::Place(_) => Code::Store,
+            Error::WrongAnswer => Code::Wire,
+            _ => Code::Other,
+        };
+        match error {
+            Error::Refused(fault) => fault.into(),
+            Error::NotRunning(_) => Self::from(Fault::from_error(code, &error))
+                .hint("any other command starts one, such as `offshoot tasks ls`"),
+            Error::Place(PlaceError::Unusable { .. }) => {
+                Self::from(Fault::from_error(code, &error))
+                    .hint("choose another data folder with --data, or run `offshoot doctor`")
+            }
+            Error::Stillborn { .. } | Error::KeepsDying { .. } | Error::NotStarted(_) => {
+                Self::from(Fault::from_error(code, &error))
+                    .hint("`offshoot doctor` looks at the data folder and shows the log")
+            }
+            _ => Fault::from_error(code, &error).into(),
+        }
+    }
+}
+
+impl From<offshoot_client::PlaceError> for Trouble {
+    fn from(error: offshoot_client::PlaceError) -> Self {
+        offshoot_client::Error::from(error).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_ends_the_program_by_its_code() {
+        for (code, exit) in [
+            (Code::NotFound, Exit::Unknown),
+            (Code::BadName, Exit::Usage),
+            (Code::BadRequest, Exit::Usage),
+            (Code::NameTaken, Exit::Trouble),
+            (Code::Locked, Exit::Trouble),
+        ] {
+            let Trouble::Told { exit: found, .. } = Trouble::from(Fault::new(code, "no")) else {
+                panic!("{code:?} is not told");
+            };
+            assert_eq!(found, exit, "{code:?}");
+        }
+    }
+
+    #[test]
+    fn a_hint_of_the_daemon_stands() {
+        let fault = Fault::new(Code::NotFound, "no").hint("did you mean build-1?");
+        let Trouble::Told { fault, .. } = Trouble::from(fault).hint("another") else { panic!() };
+        assert_eq!(fault.hint.as_deref(), Some("did you mean build-1?"));
+    }
+}

@@ -1,0 +1,4 @@
+-- A session can be removed. The tables stay as they are, but what they hold
+-- means more: a record may say that its session is being removed, and sessions
+-- are numbered by the clock and no longer by how many there are. A version that
+-- knows neither must leave the file alone.
