@@ -12,4 +12,5 @@ pub mod job;
 pub mod ledger;
 pub mod mine;
 pub mod parent;
+pub mod passing;
 pub mod stuck;

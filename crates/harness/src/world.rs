@@ -41,8 +41,8 @@ pub struct World {
     pub known: Mutex<Vec<TaskRef>>,
     /// Its sessions, by their numbers. Emptied, too.
     pub sessions: Mutex<Vec<Session>>,
-    /// The sessions that somebody listens to, each as often as somebody does.
-    pub listening: Mutex<Vec<SessionId>>,
+    /// Who listens to which session.
+    pub listening: Mutex<Vec<(SessionId, Listener)>>,
     /// Its runtime, as long as it is open.
     pub runtime: Mutex<Weak<Runtime>>,
     /// What each actor is in the middle of; `None` once it is done.
@@ -161,14 +161,14 @@ impl World {
         self.sessions.lock().clear();
     }
 
-    /// Listens to a session until `ended`.
-    pub async fn listen(&self, session: SessionId, ended: impl Future<Output = ()>) {
-        self.listening.lock().push(session);
-        ended.await;
-        let mut listening = self.listening.lock();
-        if let Some(at) = listening.iter().position(|other| *other == session) {
-            listening.swap_remove(at);
+    /// Listens until `ended`, unless another of its sort does.
+    pub async fn listen(&self, to: (SessionId, Listener), ended: impl Future<Output = ()>) {
+        if self.listening.lock().contains(&to) {
+            return;
         }
+        self.listening.lock().push(to);
+        ended.await;
+        self.listening.lock().retain(|other| *other != to);
     }
 
     /// The session of this number as it was last opened here.
@@ -192,6 +192,15 @@ impl World {
             *slot = doing;
         }
     }
+}
+
+/// Who listens to a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listener {
+    /// One who reads its log.
+    Follower,
+    /// One who reads its inbox.
+    Reader,
 }
 
 /// What the session of this number is called.

@@ -12,6 +12,7 @@ use offshoot_client::wire::{Code, Fault};
 mod bug;
 mod completions;
 mod daemon;
+mod demo;
 mod desk;
 mod doctor;
 mod duration;
@@ -53,6 +54,7 @@ enum Command {
     #[command(subcommand, visible_alias = "session")]
     Sessions(sessions::Sessions),
     Doctor(doctor::Doctor),
+    Demo(demo::Demo),
     /// Run, stop or look at the process that holds the data folder
     #[command(subcommand)]
     Daemon(daemon::Daemon),
@@ -90,6 +92,7 @@ fn run(cli: Cli, screen: Screen) -> Result<Exit, Trouble> {
         Command::Tasks(tasks) => block_on(tasks.run(&globals, screen)),
         Command::Sessions(sessions) => block_on(sessions.run(&globals, screen)),
         Command::Doctor(doctor) => block_on(doctor.run(&globals, screen)),
+        Command::Demo(demo) => block_on(demo.run(screen)),
         Command::Daemon(daemon) => block_on(daemon.run(&globals, screen)),
     }
 }

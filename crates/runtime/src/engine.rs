@@ -272,6 +272,11 @@ impl Engine {
         desk
     }
 
+    #[cfg(test)]
+    pub(crate) fn desks(&self) -> usize {
+        self.desks.lock().len()
+    }
+
     /// Lets go of the desk of a session that is being removed.
     pub(crate) fn close_desk(&self, session: SessionId) {
         let desk = self.desks.lock().remove(&session);

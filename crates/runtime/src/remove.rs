@@ -138,3 +138,31 @@ impl Engine {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use offshoot_store::Memory;
+
+    use crate::body::BodyError;
+    use crate::runtime::Runtime;
+
+    #[tokio::test]
+    async fn nothing_of_a_removed_session_stays_in_memory() {
+        let runtime = Runtime::builder(Memory::new()).open().await.unwrap();
+        let session = runtime.session("main").await.unwrap();
+        let engine = session.engine().clone();
+        let body = |_| async { Ok::<_, BodyError>(()) };
+        let task = session.spawn_ephemeral(body).await.unwrap();
+        task.wait().await.unwrap();
+        assert_eq!(engine.desks(), 1);
+        session.remove().await.unwrap();
+        assert_eq!(engine.desks(), 0);
+        // Whoever holds something of it makes nothing anew.
+        assert!(session.spawn_ephemeral(body).await.is_err());
+        assert!(session.spawn_ephemeral(body).under(&task).await.is_err());
+        assert!(task.send("go on").await.is_err());
+        assert!(runtime.find_session("main").await.unwrap().is_none());
+        assert!(engine.desk(session.id()).check(session.id()).is_err());
+        assert_eq!((engine.desks(), engine.cells().len()), (0, 0));
+    }
+}

@@ -130,7 +130,9 @@ impl Drop for Keeping {
 
 impl Keeping {
     async fn run(self, job: Job) {
+        let live = self.shared.log(job.start.task).live().clone();
         let finish = self.keep(job).await;
+        self.shared.lives.remember(live);
         self.keeper.finish.send_replace(Some(finish));
     }
 

@@ -9,7 +9,7 @@ use offshoot_runtime::{Environment, Error, Session};
 use crate::actors::reading;
 use crate::bodies::Doing;
 use crate::script::Reading;
-use crate::world::World;
+use crate::world::{Listener, World};
 
 /// Whether a reader sleeps until something is worth a turn.
 enum Idles {
@@ -21,7 +21,7 @@ enum Idles {
 /// ends or the session is removed.
 pub async fn deliver(world: Arc<World>, session: Session, actor: usize) {
     let id = session.id();
-    world.listen(id, append(&world, session, actor)).await;
+    world.listen((id, Listener::Reader), append(&world, session, actor)).await;
 }
 
 async fn append(world: &World, session: Session, actor: usize) {

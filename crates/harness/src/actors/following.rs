@@ -5,13 +5,13 @@ use std::sync::Arc;
 use offshoot_core::Cursor;
 use offshoot_runtime::{Environment, Error, Session};
 
-use crate::world::World;
+use crate::world::{Listener, World};
 
 /// Reads the log from where the last reader stopped, until the process ends or
 /// the session is removed.
 pub async fn follow(world: Arc<World>, session: Session) {
     let id = session.id();
-    world.listen(id, read(&world, session)).await;
+    world.listen((id, Listener::Follower), read(&world, session)).await;
 }
 
 async fn read(world: &World, session: Session) {

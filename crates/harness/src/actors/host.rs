@@ -123,9 +123,9 @@ impl Host {
     /// Removes the session and, mostly, opens another one of its name.
     async fn remove(&mut self) -> Result<(), Error> {
         let world = self.world.clone();
-        removing::remove(&world, &self.session).await?;
+        let removal = removing::remove(&world, &self.session).await?;
         if world.draw(|rng| rng.happens(800)) {
-            let old = self.session.id();
+            let old = (self.session.id(), removal);
             self.session = removing::reopen(&world, self.number, old).await?;
             world.sim.go(following::follow(world.clone(), self.session.clone()));
         }

@@ -5,15 +5,23 @@ use std::time::Duration;
 use offshoot_core::SessionId;
 use offshoot_runtime::{Environment, Error, Session};
 
-use crate::invariants::removal;
 use crate::violation::ensure;
 use crate::world::{World, fickle};
 
 /// How often somebody tries to remove a session in which something lives.
 const TRIES: usize = 4;
 
+/// What is known of a removal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Removal {
+    /// It was acknowledged.
+    Done,
+    /// Nothing.
+    Unknown,
+}
+
 /// Removes a session. If something lives in it, it may cancel that first.
-pub async fn remove(world: &World, session: &Session) -> Result<(), Error> {
+pub async fn remove(world: &World, session: &Session) -> Result<Removal, Error> {
     let patient = world.draw(|rng| rng.happens(700));
     for _ in 0..TRIES {
         match try_remove(world, session).await {
@@ -26,15 +34,15 @@ pub async fn remove(world: &World, session: &Session) -> Result<(), Error> {
             removed => return removed,
         }
     }
-    Ok(())
+    Ok(Removal::Unknown)
 }
 
-async fn try_remove(world: &World, session: &Session) -> Result<(), Error> {
+async fn try_remove(world: &World, session: &Session) -> Result<Removal, Error> {
     // What has begun goes on, even if nobody waits for it.
     match world.draw(|rng| rng.happens(150).then(|| rng.below(6) as u8)) {
         Some(polls) => match fickle(session.remove(), polls).await {
             Some(removed) => removed?,
-            None => return Ok(()),
+            None => return Ok(Removal::Unknown),
         },
         None => session.remove().await?,
     }
@@ -46,17 +54,20 @@ async fn try_remove(world: &World, session: &Session) -> Result<(), Error> {
             })
         });
     });
-    Ok(())
+    Ok(Removal::Done)
 }
 
-/// Opens a session in the place of one that was removed.
-pub async fn reopen(world: &World, number: usize, old: SessionId) -> Result<Session, Error> {
+/// Opens a session in the place of `old`, which is gone if its removal is done.
+pub async fn reopen(
+    world: &World,
+    number: usize,
+    (old, removal): (SessionId, Removal),
+) -> Result<Session, Error> {
     let session = world.reopen(number).await?;
-    let id = session.id();
     world.model(|model| {
-        model.acknowledged("another session", |model| {
+        model.acknowledged("another session", |_| {
             ensure(
-                id != old || removal::is_there(&model.shadow, old),
+                session.id() != old || removal == Removal::Unknown,
                 "a session that was removed does not come back",
                 || format!("{old} was opened again"),
             )

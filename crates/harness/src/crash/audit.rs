@@ -6,7 +6,8 @@ use std::sync::Arc;
 use anyhow::Result;
 use hashbrown::{HashMap, HashSet};
 use offshoot_core::{
-    Closed, IdHash, MessageId, Owner, Question, RowId, Session, StepState, Task, TaskId, sleep_key,
+    Closed, IdHash, MessageId, Owner, Question, RowId, Session, SessionId, StepState, Task, TaskId,
+    sleep_key,
 };
 use offshoot_sqlite::Sqlite;
 use offshoot_store::{OpenStore, Store, TaskQuery, Within};
@@ -113,6 +114,10 @@ impl Books {
 
     /// What every record promises by itself.
     fn check_records(&self, over: bool) -> Checked {
+        let passing = self.sessions.iter().find(|session| session.name.key() != "main");
+        ensure(!over || passing.is_none(), "a removal is whole", || {
+            format!("{passing:?} is still there at the end")
+        })?;
         for session in self.sessions.iter().filter(|session| !session.sweeps.is_empty()) {
             ensure(!over, "S6.4 recovery finishes an interrupted cascade", || {
                 format!("{session:?} is still being cancelled at the end")
@@ -211,6 +216,7 @@ impl Books {
                         format!("row {row} is {times} times in a history")
                     })
                 }),
+                Entry::Removed(session) => self.check_removed(*session).await?,
                 Entry::Cancelled(root) => self.check_cancel(*root),
                 Entry::Swept(roots) => roots.iter().try_for_each(|root| self.check_swept(*root)),
                 Entry::Answered { task, number, answer } => {
@@ -260,6 +266,19 @@ impl Books {
             }
         }
         Ok(Ok(()))
+    }
+
+    /// Nothing of a session that was removed is left.
+    async fn check_removed(&self, id: SessionId) -> Result<Checked> {
+        let session = self.sessions.iter().find(|session| session.id == id);
+        let task = self.tasks.values().find(|task| task.spec.lineage.session == id);
+        let owner = Owner::Session(id);
+        let unread = self.store.unread(owner, 1).await?;
+        let blocks = self.store.history(owner, 0, 0).await?.total;
+        let empty = session.is_none() && task.is_none() && unread == 0 && blocks == 0;
+        Ok(ensure(empty, "nothing of a removed session is left", || {
+            format!("{id}: {session:?}, {task:?}, {unread} rows, {blocks} blocks")
+        }))
     }
 
     fn check_spawn(&self, id: TaskId, owner: Owner, name: Option<&str>) -> Checked {

@@ -14,6 +14,7 @@ use crate::crash::host::Host;
 use crate::crash::job::{self, take_in};
 use crate::crash::ledger::{Entry, Ledger, Telling};
 use crate::crash::mine::{Mine, Side};
+use crate::crash::passing;
 use crate::crash::stuck;
 use crate::planted::{Bug, Planted};
 use crate::rng::Rng;
@@ -79,6 +80,7 @@ async fn live(folder: &Path, orders: Orders) -> Result<()> {
     if orders.aim == Aim::Finish {
         return finish(runtime, &*store, ledger, rng).await;
     }
+    let runtime = Arc::new(runtime);
     let session = runtime.session("main").await?;
     let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
     for _ in 0..HOSTS {
@@ -89,6 +91,8 @@ async fn live(folder: &Path, orders: Orders) -> Result<()> {
             drop(tell.send(ended));
         });
     }
+    let passing = passing::run(runtime, ledger, rng);
+    tokio::spawn(async move { drop(tell.send(passing.await)) });
     match told.recv().await {
         Some(Err(error)) => bail!("a program could not go on: {error:?}"),
         _ => bail!("a program ended by itself"),
@@ -144,6 +148,8 @@ async fn finish(
             break;
         }
     }
+    let passed = passing::finish(&runtime, &ledger).await;
+    passed.map_err(|error| anyhow::anyhow!("{error:?}"))?;
     runtime.shutdown(Duration::from_secs(5)).await?;
     Ok(())
 }

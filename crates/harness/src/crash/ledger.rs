@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 
-use offshoot_core::{MessageId, Owner, RowId, Task, TaskId};
+use offshoot_core::{MessageId, Owner, RowId, SessionId, Task, TaskId};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +51,8 @@ pub enum Entry {
     Cancelled(TaskId),
     /// A cancel of many has reached them all, and these were among them.
     Swept(Vec<TaskId>),
+    /// A session was removed.
+    Removed(SessionId),
     /// A question was answered.
     Answered {
         /// Whose.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use offshoot_store::{Around, Batch, Commit, Store, StoreError};
+use offshoot_core::SessionId;
+use offshoot_store::{Abandoned, Answer, Around, Batch, Commit, Read, Store, StoreError};
 use tokio::sync::oneshot;
 
 /// On which side of a commit the process dies.
@@ -44,14 +45,28 @@ impl Around for Mine {
         if self.side == Side::Before {
             std::process::abort();
         }
-        let commit = self.inner.commit(batch);
-        let (silent, never) = oneshot::channel();
-        tokio::spawn(async move {
-            // Whatever the answer is, it is not told.
-            drop(commit.await);
-            drop(silent);
-            std::process::abort();
-        });
-        Commit::later(never)
+        die_after(self.inner.commit(batch))
     }
+
+    fn remove_around(&self, session: SessionId, limit: usize) -> Read<usize> {
+        let number = self.commits.fetch_add(1, Ordering::SeqCst) + 1;
+        if number != self.at {
+            return self.inner.remove(session, limit);
+        }
+        if self.side == Side::Before {
+            std::process::abort();
+        }
+        die_after(self.inner.remove(session, limit))
+    }
+}
+
+/// Ends the process once there is an answer; nobody gets it.
+fn die_after<T: Abandoned + Send + Unpin + 'static>(answer: Answer<T>) -> Answer<T> {
+    let (silent, never) = oneshot::channel();
+    tokio::spawn(async move {
+        drop(answer.await);
+        drop(silent);
+        std::process::abort();
+    });
+    Answer::later(never)
 }

@@ -6,6 +6,7 @@ use offshoot_store::{Memory, Store};
 
 use crate::shadow::{Fate, Kept, Shadow};
 use crate::violation::{Checked, ensure};
+use crate::world::Listener;
 
 /// Checks a session's next record: if its removal begins, nothing of it lives.
 /// What belongs to it counts as gone from then on.
@@ -96,8 +97,8 @@ pub fn check_over(shadow: &Shadow) -> Checked {
 }
 
 /// Checks that nobody listens to a session that is gone.
-pub fn check_heard(shadow: &Shadow, listening: &[SessionId]) -> Checked {
-    let deaf = listening.iter().find(|id| !is_there(shadow, **id));
+pub fn check_heard(shadow: &Shadow, listening: &[(SessionId, Listener)]) -> Checked {
+    let deaf = listening.iter().find(|(id, _)| !is_there(shadow, *id));
     ensure(deaf.is_none(), "who waits on a session hears that it is removed", || {
         format!("somebody still listens to {deaf:?}")
     })
@@ -118,7 +119,6 @@ impl Shadow {
                     row.fate = Fate::Removed;
                 }
             }
-            self.keyed.retain(|(of, _), _| *of != owner);
         }
     }
 }

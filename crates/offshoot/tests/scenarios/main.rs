@@ -34,6 +34,7 @@ mod recovery;
 mod recovery_trouble;
 mod retention;
 mod scope;
+mod sessions;
 mod shutdown;
 mod sizes;
 mod slots;

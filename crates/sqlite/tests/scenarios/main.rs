@@ -12,6 +12,7 @@ mod full;
 mod group;
 mod killed;
 mod memory;
+mod removal;
 mod removed;
 mod retention;
 mod support;
