@@ -55,7 +55,7 @@ pub(crate) struct Spawn {
     /// How long it may take to stop before it is ended by force
     #[arg(long, value_name = "TIME", value_parser = duration::read)]
     grace: Option<Duration>,
-    /// Set a variable; KEY alone takes its value from here
+    /// Set a variable, never shown; KEY alone takes its value from here
     #[arg(long = "env", value_name = "KEY=VALUE", value_parser = variable)]
     env: Vec<Variable>,
     /// Where it runs [default: here]

@@ -69,7 +69,7 @@ fn a_command_that_somebody_cancels_exits_with_3() {
     world.done(&["tasks", "cancel", "--reason", "enough", "it"]);
     let said = spawned.finish();
     assert_eq!(said.code, 3, "{said:?}");
-    assert!(said.err.contains("cancelled: asked by host: enough"), "{said:?}");
+    assert!(said.err.contains("cancelled: enough (by host)"), "{said:?}");
 }
 
 #[test]
