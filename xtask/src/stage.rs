@@ -7,6 +7,7 @@ mod advisories;
 mod bench;
 mod clippy;
 mod crash;
+mod demo;
 mod doc;
 mod fmt;
 mod licences;
@@ -29,6 +30,7 @@ pub(crate) const ALL: &[Stage] = &[
     licences::STAGE,
     advisories::STAGE,
     tour::STAGE,
+    demo::STAGE,
     simulate::STAGE,
     crash::STAGE,
     shell::STAGE,

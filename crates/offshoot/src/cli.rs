@@ -12,6 +12,7 @@ use offshoot_client::wire::{Code, Fault};
 mod bug;
 mod completions;
 mod daemon;
+mod demo;
 mod desk;
 mod doctor;
 mod duration;
@@ -32,13 +33,9 @@ use globals::Globals;
 use show::{Colour, Form, Screen};
 use trouble::Trouble;
 
-/// Send commands off, and get every result back.
-///
-/// A command that was sent off goes on when its terminal is closed, and how it
-/// ended and what it wrote can be read until it is removed.
+/// Send commands off, and get every result back
 #[derive(Debug, Parser)]
-#[command(name = "offshoot", version, after_long_help = exit::HELP, max_term_width = 100)]
-#[command(after_help = "Exit codes and more: offshoot --help")]
+#[command(name = "offshoot", version, after_help = exit::HELP, max_term_width = 100)]
 #[command(disable_help_subcommand = true)]
 struct Cli {
     #[command(flatten)]
@@ -57,6 +54,7 @@ enum Command {
     #[command(subcommand, visible_alias = "session")]
     Sessions(sessions::Sessions),
     Doctor(doctor::Doctor),
+    Demo(demo::Demo),
     /// Run, stop or look at the process that holds the data folder
     #[command(subcommand)]
     Daemon(daemon::Daemon),
@@ -94,6 +92,7 @@ fn run(cli: Cli, screen: Screen) -> Result<Exit, Trouble> {
         Command::Tasks(tasks) => block_on(tasks.run(&globals, screen)),
         Command::Sessions(sessions) => block_on(sessions.run(&globals, screen)),
         Command::Doctor(doctor) => block_on(doctor.run(&globals, screen)),
+        Command::Demo(demo) => block_on(demo.run(screen)),
         Command::Daemon(daemon) => block_on(daemon.run(&globals, screen)),
     }
 }
@@ -137,14 +136,28 @@ fn unparsed(error: &clap::Error) -> Exit {
             Exit::Usage
         }
         _ => {
-            let said = error.render().to_string();
-            let said = said.strip_prefix("error: ").unwrap_or(&said).trim_end();
-            let fault = Fault::new(Code::BadRequest, said);
+            let fault = misread(&error.render().to_string());
             let form = form_of(std::env::args_os());
             let trouble = Trouble::Told { fault: Box::new(fault), exit: Exit::Usage };
             tell(trouble, Screen { err: Colour::of(&std::io::stderr()), ..Screen::new(form) })
         }
     }
+}
+
+/// What clap says is wrong, in our own form. Its paragraphs are the error, a
+/// tip, the usage, and where to read more.
+fn misread(said: &str) -> Fault {
+    let mut paragraphs = said.split("\n\n").map(str::trim);
+    let error = paragraphs.next().unwrap_or_default();
+    let error = error.strip_prefix("error: ").unwrap_or(error);
+    let rest: Vec<&str> = paragraphs.collect();
+    let told = |label: &str| rest.iter().find_map(|told| told.strip_prefix(label)).map(str::trim);
+    let hint = match (told("tip:"), told("Usage:")) {
+        (Some(tip), _) => tip.to_owned(),
+        (None, Some(usage)) => format!("it is used so: {usage}"),
+        (None, None) => "--help says what there is".to_owned(),
+    };
+    Fault::new(Code::BadRequest, error).hint(hint)
 }
 
 /// The form that a command line asks for which could not be read.
@@ -164,6 +177,21 @@ mod tests {
     }
 
     #[test]
+    fn what_is_typed_wrongly_is_told_with_the_way_out() {
+        let told = |line: &str| {
+            let error = Cli::try_parse_from(line.split(' ')).unwrap_err();
+            show::fault::render(&misread(&error.render().to_string()), Colour::Plain)
+        };
+        let shown = told("offshoot taks ls");
+        assert!(shown.starts_with("error: unrecognized subcommand 'taks'\nhint: "), "{shown}");
+        assert!(shown.contains("'tasks'"), "{shown}");
+        let shown = told("offshoot spawn echo");
+        assert!(shown.contains("it is used so: offshoot spawn [OPTIONS] -- <COMMAND>"), "{shown}");
+        let shown = told("offshoot tasks wait --timeout 30 x");
+        assert!(shown.contains("30s for seconds"), "{shown}");
+    }
+
+    #[test]
     fn the_form_is_known_even_of_a_line_that_makes_no_sense() {
         let form = |line: &str| form_of(line.split(' ').map(OsString::from));
         assert_eq!(form("offshoot tasks --json lss"), Form::Json);
@@ -179,5 +207,17 @@ mod tests {
             command.get_subcommands().for_each(check);
         }
         Cli::command().get_subcommands().for_each(check);
+    }
+
+    #[test]
+    fn help_is_the_same_however_it_is_asked_for() {
+        fn check(command: &mut clap::Command) {
+            let help = command.render_help().to_string();
+            assert!(!help.contains("see more"), "{}: {help}", command.get_name());
+            command.get_subcommands_mut().for_each(check);
+        }
+        let mut command = Cli::command();
+        command.build();
+        check(&mut command);
     }
 }

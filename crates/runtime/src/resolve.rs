@@ -239,20 +239,24 @@ fn shown(text: &str) -> String {
     text::cut(text, 2 * NAME_LIMIT).into_owned()
 }
 
-/// How many single-letter edits lie between two texts.
+/// How many single-letter edits lie between two texts; neighbours that changed
+/// places are one.
 fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let (mut before, mut above) = (Vec::new(), (0..=b.len()).collect::<Vec<usize>>());
+    for (i, x) in a.iter().enumerate() {
+        let mut row = vec![i + 1];
         for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+            let replaced = above[j] + usize::from(x != y);
+            let mut least = replaced.min(row[j] + 1).min(above[j + 1] + 1);
+            if i > 0 && j > 0 && *x == b[j - 1] && a[i - 1] == *y {
+                least = least.min(before[j - 1] + 1);
+            }
+            row.push(least);
         }
+        before = std::mem::replace(&mut above, row);
     }
-    row[b.len()]
+    above[b.len()]
 }
 
 #[cfg(test)]
@@ -265,5 +269,7 @@ mod tests {
         assert_eq!(distance("dcs", "docs"), 1);
         assert_eq!(distance("", "abc"), 3);
         assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("biuld", "build"), 1);
+        assert_eq!(distance("buidl", "build"), 1);
     }
 }

@@ -10,7 +10,7 @@ const PACKAGE: &str = "offshoot";
 const EXAMPLE: &str = "tour";
 
 pub(crate) const STAGE: Stage =
-    Stage { name: "tour", about: "the example that the README starts with builds and runs", run };
+    Stage { name: "tour", about: "the example that shows the library builds and runs", run };
 
 fn run(repository: &Repository) -> Result<Verdict> {
     if !Metadata::of_members(repository)?.has_example(PACKAGE, EXAMPLE) {

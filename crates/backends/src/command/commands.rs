@@ -48,7 +48,7 @@ pub struct Commands(Arc<Shared>);
 #[derive(Debug)]
 pub(crate) struct Shared {
     logs: PathBuf,
-    lives: Lives,
+    pub(crate) lives: Lives,
     pub(crate) limits: LogLimits,
     pub(crate) keepers: Keepers,
     pub(crate) scanner: Scanner,

@@ -1,9 +1,10 @@
 //! What a writer tells its readers inside this process.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
 use hashbrown::HashMap;
-use offshoot_core::TaskId;
+use offshoot_core::{IdHash, TaskId};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
@@ -67,23 +68,43 @@ impl Drop for Pen {
     }
 }
 
-/// The logs that somebody in this process writes or reads.
+/// How many logs are remembered for closed when nobody reads them any more.
+const CLOSED: usize = 1_024;
+
+/// The logs that somebody in this process writes or reads, and those that were
+/// closed last: whoever comes to follow one of them while its task's end is
+/// being written must not wait for it.
 #[derive(Debug, Default)]
-pub(crate) struct Lives(Mutex<HashMap<TaskId, Weak<Live>>>);
+pub(crate) struct Lives(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    all: HashMap<TaskId, Weak<Live>, IdHash>,
+    closed: VecDeque<Arc<Live>>,
+}
 
 impl Lives {
     /// The log of this task.
     pub(crate) fn get(&self, task: TaskId) -> Arc<Live> {
-        let mut lives = self.0.lock();
-        if let Some(live) = lives.get(&task).and_then(Weak::upgrade) {
+        let mut known = self.0.lock();
+        if let Some(live) = known.all.get(&task).and_then(Weak::upgrade) {
             return live;
         }
         // Whoever has gone is forgotten when the table would grow for it.
-        if lives.len() == lives.capacity() {
-            lives.retain(|_, live| live.strong_count() > 0);
+        if known.all.len() == known.all.capacity() {
+            known.all.retain(|_, live| live.strong_count() > 0);
         }
         let live = Arc::<Live>::default();
-        lives.insert(task, Arc::downgrade(&live));
+        known.all.insert(task, Arc::downgrade(&live));
         live
+    }
+
+    /// Remembers that a log was closed.
+    pub(crate) fn remember(&self, live: Arc<Live>) {
+        let mut known = self.0.lock();
+        if known.closed.len() == CLOSED {
+            known.closed.pop_front();
+        }
+        known.closed.push_back(live);
     }
 }

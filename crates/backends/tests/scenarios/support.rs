@@ -97,19 +97,6 @@ impl World {
         }
         panic!("{line:?} never came: {:?}", String::from_utf8_lossy(&seen));
     }
-
-    /// The first line the command writes.
-    pub(crate) async fn first_line(&self, task: &TaskRef) -> String {
-        let mut follower = self.commands.log(task.id()).follow(0);
-        let mut seen = Vec::new();
-        while let Some(piece) = follower.next().await.unwrap() {
-            seen.extend(piece.chunks.into_iter().flat_map(|chunk| chunk.bytes));
-            if let Some((line, _)) = String::from_utf8_lossy(&seen).split_once('\n') {
-                return line.to_owned();
-            }
-        }
-        panic!("no line came: {:?}", String::from_utf8_lossy(&seen));
-    }
 }
 
 /// All that is kept of a log, and how much is not.
@@ -139,6 +126,17 @@ pub(crate) async fn bytes(log: &Log) -> Vec<u8> {
 /// What the record tells of the process.
 pub(crate) fn report(task: &Task) -> Report {
     task.progress.as_ref().expect("it reported").value.decode().unwrap()
+}
+
+/// What the record of a running task tells of its process, once it does.
+pub(crate) async fn reported(task: &TaskRef) -> Report {
+    let mut watch = task.watch();
+    loop {
+        let record = watch.next().await.expect("it runs").unwrap();
+        if record.progress.is_some() {
+            return report(&record);
+        }
+    }
 }
 
 pub(crate) fn failure(task: &Task) -> &offshoot_core::Failure {

@@ -29,19 +29,17 @@ pub(crate) enum Daemon {
 }
 
 /// Be the daemon of the data folder; commands start it by themselves
-///
-/// Its first line says whether it listens. All else goes to `daemon.log` in the
-/// data folder.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Its first line says whether it listens. All else goes to `daemon.log` in the
+data folder.")]
 pub(crate) struct Run {
     /// How long it stays with nothing to do [env: OFFSHOOT_IDLE; else 5m]
     #[arg(long, value_name = "TIME", value_parser = duration::read)]
     idle: Option<Duration>,
 }
 
-/// End the daemon in good order
-///
-/// Tasks that can go on are taken up by the next one. Commands are stopped.
+/// End the daemon in good order; commands that run are stopped
 #[derive(Debug, Args)]
 pub(crate) struct Stop {}
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use offshoot_client::wire::{Named, Reply, Request, Task, Waited};
+use offshoot_client::wire::{Named, Reply, Request, Task, Wait, Waited, Waiting};
 use offshoot_client::{Client, Error};
 use serde::Serialize;
 
@@ -50,6 +50,20 @@ impl Desk {
     /// The record of a task.
     pub(crate) async fn show(&self, task: &str) -> Result<Task, Trouble> {
         task_of(self.ask(&Request::Show(self.named(task))).await?)
+    }
+
+    /// The record of a task once it has ended, or asks something.
+    pub(crate) async fn end_of(&self, task: String) -> Result<Task, Trouble> {
+        let request = Request::Wait(Wait {
+            session: self.session.clone(),
+            tasks: vec![task],
+            waiting: Waiting::All,
+            timeout_ms: None,
+        });
+        match waited_of(self.ask(&request).await?)?.pop() {
+            Some(waited) => Ok(waited.task),
+            None => Err(Error::WrongAnswer.into()),
+        }
     }
 
     /// Says that the ends of these tasks have been read.

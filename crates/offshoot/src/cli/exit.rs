@@ -39,6 +39,9 @@ pub(crate) enum Exit {
 
 /// What the root's help says of exit codes.
 pub(crate) const HELP: &str = "\
+A command that was sent off goes on when its terminal is closed. How it ended
+and what it wrote can be read until it is removed, or for a week.
+
 Exit codes:
   0    done; every task waited for completed
   1    a task waited for failed

@@ -25,11 +25,6 @@ const NO_PARENT: &str = "none";
 const AMBIENT: &str = "OFFSHOOT_TASK";
 
 /// Send a command off
-///
-/// Without --detach this stays to pass on what the command writes, byte for
-/// byte, and exits with its code. Ctrl-C asks the command to stop, a second one
-/// stops it at once. Whatever else ends this program, such as a closed
-/// terminal, leaves the command alone.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   offshoot spawn -- cargo test                        # as if it ran here
@@ -37,10 +32,15 @@ const AMBIENT: &str = "OFFSHOOT_TASK";
   offshoot spawn --timeout 10m --env CI=1 -- ./check
   offshoot spawn --detach --restart on-crash -- rsync -a here/ there/
 
-Inside of a command that Offshoot runs, what is spawned is a child of that
-command, and is stopped with it; --parent none makes it stand by itself.")]
+Without --detach it stays, passes on what the command writes, byte for byte,
+and exits with its code. Ctrl-C asks the command to stop, a second one stops it
+at once. Whatever else ends `spawn`, such as a closed terminal, leaves the
+command alone.
+
+Inside a command that Offshoot runs, what is spawned is a child of that command,
+and is stopped with it; --parent none makes it stand by itself.")]
 pub(crate) struct Spawn {
-    /// What to call it; else the session counts
+    /// What to call it [default: command-<n>]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// The task that owns it, or `none`
@@ -55,13 +55,13 @@ pub(crate) struct Spawn {
     /// How long it may take to stop before it is ended by force
     #[arg(long, value_name = "TIME", value_parser = duration::read)]
     grace: Option<Duration>,
-    /// Set a variable; KEY alone takes it from here. Kept, never shown
+    /// Set a variable, never shown; KEY alone takes its value from here
     #[arg(long = "env", value_name = "KEY=VALUE", value_parser = variable)]
     env: Vec<Variable>,
-    /// Where it runs; here, unless said
+    /// Where it runs [default: here]
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
-    /// What becomes of it if the daemon dies
+    /// Whether it is started again if the daemon dies: it may run twice
     #[arg(long, value_name = "WHEN", default_value = "never")]
     restart: Restart,
     /// Pass our standard input on, line by line
@@ -74,9 +74,7 @@ pub(crate) struct Spawn {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Restart {
-    /// It is lost
     Never,
-    /// It is started again: it may run twice
     OnCrash,
 }
 

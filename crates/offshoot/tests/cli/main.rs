@@ -1,1 +1,22 @@
-//! The program, as it is typed.
+//! The program, as it is typed: one file for each command, and for what all of
+//! them have in common.
+
+// A test that cannot go on is one that fails: a panic is how it says so.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod bad_input;
+mod completions;
+mod daemon;
+mod death;
+mod doctor;
+mod interrupt;
+mod sessions;
+mod spawn;
+mod support;
+mod tasks_cancel;
+mod tasks_ls;
+mod tasks_send;
+mod tasks_show;
+mod tasks_tail;
+mod tasks_wait;
+mod terminal;

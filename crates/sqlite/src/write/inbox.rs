@@ -76,6 +76,9 @@ impl Writing<'_, '_> {
         let (id, number) = (end.task.id(), self.ahead.tick());
         self.put(&end.task, at, &end.change, Some(number))?;
         self.close_inbox(id, end.heir)?;
+        if end.heir != end.task.owner() {
+            self.sql.put_moved.execute((column(number), owner_key(end.heir)))?;
+        }
         self.place(number, &Row::result(id, end.heir, at), Room::Free)
     }
 

@@ -140,6 +140,7 @@ macro_rules! __for_each_case {
                 s5_1_a_consumed_message_does_not_return,
                 s2_9_a_message_whose_sender_has_ended_moves_to_the_heir,
                 s2_9_a_message_passes_owners_that_end_in_the_same_commit,
+                s2_9_a_row_that_went_straight_to_the_heir_is_found_there,
                 s8_5_an_inherited_message_takes_no_room_and_uses_no_key,
                 s5_1_a_message_to_oneself_is_not_left_in_a_closed_inbox,
                 an_empty_inbox_closes_without_a_trace,

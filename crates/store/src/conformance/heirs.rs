@@ -2,7 +2,8 @@
 //! heir.
 
 use offshoot_core::{
-    Caller, Change, Intent, LiveChildren, Outcome, Owner, Phase, Row, RowBody, RowId, Task, decide,
+    Caller, Change, Intent, LiveChildren, Outcome, Owner, Payload, Phase, Row, RowBody, RowId,
+    Task, decide,
 };
 
 use super::world::{World, ack};
@@ -180,6 +181,32 @@ pub(super) async fn s2_9_a_message_passes_owners_that_end_in_the_same_commit(wor
     assert_eq!(bodies, [up, down, RowBody::Result(child.id()), RowBody::Result(parent.id())]);
     for ended in [&child, &parent] {
         assert!(world.inbox(Owner::Task(ended.id())).await.is_empty());
+    }
+}
+
+pub(super) async fn s2_9_a_row_that_went_straight_to_the_heir_is_found_there(world: World) {
+    let session = world.session("main").await;
+    let heir = Owner::Session(session.id);
+    let parent = world.running(&session).await;
+    let child = world.running_child(&parent).await;
+    let at = world.now();
+    let mut batch = Batch::new(at);
+    for task in [&child, &parent] {
+        let outcome = Outcome::value(Payload::Null);
+        let decided = decide(task, Intent::Finish(outcome, LiveChildren::None), at).unwrap();
+        batch.push(Write::End(End { task: decided.task, change: decided.change, heir }));
+    }
+    world.store().commit(batch).await.unwrap();
+    world.reopen().await;
+    let rows = world.inbox(heir).await;
+    assert_eq!(told(&rows), [child.id(), parent.id()]);
+    for row in &rows {
+        let found = world.store().result_row(row.row.id.as_task()).await.unwrap();
+        assert_eq!(found.as_ref(), Some(row));
+    }
+    world.write(ack(heir, &rows, Strictness::MustBePending)).await;
+    for task in [&child, &parent] {
+        assert_eq!(world.store().result_row(task.id()).await.unwrap(), None);
     }
 }
 

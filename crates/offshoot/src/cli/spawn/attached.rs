@@ -1,13 +1,12 @@
 //! Staying with a command: what it writes is passed on, and its end is ours.
 
 use offshoot_client::wire::{
-    Attachment, Code, Following, Reading, Reply, Request, Spawn, State, Stop, Tail, Task, Wait,
-    Waiting,
+    Attachment, Code, Following, Reading, Reply, Request, Spawn, State, Stop, Tail, Task,
 };
 use offshoot_client::{Error, Followed, Following as Stream};
 
 use super::feed::{self, Input};
-use crate::cli::desk::{Desk, task_of, waited_of};
+use crate::cli::desk::{Desk, task_of};
 use crate::cli::exit::{Exit, StoppedBy};
 use crate::cli::interrupt::{Interrupts, Wish};
 use crate::cli::outlet::{Outlet, Passing};
@@ -75,7 +74,7 @@ async fn send_off(desk: &Desk, mut spawn: Spawn) -> Result<Sent, Trouble> {
 /// Passes on what the command writes, and gives its record once it has ended.
 async fn to_the_end(desk: Desk, task: String, stream: Option<Stream>) -> Result<Task, Trouble> {
     if desk.screen.form == Form::Json {
-        return end_of(&desk, task).await;
+        return desk.end_of(task).await;
     }
     let outlets = Outlets {
         out: (Outlet::stdout()?, Passing::Exact),
@@ -88,20 +87,7 @@ async fn to_the_end(desk: Desk, task: String, stream: Option<Stream>) -> Result<
         Some(stream) => pump.run_on(stream).await?,
         None => pump.run().await?,
     };
-    if ended.state.is_terminal() { Ok(ended) } else { end_of(&desk, task).await }
-}
-
-async fn end_of(desk: &Desk, task: String) -> Result<Task, Trouble> {
-    let request = Request::Wait(Wait {
-        session: desk.session.clone(),
-        tasks: vec![task],
-        waiting: Waiting::All,
-        timeout_ms: None,
-    });
-    match waited_of(desk.ask(&request).await?)?.pop() {
-        Some(waited) => Ok(waited.task),
-        None => Err(Error::WrongAnswer.into()),
-    }
+    if ended.state.is_terminal() { Ok(ended) } else { desk.end_of(task).await }
 }
 
 async fn fed(desk: Desk, task: String) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use offshoot_client::Error;
-use offshoot_client::wire::{Reply, Request, Stop};
+use offshoot_client::wire::{Code, Reply, Request, Stop};
 use serde::Serialize;
 
 use crate::cli::desk::Desk;
@@ -14,9 +14,10 @@ use crate::cli::trouble::Trouble;
 use crate::cli::{completions, duration};
 
 /// Stop tasks and everything below them
-///
-/// Asks only: `tasks wait` says when they are gone.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+It asks and does not wait: `offshoot tasks wait` says when they are gone. A
+command is sent TERM, and KILL when its grace is over.")]
 pub(crate) struct Cancel {
     #[command(flatten)]
     stopping: Stopping,
@@ -62,9 +63,12 @@ impl Cancel {
         let mut reached = Vec::with_capacity(found.len());
         for task in found {
             let cancel = Request::Cancel { task: desk.named(&task.id), stop: stop.clone() };
-            let tasks = match desk.ask(&cancel).await? {
-                Reply::Reached { tasks } => tasks,
-                _ => return Err(Error::WrongAnswer.into()),
+            let tasks = match desk.client.ask(&cancel).await {
+                Ok(Reply::Reached { tasks }) => tasks,
+                Ok(_) => return Err(Error::WrongAnswer.into()),
+                // What was wanted is so.
+                Err(Error::Refused(fault)) if fault.code == Code::Ended => 0,
+                Err(error) => return Err(error.into()),
             };
             reached.push(Reached { task: task.id, handle: task.handle, reached: tasks });
         }

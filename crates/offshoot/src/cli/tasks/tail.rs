@@ -15,15 +15,15 @@ use crate::cli::show::text::Safe;
 use crate::cli::trouble::Trouble;
 
 /// Read what a command wrote
-///
-/// Both of its streams go to the standard output: on a terminal so that no
-/// control sequence is obeyed, else byte for byte.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   offshoot tasks tail build-1             # all that is kept of its output
   offshoot tasks tail -n 20 build-1       # the last 20 lines
   offshoot tasks tail -f build-1          # go on as it writes, until it ends
-  offshoot tasks tail build-1 > log.txt   # the exact bytes")]
+  offshoot tasks tail build-1 > log.txt   # the exact bytes
+
+Both streams of the command go to the standard output: on a terminal so that no
+control sequence is obeyed, else byte for byte.")]
 pub(crate) struct Tail {
     /// Go on as it writes, until it ends
     #[arg(short, long)]
@@ -50,7 +50,11 @@ impl Tail {
         let reading = self.lines.map_or(Reading::Start, Reading::Lines);
         let following = if self.follow { Following::Follow } else { Following::Stop };
         let tail = wire::Tail { task: desk.named(&task.id), reading, following };
-        Pump::new(desk.clone(), tail, outlets).run().await?;
+        let read = Pump::new(desk.clone(), tail, outlets).run().await?;
+        // All that it wrote may be there a moment before its end is.
+        if following == Following::Follow && !read.state.is_terminal() {
+            desk.end_of(task.id).await?;
+        }
         Ok(Exit::Done)
     }
 

@@ -1,0 +1,79 @@
+//! Messages as a command's standard input.
+
+use offshoot_backends::END_OF_INPUT;
+use offshoot_core::{RowBody, State};
+
+use crate::support::{Test, World, bytes};
+
+#[tokio::test]
+async fn each_message_is_a_line_and_one_closes_the_input() -> Test {
+    let world = World::open().await;
+    let request = world.request(world.command("cat"));
+    let task = world.session.spawn(request).message("first").await?;
+    task.send("second\n").await?;
+    task.send("").await?;
+    task.send("third\nfourth").await?;
+    task.send(END_OF_INPUT).await?;
+    let task = task.wait().await?.task;
+    assert_eq!(task.state, State::Completed);
+    assert_eq!(bytes(&world.log(&task)).await, b"first\nsecond\n\nthird\nfourth\n");
+    Ok(())
+}
+
+#[tokio::test]
+async fn s5_1_what_cannot_be_written_goes_back_to_its_sender() -> Test {
+    let world = World::open().await;
+    let task = world.spawn("exec <&-; echo closed; until test -e go; do sleep 0.01; done").await;
+    world.until_line(&task, "closed").await;
+    task.send("nobody reads this").await?;
+    task.send("nor this").await?;
+    std::fs::write(world.folder.path().join("go"), "")?;
+    task.wait().await?;
+    let rows = world.session.drain(10).await?;
+    let returned: Vec<_> = rows
+        .iter()
+        .filter_map(|row| match row.body() {
+            RowBody::Returned(message) | RowBody::Message(message) => {
+                Some(message.text.to_string())
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(returned, ["nobody reads this", "nor this"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_command_that_does_not_read_holds_nothing_up() -> Test {
+    let world = World::open().await;
+    let task = world.spawn("echo on; until test -e go; do sleep 0.01; done; echo off").await;
+    world.until_line(&task, "on").await;
+    // More than any pipe takes.
+    for _ in 0..40 {
+        task.send(&"x".repeat(60_000)).await?;
+    }
+    std::fs::write(world.folder.path().join("go"), "")?;
+    let task = task.wait().await?.task;
+    assert_eq!(task.state, State::Completed);
+    assert_eq!(bytes(&world.log(&task)).await, b"on\noff\n");
+    Ok(())
+}
+
+#[tokio::test]
+async fn results_of_tasks_below_stay_unread() -> Test {
+    let world = World::open().await;
+    let task = world.spawn("while read line; do echo got $line; done").await;
+    let below = world.request(world.script("exit 0"));
+    let below = world.session.spawn(below).under(&task).await?;
+    below.wait().await?;
+    task.send("a").await?;
+    task.send("b").await?;
+    world.until_line(&task, "got b").await;
+    task.send(END_OF_INPUT).await?;
+    assert_eq!(task.wait().await?.task.state, State::Completed);
+    let rows = world.session.drain(10).await?;
+    let results: Vec<_> =
+        rows.iter().filter_map(|row| row.result()).map(|task| task.id()).collect();
+    assert!(results.contains(&below.id()), "its owner did not read it, so its heir gets it");
+    Ok(())
+}

@@ -1,0 +1,96 @@
+//! The acts of the demo.
+
+use std::time::Instant;
+
+use jiff::Timestamp;
+use offshoot_client::wire::Task;
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::board::{find, written};
+use super::{Errand, Stage};
+use crate::cli::trouble::Trouble;
+
+/// Prints until somebody says that it is enough.
+const PRESS: &str = "n=0; until [ -e enough ]; do n=$((n+1)); echo \"sheet $n\"; sleep 0.2; done; \
+                     echo \"$n sheets printed\"";
+
+/// Waits for a word, and leaves the rest to its scouts.
+const SURVEY: &str = "read road && echo \"took the $road road\"";
+
+/// Does not stop when asked, and must be made to.
+const STUBBORN: &str = "trap '' TERM; while :; do sleep 1; done";
+
+pub(super) async fn send_off(stage: &mut Stage) -> Result<(), Trouble> {
+    stage.heading(1, "Send work off and go on: each task is on disk before its command starts")?;
+    stage.send_off(Errand::new("press", PRESS).restarting()).await?;
+    stage.send_off(Errand::new("errand", "sleep 600")).await?;
+    stage.send_off(Errand::new("survey", SURVEY)).await?;
+    for (name, script) in [
+        ("north", "sleep 0.5; echo \"$(ls /etc | wc -l) entries in /etc\""),
+        ("south", "sleep 1; echo \"$(ls /usr/bin | wc -l) programs in /usr/bin\""),
+    ] {
+        stage.send_off(Errand::new(name, script).under("survey")).await?;
+    }
+    stage.send_off(Errand::new("storm", "sleep 600")).await?;
+    stage.send_off(Errand::new("rain", "sleep 600").under("storm")).await?;
+    stage.send_off(Errand::new("hail", STUBBORN).under("storm")).await?;
+    stage.status().await?;
+    stage.board.follow(&stage.desk);
+    stage.board.until(|tasks| find(tasks, "press").is_some_and(|press| written(press) > 0)).await
+}
+
+pub(super) async fn steer(stage: &mut Stage) -> Result<(), Trouble> {
+    stage.heading(2, "Steer: a message is durable, and reaches a command as a line of input")?;
+    stage.send("survey", "short").await?;
+    stage.say("It ends when its scouts have: a task never outlives its owner.")?;
+    stage.board.until(|tasks| ended(tasks, "survey")).await
+}
+
+pub(super) async fn stop(stage: &mut Stage) -> Result<(), Trouble> {
+    stage.heading(3, "Stop: a cancel goes down the tree; what ignores TERM is ended by KILL")?;
+    let reached = stage.cancel("storm", "the weather is better").await?;
+    stage.say(&format!("{reached} tasks were reached."))?;
+    stage.board.until(|tasks| ["storm", "rain", "hail"].iter().all(|one| ended(tasks, one))).await
+}
+
+pub(super) async fn kill(stage: &mut Stage) -> Result<(), Trouble> {
+    stage.heading(4, "Crash: the daemon is killed with `kill -9`, and nothing is lost")?;
+    let pid = stage.status().await?.pid;
+    stage.board.close();
+    let process = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let Some(process) = process else { return Err(Trouble::usage("the daemon has no number")) };
+    kill_process(process, Signal::KILL).map_err(|error| Trouble::other(&error))?;
+    stage.say(&format!("$ kill -9 {pid}    # press and errand were running"))?;
+    let began = Instant::now();
+    let next = stage.status().await?.pid;
+    let took = began.elapsed().as_millis();
+    stage.say(&format!("The next command started daemon {next}; it answered after {took} ms."))?;
+    stage.say("press may run twice and is started again; errand may not, and is told as lost.")?;
+    stage.board.follow(&stage.desk);
+    stage
+        .board
+        .until(|tasks| {
+            let again = |press: &Task| press.attempts == 2 && written(press) > 0 && is_fresh(press);
+            ended(tasks, "errand") && find(tasks, "press").is_some_and(again)
+        })
+        .await
+}
+
+pub(super) async fn bring_home(stage: &mut Stage) -> Result<(), Trouble> {
+    stage.heading(5, "Results: each comes home once, and stays readable")?;
+    let enough = stage.folder().join("enough");
+    std::fs::write(enough, "").map_err(|error| Trouble::other(&error))?;
+    stage.board.until(|tasks| tasks.iter().all(|task| task.state.is_terminal())).await
+}
+
+fn ended(tasks: &[Task], name: &str) -> bool {
+    find(tasks, name).is_some_and(|task| task.state.is_terminal())
+}
+
+/// Whether what a task last reported is of its present attempt.
+fn is_fresh(task: &Task) -> bool {
+    let moment = |text: &str| text.parse::<Timestamp>().ok();
+    let reported = task.progress.as_ref().and_then(|progress| moment(&progress.at));
+    let started = task.started_at.as_deref().and_then(moment);
+    reported.is_some() && reported > started
+}

@@ -1,0 +1,212 @@
+//! The board of the demo: the tasks as they are, drawn while they change.
+//!
+//! On a terminal it is a tree that is drawn over itself; in a pipe it is a line
+//! for each change of a state.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use offshoot_client::Followed;
+use offshoot_client::wire::{List, Reply, Request, Scope, State, Task};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use super::PATIENCE;
+use crate::cli::desk::Desk;
+use crate::cli::show::{Part, Screen, task, text, time, tree};
+use crate::cli::trouble::Trouble;
+
+/// How often the tree is drawn again for the time that passes.
+const TICK: Duration = Duration::from_millis(250);
+
+/// How wide the states are.
+const STATES: usize = 11;
+
+/// The tasks as they are.
+#[derive(Debug)]
+pub(super) struct Board {
+    screen: Screen,
+    tasks: Vec<Task>,
+    /// When each of them was last heard of.
+    heard: HashMap<String, Instant>,
+    told: HashMap<String, (State, u32)>,
+    following: Option<(JoinHandle<()>, mpsc::Receiver<Task>)>,
+    /// How many lines of it stand on the terminal.
+    drawn: usize,
+}
+
+/// The task of this name.
+pub(super) fn find<'a>(tasks: &'a [Task], name: &str) -> Option<&'a Task> {
+    tasks.iter().find(|task| task.handle == name)
+}
+
+/// How many bytes a command has written, as far as it has reported.
+pub(super) fn written(task: &Task) -> u64 {
+    let report = task.progress.as_ref().map(|progress| &progress.value);
+    report.and_then(|report| report["output"]["bytes"].as_u64()).unwrap_or(0)
+}
+
+impl Board {
+    pub(super) fn new(screen: Screen) -> Self {
+        let (tasks, heard, told) = (Vec::new(), HashMap::new(), HashMap::new());
+        Self { screen, tasks, heard, told, following: None, drawn: 0 }
+    }
+
+    /// Follows what happens from now on.
+    pub(super) fn follow(&mut self, desk: &Desk) {
+        self.close();
+        let (tell, told) = mpsc::channel(64);
+        let following = tokio::spawn(watch(desk.clone(), tell));
+        self.following = Some((following, told));
+    }
+
+    /// Follows nothing any more.
+    pub(super) fn close(&mut self) {
+        if let Some((following, _)) = self.following.take() {
+            following.abort();
+        }
+    }
+
+    /// Shows what happens until this is so.
+    pub(super) async fn until(&mut self, so: impl Fn(&[Task]) -> bool) -> Result<(), Trouble> {
+        let patience = tokio::time::sleep(PATIENCE);
+        let mut patience = std::pin::pin!(patience);
+        let mut tick = tokio::time::interval(TICK);
+        self.drawn = 0;
+        loop {
+            self.draw()?;
+            if so(&self.tasks) {
+                return Ok(());
+            }
+            let Some((_, told)) = &mut self.following else {
+                return Err(Trouble::usage("nobody follows what happens"));
+            };
+            tokio::select! {
+                seen = told.recv() => match seen {
+                    Some(seen) => self.note(seen),
+                    None => return Err(Trouble::usage("the daemon went away unasked")),
+                },
+                _ = tick.tick() => {}
+                () = &mut patience => {
+                    let waited = PATIENCE.as_secs();
+                    return Err(Trouble::usage(format!("nothing came of it in {waited} seconds")));
+                }
+            }
+        }
+    }
+
+    fn note(&mut self, seen: Task) {
+        self.heard.insert(seen.id.clone(), Instant::now());
+        match self.tasks.iter_mut().find(|task| task.id == seen.id) {
+            Some(task) => *task = seen,
+            None => self.tasks.push(seen),
+        }
+        self.tasks.sort_by(|a, b| a.id.cmp(&b.id));
+    }
+
+    fn draw(&mut self) -> Result<(), Trouble> {
+        match self.screen.width {
+            Some(width) => self.draw_tree(width),
+            None => self.draw_changes(),
+        }
+    }
+
+    fn draw_tree(&mut self, width: usize) -> Result<(), Trouble> {
+        let mut shown = match self.drawn {
+            0 => String::new(),
+            lines => format!("\u{1b}[{lines}A"),
+        };
+        let branches = tree::arrange(&self.tasks);
+        for branch in &branches {
+            shown.push_str(&format!(
+                "\u{1b}[K   {}\n",
+                self.line(branch.task, &branch.handle(), width)
+            ));
+        }
+        self.drawn = branches.len();
+        self.screen.say(&shown)
+    }
+
+    fn line(&self, task: &Task, handle: &str, width: usize) -> String {
+        let colour = self.screen.out;
+        let state = format!("{:<STATES$}", task.state.word());
+        let state = colour.paint(Part::State(task.state), state);
+        let age = time::age(self.age(task));
+        let what = match task.attempts {
+            0 | 1 => what(task),
+            attempt => format!("attempt {attempt}: {}", what(task)),
+        };
+        let room = width.saturating_sub(3 + 10 + STATES + 2 + 8);
+        let what = text::cut(&what, room);
+        format!("{handle:<10}{state}{age:>6}  {}", colour.paint(Part::Faint, what))
+    }
+
+    /// How old a task is by now, in milliseconds.
+    fn age(&self, task: &Task) -> u64 {
+        let heard = self.heard.get(&task.id).filter(|_| !task.state.is_terminal());
+        let since = heard.map_or(0, |heard| heard.elapsed().as_millis());
+        task.age_ms.saturating_add(u64::try_from(since).unwrap_or(u64::MAX))
+    }
+
+    fn draw_changes(&mut self) -> Result<(), Trouble> {
+        let mut shown = String::new();
+        for task in &self.tasks {
+            let now = (task.state, task.attempts);
+            if self.told.insert(task.id.clone(), now) != Some(now) {
+                let again = match task.attempts {
+                    0 | 1 => String::new(),
+                    attempt => format!(", attempt {attempt}"),
+                };
+                let line = format!("   {:<10}{}{again}", task.handle, task.state.word());
+                let what = if task.state.is_terminal() { what(task) } else { String::new() };
+                match what.as_str() {
+                    "" => shown.push_str(&format!("{line}\n")),
+                    what => shown.push_str(&format!("{line}: {what}\n")),
+                }
+            }
+        }
+        self.screen.say(&shown)
+    }
+}
+
+/// What a task does, or has come to.
+fn what(task: &Task) -> String {
+    let wrote = || {
+        let report = task.progress.as_ref().map(|progress| &progress.value);
+        let line = report.and_then(|report| report["last_line"].as_str()).unwrap_or_default();
+        text::line(line)
+    };
+    match (task.state, wrote()) {
+        (State::Running | State::Completed, wrote) if !wrote.is_empty() => wrote,
+        _ => task::what(task),
+    }
+}
+
+/// Tells of every task: as they are, and whenever something happens to them.
+async fn watch(desk: Desk, tell: mpsc::Sender<Task>) {
+    let events = Request::Events { session: desk.session.clone(), cursor: None };
+    let Ok(mut events) = desk.client.follow(&events).await else { return };
+    // What happens from here on is told; what was before is listed.
+    let list = List {
+        session: Some(desk.session.clone()),
+        scope: Scope::All,
+        states: Vec::new(),
+        cursor: None,
+        limit: 100,
+    };
+    if let Ok(Reply::Tasks(listed)) = desk.client.ask(&Request::List(list)).await {
+        for task in listed.tasks.into_iter().rev() {
+            if tell.send(task).await.is_err() {
+                return;
+            }
+        }
+    }
+    while let Ok(Some(item)) = events.next().await {
+        if let Followed::Said(Reply::Happened(happened)) = item
+            && let Some(task) = happened.task
+            && tell.send(task).await.is_err()
+        {
+            return;
+        }
+    }
+}

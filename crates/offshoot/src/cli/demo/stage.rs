@@ -1,0 +1,179 @@
+//! The stage of the demo: a data folder of its own, and those who act in it.
+
+use std::path::{Path, PathBuf};
+
+use offshoot_client::wire::{
+    Attachment, Reply, Request, Restarting, Sealed, Spawn, Status, Stop, Task,
+};
+use offshoot_client::{Client, Error};
+
+use super::board::Board;
+use crate::cli::desk::{Desk, task_of};
+use crate::cli::globals::Globals;
+use crate::cli::show::{Part, Screen, text};
+use crate::cli::trouble::Trouble;
+
+/// A data folder of the demo's own, gone with it.
+#[derive(Debug)]
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Result<Self, Trouble> {
+        let name = format!("offshoot-demo-{}", uuid::Uuid::new_v4().simple());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir(&path).map_err(|error| Trouble::other(&error))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // It is in the folder for what is temporary.
+        std::fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+/// Where the demo plays.
+#[derive(Debug)]
+pub(super) struct Stage {
+    pub(super) desk: Desk,
+    pub(super) board: Board,
+    /// Everybody who was sent off.
+    pub(super) cast: Vec<Task>,
+    /// The daemons that were seen, first to last.
+    pub(super) daemons: Vec<u32>,
+    folder: Folder,
+}
+
+/// A command to be sent off.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Errand<'a> {
+    pub(super) name: &'a str,
+    pub(super) script: &'a str,
+    pub(super) parent: Option<&'a str>,
+    pub(super) restart: Restarting,
+}
+
+impl<'a> Errand<'a> {
+    /// This script, under this name.
+    pub(super) fn new(name: &'a str, script: &'a str) -> Self {
+        Self { name, script, parent: None, restart: Restarting::Never }
+    }
+
+    /// Owned by the task of this name.
+    pub(super) fn under(self, parent: &'a str) -> Self {
+        Self { parent: Some(parent), ..self }
+    }
+
+    /// Started again if the daemon dies.
+    pub(super) fn restarting(self) -> Self {
+        Self { restart: Restarting::OnCrash, ..self }
+    }
+}
+
+impl Stage {
+    pub(super) fn set(screen: Screen) -> Result<Self, Trouble> {
+        let folder = Folder::new()?;
+        let desk = Desk::new(&Globals::of(Some(folder.0.clone()), None), screen)?;
+        let board = Board::new(screen);
+        Ok(Self { desk, board, cast: Vec::new(), daemons: Vec::new(), folder })
+    }
+
+    /// The folder in which the errands are done.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder.0
+    }
+
+    /// Begins an act.
+    pub(super) fn heading(&mut self, number: u32, title: &str) -> Result<(), Trouble> {
+        let screen = self.desk.screen;
+        let title = screen.out.paint(Part::Name, title);
+        screen.say(&format!("\n{number}  {title}\n"))
+    }
+
+    /// Says something.
+    pub(super) fn say(&mut self, said: &str) -> Result<(), Trouble> {
+        self.desk.screen.say(&format!("   {}\n", text::lines(said)))
+    }
+
+    /// Shows the command that does what is done now.
+    fn typed(&mut self, command: &str) -> Result<(), Trouble> {
+        let screen = self.desk.screen;
+        let line = text::cut(&text::line(command), screen.width.unwrap_or(100).saturating_sub(6));
+        screen.say(&format!("   {}\n", screen.out.paint(Part::Faint, format!("$ {line}"))))
+    }
+
+    /// Sends a command off.
+    pub(super) async fn send_off(&mut self, errand: Errand<'_>) -> Result<(), Trouble> {
+        let mut typed = format!("offshoot spawn --detach --name {}", errand.name);
+        if let Some(parent) = errand.parent {
+            typed.push_str(&format!(" --parent {parent}"));
+        }
+        if errand.restart == Restarting::OnCrash {
+            typed.push_str(" --restart on-crash");
+        }
+        self.typed(&format!("{typed} -- sh -c {}", text::quoted(errand.script)))?;
+        let request = Request::Spawn(Box::new(Spawn {
+            session: self.desk.session.clone(),
+            name: Some(errand.name.to_owned()),
+            parent: errand.parent.map(str::to_owned),
+            argv: ["sh", "-c", errand.script].map(str::to_owned).to_vec(),
+            cwd: self.folder().to_string_lossy().into_owned(),
+            env: Sealed::default(),
+            surroundings: Sealed(std::env::vars().collect()),
+            timeout_ms: None,
+            grace_ms: None,
+            restart: errand.restart,
+            key: uuid::Uuid::new_v4().to_string(),
+            attachment: Attachment::Detached,
+        }));
+        self.cast.push(task_of(self.desk.ask(&request).await?)?);
+        Ok(())
+    }
+
+    /// Writes to a task.
+    pub(super) async fn send(&mut self, to: &str, text: &str) -> Result<(), Trouble> {
+        self.typed(&format!("offshoot tasks send {to} {}", text::quoted(text)))?;
+        let (to, text, key) =
+            (self.desk.named(to), text.to_owned(), uuid::Uuid::new_v4().to_string());
+        self.desk.ask(&Request::Send { to, text, key }).await?;
+        Ok(())
+    }
+
+    /// Stops a task and all below it; how many were reached.
+    pub(super) async fn cancel(&mut self, task: &str, reason: &str) -> Result<usize, Trouble> {
+        self.typed(&format!("offshoot tasks cancel {task} --grace 1s --reason '{reason}'"))?;
+        let stop = Stop { reason: Some(reason.to_owned()), grace_ms: Some(1_000) };
+        let request = Request::Cancel { task: self.desk.named(task), stop };
+        match self.desk.ask(&request).await? {
+            Reply::Reached { tasks } => Ok(tasks),
+            _ => Err(Error::WrongAnswer.into()),
+        }
+    }
+
+    /// How the daemon is. It is noted which one it is.
+    pub(super) async fn status(&mut self) -> Result<Status, Trouble> {
+        match self.desk.ask(&Request::Status).await? {
+            Reply::Status(status) => {
+                if self.daemons.last() != Some(&status.pid) {
+                    self.daemons.push(status.pid);
+                }
+                Ok(*status)
+            }
+            _ => Err(Error::WrongAnswer.into()),
+        }
+    }
+
+    /// Ends the daemon, whatever has happened. The folder goes with the stage.
+    pub(super) async fn strike(&mut self) {
+        self.board.close();
+        let running = Client::new(self.desk.client.place().clone(), offshoot_client::Start::Never);
+        // If none runs, none has to be ended.
+        if running.ask(&Request::Quit).await.is_ok()
+            && let Ok(mut connection) = running.connect().await
+        {
+            // It closes the connection when it has gone.
+            connection.next().await.ok();
+        }
+    }
+}

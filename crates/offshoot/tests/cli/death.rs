@@ -1,0 +1,45 @@
+//! The daemon dies while somebody is attached.
+
+use crate::support::{Started, World};
+
+#[test]
+fn s9_2_a_command_that_is_attached_is_lost_and_that_is_told() {
+    let world = World::new();
+    let command = ["spawn", "--name", "a", "--", "sh", "-c", "echo up; exec sleep 1000"];
+    let mut spawned = Started::new(world.command(&command));
+    spawned.until_line("up");
+    world.kill_daemon();
+    let said = spawned.finish();
+    assert_eq!(said.code, 4, "{said:?}");
+    assert!(said.err.contains("lost"), "{said:?}");
+    assert_eq!(said.out, "", "nothing is printed twice");
+    assert_eq!(world.run(&["tasks", "wait", "a"]).code, 4);
+}
+
+#[test]
+fn s9_2_a_command_that_may_run_twice_is_started_again_and_what_it_wrote_is_not_repeated() {
+    let world = World::new();
+    let script = "if [ -e again ]; then echo second; exit 5; fi; \
+                  touch again; echo first; exec sleep 1000";
+    let command = ["spawn", "--restart", "on-crash", "--name", "a", "--", "sh", "-c", script];
+    let mut spawned = Started::new(world.command(&command));
+    spawned.until_line("first");
+    world.kill_daemon();
+    let said = spawned.finish();
+    assert_eq!((said.out.as_str(), said.code), ("second\n", 5), "{said:?}");
+    assert!(said.err.contains("attempt 2 begins here"), "{said:?}");
+    assert_eq!(world.json(&["tasks", "show", "a"])["attempts"], 2);
+}
+
+#[test]
+fn a_wait_goes_on_with_the_next_daemon() {
+    let world = World::new();
+    world.detach("a", "echo up; exec sleep 1000");
+    world.until_line("a", "up");
+    let follower = Started::new(world.command(&["tasks", "tail", "-f", "a"]));
+    let wait = Started::new(world.command(&["tasks", "wait", "a"]));
+    world.kill_daemon();
+    assert_eq!(wait.finish().code, 4);
+    let said = follower.finish();
+    assert_eq!((said.out.as_str(), said.code), ("up\n", 0), "{said:?}");
+}

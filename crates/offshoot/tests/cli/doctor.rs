@@ -1,0 +1,74 @@
+//! `offshoot doctor`
+
+use std::os::unix::fs::PermissionsExt;
+
+use crate::support::World;
+
+#[test]
+fn all_is_well_without_a_daemon_and_none_is_started() {
+    let world = World::new();
+    let said = world.run(&["doctor"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.out.contains("none runs") && said.out.ends_with("all is well\n"), "{said:?}");
+    let report = world.json(&["doctor"]);
+    assert_eq!(report["daemon"], serde_json::Value::Null);
+    assert_eq!(report["data"]["writable"], true);
+    assert_eq!(world.run(&["daemon", "status"]).code, 125);
+}
+
+#[test]
+fn a_daemon_that_runs_is_shown() {
+    let world = World::new();
+    world.detach("a", "sleep 1000");
+    let said = world.run(&["doctor"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    for part in ["process", "1 running", "daemon.log", "listening", "idle"] {
+        assert!(said.out.contains(part), "{part} is not in {said:?}");
+    }
+    let report = world.json(&["doctor"]);
+    assert_eq!(report["daemon"]["running"], 1);
+    assert_eq!(report["findings"], serde_json::json!([]));
+}
+
+#[test]
+fn what_a_dead_daemon_left_is_named() {
+    let world = World::new();
+    world.detach("a", "sleep 1000");
+    world.kill_daemon();
+    let said = world.run(&["doctor"]);
+    assert!(said.out.contains("ended without a word"), "{said:?}");
+    assert!(said.out.contains("way out: the next command starts a new one"), "{said:?}");
+    assert!(said.out.contains("listening"), "its log is shown: {said:?}");
+}
+
+#[test]
+fn a_folder_that_others_may_read_is_odd_and_a_file_in_its_place_is_wrong() {
+    let world = World::new();
+    std::fs::create_dir(world.data()).unwrap();
+    std::fs::set_permissions(world.data(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let said = world.run(&["doctor"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.out.contains("odd: data: others may look into it"), "{said:?}");
+    std::fs::remove_dir(world.data()).unwrap();
+    std::fs::write(world.data(), "").unwrap();
+    let said = world.run(&["doctor"]);
+    assert_eq!(said.code, 125, "{said:?}");
+    assert!(said.out.contains("is not a folder"), "{said:?}");
+    std::fs::remove_file(world.data()).unwrap();
+}
+
+#[test]
+fn a_program_that_holds_the_folder_is_named() {
+    let world = World::new();
+    std::fs::create_dir(world.data()).unwrap();
+    let held = std::fs::File::create(world.data().join("lock")).unwrap();
+    std::io::Write::write_all(&mut &held, b"process 7 (embedder, since ever)\n").unwrap();
+    held.lock().unwrap();
+    let said = world.run(&["doctor"]);
+    assert_eq!(said.code, 125, "{said:?}");
+    assert!(said.out.contains("held by process 7 (embedder"), "{said:?}");
+    let said = world.run(&["tasks", "ls"]);
+    assert_eq!(said.code, 125, "{said:?}");
+    assert!(said.err.contains("process 7 (embedder"), "{said:?}");
+    drop(held);
+}

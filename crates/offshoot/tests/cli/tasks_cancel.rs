@@ -1,0 +1,37 @@
+//! `offshoot tasks cancel`
+
+use crate::support::World;
+
+#[test]
+fn s6_2_a_cancel_reaches_everything_below() {
+    let world = World::new();
+    world.detach("lead", "sleep 1000");
+    let spawn = ["spawn", "--detach", "--parent", "lead", "--name", "child", "--"];
+    world.done(&[spawn.as_slice(), &["sleep", "1000"]].concat());
+    let said = world.done(&["tasks", "cancel", "--reason", "enough", "lead"]);
+    assert_eq!(said, "lead and 1 task below it were asked to stop\n");
+    assert_eq!(world.run(&["tasks", "wait", "lead", "child"]).code, 3);
+    let record = world.json(&["tasks", "show", "child"]);
+    assert_eq!(record["outcome"]["cancelled"]["reason"], "enough");
+    assert_eq!(world.done(&["tasks", "cancel", "lead"]), "lead had ended already\n");
+    let answer = world.json(&["tasks", "cancel", "lead"]);
+    assert_eq!(answer["cancelled"][0]["reached"], 0);
+}
+
+#[test]
+fn nothing_is_stopped_if_one_of_them_is_unknown() {
+    let world = World::new();
+    world.detach("a", "sleep 1000");
+    assert_eq!(world.run(&["tasks", "cancel", "a", "unheard"]).code, 5);
+    assert_eq!(world.json(&["tasks", "show", "a"])["cancel"], serde_json::Value::Null);
+}
+
+#[test]
+fn s6_1_a_command_that_ignores_the_request_is_ended_when_its_grace_is_over() {
+    let world = World::new();
+    world.detach("a", "trap '' TERM; echo up; while :; do sleep 0.02; done");
+    world.until_line("a", "up");
+    world.done(&["tasks", "cancel", "--grace", "10ms", "a"]);
+    assert_eq!(world.run(&["tasks", "wait", "a"]).code, 3);
+    assert_eq!(world.json(&["tasks", "show", "a"])["outcome"]["forced"], true);
+}

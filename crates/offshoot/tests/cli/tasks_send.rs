@@ -1,0 +1,39 @@
+//! `offshoot tasks send`
+
+use std::io::Write;
+use std::process::Stdio;
+
+use crate::support::{Said, World};
+
+#[test]
+fn a_command_reads_messages_as_lines() {
+    let world = World::new();
+    world.detach("a", "cat");
+    assert_eq!(world.done(&["tasks", "send", "a", "two", "words"]), "queued\n");
+    let mut command = world.command(&["tasks", "send", "a", "-"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"one\ntwo\n").unwrap();
+    assert_eq!(Said::of(child.wait_with_output().unwrap()).code, 0);
+    world.done(&["tasks", "send", "a", "last", "--eof"]);
+    assert_eq!(world.run(&["tasks", "wait", "a"]).code, 0);
+    assert_eq!(world.done(&["tasks", "tail", "a"]), "two words\none\ntwo\nlast\n");
+}
+
+#[test]
+fn json_names_the_message_and_who_gets_it() {
+    let world = World::new();
+    world.detach("a", "cat");
+    let sent = &world.json(&["tasks", "send", "a", "x"])["sent"][0];
+    assert!(sent["message"].is_string(), "{sent}");
+    assert_eq!(sent["task"], world.json(&["tasks", "show", "a"])["id"]);
+}
+
+#[test]
+fn a_task_that_has_ended_takes_no_message() {
+    let world = World::new();
+    world.detach("a", "true");
+    world.run(&["tasks", "wait", "a"]);
+    let said = world.run(&["tasks", "send", "a", "x"]);
+    assert_eq!(said.code, 125, "{said:?}");
+    assert_eq!(world.run(&["tasks", "send", "a"]).code, 2);
+}
