@@ -4,6 +4,7 @@
 
 pub(crate) mod bench;
 pub(crate) mod crash;
+mod measure;
 pub(crate) mod simulate;
 mod test;
 
@@ -20,6 +21,8 @@ pub(crate) enum Command {
     /// Run the benchmark; every argument is passed on to it
     #[command(disable_help_flag = true)]
     Bench(bench::Bench),
+    /// Measure what the program costs its user, into bench/SHELL.md
+    Measure(measure::Measure),
     /// Live simulated lives of the runtime, with every fault there is; a failing seed replays
     Simulate(simulate::Simulate),
     /// Kill real processes on SQLite and compare the disk with what was acknowledged
@@ -32,6 +35,7 @@ impl Command {
         match self {
             Self::Test(test) => test.run(repository),
             Self::Bench(bench) => bench.run(repository),
+            Self::Measure(measure) => measure.run(repository),
             Self::Simulate(simulate) => simulate.run(repository),
             Self::Crash(crash) => crash.run(repository),
         }
