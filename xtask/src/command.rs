@@ -8,8 +8,11 @@ mod measure;
 pub(crate) mod simulate;
 mod test;
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 use clap::Subcommand;
+use serde_json::Value;
 
 use crate::repository::Repository;
 
@@ -25,7 +28,7 @@ pub(crate) enum Command {
     Measure(measure::Measure),
     /// Live simulated lives of the runtime, with every fault there is; a failing seed replays
     Simulate(simulate::Simulate),
-    /// Kill real processes on SQLite and compare the disk with what was acknowledged
+    /// Kill real processes and compare what they leave with what was acknowledged
     Crash(crash::Crash),
 }
 
@@ -48,4 +51,25 @@ fn harness(repository: &Repository, args: &[String]) -> Result<()> {
         .cargo(["run", "--release", "--quiet", "-p", "offshoot-harness", "--"])
         .args(args)
         .run()
+}
+
+/// The executable that Cargo's messages name.
+fn executable(messages: &str) -> Option<PathBuf> {
+    let mut messages = messages.lines().filter_map(|line| serde_json::from_str(line).ok());
+    messages.find_map(|message: Value| message["executable"].as_str().map(PathBuf::from))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_executable_is_found_among_the_messages_of_cargo() {
+        let messages = "not json\n\
+            {\"reason\":\"compiler-artifact\",\"executable\":null}\n\
+            {\"reason\":\"compiler-artifact\",\"executable\":\"folder/program\"}\n\
+            {\"reason\":\"build-finished\",\"success\":true}\n";
+        assert_eq!(executable(messages), Some(PathBuf::from("folder/program")));
+        assert_eq!(executable("{\"reason\":\"build-finished\"}"), None);
+    }
 }
