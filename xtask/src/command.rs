@@ -10,7 +10,7 @@ mod test;
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Subcommand;
 use serde_json::Value;
 
@@ -51,6 +51,15 @@ fn harness(repository: &Repository, args: &[String]) -> Result<()> {
         .cargo(["run", "--release", "--quiet", "-p", "offshoot-harness", "--"])
         .args(args)
         .run()
+}
+
+/// Builds the program in release mode; where Cargo put it.
+fn program(repository: &Repository) -> Result<PathBuf> {
+    let format = "--message-format=json-render-diagnostics";
+    let messages = repository
+        .cargo(["build", "--release", "-p", "offshoot", "--bin", "offshoot", format])
+        .read()?;
+    executable(&messages).context("the package `offshoot` builds no executable")
 }
 
 /// The executable that Cargo's messages name.

@@ -27,8 +27,7 @@ pub(crate) struct Measure {
 impl Measure {
     /// Builds the program, measures, and writes the report; an error names what does not hold.
     pub(crate) fn run(&self, repository: &Repository) -> Result<()> {
-        repository.cargo(["build", "--release", "-p", "offshoot"]).run()?;
-        let program = repository.release_program("offshoot")?;
+        let program = super::program(repository)?;
         let mut measured = Vec::new();
         for row in rows::ALL {
             let world = World::new(&program)?;
@@ -40,7 +39,7 @@ impl Measure {
         if self.dry {
             println!("\n{report}");
         } else {
-            std::fs::write(repository.path(REPORT), report)?;
+            std::fs::write(repository.root().join(REPORT), report)?;
         }
         let missed: Vec<_> = measured.iter().filter(|row| !row.holds).map(|row| row.what).collect();
         if !missed.is_empty() {

@@ -98,7 +98,11 @@ fn flood(world: &World, what: &'static str, script: &str) -> Result<Row> {
     let bytes = world.memory("VmHWM")?;
     Ok(Row {
         what,
-        measured: format!("{:.0} % of the throughput, daemon at most {}", ratio * 100.0, megabytes(bytes)),
+        measured: format!(
+            "{:.0} % of the throughput, daemon at most {}",
+            ratio * 100.0,
+            megabytes(bytes)
+        ),
         must: "≥ 50 %, ≤ 64 MB",
         holds: ratio >= 0.5 && bytes <= 64_000_000,
     })

@@ -54,7 +54,8 @@ impl World {
         let pid = self.json(&["daemon", "status"])?["pid"].as_u64().context("no daemon runs")?;
         let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
         let line = status.lines().find_map(|line| line.strip_prefix(name));
-        let kilobytes = line.and_then(|line| line.trim_start_matches(':').split_whitespace().next());
+        let kilobytes =
+            line.and_then(|line| line.trim_start_matches(':').split_whitespace().next());
         Ok(kilobytes.with_context(|| format!("no {name}"))?.parse::<u64>()? * 1024)
     }
 }
