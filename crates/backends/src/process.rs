@@ -4,9 +4,12 @@
 mod census;
 mod child;
 mod ending;
+#[cfg(not(target_os = "linux"))]
+mod group;
 mod held;
 mod holder;
 mod identity;
+mod limit;
 mod roots;
 mod scanner;
 mod stat;
@@ -16,6 +19,8 @@ pub(crate) use child::Process;
 pub(crate) use ending::{end_found, end_members, kill_members, tell_strays};
 pub(crate) use holder::{Formers, HolderFile, Session};
 pub(crate) use identity::{Identity, boot};
+pub use limit::raise_file_limit;
+pub(crate) use limit::restore;
 pub(crate) use roots::Roots;
 pub(crate) use scanner::Scanner;
 

@@ -52,6 +52,11 @@ impl End {
 }
 
 impl Finish {
+    /// An end of which nothing more is known.
+    pub(crate) fn of(end: End) -> Self {
+        Self { end, said: Vec::new() }
+    }
+
     /// What the end means for the task: exit 0 is a success whatever was asked
     /// for, and any other end after a request to stop is what was asked for.
     pub(crate) fn ended(&self, report: &Report, asked: Asked) -> Ended {

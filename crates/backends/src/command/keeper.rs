@@ -17,7 +17,7 @@ use super::end::{End, Finish};
 use super::pump::{Destination, Pump};
 use super::report::Report;
 use super::start::{Start, Started};
-use crate::log::{Hold, Live, Writer};
+use crate::log::{Hold, Live, Pen, Writer};
 use crate::process::{Process, Roots, end_members, tell_strays};
 
 /// How much a command is to stop. It only ever grows.
@@ -97,7 +97,7 @@ impl Keeper {
         let told = finish.wait_for(Option::is_some).await;
         // The sender is this keeper's, so it cannot go first.
         let told = told.ok().and_then(|told| told.clone());
-        told.unwrap_or(Finish { end: End::Unknown, said: Vec::new() })
+        told.unwrap_or(Finish::of(End::Unknown))
     }
 
     pub(crate) fn is_finished(&self) -> bool {
@@ -121,7 +121,7 @@ impl Drop for Keeping {
         // Nobody may wait for a keeper that went with its Tokio runtime.
         self.keeper.finish.send_if_modified(|finish| {
             let gone = finish.is_none();
-            finish.get_or_insert(Finish { end: End::Unknown, said: Vec::new() });
+            finish.get_or_insert(Finish::of(End::Unknown));
             gone
         });
         self.shared.keepers.left(&self.keeper);
@@ -141,21 +141,23 @@ impl Keeping {
         let log = self.shared.log(start.task);
         let (live, folder) = (log.live().clone(), self.shared.log_folder(start.task));
         let limits = self.shared.limits;
-        if *self.keeper.urgency.borrow() > Urgency::Run {
-            return Finish { end: End::Stopped, said: Vec::new() };
-        }
+        let stopped = *self.keeper.urgency.borrow() > Urgency::Run;
         let begun = tokio::task::spawn_blocking(move || {
-            (start.start(), Writer::open(folder, limits, attempt, hold))
+            let writer = Writer::open(folder, limits, attempt, hold);
+            (if stopped { None } else { Some(start.start()) }, writer)
         });
-        match begun.await {
-            Ok((Ok(started), writer)) => self.attend(started, writer, live, grace).await,
-            Ok((Err(why), _)) => {
+        let Ok((started, writer)) = begun.await else { return Finish::of(End::Unknown) };
+        let end = match started {
+            Some(Ok(started)) => return self.attend(started, writer, live, grace).await,
+            Some(Err(why)) => {
                 self.keeper.report.send_modify(|report| report.start_error = Some(why.error));
-                drop(crate::log::Pen::take(live.clone(), live.told().end));
-                Finish { end: End::NotStarted(why), said: Vec::new() }
+                End::NotStarted(why)
             }
-            Err(_) => Finish { end: End::Unknown, said: Vec::new() },
-        }
+            None => End::Stopped,
+        };
+        // Readers may wait for it to be written.
+        drop(Pen::take(live, writer.kept().end));
+        Finish::of(end)
     }
 
     /// Attends to a process until nothing of it is left.

@@ -15,9 +15,9 @@ use super::recent::Recent;
 use super::report::Report;
 use crate::log::{Batch, Live, Pen, Stream, Writer};
 
-/// How much is read before it is written. Two of these are in memory for a
-/// command that floods, and hardly anything for one that is silent.
-const MOST: usize = 256 << 10;
+/// How much is read before it is written. So much is in memory for a command
+/// that floods, and hardly anything for one that is silent.
+const MOST: usize = 512 << 10;
 
 /// How much is read at first, and of a command that writes little.
 const LEAST: usize = 8 << 10;
@@ -26,7 +26,8 @@ const LEAST: usize = 8 << 10;
 const WIDE: usize = 1 << 20;
 
 /// Reads the pipes of a command and writes its log. While one batch is being
-/// written the next is read.
+/// written nothing is read: the command fills its pipe meanwhile, and the next
+/// read takes all of it at once.
 #[derive(Debug)]
 pub(crate) struct Pump {
     sources: [Option<Source>; 2],
@@ -40,7 +41,7 @@ pub(crate) struct Pump {
 /// Where the writer is.
 #[derive(Debug)]
 enum Pencil {
-    Idle(Box<Writer>, Batch),
+    Idle(Box<Writer>),
     Writing(JoinHandle<(Box<Writer>, Batch)>),
     /// Its thread is gone, which happens when the process ends.
     Lost,
@@ -80,7 +81,7 @@ impl Pump {
         Self {
             sources: [source(stdout, Stream::Stdout), source(stderr, Stream::Stderr)],
             batch: Batch::default(),
-            writer: Pencil::Idle(Box::new(writer), Batch::default()),
+            writer: Pencil::Idle(Box::new(writer)),
             pen,
             report,
             told: Told::default(),
@@ -101,7 +102,7 @@ impl Pump {
             {
                 break;
             }
-            let room = self.batch.len() < MOST;
+            let room = self.batch.is_empty() && !matches!(self.writer, Pencil::Writing(_));
             let [stdout, stderr] = &mut self.sources;
             tokio::select! {
                 back = done(&mut self.writer) => self.take_back(back),
@@ -123,15 +124,15 @@ impl Pump {
         if self.batch.is_empty() {
             return None;
         }
-        if let Pencil::Idle(writer, _) = &self.writer
+        if let Pencil::Idle(writer) = &self.writer
             && !finishing
             && let Some(held) = writer.waits_for(self.batch.len())
         {
             return Some(held);
         }
         match std::mem::replace(&mut self.writer, Pencil::Lost) {
-            Pencil::Idle(mut writer, other) => {
-                let batch = std::mem::replace(&mut self.batch, other);
+            Pencil::Idle(mut writer) => {
+                let batch = std::mem::take(&mut self.batch);
                 self.writer = Pencil::Writing(tokio::task::spawn_blocking(move || {
                     writer.append(&batch);
                     (writer, batch)
@@ -149,14 +150,16 @@ impl Pump {
             self.writer = Pencil::Lost;
             return;
         };
-        batch.clear();
         // A large buffer is kept only while it is of use.
+        if batch.len() < batch.bytes.capacity() / 4 {
+            batch.bytes = Vec::new();
+        }
+        batch.clear();
         if self.batch.is_empty() {
-            batch.bytes.shrink_to(LEAST);
-            self.batch.bytes.shrink_to(LEAST);
+            self.batch = batch;
         }
         self.tell(&writer);
-        self.writer = Pencil::Idle(writer, batch);
+        self.writer = Pencil::Idle(writer);
     }
 
     fn tell(&self, writer: &Writer) {
@@ -228,7 +231,7 @@ impl Pump {
     /// Makes the log durable, and closes it.
     async fn close(self) -> Vec<String> {
         let Self { writer, pen, report, told, .. } = self;
-        let Pencil::Idle(mut writer, _) = writer else { return told.errors.lines() };
+        let Pencil::Idle(mut writer) = writer else { return told.errors.lines() };
         let flushed = tokio::task::spawn_blocking(move || {
             writer.flush();
             writer

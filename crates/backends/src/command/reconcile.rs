@@ -25,7 +25,7 @@ impl Shared {
             Some(report) => report.main(),
             None => None,
         };
-        let roots = Roots::left(task, main, self.formers.clone());
+        let roots = Roots { mark: task, main, formers: self.formers.clone() };
         let ended = end_members(&self.scanner, &roots, tokio::time::sleep(GRACE)).await;
         if ended > 0 {
             tracing::info!(%task, processes = ended, "ended what a dead process left behind");

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use super::line::Command;
 use super::report::{Origin, StartError};
 use super::surroundings::Surroundings;
-use crate::process::{MARK, Process};
+use crate::process::{MARK, Process, restore};
 
 /// Where a program without a path is looked for if nobody says.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -104,7 +104,9 @@ impl Start {
         let stdin = child.stdin.take().map(OwnedFd::from);
         let stdout = child.stdout.take().map(OwnedFd::from);
         let stderr = child.stderr.take().map(OwnedFd::from);
-        Ok(Started { process: Process::leading(child), stdin, stdout, stderr })
+        let process = Process::leading(child);
+        restore(process.identity().pid);
+        Ok(Started { process, stdin, stdout, stderr })
     }
 }
 

@@ -5,7 +5,7 @@ use offshoot_core::TaskId;
 
 use super::MARK;
 use super::identity::Identity;
-use super::roots::{Group, Roots};
+use super::roots::Roots;
 use super::stat::Stat;
 
 /// All processes as they were at one moment, found by what makes them members
@@ -79,16 +79,11 @@ impl Census {
         if led {
             roots.push(main.pid);
         }
+        let who = |pid| self.all.get(&pid).copied();
         let group = self.groups.get(&main.pid).into_iter().flatten().copied();
-        match &of.group {
-            Group::Ours => roots.extend(group),
-            Group::Left(_) if led => roots.extend(group),
-            Group::Left(formers) => roots.extend(group.filter(|pid| {
-                self.all.get(pid).is_some_and(|stat| {
-                    formers.left_session(stat.session, |pid| self.all.get(&pid).copied())
-                })
-            })),
-        }
+        roots.extend(group.filter(|pid| {
+            led || who(*pid).is_some_and(|stat| of.formers.left_session(stat.session, who))
+        }));
         roots
     }
 
@@ -178,10 +173,10 @@ mod tests {
         census.enter(stat(100, 1, 100, 100), None);
         census.enter(stat(101, 1, 100, 100), None);
         let before = Identity { pid: 100, started: 7 };
-        let roots = Roots::left(id(1), Some(before), Default::default());
+        let roots = Roots::ours(id(1), before);
         assert_eq!(census.members(&roots), []);
         let same = Identity { pid: 100, started: 1_000 };
-        let roots = Roots::left(id(1), Some(same), Default::default());
+        let roots = Roots::ours(id(1), same);
         assert_eq!(pids(census.members(&roots)), [100, 101]);
     }
 

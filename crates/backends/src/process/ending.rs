@@ -26,6 +26,9 @@ pub(crate) async fn end_members(
     patience: impl Future<Output = ()>,
 ) -> usize {
     let find = |census: &super::Census| census.members(roots);
+    let patience = std::pin::pin!(patience);
+    #[cfg(not(target_os = "linux"))]
+    let patience = super::group::end_group(roots, patience).await;
     end_found(scanner, roots.since(), find, patience).await
 }
 

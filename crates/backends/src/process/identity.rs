@@ -4,8 +4,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
 
-use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::Signal;
 
 use super::stat::Stat;
 
@@ -19,6 +18,7 @@ pub(crate) struct Identity {
 
 /// What became of a signal.
 #[derive(Debug)]
+#[cfg_attr(not(target_os = "linux"), expect(dead_code))]
 pub(crate) enum Reached {
     /// The process is there, and this tells when it is not any more.
     There(OwnedFd),
@@ -47,7 +47,11 @@ impl Identity {
 
     /// Sends a signal, or none, to this process and no other: whoever has the
     /// number is held by a descriptor before it is looked at.
+    #[cfg(target_os = "linux")]
     pub(crate) fn send(self, signal: Option<Signal>) -> Reached {
+        use rustix::io::Errno;
+        use rustix::process::{Pid, PidfdFlags, pidfd_open, pidfd_send_signal};
+
         let Some(pid) = Pid::from_raw(self.pid) else { return Reached::Gone };
         let held = match pidfd_open(pid, PidfdFlags::empty()) {
             Ok(held) => held,
@@ -62,6 +66,12 @@ impl Identity {
             Err(Errno::SRCH) => Reached::Gone,
             Err(_) => Reached::Refused,
         }
+    }
+
+    /// Where nobody can be held, nobody but a group of our own is signalled.
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn send(self, _signal: Option<Signal>) -> Reached {
+        Reached::Refused
     }
 }
 

@@ -11,32 +11,18 @@ use super::identity::Identity;
 pub(crate) struct Roots {
     /// Whoever has this task's mark.
     pub(crate) mark: TaskId,
-    /// The process that was started for it.
+    /// The process that was started for it, and its group. Nobody else has the
+    /// group while that process lives or is not reaped, nor in a session that
+    /// a dead holder left behind.
     pub(crate) main: Option<Identity>,
-    /// Its group, as far as that is certain to be its own.
-    pub(crate) group: Group,
-}
-
-/// How much the number of a group tells.
-#[derive(Clone, Debug)]
-pub(crate) enum Group {
-    /// The main process leads it and is not reaped, so nobody else can.
-    Ours,
-    /// The main process may be gone. Nobody else has the group while that
-    /// process lives, nor in a session that a dead holder left behind.
-    Left(Formers),
+    /// The dead holders.
+    pub(crate) formers: Formers,
 }
 
 impl Roots {
-    /// The members of a task whose main process this one started and has not
-    /// reaped.
+    /// The members of a task that this process has started.
     pub(crate) fn ours(mark: TaskId, main: Identity) -> Self {
-        Self { mark, main: Some(main), group: Group::Ours }
-    }
-
-    /// What a dead holder of the data folder has left of a task.
-    pub(crate) fn left(mark: TaskId, main: Option<Identity>, formers: Formers) -> Self {
-        Self { mark, main, group: Group::Left(formers) }
+        Self { mark, main: Some(main), formers: Formers::default() }
     }
 
     /// No member started before this.
