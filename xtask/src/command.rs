@@ -4,12 +4,13 @@
 
 pub(crate) mod bench;
 pub(crate) mod crash;
+mod measure;
 pub(crate) mod simulate;
 mod test;
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Subcommand;
 use serde_json::Value;
 
@@ -23,6 +24,8 @@ pub(crate) enum Command {
     /// Run the benchmark; every argument is passed on to it
     #[command(disable_help_flag = true)]
     Bench(bench::Bench),
+    /// Measure what the program costs its user, into bench/SHELL.md
+    Measure(measure::Measure),
     /// Live simulated lives of the runtime, with every fault there is; a failing seed replays
     Simulate(simulate::Simulate),
     /// Kill real processes and compare what they leave with what was acknowledged
@@ -35,6 +38,7 @@ impl Command {
         match self {
             Self::Test(test) => test.run(repository),
             Self::Bench(bench) => bench.run(repository),
+            Self::Measure(measure) => measure.run(repository),
             Self::Simulate(simulate) => simulate.run(repository),
             Self::Crash(crash) => crash.run(repository),
         }
@@ -47,6 +51,15 @@ fn harness(repository: &Repository, args: &[String]) -> Result<()> {
         .cargo(["run", "--release", "--quiet", "-p", "offshoot-harness", "--"])
         .args(args)
         .run()
+}
+
+/// Builds the program in release mode; where Cargo put it.
+fn program(repository: &Repository) -> Result<PathBuf> {
+    let format = "--message-format=json-render-diagnostics";
+    let messages = repository
+        .cargo(["build", "--release", "-p", "offshoot", "--bin", "offshoot", format])
+        .read()?;
+    executable(&messages).context("the package `offshoot` builds no executable")
 }
 
 /// The executable that Cargo's messages name.

@@ -26,7 +26,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let session = runtime.session("flood").await?;
     for script in scripts {
         let (mut into_file, mut into_log) = (Duration::MAX, Duration::MAX);
-        let mut bytes = 0;
+        let (mut bytes, before) = (0, cpu());
         for _ in 0..ROUNDS {
             let file = std::fs::File::create(folder.path().join("file"))?;
             let begun = Instant::now();
@@ -42,8 +42,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
             bytes = ended.decode::<Report>()?.output.bytes;
         }
         let rate = |took: Duration| bytes as f64 / took.as_secs_f64() / 1e6;
+        let spent = (cpu() - before) / f64::from(ROUNDS);
         println!(
-            "{script}: {bytes} bytes; into a file {:.0} MB/s, into the log {:.0} MB/s ({:.0} %); peak memory {}",
+            "{script}: {bytes} bytes; into a file {:.0} MB/s, into the log {:.0} MB/s ({:.0} %), \
+             {spent:.2} s of processor time here; peak memory {}",
             rate(into_file),
             rate(into_log),
             100.0 * into_file.as_secs_f64() / into_log.as_secs_f64(),
@@ -58,4 +60,12 @@ fn peak() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.unwrap_or("unknown").trim().to_owned()
+}
+
+/// How much processor time this process has taken, without its children.
+fn cpu() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+    let ticks: f64 = fields.skip(11).take(2).filter_map(|field| field.parse::<f64>().ok()).sum();
+    ticks / 100.0
 }

@@ -25,9 +25,11 @@ mod recent;
 mod reconcile;
 mod report;
 mod seal;
+mod spell;
 mod start;
 mod stdin;
 mod surroundings;
+mod told;
 
 pub use backend::CommandBackend;
 pub use commands::{Attach, Commands, CommandsError, Holding};

@@ -1,11 +1,9 @@
 //! `cargo xtask crash`: real processes on a real disk, killed.
 
-use std::path::PathBuf;
-
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 
-use super::{executable, harness};
+use super::{harness, program};
 use crate::repository::Repository;
 
 /// Arguments of `cargo xtask crash`.
@@ -29,20 +27,11 @@ impl Crash {
     /// what was printed says which.
     pub(crate) fn run(&self, repository: &Repository) -> Result<()> {
         let mut args = match self.cli {
-            true => vec!["shell".to_owned(), build(repository)?.to_string_lossy().into_owned()],
+            true => vec!["shell".to_owned(), program(repository)?.to_string_lossy().into_owned()],
             false => vec!["crash".to_owned()],
         };
         let options = ["--kills", &self.kills.to_string(), "--seed", &self.seed.to_string()];
         args.extend(options.map(str::to_owned));
         harness(repository, &args)
     }
-}
-
-/// Builds the binary in release mode; where Cargo put it.
-fn build(repository: &Repository) -> Result<PathBuf> {
-    let format = "--message-format=json-render-diagnostics";
-    let messages = repository
-        .cargo(["build", "--release", "-p", "offshoot", "--bin", "offshoot", format])
-        .read()?;
-    executable(&messages).context("the package `offshoot` builds no executable")
 }

@@ -212,9 +212,11 @@ impl Keeping {
         let mut exited = std::pin::pin!(process.exited());
         let mut deadline = None;
         let mut acted = Urgency::Run;
+        let mut quiet = Some(self.shared.scanner.quiet(process.identity().pid));
         loop {
             let now = *urgency.borrow_and_update();
             if now > acted {
+                quiet.take();
                 deadline = self.act(process, roots, acted, now).or(deadline);
                 acted = now;
             }

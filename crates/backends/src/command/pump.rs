@@ -3,21 +3,15 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::time::SystemTime;
 
-use offshoot_core::Stamp;
-use rustix::io::Errno;
 use tokio::net::unix::pipe;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
-use super::recent::Recent;
 use super::report::Report;
-use crate::log::{Batch, Live, Pen, Stream, Writer};
-
-/// How much is read before it is written. So much is in memory for a command
-/// that floods, and hardly anything for one that is silent.
-const MOST: usize = 512 << 10;
+use super::spell::{self, Spell};
+use super::told::Told;
+use crate::log::{Batch, Hold, Live, Pen, Stream, Writer};
 
 /// How much is read at first, and of a command that writes little.
 const LEAST: usize = 8 << 10;
@@ -25,7 +19,7 @@ const LEAST: usize = 8 << 10;
 /// How large the pipe of a command that floods is made.
 const WIDE: usize = 1 << 20;
 
-/// Reads the pipes of a command and writes its log. While one batch is being
+/// Reads the pipes of a command and writes its log. While something is being
 /// written nothing is read: the command fills its pipe meanwhile, and the next
 /// read takes all of it at once.
 #[derive(Debug)]
@@ -33,28 +27,27 @@ pub(crate) struct Pump {
     sources: [Option<Source>; 2],
     batch: Batch,
     writer: Pencil,
+    told: Told,
     pen: Pen,
     report: Arc<watch::Sender<Report>>,
-    told: Told,
+    stage: Stage,
 }
 
 /// Where the writer is.
 #[derive(Debug)]
 enum Pencil {
     Idle(Box<Writer>),
-    Writing(JoinHandle<(Box<Writer>, Batch)>),
+    Writing(JoinHandle<Spell>),
     /// Its thread is gone, which happens when the process ends.
     Lost,
 }
 
-/// What is known of the output beside what is in the log.
-#[derive(Debug, Default)]
-struct Told {
-    stdout: u64,
-    stderr: u64,
-    line: Recent,
-    errors: Recent,
-    last: Option<Stream>,
+/// Whether the pipes are waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Pumping,
+    /// Only what is in them is still read.
+    Finishing,
 }
 
 #[derive(Debug)]
@@ -82,9 +75,10 @@ impl Pump {
             sources: [source(stdout, Stream::Stdout), source(stderr, Stream::Stderr)],
             batch: Batch::default(),
             writer: Pencil::Idle(Box::new(writer)),
+            told: Told::default(),
             pen,
             report,
-            told: Told::default(),
+            stage: Stage::Pumping,
         }
     }
 
@@ -93,49 +87,52 @@ impl Pump {
     /// of the standard error.
     pub(crate) async fn run(mut self, finish: oneshot::Receiver<()>) -> Vec<String> {
         let mut finish = std::pin::pin!(finish);
-        let mut finishing = false;
         loop {
-            let held = self.write(finishing);
-            if self.sources.iter().all(Option::is_none)
-                && self.batch.is_empty()
-                && !matches!(self.writer, Pencil::Writing(_))
-            {
+            let held = self.write();
+            let writing = matches!(self.writer, Pencil::Writing(_));
+            if self.sources.iter().all(Option::is_none) && self.batch.is_empty() && !writing {
                 break;
             }
-            let room = self.batch.is_empty() && !matches!(self.writer, Pencil::Writing(_));
+            let read = self.batch.is_empty() && !writing;
             let [stdout, stderr] = &mut self.sources;
             tokio::select! {
-                back = done(&mut self.writer) => self.take_back(back),
+                spell = done(&mut self.writer) => self.take_back(spell),
                 () = passed(held) => {}
-                _ = &mut finish, if !finishing => {
-                    finishing = true;
+                _ = &mut finish, if self.stage == Stage::Pumping => {
+                    self.stage = Stage::Finishing;
                     self.empty();
                 }
-                () = ready(stdout), if room => self.read(0),
-                () = ready(stderr), if room => self.read(1),
+                () = ready(stdout), if read => self.read(0),
+                () = ready(stderr), if read => self.read(1),
             }
         }
         self.close().await
     }
 
-    /// Has the writer write what was read, if it is idle. If a reader must
-    /// read on before that, how far.
-    fn write(&mut self, finishing: bool) -> Option<(crate::log::Hold, u64)> {
+    /// Has what was read written, if the writer is idle. If a reader must read
+    /// on before that, how far.
+    fn write(&mut self) -> Option<(Hold, u64)> {
         if self.batch.is_empty() {
             return None;
         }
         if let Pencil::Idle(writer) = &self.writer
-            && !finishing
+            && self.stage == Stage::Pumping
             && let Some(held) = writer.waits_for(self.batch.len())
         {
             return Some(held);
         }
         match std::mem::replace(&mut self.writer, Pencil::Lost) {
-            Pencil::Idle(mut writer) => {
-                let batch = std::mem::take(&mut self.batch);
+            Pencil::Idle(writer) => {
+                let mut spell = Spell {
+                    writer,
+                    batch: std::mem::take(&mut self.batch),
+                    told: std::mem::take(&mut self.told),
+                    live: self.pen.live().clone(),
+                    pipes: self.lend(),
+                };
                 self.writer = Pencil::Writing(tokio::task::spawn_blocking(move || {
-                    writer.append(&batch);
-                    (writer, batch)
+                    spell.cast();
+                    spell
                 }));
             }
             Pencil::Lost => self.batch.clear(),
@@ -144,35 +141,48 @@ impl Pump {
         None
     }
 
+    /// The pipes of a command that floods, for the one who writes to read.
+    /// Otherwise everybody here would be woken for every piece it writes.
+    fn lend(&mut self) -> [Option<OwnedFd>; 2] {
+        let floods = self.sources.iter().flatten().any(|source| source.chunk >= spell::MOST);
+        if !floods || self.stage == Stage::Finishing {
+            return [None, None];
+        }
+        let lend = |source: Source| source.pipe.into_nonblocking_fd().ok();
+        self.sources.each_mut().map(|source| source.take().and_then(lend))
+    }
+
     /// Takes the writer back, and tells what it has written.
-    fn take_back(&mut self, back: Option<(Box<Writer>, Batch)>) {
-        let Some((writer, mut batch)) = back else {
+    fn take_back(&mut self, spell: Option<Spell>) {
+        let Some(Spell { writer, batch, told, pipes, .. }) = spell else {
             self.writer = Pencil::Lost;
             return;
         };
-        // A large buffer is kept only while it is of use.
-        if batch.len() < batch.bytes.capacity() / 4 {
-            batch.bytes = Vec::new();
+        self.told = told;
+        let streams = [Stream::Stdout, Stream::Stderr];
+        for (at, (pipe, stream)) in pipes.into_iter().zip(streams).enumerate() {
+            if let Some(pipe) = pipe {
+                self.sources[at] = Source::new(pipe, stream);
+            }
         }
-        batch.clear();
         if self.batch.is_empty() {
             self.batch = batch;
         }
         self.tell(&writer);
         self.writer = Pencil::Idle(writer);
+        if self.stage == Stage::Finishing {
+            self.empty();
+        }
     }
 
     fn tell(&self, writer: &Writer) {
         let kept = writer.kept();
-        self.pen.tell(kept.end);
+        self.pen.live().tell(kept.end);
         let told = &self.told;
         self.report.send_if_modified(|report| {
             let before = report.clone();
-            report.output.stdout = told.stdout;
-            report.output.stderr = told.stderr;
-            report.output.bytes = told.stdout + told.stderr;
+            told.put_into(report);
             report.output.dropped = kept.dropped;
-            report.last_line = told.line.line();
             report.log_error = kept.trouble.clone();
             *report != before
         });
@@ -187,7 +197,7 @@ impl Pump {
             Ok(0) => self.sources[which] = None,
             Ok(read) => {
                 source.grow(read);
-                self.note(which, from);
+                self.told.note(&mut self.batch, source.stream, from);
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => {
@@ -197,46 +207,30 @@ impl Pump {
         }
     }
 
-    fn note(&mut self, which: usize, from: usize) {
-        let Some(source) = &self.sources[which] else { return };
-        let (stream, bytes) = (source.stream, &self.batch.bytes[from..]);
-        self.told.add(stream, bytes);
-        self.batch.note(stream, from, now());
-    }
-
     /// Reads what is in the pipes now, and closes them: whoever still holds
     /// them is not this task's.
     fn empty(&mut self) {
-        for which in 0..self.sources.len() {
+        for source in &mut self.sources {
+            let Some(Source { pipe, stream, .. }) = source.take() else { continue };
             let mut left = WIDE;
-            while let Some(source) = &self.sources[which]
-                && left > 0
-            {
-                let from = self.batch.bytes.len();
-                self.batch.bytes.reserve(LEAST);
-                let spare = rustix::buffer::spare_capacity(&mut self.batch.bytes);
-                match rustix::io::read(source.pipe.as_fd(), spare) {
-                    Ok(read @ 1..) => {
-                        self.note(which, from);
-                        left = left.saturating_sub(read);
-                    }
-                    Err(Errno::INTR) => {}
+            while left > 0 {
+                match self.told.read(&mut self.batch, pipe.as_fd(), (stream, LEAST)) {
+                    Ok(read @ 1..) => left = left.saturating_sub(read),
                     Ok(_) | Err(_) => break,
                 }
             }
-            self.sources[which] = None;
         }
     }
 
     /// Makes the log durable, and closes it.
     async fn close(self) -> Vec<String> {
         let Self { writer, pen, report, told, .. } = self;
-        let Pencil::Idle(mut writer) = writer else { return told.errors.lines() };
+        let Pencil::Idle(mut writer) = writer else { return told.errors() };
         let flushed = tokio::task::spawn_blocking(move || {
             writer.flush();
             writer
         });
-        let Ok(mut writer) = flushed.await else { return told.errors.lines() };
+        let Ok(mut writer) = flushed.await else { return told.errors() };
         if let Some(trouble) = &writer.kept().trouble {
             report.send_modify(|report| report.log_error = Some(trouble.clone()));
         }
@@ -247,7 +241,7 @@ impl Pump {
             });
         }
         drop(pen);
-        told.errors.lines()
+        told.errors()
     }
 }
 
@@ -260,32 +254,15 @@ impl Source {
 
     /// Reads more at a time of a command that writes much.
     fn grow(&mut self, read: usize) {
-        if read < self.chunk || self.chunk >= MOST {
+        if read < self.chunk || self.chunk >= spell::MOST {
             return;
         }
-        self.chunk = (self.chunk * 4).min(MOST);
+        self.chunk = (self.chunk * 4).min(spell::MOST);
         #[cfg(target_os = "linux")]
-        if self.chunk == MOST {
+        if self.chunk == spell::MOST {
             // Only those that need it: a user has so many pages for pipes.
             let _ = rustix::pipe::fcntl_setpipe_size(self.pipe.as_fd(), WIDE);
         }
-    }
-}
-
-impl Told {
-    fn add(&mut self, stream: Stream, bytes: &[u8]) {
-        match stream {
-            Stream::Stdout => self.stdout += bytes.len() as u64,
-            Stream::Stderr => {
-                self.stderr += bytes.len() as u64;
-                self.errors.add(bytes);
-            }
-        }
-        // A line of one stream does not go on in the other.
-        if self.last.replace(stream).is_some_and(|last| last != stream) {
-            self.line.add(b"\n");
-        }
-        self.line.add(bytes);
     }
 }
 
@@ -299,21 +276,16 @@ async fn ready(source: &mut Option<Source>) {
     }
 }
 
-async fn done(writer: &mut Pencil) -> Option<(Box<Writer>, Batch)> {
+async fn done(writer: &mut Pencil) -> Option<Spell> {
     match writer {
         Pencil::Writing(writing) => writing.await.ok(),
         _ => std::future::pending().await,
     }
 }
 
-async fn passed(held: Option<(crate::log::Hold, u64)>) {
+async fn passed(held: Option<(Hold, u64)>) {
     match held {
         Some((hold, place)) => hold.passed(place).await,
         None => std::future::pending().await,
     }
-}
-
-fn now() -> Stamp {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Stamp::from_micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
 }

@@ -40,6 +40,11 @@ impl Live {
         self.0.subscribe()
     }
 
+    /// Tells the readers how far the log has come.
+    pub(crate) fn tell(&self, end: u64) {
+        self.0.send_if_modified(|told| std::mem::replace(&mut told.end, end) != end);
+    }
+
     pub(crate) fn told(&self) -> Told {
         *self.0.borrow()
     }
@@ -56,9 +61,8 @@ impl Pen {
         Self(live)
     }
 
-    /// Tells the readers how far the log has come.
-    pub(crate) fn tell(&self, end: u64) {
-        self.0.0.send_if_modified(|told| std::mem::replace(&mut told.end, end) != end);
+    pub(crate) fn live(&self) -> &Arc<Live> {
+        &self.0
     }
 }
 

@@ -21,14 +21,15 @@ pub(crate) struct Census {
 }
 
 impl Census {
-    /// Looks at every process, and for the marks of those that started no
-    /// earlier than `since`. Blocks for as long as the system takes.
-    pub(crate) fn take(since: u64) -> Self {
+    /// Looks at every process but those passed over, and for the marks of those
+    /// that started no earlier than `since`. Blocks for as long as the system
+    /// takes.
+    pub(crate) fn take(since: u64, over: &HashSet<i32>) -> Self {
         let mut census = Self::default();
         let Ok(entries) = std::fs::read_dir("/proc") else { return census };
         let numbers =
             entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-        for stat in numbers.filter_map(Stat::of) {
+        for stat in numbers.filter(|pid| !over.contains(pid)).filter_map(Stat::of) {
             let mark = (stat.started >= since).then(|| mark_of(stat.pid)).flatten();
             census.enter(stat, mark);
         }

@@ -67,7 +67,7 @@ pub(crate) async fn tell_strays(scanner: &Scanner, roots: &Roots) {
 /// Kills every member there is now, without waiting for anything.
 pub(crate) fn kill_members<'a>(of: impl Iterator<Item = &'a Roots> + Clone) {
     let Some(since) = of.clone().map(Roots::since).min() else { return };
-    let census = super::Census::take(since);
+    let census = super::Census::take(since, &HashSet::new());
     for roots in of {
         for member in census.members(roots) {
             member.send(Some(Signal::KILL));

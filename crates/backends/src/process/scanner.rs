@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use hashbrown::HashSet;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
@@ -21,6 +22,22 @@ pub(crate) struct Scanner(Arc<Mutex<State>>);
 struct State {
     looking: bool,
     next: Option<Next>,
+    quiet: HashSet<i32>,
+}
+
+/// The main process of a command that goes about its work: it is no other
+/// command's, so a look passes over it. Dropped before anybody looks for the
+/// command's own members.
+#[derive(Debug)]
+pub(crate) struct Quiet {
+    scanner: Scanner,
+    pid: i32,
+}
+
+impl Drop for Quiet {
+    fn drop(&mut self) {
+        self.scanner.0.lock().quiet.remove(&self.pid);
+    }
 }
 
 /// The look that begins when the one under way is over.
@@ -42,6 +59,13 @@ impl Scanner {
         }
     }
 
+    /// Has looks pass over a process until this is dropped. It is held by
+    /// whoever has started it, and not reaped meanwhile.
+    pub(crate) fn quiet(&self, pid: i32) -> Quiet {
+        self.0.lock().quiet.insert(pid);
+        Quiet { scanner: self.clone(), pid }
+    }
+
     fn join(&self, since: u64) -> watch::Receiver<Seen> {
         let mut state = self.0.lock();
         let next = state.next.get_or_insert_with(|| Next { since, tell: watch::Sender::default() });
@@ -58,15 +82,15 @@ impl Scanner {
     /// Looks as long as somebody asks.
     fn look_for_all(&self) {
         loop {
-            let next = {
+            let (next, quiet) = {
                 let mut state = self.0.lock();
                 let Some(next) = state.next.take() else {
                     state.looking = false;
                     return;
                 };
-                next
+                (next, state.quiet.clone())
             };
-            next.tell.send_replace(Some(Arc::new(Census::take(next.since))));
+            next.tell.send_replace(Some(Arc::new(Census::take(next.since, &quiet))));
         }
     }
 }

@@ -219,6 +219,20 @@ fn our_input_is_passed_on_if_that_is_wanted() {
 }
 
 #[test]
+fn a_pipe_or_a_file_is_the_commands_input_as_if_it_ran_here() {
+    let world = World::new();
+    let lines: String = (0..20_000).map(|n| format!("line {n}: é\n")).collect();
+    let file = world.folder.path().join("lines");
+    std::fs::write(&file, &lines).unwrap();
+    let mut command = world.command(&["spawn", "--", "cat"]);
+    let said = Said::of(command.stdin(std::fs::File::open(file).unwrap()).output().unwrap());
+    assert_eq!((said.code, said.out.len()), (0, lines.len()), "{}", said.err);
+    assert!(said.out == lines, "every line, in order");
+    let said = world.run(&["spawn", "--", "cat"]);
+    assert_eq!((said.code, said.out.as_str()), (0, ""), "an empty input ends at once");
+}
+
+#[test]
 fn whoever_goes_leaves_the_command_running() {
     use rustix::process::Signal;
     let world = World::new();
