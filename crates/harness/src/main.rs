@@ -177,7 +177,7 @@ fn shell(program: &Path, kills: u64, seed: u64) -> ExitCode {
     };
     println!("{toll}");
     for cut in toll.cut.iter().take(3) {
-        println!("  cut, for example: {}", trace::short(cut));
+        println!("  cut, for example: {cut}");
     }
     match toll.broken {
         Some((broken, folder)) => {
