@@ -101,7 +101,10 @@ impl Pump {
                 () = passed(held) => {}
                 _ = &mut finish, if self.stage == Stage::Pumping => {
                     self.stage = Stage::Finishing;
-                    self.empty();
+                    // Whoever writes now has what is told of the output.
+                    if !writing {
+                        self.empty();
+                    }
                 }
                 () = ready(stdout), if read => self.read(0),
                 () = ready(stderr), if read => self.read(1),
