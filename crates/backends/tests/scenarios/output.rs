@@ -46,7 +46,7 @@ async fn two_floods_at_once_are_counted_to_the_last_byte() -> Test {
     let kept: u64 = chunks.iter().map(|(_, bytes)| bytes.len() as u64).sum();
     assert_eq!(kept + gap, stdout + stderr);
     let mut stdout = chunks.iter().filter(|(stream, _)| *stream == Stream::Stdout);
-    assert!(stdout.next_back().is_some_and(|(_, bytes)| bytes.ends_with(b"\nend\n")));
+    assert!(stdout.next_back().is_some_and(|(_, bytes)| bytes.ends_with(b"end\n")));
     Ok(())
 }
 
