@@ -11,6 +11,7 @@ mod demo;
 mod doc;
 mod fmt;
 mod licences;
+mod shell;
 mod simulate;
 mod test;
 mod tour;
@@ -32,6 +33,7 @@ pub(crate) const ALL: &[Stage] = &[
     demo::STAGE,
     simulate::STAGE,
     crash::STAGE,
+    shell::STAGE,
 ];
 
 /// One check of the repository.

@@ -7,7 +7,7 @@ use offshoot_store::StoreError;
 /// Why a request was refused.
 pub(crate) fn refusal(error: &Error) -> Fault {
     let code = match error {
-        Error::NotFound { .. } => Code::NotFound,
+        Error::NotFound { .. } | Error::NoSession { .. } => Code::NotFound,
         Error::Ambiguous { .. } => Code::Ambiguous,
         Error::Name(_) => Code::BadName,
         Error::NameTaken { .. } => Code::NameTaken,

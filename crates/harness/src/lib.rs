@@ -25,6 +25,7 @@ pub mod rng;
 pub mod script;
 pub mod seeds;
 pub mod shadow;
+pub mod shell;
 pub mod simulate;
 pub mod trace;
 pub mod violation;

@@ -1,6 +1,6 @@
 //! The fault harness as a program; `cargo xtask` calls it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
@@ -9,6 +9,7 @@ use offshoot_harness::crash::ledger::Telling;
 use offshoot_harness::crash::mine::Side;
 use offshoot_harness::crash::parent;
 use offshoot_harness::planted::Bug;
+use offshoot_harness::shell::toll;
 use offshoot_harness::{seeds, trace};
 
 /// The fault harness of Offshoot.
@@ -51,6 +52,18 @@ enum Command {
         /// Plant this bug
         #[arg(long, value_parser = bug)]
         bug: Option<Bug>,
+    },
+    /// Kill the daemon of the real binary while scripts drive it, and compare
+    /// what is left with what was acknowledged
+    Shell {
+        /// The binary
+        program: PathBuf,
+        /// How many daemons
+        #[arg(long, default_value_t = 50)]
+        kills: u64,
+        /// What the scripts are drawn from
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
     },
     /// The process that is killed
     #[command(hide = true)]
@@ -110,6 +123,7 @@ fn main() -> ExitCode {
             report(&harvest)
         }
         Command::Crash { kills, seed, bug } => crash(kills, seed, bug),
+        Command::Shell { program, kills, seed } => shell(&program, kills, seed),
         Command::Child(child) => match child.run() {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
@@ -147,6 +161,27 @@ fn crash(kills: u64, seed: u64, bug: Option<Bug>) -> ExitCode {
             if let Some(evidence) = toll.evidence {
                 println!("what the disk holds is kept in {}", evidence.keep().display());
             }
+            ExitCode::FAILURE
+        }
+        None => ExitCode::SUCCESS,
+    }
+}
+
+fn shell(program: &Path, kills: u64, seed: u64) -> ExitCode {
+    let toll = match toll::kill_many(program, kills, seed) {
+        Ok(toll) => toll,
+        Err(error) => {
+            eprintln!("the harness itself failed: {error:#}");
+            return ExitCode::FAILURE;
+        }
+    };
+    println!("{toll}");
+    for cut in toll.cut.iter().take(3) {
+        println!("  cut, for example: {cut}");
+    }
+    match toll.broken {
+        Some((broken, folder)) => {
+            println!("\n{broken}\nseed {seed}; the data folder is kept in {}", folder.display());
             ExitCode::FAILURE
         }
         None => ExitCode::SUCCESS,

@@ -17,6 +17,7 @@ use offshoot_store::{Directory, Page, PageCursor, Pending, Removal};
 use tokio::sync::Notify;
 
 use self::recent::Recent;
+use crate::error::Fault;
 use crate::record::Sessions;
 
 #[derive(Debug, Default)]
@@ -200,8 +201,8 @@ impl Image {
 }
 
 impl Sessions for Image {
-    fn numbered(&self, number: i64) -> Option<(SessionId, Space)> {
-        let session = self.session(*self.numbers.get(&number)?)?;
-        Some((session.id, session.space.clone()))
+    fn numbered(&self, number: i64) -> Result<Option<(SessionId, Space)>, Fault> {
+        let session = self.numbers.get(&number).and_then(|id| self.session(*id));
+        Ok(session.map(|session| (session.id, session.space.clone())))
     }
 }

@@ -45,9 +45,9 @@ impl Reading<'_> {
 }
 
 impl Sessions for Reading<'_> {
-    fn numbered(&self, number: i64) -> Option<(SessionId, Space)> {
-        let known = self.shared.image.read().numbered(number);
-        known.or_else(|| self.numbered_then(number).ok().flatten())
+    fn numbered(&self, number: i64) -> Result<Option<(SessionId, Space)>, Fault> {
+        let known = self.shared.image.read().numbered(number)?;
+        known.map_or_else(|| self.numbered_then(number), |known| Ok(Some(known)))
     }
 }
 

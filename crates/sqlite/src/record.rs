@@ -18,7 +18,7 @@ pub(crate) const TASK: &str = "tasks.ordinal, tasks.id, tasks.session, tasks.nam
 /// Whose session a number is.
 pub(crate) trait Sessions {
     /// The session of this number, and its space.
-    fn numbered(&self, number: i64) -> Option<(SessionId, Space)>;
+    fn numbered(&self, number: i64) -> Result<Option<(SessionId, Space)>, Fault>;
 }
 
 /// The task of a row of [`TASK`] columns, and its ordinal.
@@ -26,7 +26,7 @@ pub(crate) fn task(row: &Row<'_>, sessions: &impl Sessions) -> Result<(i64, Task
     let ordinal = row.get(0)?;
     let task = id(row.get(1)?, TaskId::from_bytes)?;
     let (session, space) = sessions
-        .numbered(row.get(2)?)
+        .numbered(row.get(2)?)?
         .ok_or(Damaged::Strange("a task of a session that is not there"))?;
     let name = text(row, 3)?;
     let columns = StateColumns { phase: row.get(4)?, since: row.get(5)? };

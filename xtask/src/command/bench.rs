@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use serde_json::Value;
 
+use super::executable;
 use crate::repository::Repository;
 
 /// The benchmark. It is no member of the workspace, so whoever means it names it.
@@ -56,12 +56,6 @@ fn build_durable(repository: &Repository) -> Result<PathBuf> {
     executable(&messages).with_context(|| format!("{DURABLE_MANIFEST} builds no executable"))
 }
 
-/// The executable that Cargo's messages name.
-fn executable(messages: &str) -> Option<PathBuf> {
-    let mut messages = messages.lines().filter_map(|line| serde_json::from_str(line).ok());
-    messages.find_map(|message: Value| message["executable"].as_str().map(PathBuf::from))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,15 +71,5 @@ mod tests {
         assert!(!bench("--work d1 --durable other").wants_durable());
         assert!(!bench("--durable=other").wants_durable());
         assert!(!bench("cell floor w1 10").wants_durable());
-    }
-
-    #[test]
-    fn the_executable_is_found_among_the_messages_of_cargo() {
-        let messages = "not json\n\
-            {\"reason\":\"compiler-artifact\",\"executable\":null}\n\
-            {\"reason\":\"compiler-artifact\",\"executable\":\"folder/program\"}\n\
-            {\"reason\":\"build-finished\",\"success\":true}\n";
-        assert_eq!(executable(messages), Some(PathBuf::from("folder/program")));
-        assert_eq!(executable("{\"reason\":\"build-finished\"}"), None);
     }
 }

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 
-use super::harness;
+use super::{harness, program};
 use crate::repository::Repository;
 
 /// Arguments of `cargo xtask crash`.
@@ -16,13 +16,22 @@ pub(crate) struct Crash {
     /// What their loads are drawn from
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+
+    /// Kill the daemon of the binary while scripts drive it, instead of the runtime alone
+    #[arg(long)]
+    pub(crate) cli: bool,
 }
 
 impl Crash {
     /// Builds the harness in release mode and kills; an error means that a promise was broken, and
     /// what was printed says which.
     pub(crate) fn run(&self, repository: &Repository) -> Result<()> {
-        let args = ["crash", "--kills", &self.kills.to_string(), "--seed", &self.seed.to_string()];
-        harness(repository, &args.map(str::to_owned))
+        let mut args = match self.cli {
+            true => vec!["shell".to_owned(), program(repository)?.to_string_lossy().into_owned()],
+            false => vec!["crash".to_owned()],
+        };
+        let options = ["--kills", &self.kills.to_string(), "--seed", &self.seed.to_string()];
+        args.extend(options.map(str::to_owned));
+        harness(repository, &args)
     }
 }

@@ -1,6 +1,6 @@
 //! `offshoot doctor`
 //!
-//! Looks, and touches nothing: no daemon is started, and none is replaced.
+//! Looks, and changes nothing: no daemon is started, and none is replaced.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ mod log;
 /// Look at the data folder and its daemon, and name what is wrong
 #[derive(Debug, Args)]
 #[command(after_help = "\
-It starts nothing and changes nothing. It exits with 0 if all is well, and with
+It starts no daemon and replaces none. It exits with 0 if all is well, and with
 125 if something is wrong.")]
 pub(crate) struct Doctor {}
 

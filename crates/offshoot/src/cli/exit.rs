@@ -40,7 +40,7 @@ pub(crate) enum Exit {
 /// What the root's help says of exit codes.
 pub(crate) const HELP: &str = "\
 A command that was sent off goes on when its terminal is closed. How it ended
-and what it wrote can be read until it is removed, or for a week.
+and what it wrote can be read for a week, or a month if nobody has read it yet.
 
 Exit codes:
   0    done; every task waited for completed

@@ -58,3 +58,15 @@ impl Wish {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_one_wishes_for_more() {
+        let wishes: Vec<Wish> =
+            std::iter::successors(Some(Wish::None), |wish| Some(wish.next())).take(5).collect();
+        assert_eq!(wishes, [Wish::None, Wish::Stop, Wish::StopNow, Wish::Leave, Wish::Leave]);
+    }
+}

@@ -35,7 +35,9 @@ const AMBIENT: &str = "OFFSHOOT_TASK";
 Without --detach it stays, passes on what the command writes, byte for byte,
 and exits with its code. Ctrl-C asks the command to stop, a second one stops it
 at once. Whatever else ends `spawn`, such as a closed terminal, leaves the
-command alone.
+command alone. If our input is a pipe or a file, the command gets it, as text;
+with `< /dev/null` it gets none. The input of a detached command is what it is sent with
+`tasks send`, until `tasks send --eof`.
 
 Inside a command that Offshoot runs, what is spawned is a child of that command,
 and is stopped with it; --parent none makes it stand by itself.")]
@@ -55,7 +57,7 @@ pub(crate) struct Spawn {
     /// How long it may take to stop before it is ended by force
     #[arg(long, value_name = "TIME", value_parser = duration::read)]
     grace: Option<Duration>,
-    /// Set a variable; KEY alone takes its value from here
+    /// Set a variable, never shown; KEY alone takes its value from here
     #[arg(long = "env", value_name = "KEY=VALUE", value_parser = variable)]
     env: Vec<Variable>,
     /// Where it runs [default: here]
@@ -64,7 +66,7 @@ pub(crate) struct Spawn {
     /// Whether it is started again if the daemon dies: it may run twice
     #[arg(long, value_name = "WHEN", default_value = "never")]
     restart: Restart,
-    /// Pass our standard input on, line by line
+    /// Pass on what is typed here, line by line; a pipe or a file is passed on anyway
     #[arg(long, conflicts_with = "detach")]
     stdin: bool,
     /// The command and its arguments
@@ -113,7 +115,7 @@ impl Spawn {
     }
 
     fn input(&self) -> feed::Input {
-        if self.stdin { feed::Input::PassedOn } else { feed::Input::LeftAlone }
+        if self.stdin { feed::Input::PassedOn } else { feed::Input::by_itself() }
     }
 
     fn request(

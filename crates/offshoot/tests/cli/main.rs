@@ -1,6 +1,9 @@
 //! The program, as it is typed: one file for each command, and for what all of
 //! them have in common.
 
+// A test that cannot go on is one that fails: a panic is how it says so.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 mod bad_input;
 mod completions;
 mod daemon;

@@ -69,7 +69,7 @@ fn a_command_that_somebody_cancels_exits_with_3() {
     world.done(&["tasks", "cancel", "--reason", "enough", "it"]);
     let said = spawned.finish();
     assert_eq!(said.code, 3, "{said:?}");
-    assert!(said.err.contains("cancelled: asked by host: enough"), "{said:?}");
+    assert!(said.err.contains("cancelled: enough (by host)"), "{said:?}");
 }
 
 #[test]
@@ -216,6 +216,20 @@ fn our_input_is_passed_on_if_that_is_wanted() {
     let mut lines: Vec<&str> = said.out.lines().collect();
     lines.sort_unstable();
     assert_eq!(lines, ["", "Zwölf", "apple", "pear"]);
+}
+
+#[test]
+fn a_pipe_or_a_file_is_the_commands_input_as_if_it_ran_here() {
+    let world = World::new();
+    let lines: String = (0..20_000).map(|n| format!("line {n}: é\n")).collect();
+    let file = world.folder.path().join("lines");
+    std::fs::write(&file, &lines).unwrap();
+    let mut command = world.command(&["spawn", "--", "cat"]);
+    let said = Said::of(command.stdin(std::fs::File::open(file).unwrap()).output().unwrap());
+    assert_eq!((said.code, said.out.len()), (0, lines.len()), "{}", said.err);
+    assert!(said.out == lines, "every line, in order");
+    let said = world.run(&["spawn", "--", "cat"]);
+    assert_eq!((said.code, said.out.as_str()), (0, ""), "an empty input ends at once");
 }
 
 #[test]

@@ -88,7 +88,37 @@ impl World {
 
     /// Kills the daemon, as a power cut would.
     pub(crate) fn kill_daemon(&self) {
-        send(self.daemon(), Signal::KILL);
+        let daemon = self.daemon();
+        let process = held(daemon);
+        send(daemon, Signal::KILL);
+        gone(process);
+    }
+}
+
+/// Holds a process, so that its number means no other.
+#[cfg(target_os = "linux")]
+fn held(process: u32) -> std::os::fd::OwnedFd {
+    use rustix::process::{PidfdFlags, pidfd_open};
+    let process = Pid::from_raw(process.cast_signed()).unwrap();
+    pidfd_open(process, PidfdFlags::empty()).unwrap()
+}
+
+/// Returns once the process is gone.
+#[cfg(target_os = "linux")]
+fn gone(process: std::os::fd::OwnedFd) {
+    use rustix::event::{PollFd, PollFlags, poll};
+    while poll(&mut [PollFd::new(&process, PollFlags::IN)], None).is_err() {}
+}
+
+#[cfg(not(target_os = "linux"))]
+fn held(process: u32) -> Pid {
+    Pid::from_raw(process.cast_signed()).unwrap()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn gone(process: Pid) {
+    while rustix::process::test_kill_process(process).is_ok() {
+        std::thread::yield_now();
     }
 }
 

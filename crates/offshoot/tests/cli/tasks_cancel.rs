@@ -16,6 +16,7 @@ fn s6_2_a_cancel_reaches_everything_below() {
     assert_eq!(world.done(&["tasks", "cancel", "lead"]), "lead had ended already\n");
     let answer = world.json(&["tasks", "cancel", "lead"]);
     assert_eq!(answer["cancelled"][0]["reached"], 0);
+    assert_eq!(answer["cancelled"][0]["found"], "ended");
 }
 
 #[test]
@@ -31,7 +32,10 @@ fn s6_1_a_command_that_ignores_the_request_is_ended_when_its_grace_is_over() {
     let world = World::new();
     world.detach("a", "trap '' TERM; echo up; while :; do sleep 0.02; done");
     world.until_line("a", "up");
-    world.done(&["tasks", "cancel", "--grace", "10ms", "a"]);
+    let asked = world.done(&["tasks", "cancel", "--grace", "1d", "a"]);
+    assert_eq!(asked, "a was asked to stop\n");
+    let asked = world.done(&["tasks", "cancel", "--grace", "10ms", "a"]);
+    assert_eq!(asked, "a was asked to stop again\n");
     assert_eq!(world.run(&["tasks", "wait", "a"]).code, 3);
     assert_eq!(world.json(&["tasks", "show", "a"])["outcome"]["forced"], true);
 }

@@ -85,7 +85,7 @@ impl Reading<'_> {
                 break;
             }
             let (session, _) = self
-                .numbered(row.get(0)?)
+                .numbered(row.get(0)?)?
                 .ok_or(Damaged::Strange("events of a session that is not there"))?;
             let chunk = decode_chunk(blob(row, 3)?, base, session)?;
             events.extend(chunk.into_iter().filter(|event| event.cursor > after));

@@ -4,7 +4,7 @@
 //! for each change of a state.
 
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use offshoot_client::Followed;
 use offshoot_client::wire::{List, Reply, Request, Scope, State, Task};
@@ -27,6 +27,8 @@ const STATES: usize = 11;
 pub(super) struct Board {
     screen: Screen,
     tasks: Vec<Task>,
+    /// When each of them was last heard of.
+    heard: HashMap<String, Instant>,
     told: HashMap<String, (State, u32)>,
     following: Option<(JoinHandle<()>, mpsc::Receiver<Task>)>,
     /// How many lines of it stand on the terminal.
@@ -46,7 +48,8 @@ pub(super) fn written(task: &Task) -> u64 {
 
 impl Board {
     pub(super) fn new(screen: Screen) -> Self {
-        Self { screen, tasks: Vec::new(), told: HashMap::new(), following: None, drawn: 0 }
+        let (tasks, heard, told) = (Vec::new(), HashMap::new(), HashMap::new());
+        Self { screen, tasks, heard, told, following: None, drawn: 0 }
     }
 
     /// Follows what happens from now on.
@@ -93,6 +96,7 @@ impl Board {
     }
 
     fn note(&mut self, seen: Task) {
+        self.heard.insert(seen.id.clone(), Instant::now());
         match self.tasks.iter_mut().find(|task| task.id == seen.id) {
             Some(task) => *task = seen,
             None => self.tasks.push(seen),
@@ -127,11 +131,21 @@ impl Board {
         let colour = self.screen.out;
         let state = format!("{:<STATES$}", task.state.word());
         let state = colour.paint(Part::State(task.state), state);
-        let age = time::age(task.age_ms);
-        let what = what(task);
+        let age = time::age(self.age(task));
+        let what = match task.attempts {
+            0 | 1 => what(task),
+            attempt => format!("attempt {attempt}: {}", what(task)),
+        };
         let room = width.saturating_sub(3 + 10 + STATES + 2 + 8);
         let what = text::cut(&what, room);
         format!("{handle:<10}{state}{age:>6}  {}", colour.paint(Part::Faint, what))
+    }
+
+    /// How old a task is by now, in milliseconds.
+    fn age(&self, task: &Task) -> u64 {
+        let heard = self.heard.get(&task.id).filter(|_| !task.state.is_terminal());
+        let since = heard.map_or(0, |heard| heard.elapsed().as_millis());
+        task.age_ms.saturating_add(u64::try_from(since).unwrap_or(u64::MAX))
     }
 
     fn draw_changes(&mut self) -> Result<(), Trouble> {

@@ -10,7 +10,7 @@ pub(crate) fn bytes(bytes: u64) -> String {
         let whole = (bytes + scale / 2) / scale;
         match (tenths, whole) {
             _ if bytes < 1_000 => break,
-            (0..100, _) if tenths % 10 > 0 => {
+            (0..100, _) if !tenths.is_multiple_of(10) => {
                 return format!("{}.{} {unit}", tenths / 10, tenths % 10);
             }
             (_, 0..1_000) => return format!("{whole} {unit}"),

@@ -16,9 +16,9 @@ pub(crate) fn what(task: &Task) -> String {
     let said = match (&task.outcome, &task.cancel) {
         (Some(outcome), _) => ending(outcome),
         (None, Some(cancel)) if task.unresponsive => {
-            format!("does not stop ({})", asked(cancel))
+            format!("does not stop: {}", asked(cancel, ""))
         }
-        (None, Some(cancel)) => format!("stopping ({})", asked(cancel)),
+        (None, Some(cancel)) => format!("stopping: {}", asked(cancel, "")),
         (None, None) if task.settling => "ended; its end is being written".to_owned(),
         (None, None) => match (&task.waiting_on, reported(task, "last_line")) {
             (Some(on), _) => format!("waits on {on}"),
@@ -59,9 +59,9 @@ pub(crate) fn ending(outcome: &Outcome) -> String {
             None => exit(outcome),
         },
         State::Cancelled => {
-            let how = if outcome.forced { "by force, " } else { "" };
-            let who = outcome.cancelled.as_ref().map(asked);
-            format!("{how}{}", who.unwrap_or_else(|| "nobody knows by whom".to_owned()))
+            let how = if outcome.forced { ", by force" } else { "" };
+            let asked = outcome.cancelled.as_ref().map(|cancel| asked(cancel, how));
+            asked.unwrap_or_default()
         }
         State::Lost => outcome.message.clone().unwrap_or_default(),
         _ => failing(outcome),
@@ -107,10 +107,11 @@ fn signal_name(signal: i32) -> Option<&'static str> {
     })
 }
 
-fn asked(cancel: &Cancelled) -> String {
+/// Why a task is stopped, by whom, and how.
+fn asked(cancel: &Cancelled, how: &str) -> String {
     match cancel.reason.trim() {
-        "" => format!("asked by {}", cancel.by),
-        reason => format!("asked by {}: {reason}", cancel.by),
+        "" => format!("by {}{how}", cancel.by),
+        reason => format!("{reason} (by {}{how})", cancel.by),
     }
 }
 
@@ -183,7 +184,10 @@ pub(crate) fn in_full(task: &Task, now: Timestamp, colour: Colour) -> String {
     }
     if let (None, Some(cancel)) = (&task.outcome, &task.cancel) {
         let still = if task.unresponsive { ", and it does not stop" } else { "" };
-        fields.add("stopping", format!("{} {}{still}", asked(cancel), time::ago(&cancel.at, now)));
+        fields.add(
+            "stopping",
+            format!("{} {}{still}", asked(cancel, ""), time::ago(&cancel.at, now)),
+        );
     }
     fields.add_some("progress", progress(task));
     report_fields(&mut fields, task);

@@ -1,14 +1,16 @@
-//! Feeds our standard input to a command, line by line.
+//! Feeds our standard input to a command.
 
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use std::io::IsTerminal;
+
+use tokio::io::AsyncReadExt;
 
 use crate::cli::desk::Desk;
 use crate::cli::tasks::{EOF, send};
 use crate::cli::trouble::Trouble;
 
-/// The longest line that goes in one message. What is longer goes in pieces,
-/// each of which the command reads as a line.
-const LONGEST: u64 = 60 << 10;
+/// The most that goes in one message: whole lines, as many as are there. A line
+/// that is longer goes in pieces, each of which the command reads as a line.
+const LONGEST: usize = 60 << 10;
 
 /// What becomes of our standard input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,25 +21,68 @@ pub(super) enum Input {
     LeftAlone,
 }
 
-/// Sends every line of our input to the task, then that it is over.
+impl Input {
+    /// What becomes of it if nobody says: a file or a pipe is the command's, as
+    /// if it ran here. A terminal is left alone, since whoever reads it in the
+    /// background is stopped.
+    pub(super) fn by_itself() -> Self {
+        if std::io::stdin().is_terminal() { Self::LeftAlone } else { Self::PassedOn }
+    }
+}
+
+/// Sends all of our input to the task, then that it is over.
 pub(super) async fn feed(desk: Desk, task: String) -> Result<(), Trouble> {
-    let mut input = BufReader::new(tokio::io::stdin());
+    let mut input = tokio::io::stdin();
+    let mut read = Vec::with_capacity(LONGEST);
     loop {
-        let mut line = Vec::new();
-        // A line without an end must not fill the memory: it goes in pieces.
-        let mut bounded = (&mut input).take(LONGEST);
-        let read = bounded.read_until(b'\n', &mut line).await.map_err(|e| Trouble::other(&e))?;
-        if read == 0 {
+        let room = u64::try_from(LONGEST - read.len()).unwrap_or(u64::MAX);
+        let more = (&mut input).take(room).read_buf(&mut read).await;
+        if more.map_err(|error| Trouble::other(&error))? == 0 {
             break;
         }
-        if line.last() == Some(&b'\n') {
-            line.pop();
+        let rest = read.split_off(whole(&read));
+        if !read.is_empty() {
+            send(&desk, &task, text(&desk, read)).await?;
         }
-        let line = String::from_utf8(line).unwrap_or_else(|line| {
-            desk.screen.remark("offshoot: a line of the input is not UTF-8 and was changed");
-            String::from_utf8_lossy(line.as_bytes()).into_owned()
-        });
-        send(&desk, &task, line).await?;
+        read = rest;
+    }
+    if !read.is_empty() {
+        send(&desk, &task, text(&desk, read)).await?;
     }
     send(&desk, &task, EOF.to_owned()).await.map(drop)
+}
+
+/// How much of this can be sent: whole lines or, of a line that is too long,
+/// whole characters.
+fn whole(read: &[u8]) -> usize {
+    let lines = read.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
+    if lines > 0 || read.len() < LONGEST {
+        return lines;
+    }
+    match std::str::from_utf8(read) {
+        Err(error) if error.error_len().is_none() => error.valid_up_to(),
+        _ => read.len(),
+    }
+}
+
+fn text(desk: &Desk, bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|bytes| {
+        desk.screen.remark("offshoot: some of the input is not UTF-8 and was changed");
+        String::from_utf8_lossy(bytes.as_bytes()).into_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_go_whole_and_what_is_too_long_in_whole_characters() {
+        assert_eq!(whole(b"one\ntwo\nthr"), 8);
+        assert_eq!(whole(b"no end yet"), 0);
+        let mut long = vec![b'x'; LONGEST - 1];
+        long.push("é".as_bytes()[0]);
+        assert_eq!(whole(&long), LONGEST - 1, "the character is not cut");
+        assert_eq!(whole(&vec![0xff; LONGEST]), LONGEST, "what is no text must not stay for ever");
+    }
 }

@@ -49,7 +49,19 @@ impl Stopping {
 struct Reached {
     task: String,
     handle: String,
+    /// How many tasks were asked that had not been asked before.
     reached: usize,
+    found: Found,
+}
+
+/// How the request found the task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Found {
+    /// It had not ended.
+    Live,
+    /// It had.
+    Ended,
 }
 
 impl Cancel {
@@ -63,14 +75,14 @@ impl Cancel {
         let mut reached = Vec::with_capacity(found.len());
         for task in found {
             let cancel = Request::Cancel { task: desk.named(&task.id), stop: stop.clone() };
-            let tasks = match desk.client.ask(&cancel).await {
-                Ok(Reply::Reached { tasks }) => tasks,
+            let (tasks, found) = match desk.client.ask(&cancel).await {
+                Ok(Reply::Reached { tasks }) => (tasks, Found::Live),
                 Ok(_) => return Err(Error::WrongAnswer.into()),
                 // What was wanted is so.
-                Err(Error::Refused(fault)) if fault.code == Code::Ended => 0,
+                Err(Error::Refused(fault)) if fault.code == Code::Ended => (0, Found::Ended),
                 Err(error) => return Err(error.into()),
             };
-            reached.push(Reached { task: task.id, handle: task.handle, reached: tasks });
+            reached.push(Reached { task: task.id, handle: task.handle, reached: tasks, found });
         }
         desk.answer(&serde_json::json!({ "cancelled": reached }), |_| {
             reached.iter().map(told).collect()
@@ -81,10 +93,11 @@ impl Cancel {
 
 fn told(reached: &Reached) -> String {
     let handle = text::line(&reached.handle);
-    match reached.reached {
-        0 => format!("{handle} had ended already\n"),
-        1 => format!("{handle} was asked to stop\n"),
-        more => {
+    match (reached.reached, reached.found) {
+        (_, Found::Ended) => format!("{handle} had ended already\n"),
+        (0, Found::Live) => format!("{handle} was asked to stop again\n"),
+        (1, Found::Live) => format!("{handle} was asked to stop\n"),
+        (more, Found::Live) => {
             let below = size::count(more as u64 - 1, "task");
             format!("{handle} and {below} below it were asked to stop\n")
         }

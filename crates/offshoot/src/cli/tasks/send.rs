@@ -45,6 +45,7 @@ impl Send {
             messages.push(EOF.to_owned());
         }
         let mut task = self.task;
+        let mut all = Vec::with_capacity(messages.len());
         for message in messages {
             let sent = send(desk, &task, message).await?;
             // What follows goes where the first one went, whatever is called so
@@ -52,8 +53,12 @@ impl Send {
             if let Reply::Sent { task: taker, .. } = &sent {
                 task.clone_from(taker);
             }
-            desk.answer(&Sent::of(sent)?, |sent| format!("{}\n", text::line(&sent.state)))?;
+            all.push(Sent::of(sent)?);
         }
+        desk.answer(&serde_json::json!({ "sent": all }), |_| {
+            let last = all.last().map(|sent| text::line(&sent.state));
+            format!("{}\n", last.unwrap_or_default())
+        })?;
         Ok(Exit::Done)
     }
 }

@@ -38,8 +38,8 @@ fn a_line_says_how_a_task_ended() {
         (exited, "exit 3"),
         (killed, "signal 9 (KILL)"),
         (late, "timeout: ran longer than 1s"),
-        (stopped, "asked by host: enough"),
-        (forced, "by force, asked by host"),
+        (stopped, "enough (by host)"),
+        (forced, "by host, by force"),
         (lost, "runtime stopped while running"),
         (done, "exit 0"),
     ] {
@@ -61,9 +61,9 @@ fn a_line_says_what_a_live_task_does() {
     task.waiting_on = Some("children".into());
     assert_eq!(what(&task), "waits on children");
     task.cancel = Some(example::cancelled("enough"));
-    assert_eq!(what(&task), "stopping (asked by host: enough)");
+    assert_eq!(what(&task), "stopping: enough (by host)");
     task.unresponsive = true;
-    assert_eq!(what(&task), "does not stop (asked by host: enough)");
+    assert_eq!(what(&task), "does not stop: enough (by host)");
     let mut function = reports(serde_json::json!({"done": 3}));
     function.command = None;
     assert_eq!(what(&function), r#"{"done":3}"#);

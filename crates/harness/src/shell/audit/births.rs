@@ -1,0 +1,78 @@
+//! Whatever was acknowledged is there, once, and is what was sent off.
+
+use hashbrown::HashMap;
+use offshoot_client::wire::Task;
+
+use super::Findings;
+use crate::shell::ledger::{Books, Entry, Spawned};
+use crate::shell::world::World;
+use crate::violation::{Checked, Violation, ensure};
+
+const THERE: &str = "what was acknowledged is there";
+const ONCE: &str = "what was sent off once is there once";
+const SAME: &str = "a task is what was sent off";
+
+/// Checks every errand, and that there is nothing else.
+pub fn check(books: &Books, world: &World, found: &mut Findings) {
+    let mut ids: HashMap<&str, usize> = HashMap::new();
+    for (number, task) in &world.tasks {
+        *ids.entry(&task.id).or_default() += 1;
+        let entry = number.and_then(|number| books.entry(number));
+        found.take(
+            *number,
+            ensure(entry.is_some(), SAME, || format!("nobody sent off {}", task.id)),
+        );
+        if let Some(entry) = entry {
+            found.take(*number, same(books, entry, task));
+        }
+    }
+    for (id, times) in ids {
+        found.take(None, ensure(times == 1, ONCE, || format!("{id} is listed {times} times")));
+    }
+    for entry in &books.entries {
+        found.take(Some(entry.errand.number), there(entry, world));
+    }
+}
+
+fn there(entry: &Entry, world: &World) -> Checked {
+    let tasks: Vec<&Task> = world.of(entry.errand.number).collect();
+    ensure(tasks.len() <= 1, ONCE, || {
+        let ids: Vec<&str> = tasks.iter().map(|task| task.id.as_str()).collect();
+        format!("it is there {} times: {}", tasks.len(), ids.join(", "))
+    })?;
+    let id = tasks.first().map(|task| task.id.as_str());
+    match (&entry.spawned, entry.ends.first()) {
+        (Spawned::Detached { id: told, .. }, _) => ensure(id == Some(told), THERE, || {
+            format!("it was acknowledged as {told}, and what is there is {id:?}")
+        }),
+        (Spawned::Attached { .. }, _) => {
+            ensure(id.is_some(), THERE, || "its end was told, and it is not there".into())
+        }
+        (Spawned::Unknown, Some(end)) => ensure(id == Some(&end.id), THERE, || {
+            format!("the end of {} was told, and what is there is {id:?}", end.id)
+        }),
+        (Spawned::Unknown, None) => Ok(()),
+    }
+}
+
+fn same(books: &Books, entry: &Entry, task: &Task) -> Checked {
+    let errand = &entry.errand;
+    let wrong = |what: &str, is: String, was: String| {
+        Err(Violation::new(SAME, format!("its {what} is {is}, and was {was}")))
+    };
+    if task.session != errand.session {
+        return wrong("session", task.session.clone(), errand.session.clone());
+    }
+    if task.name != errand.name {
+        return wrong("name", format!("{:?}", task.name), format!("{:?}", errand.name));
+    }
+    let parent = errand.parent.and_then(|parent| books.entry(parent)?.id());
+    if task.lineage.parent.as_deref() != parent {
+        return wrong("parent", format!("{:?}", task.lineage.parent), format!("{parent:?}"));
+    }
+    let restart = task.command.as_ref().map(|command| command.restart);
+    if restart != Some(errand.restart) {
+        return wrong("restart", format!("{restart:?}"), format!("{:?}", errand.restart));
+    }
+    Ok(())
+}

@@ -1,0 +1,155 @@
+//! Every task reaches one end, which is what really happened and never
+//! changes.
+
+use std::time::Instant;
+
+use offshoot_client::wire::{Outcome, Restarting, State, Task};
+
+use super::Findings;
+use crate::shell::errand::{Ending, Work};
+use crate::shell::ledger::{Blow, Books, End, Entry, Spawned};
+use crate::shell::world::World;
+use crate::violation::{Checked, Violation, ensure};
+
+const ENDS: &str = "every task ends";
+const FINAL: &str = "an end that was told never changes";
+const TRUE: &str = "the end is what really happened";
+const LOST: &str = "only what a killed daemon executed is lost";
+const STOPPED: &str = "only what was stopped is cancelled";
+
+/// How many attempts may end without a word before a command is given up.
+const ATTEMPTS: usize = 3;
+
+/// Checks the end of every task.
+pub fn check(books: &Books, world: &World, found: &mut Findings) {
+    for (number, task) in &world.tasks {
+        let Some(entry) = number.and_then(|number| books.entry(number)) else { continue };
+        found.take(
+            *number,
+            one(entry, task).and_then(|outcome| {
+                let story = Story { books, world, entry };
+                story.check(outcome)
+            }),
+        );
+        found.take(*number, as_told(entry, task));
+    }
+}
+
+/// There is one end, and it was never another.
+fn one<'a>(entry: &Entry, task: &'a Task) -> Result<&'a Outcome, Violation> {
+    let end = End::of(task).ok_or_else(|| {
+        Violation::new(ENDS, format!("{} is {} at rest", task.id, task.state.word()))
+    })?;
+    for told in &entry.ends {
+        ensure(*told == end, FINAL, || format!("it was {told:?}\n  and is {end:?}"))?;
+    }
+    let outcome = task.outcome.as_ref().filter(|outcome| outcome.is == task.state);
+    outcome.ok_or_else(|| {
+        Violation::new(TRUE, format!("it is {}, and {:?}", task.state.word(), task.outcome))
+    })
+}
+
+/// All that an end must fit.
+struct Story<'a> {
+    books: &'a Books,
+    world: &'a World,
+    entry: &'a Entry,
+}
+
+impl Story<'_> {
+    /// The end is one that can have happened.
+    fn check(&self, outcome: &Outcome) -> Checked {
+        match outcome.is {
+            State::Completed => ensure(self.can_complete(outcome), TRUE, || {
+                format!("it cannot complete so: {outcome:?}")
+            }),
+            State::Failed => {
+                ensure(self.can_fail(outcome), TRUE, || format!("it cannot fail so: {outcome:?}"))
+            }
+            State::Cancelled => ensure(self.can_stop(), STOPPED, || {
+                format!("nobody stopped it or one above it: {outcome:?}")
+            }),
+            State::Lost => self.check_loss(),
+            State::Queued | State::Running | State::Waiting => {
+                Err(Violation::new(TRUE, format!("this is no end: {outcome:?}")))
+            }
+        }
+    }
+
+    fn can_complete(&self, outcome: &Outcome) -> bool {
+        self.natural() == Some(Ending::Exit(0)) && outcome.exit.is_none_or(|code| code == 0)
+    }
+
+    fn can_fail(&self, outcome: &Outcome) -> bool {
+        let errand = &self.entry.errand;
+        match outcome.failure.as_deref() {
+            Some("exit") => match outcome.exit {
+                Some(code) => code != 0 && self.natural() == Some(Ending::Exit(code)),
+                None => false,
+            },
+            Some("signal") => outcome.signal.map(Ending::Signal) == self.natural(),
+            Some("timeout") => errand.timeout.is_some(),
+            Some("crash_loop") => errand.restart == Restarting::OnCrash && self.kills() >= ATTEMPTS,
+            _ => errand.work == Work::Missing && outcome.start_error.is_some(),
+        }
+    }
+
+    /// Whether it can have been stopped: by somebody, with its session, because
+    /// one above it did not complete, or because its daemon was asked to end.
+    fn can_stop(&self) -> bool {
+        let (books, number) = (self.books, self.entry.errand.number);
+        let incomplete = |above: &Entry| {
+            self.world.of(above.errand.number).any(|task| task.state != State::Completed)
+        };
+        let session = &self.entry.errand.session;
+        books.struck(self.entry.begun, self.ended(), Blow::Term)
+            || books.line(number).any(|entry| !entry.stops.is_empty())
+            || books.line(number).skip(1).any(incomplete)
+            || books.sessions_stopped.iter().any(|(stopped, _)| stopped == session)
+    }
+
+    fn check_loss(&self) -> Checked {
+        ensure(self.entry.errand.restart == Restarting::Never, LOST, || {
+            "it was to be started again, and is lost".into()
+        })?;
+        ensure(self.kills() > 0, LOST, || "no daemon was killed while it lived".into())
+    }
+
+    /// How many daemons were killed while it can have lived.
+    fn kills(&self) -> usize {
+        self.books.strikes_between(self.entry.begun, self.ended(), Blow::Kill)
+    }
+
+    /// When it was known to have ended.
+    fn ended(&self) -> Instant {
+        self.entry.ended.unwrap_or_else(Instant::now)
+    }
+
+    /// How it ends if nobody ends it.
+    fn natural(&self) -> Option<Ending> {
+        self.entry.errand.script().map(|script| script.ending)
+    }
+}
+
+/// Whoever stayed with it was told its end.
+fn as_told(entry: &Entry, task: &Task) -> Checked {
+    let (Spawned::Attached { code, whole }, Some(outcome)) = (&entry.spawned, &task.outcome) else {
+        return Ok(());
+    };
+    let expected = match (outcome.is, outcome.failure.as_deref()) {
+        (State::Completed, _) => 0,
+        (State::Cancelled, _) => 3,
+        (State::Lost, _) => 4,
+        (_, Some("timeout")) => 124,
+        _ => match (outcome.exit, outcome.signal, &outcome.start_error) {
+            (Some(exit), ..) => exit,
+            (None, Some(signal), _) => 128 + signal,
+            (None, None, Some(_)) => 127,
+            (None, None, None) => 1,
+        },
+    };
+    ensure(*code == expected, "who stays with a command is told its end", || {
+        format!("the call ended with {code}, and the task is {outcome:?}")
+    })?;
+    whole.clone()
+}

@@ -1,0 +1,18 @@
+//! Nothing is left of what has ended.
+
+use super::Findings;
+use crate::shell::world::World;
+use crate::violation::Violation;
+
+/// Checks that no process is left of any task of this world.
+pub fn check(world: &World, found: &mut Findings) {
+    for process in &world.processes {
+        let of = world.tasks.iter().find(|(_, task)| process.mark.as_ref() == Some(&task.id));
+        let number = of.and_then(|(number, _)| *number);
+        // Others' tasks are none of ours.
+        if of.is_some() || process.ours {
+            let detail = format!("process {} is left: {}", process.pid, process.line);
+            found.take(number, Err(Violation::new("no process is left of a task", detail)));
+        }
+    }
+}

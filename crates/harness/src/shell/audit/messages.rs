@@ -1,0 +1,68 @@
+//! A line that was acknowledged is read once, or its reader has not come to
+//! its end.
+
+use hashbrown::HashMap;
+use offshoot_client::wire::State;
+
+use super::Findings;
+use crate::shell::effects::{Attempt, Effects};
+use crate::shell::ledger::{Books, Entry, Message};
+use crate::shell::world::World;
+use crate::violation::{Checked, Violation, ensure};
+
+const ONCE: &str = "a line is read once";
+const READ: &str = "a line that was acknowledged is read";
+const ORDER: &str = "lines are read in the order in which they were acknowledged";
+
+/// Checks what every reader read.
+pub fn check(books: &Books, world: &World, found: &mut Findings) {
+    for entry in books.entries.iter().filter(|entry| entry.errand.reads()) {
+        let number = entry.errand.number;
+        let Some(effects) = world.effects.get(&number) else { continue };
+        let completed = world.of(number).any(|task| task.state == State::Completed);
+        let checked = effects.attempts.iter().try_for_each(|attempt| sound(entry, attempt));
+        found.take(Some(number), checked);
+        if completed {
+            found.take(Some(number), all(entry, effects));
+        }
+    }
+}
+
+/// What one attempt read was sent, once, and in order.
+fn sound(entry: &Entry, attempt: &Attempt) -> Checked {
+    let mut last: HashMap<usize, usize> = HashMap::new();
+    for (at, line) in attempt.read.iter().enumerate() {
+        let place = entry.messages.iter().position(|message| message.text == *line);
+        let Some(place) = place else {
+            return Err(Violation::new(ONCE, format!("nobody sent {line:?}")));
+        };
+        let again = attempt.read[..at].contains(line);
+        ensure(!again, ONCE, || format!("{line:?} was read twice"))?;
+        let by = entry.messages[place].by;
+        let earlier = last.insert(by, place);
+        ensure(earlier.is_none_or(|earlier| earlier < place), ORDER, || {
+            format!("{line:?} came after what was sent later: {:?}", attempt.read)
+        })?;
+    }
+    Ok(())
+}
+
+/// Everything that was acknowledged before anybody closed the input was read.
+/// What an attempt before the last took is not given to the next.
+fn all(entry: &Entry, effects: &Effects) -> Checked {
+    if effects.attempts.len() != 1 {
+        return Ok(());
+    }
+    let closed = entry.eofs.iter().map(|ask| ask.begun).min();
+    let before = |message: &&Message| match (message.ask.acknowledged, closed) {
+        (Some(acknowledged), Some(closed)) => acknowledged < closed,
+        (acknowledged, None) => acknowledged.is_some(),
+        (None, _) => false,
+    };
+    for message in entry.messages.iter().filter(before) {
+        ensure(effects.last_read().contains(&message.text), READ, || {
+            format!("{:?} was not: {:?}", message.text, effects.last_read())
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,84 @@
+//! Errands by chance.
+
+use std::time::Duration;
+
+use offshoot_client::wire::Restarting;
+
+use crate::rng::Rng;
+use crate::shell::errand::{Ending, Errand, Hearing, Hold, Script, Stray, Work, Written};
+use crate::shell::lines::Lines;
+
+/// Where an errand is sent off.
+#[derive(Clone, Debug)]
+pub struct Spot {
+    /// From which session.
+    pub session: String,
+    /// Below which errand.
+    pub parent: Option<usize>,
+}
+
+/// An errand by chance.
+pub fn errand(rng: &mut Rng, number: usize, spot: Spot) -> Errand {
+    let work = match rng.below(1_000) {
+        0..=14 => Work::Missing,
+        15..=34 => Work::Script(flood(rng)),
+        35..=89 => Work::Script(Script::writing(much(rng))),
+        90..=419 => Work::Script(Script::writing(little(rng))),
+        420..=819 => Work::Script(held(rng, Hold::Gate)),
+        _ => Work::Script(held(rng, Hold::Input)),
+    };
+    let work = match work {
+        Work::Script(script) => Work::Script(varied(rng, script)),
+        missing => missing,
+    };
+    let waits = matches!(&work, Work::Script(script) if script.hold == Hold::Gate);
+    Errand {
+        number,
+        name: rng.happens(700).then(|| format!("errand {number}")),
+        session: spot.session,
+        parent: spot.parent,
+        restart: if rng.happens(350) { Restarting::OnCrash } else { Restarting::Never },
+        timeout: (waits && rng.happens(80)).then(|| Duration::from_millis(20 + rng.bits() % 600)),
+        grace: Duration::from_millis(rng.between(50, 400) as u64),
+        work,
+    }
+}
+
+/// More than is kept, so that the middle is dropped.
+pub fn flood(rng: &mut Rng) -> Script {
+    let count = rng.between(1_000_000, 2_200_000) as u64;
+    Script::writing(Written { out: Lines::new(rng.bits(), count), err: Lines::NONE })
+}
+
+/// Up to a few MiB, all of which is kept.
+fn much(rng: &mut Rng) -> Written {
+    let out = Lines::new(rng.bits(), rng.between(1_000, 400_000) as u64);
+    let err = Lines::new(rng.bits(), rng.between(0, 300_000) as u64);
+    Written { out, err }
+}
+
+fn little(rng: &mut Rng) -> Written {
+    let out = Lines::new(rng.bits(), rng.between(0, 40) as u64);
+    let err = Lines::new(rng.bits(), rng.between(0, 10) as u64);
+    Written { out, err }
+}
+
+fn held(rng: &mut Rng, hold: Hold) -> Script {
+    Script { hold, after: little(rng), ..Script::writing(little(rng)) }
+}
+
+fn varied(rng: &mut Rng, script: Script) -> Script {
+    let held = script.hold != Hold::Nothing;
+    let hearing = if held && rng.happens(150) { Hearing::Ignores } else { Hearing::Heeds };
+    let stray =
+        rng.happens(80).then(|| if rng.happens(500) { Stray::Holding } else { Stray::Apart });
+    let ending = match rng.below(100) {
+        0..=77 => Ending::Exit(0),
+        // None that means something else to whoever stays with it.
+        78..=94 => Ending::Exit(rng.between(20, 99) as i32),
+        95..=97 => Ending::Signal(9),
+        // Stands for any other; a script that ignores TERM would go on.
+        _ => Ending::Signal(6),
+    };
+    Script { hearing, stray, ending, ..script }
+}

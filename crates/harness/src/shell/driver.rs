@@ -1,0 +1,194 @@
+//! A script at work: sends commands off, steers them and looks at them, all
+//! through the binary, in an order decided by chance.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use offshoot_client::wire::Code;
+use serde::de::DeserializeOwned;
+
+use crate::rng::Rng;
+use crate::shell::binary::{Binary, Said};
+use crate::shell::gate::Gate;
+use crate::shell::ledger::{Blow, Entry, Ledger};
+use crate::violation::Violation;
+
+mod looking;
+mod sending;
+mod steering;
+
+/// How many errands may be open at once before drivers rather let some end.
+const CROWD: usize = 40;
+
+/// How many daemons may die under one call before it gives up.
+const TRIES: usize = 5;
+
+/// What the drivers of a round share.
+#[derive(Debug)]
+pub struct Stage<'a> {
+    /// The binary.
+    pub binary: &'a Binary,
+    /// The ledger of the round.
+    pub ledger: &'a Ledger,
+    /// Where commands write what they did.
+    pub work: PathBuf,
+    /// The sessions of the round.
+    pub sessions: Vec<String>,
+    /// Whether the drivers are to stop.
+    pub over: AtomicBool,
+}
+
+/// One driver.
+#[derive(Debug)]
+pub struct Driver<'a> {
+    stage: &'a Stage<'a>,
+    rng: Rng,
+    number: usize,
+    sent: usize,
+}
+
+/// How a call is to be taken.
+#[derive(Debug)]
+enum Heard {
+    /// It was acknowledged.
+    Done,
+    /// It was refused, for a reason that it may be refused for.
+    Refused,
+    /// The daemon was killed under it, or it is wrong and written down as
+    /// such.
+    Nothing,
+}
+
+impl Stage<'_> {
+    /// Calls the binary and writes down that it did.
+    pub fn call<A: AsRef<str>>(&self, args: &[A]) -> Result<Said> {
+        self.ledger.with(|books| books.begun += 1);
+        self.binary.call(args)
+    }
+
+    /// Whether the drivers go on.
+    pub fn goes_on(&self) -> bool {
+        !self.over.load(Ordering::Relaxed)
+    }
+
+    /// Opens the gate of an errand.
+    pub fn open_gate(&self, entry: &Entry) -> Result<()> {
+        let number = entry.errand.number;
+        if entry.errand.waits() && !self.ledger.holds(number) {
+            let gate = Gate::open(&entry.errand.gate(&self.work))?;
+            self.ledger.hold(number, gate);
+        }
+        Ok(())
+    }
+
+    /// What a call printed, as this; a violation if it is not.
+    pub fn read<T: DeserializeOwned>(&self, said: &Said, errand: Option<usize>) -> Option<T> {
+        match said.json() {
+            Ok(read) => Some(read),
+            Err(violation) => {
+                self.ledger.broken(errand, violation);
+                None
+            }
+        }
+    }
+}
+
+impl<'a> Driver<'a> {
+    /// A driver of this stage, whose choices are decided by `rng`.
+    pub fn new(stage: &'a Stage<'a>, rng: Rng, number: usize) -> Self {
+        Self { stage, rng, number, sent: 0 }
+    }
+
+    /// Works until the stage is over.
+    pub fn run(mut self) -> Result<()> {
+        while self.stage.goes_on() {
+            self.act()?;
+        }
+        Ok(())
+    }
+
+    fn act(&mut self) -> Result<()> {
+        let open = self
+            .stage
+            .ledger
+            .with(|books| books.entries.iter().filter(|entry| entry.is_open()).count());
+        if open > CROWD {
+            return self.let_one_end();
+        }
+        match self.rng.below(100) {
+            0..=29 => self.spawn_detached(),
+            30..=33 => self.spawn_attached(),
+            34..=45 => self.send(),
+            46..=48 => self.close_input(),
+            49..=58 => self.let_one_end(),
+            59..=65 => self.cancel(),
+            66 => self.cancel_session(),
+            67..=76 => self.wait(),
+            77..=84 => self.show(),
+            85..=90 => self.tail(),
+            91..=95 => self.list(),
+            _ => self.look_around(),
+        }
+    }
+
+    /// Takes what was said: checks its manners, and whether it may be so.
+    fn hear(&self, said: &Said, errand: Option<usize>, may_refuse: &[Code]) -> Heard {
+        if let Err(violation) = said.check(None) {
+            self.stage.ledger.broken(errand, violation);
+            return Heard::Nothing;
+        }
+        if said.is_done() {
+            self.stage.ledger.with(|books| books.acknowledged += 1);
+            return Heard::Done;
+        }
+        if let Some(code) = said.fault().filter(|code| may_refuse.contains(code)) {
+            self.refused(said, &format!("{code:?}"));
+            return Heard::Refused;
+        }
+        self.excuse(said, errand);
+        Heard::Nothing
+    }
+
+    fn refused(&self, said: &Said, why: &str) {
+        let verb = said.line.split(' ').take(2).collect::<Vec<_>>().join(" ");
+        let key = format!("{verb}: {why}");
+        self.stage.ledger.with(|books| *books.refused.entry(key).or_default() += 1);
+    }
+
+    /// A call may fail if daemon after daemon was killed under it, and only
+    /// then.
+    fn excuse(&self, said: &Said, errand: Option<usize>) {
+        let blows = self.stage.ledger.with(|books| {
+            let blows = [Blow::Kill, Blow::Term]
+                .map(|blow| books.strikes_between(said.began, said.ended, blow));
+            let blows = blows.into_iter().sum::<usize>();
+            if blows >= TRIES {
+                books.cut.push(said.to_string());
+            }
+            blows
+        });
+        if blows < TRIES {
+            let promise = "a call works whether the daemon lives or not";
+            let detail = format!("{said}\n  {blows} daemons were hit meanwhile");
+            self.stage.ledger.broken(errand, Violation::new(promise, detail));
+        }
+    }
+
+    /// An open errand by chance; rarely one that has ended.
+    fn some_errand(&mut self) -> Option<Entry> {
+        let ended = self.rng.happens(150);
+        let wanted = |entry: &Entry| entry.id().is_some() && (ended || entry.is_open());
+        self.stage.ledger.pick(&mut self.rng, wanted)
+    }
+
+    fn history(&self, number: usize, what: impl Into<String>) {
+        let what = format!("driver {}: {}", self.number, what.into());
+        self.stage.ledger.note(number, |entry| entry.history.push((Instant::now(), what)));
+    }
+}
+
+fn span(duration: Duration) -> String {
+    format!("{}ms", duration.as_millis())
+}

@@ -1,0 +1,163 @@
+//! Looking: what is told of tasks goes into the ledger, to be held against
+//! what is told later.
+
+use anyhow::Result;
+use offshoot_client::wire::{Restarting, Sessions, State, Task, Tasks};
+
+use super::{Driver, Heard, span};
+use crate::shell::errand::Errand;
+use crate::shell::ledger::{End, Entry};
+use crate::shell::output::{KEPT, same};
+
+impl super::Stage<'_> {
+    /// Writes down how a task ended, if it has.
+    pub fn saw(&self, task: &Task) {
+        let argv = task.command.as_ref().map_or(&[][..], |command| &command.argv);
+        if let (Some(number), Some(end)) = (Errand::number_in(argv, &self.work), End::of(task)) {
+            self.ledger.note(number, |entry| entry.saw(end));
+        }
+    }
+}
+
+impl Driver<'_> {
+    pub(super) fn saw(&self, task: &Task) {
+        self.stage.saw(task);
+    }
+
+    pub(super) fn show(&mut self) -> Result<()> {
+        let entry = self.some_errand();
+        entry.map_or(Ok(()), |entry| self.show_this(&entry))
+    }
+
+    /// Looks at one, by its id or its name.
+    pub(super) fn show_this(&mut self, entry: &Entry) -> Result<()> {
+        let (number, Some(id)) = (entry.errand.number, entry.id()) else { return Ok(()) };
+        let by_name = entry.errand.name.clone().filter(|_| self.rng.happens(300));
+        let named = by_name.filter(|_| entry.errand.parent.is_none());
+        let task = named.as_deref().unwrap_or(id);
+        let session = &entry.errand.session;
+        let said = self.stage.call(&["tasks", "show", "--json", "--session", session, task])?;
+        if let Heard::Done = self.hear(&said, Some(number), &[])
+            && let Some(task) = self.stage.read::<Task>(&said, Some(number))
+        {
+            self.saw(&task);
+        }
+        Ok(())
+    }
+
+    pub(super) fn wait(&mut self) -> Result<()> {
+        let entries: Vec<_> =
+            (0..self.rng.between(1, 3)).filter_map(|_| self.some_errand()).collect();
+        let mut ids: Vec<&str> = entries.iter().filter_map(|entry| entry.id()).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let timeout = span(std::time::Duration::from_millis(self.rng.bits() % 400));
+        let mut args = vec!["tasks", "wait", "--json", "--timeout", &timeout];
+        if self.rng.happens(400) {
+            args.push("--any");
+        }
+        args.extend(&ids);
+        let said = self.stage.call(&args)?;
+        let number = entries.first().map(|entry| entry.errand.number);
+        if let Err(violation) = said.check(None) {
+            self.stage.ledger.broken(number, violation);
+            return Ok(());
+        }
+        match said.code {
+            // Each says how the tasks ended, or that they have not.
+            Some(0 | 1 | 3 | 4 | 124) if !said.out.is_empty() => {
+                self.stage.ledger.with(|books| books.acknowledged += 1);
+                if let Some(waited) = self.stage.read::<Tasks>(&said, number) {
+                    waited.tasks.iter().for_each(|task| self.saw(task));
+                }
+            }
+            _ => self.excuse(&said, number),
+        }
+        Ok(())
+    }
+
+    /// What a command has written so far is how its output must begin.
+    pub(super) fn tail(&mut self) -> Result<()> {
+        let Some(entry) = self.some_errand() else { return Ok(()) };
+        let (number, Some(id)) = (entry.errand.number, entry.id()) else { return Ok(()) };
+        if self.rng.happens(300) {
+            let said = self.stage.call(&["tasks", "tail", "-n", "5", id])?;
+            self.hear(&said, Some(number), &[]);
+            return Ok(());
+        }
+        let said = self.stage.call(&["tasks", "tail", id])?;
+        if let Heard::Done = self.hear(&said, Some(number), &[])
+            && let Some(expected) = begins_with(&entry.errand)
+        {
+            // Beyond that the middle may be gone.
+            let length = said.out.len().min(expected.len()).min(KEPT);
+            let checked = same("what is live", &said.out[..length], &expected[..length]);
+            if let Err(violation) = checked {
+                self.stage.ledger.broken(Some(number), violation);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn list(&mut self) -> Result<()> {
+        let Some(session) = self.rng.pick(&self.stage.sessions).cloned() else { return Ok(()) };
+        let mut args = vec!["tasks", "ls", "--json", "--session", &session];
+        if self.rng.happens(300) {
+            args.push("--all");
+        } else if self.rng.happens(300) {
+            args.extend(["--state", State::Running.word()]);
+        }
+        let said = self.stage.call(&args)?;
+        let unopened = [offshoot_client::wire::Code::NotFound];
+        if let Heard::Done = self.hear(&said, None, &unopened)
+            && let Some(listed) = self.stage.read::<Tasks>(&said, None)
+        {
+            listed.tasks.iter().for_each(|task| self.saw(task));
+        }
+        Ok(())
+    }
+
+    pub(super) fn look_around(&mut self) -> Result<()> {
+        match self.rng.below(4) {
+            0 => {
+                let said = self.stage.call(&["sessions", "ls", "--json"])?;
+                if let Heard::Done = self.hear(&said, None, &[]) {
+                    self.stage.read::<Sessions>(&said, None);
+                }
+            }
+            1 => {
+                let said = self.stage.call(&["tasks", "ls", "--all"])?;
+                self.hear(&said, None, &[]);
+            }
+            2 => {
+                let Some(entry) = self.some_errand() else { return Ok(()) };
+                let (number, Some(id)) = (entry.errand.number, entry.id()) else { return Ok(()) };
+                let said = self.stage.call(&["tasks", "why", id])?;
+                self.hear(&said, Some(number), &[]);
+            }
+            _ => {
+                let said = self.stage.call(&["tasks", "show", "--json", "nobody-at-all"])?;
+                if said.code != Some(5) {
+                    self.excuse(&said, None);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How the output of an errand must begin, as far as that is known: of two
+/// streams nobody knows which comes first, and an attempt before the last may
+/// have been cut anywhere.
+fn begins_with(errand: &Errand) -> Option<Vec<u8>> {
+    let script = errand.script().filter(|_| errand.restart == Restarting::Never)?;
+    if script.before.err.bytes() + script.after.err.bytes() > 0 {
+        return None;
+    }
+    let mut begins = Vec::new();
+    script.before.out.write_to(&mut begins);
+    Some(begins)
+}

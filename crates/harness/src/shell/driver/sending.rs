@@ -1,0 +1,193 @@
+//! Sending off: detached, attached, below others.
+
+use std::time::Instant;
+
+use anyhow::Result;
+use offshoot_client::wire::{Code, Restarting, Task};
+
+use super::{Driver, Heard, span};
+use crate::shell::binary::Said;
+use crate::shell::draw::{self, Spot};
+use crate::shell::effects::Effects;
+use crate::shell::errand::{Ending, Errand, Hold, Work};
+use crate::shell::gate;
+use crate::shell::ledger::{Entry, Spawned};
+use crate::shell::output::{Output, Streams};
+use crate::violation::{Checked, Violation, ensure};
+
+/// What a spawn may be refused for: its owner ends while it is sent off.
+const REFUSALS: [Code; 2] = [Code::OwnerClosed, Code::Ended];
+
+impl Driver<'_> {
+    pub(super) fn spawn_detached(&mut self) -> Result<()> {
+        let spot = self.spot();
+        let rng = &mut self.rng;
+        let errand = self.stage.ledger.enter(|number| draw::errand(rng, number, spot));
+        self.send_off(&errand)
+    }
+
+    /// Sends off a flood, and goes on while it is written.
+    pub fn spawn_flood(&mut self) -> Result<()> {
+        let spot = Spot { parent: None, ..self.spot() };
+        let rng = &mut self.rng;
+        let errand = self.stage.ledger.enter(|number| {
+            let script = draw::flood(rng);
+            Errand { work: Work::Script(script), ..draw::errand(rng, number, spot) }
+        });
+        self.send_off(&errand)
+    }
+
+    fn send_off(&mut self, errand: &Errand) -> Result<()> {
+        let number = errand.number;
+        let mut args = self.prepare(errand)?;
+        args.splice(1..1, ["--detach", "--json"].map(str::to_owned));
+        let said = self.stage.call(&args)?;
+        match self.hear(&said, Some(number), &REFUSALS) {
+            Heard::Done => {
+                if let Some(task) = self.stage.read::<Task>(&said, Some(number)) {
+                    let id = task.id.clone();
+                    self.history(number, format!("sent off as {id}"));
+                    self.stage.ledger.note(number, |entry| {
+                        entry.spawned = Spawned::Detached { id, at: said.ended };
+                    });
+                    self.saw(&task);
+                }
+            }
+            Heard::Refused => self.history(number, "not taken"),
+            Heard::Nothing => self.history(number, format!("not acknowledged: {said}")),
+        }
+        Ok(())
+    }
+
+    pub(super) fn spawn_attached(&mut self) -> Result<()> {
+        let spot = self.spot();
+        let rng = &mut self.rng;
+        let errand = self.stage.ledger.enter(|number| {
+            let mut errand = draw::errand(rng, number, spot);
+            if let Work::Script(script) = &mut errand.work
+                && script.hold == Hold::Input
+            {
+                // Nobody would know whom to write to.
+                script.hold = Hold::Nothing;
+            }
+            errand
+        });
+        let number = errand.number;
+        let args = self.prepare(&errand)?;
+        if errand.waits() {
+            // Whoever stays cannot open it meanwhile.
+            let entry = self.stage.ledger.with(|books| books.entry(number).cloned());
+            entry.map_or(Ok(()), |entry| self.stage.open_gate(&entry))?;
+        }
+        let said = self.stage.call(&args)?;
+        self.heard_attached(&errand, &said);
+        Ok(())
+    }
+
+    fn heard_attached(&self, errand: &Errand, said: &Said) {
+        let number = errand.number;
+        let own = own_code(errand);
+        if let Err(violation) = said.check(own) {
+            self.stage.ledger.broken(Some(number), violation);
+            return;
+        }
+        let code = said.code.unwrap_or(-1);
+        self.history(number, format!("stayed with it until it ended with {code}"));
+        match code {
+            2 | 5 | 125 => self.excuse_attached(errand, said),
+            _ => {
+                let whole = if Some(code) == own { shown(errand, said) } else { Ok(()) };
+                self.stage.ledger.with(|books| books.acknowledged += 1);
+                self.stage.ledger.note(number, |entry| {
+                    entry.spawned = Spawned::Attached { code, whole };
+                });
+            }
+        }
+    }
+
+    /// An error is told in words here. It may be a refusal only if the owner
+    /// can have ended.
+    fn excuse_attached(&self, errand: &Errand, said: &Said) {
+        match errand.parent {
+            Some(_) => self.refused(said, "attached"),
+            None => self.excuse(said, Some(errand.number)),
+        }
+    }
+
+    /// Where the next one is sent off.
+    fn spot(&mut self) -> Spot {
+        let session = self.rng.pick(&self.stage.sessions).cloned().unwrap_or_default();
+        let parent = self.rng.happens(300).then(|| {
+            let of_here = |entry: &Entry| {
+                entry.errand.session == session && entry.is_open() && entry.id().is_some()
+            };
+            self.stage.ledger.pick(&mut self.rng, of_here).map(|entry| entry.errand.number)
+        });
+        Spot { parent: parent.flatten(), session }
+    }
+
+    /// The call that sends an errand off, all it needs being there.
+    fn prepare(&self, errand: &Errand) -> Result<Vec<String>> {
+        if errand.waits() {
+            gate::put_up(&errand.gate(&self.stage.work))?;
+        }
+        let mut args = vec!["spawn".to_owned(), "--session".into(), errand.session.clone()];
+        args.extend(["--grace".into(), span(errand.grace)]);
+        let parent = errand.parent.and_then(|parent| {
+            self.stage.ledger.with(|books| books.entry(parent)?.id().map(str::to_owned))
+        });
+        for (option, value) in [
+            ("--name", errand.name.clone()),
+            ("--parent", parent),
+            ("--timeout", errand.timeout.map(span)),
+            ("--restart", (errand.restart == Restarting::OnCrash).then(|| "on-crash".into())),
+        ] {
+            if let Some(value) = value {
+                args.extend([option.to_owned(), value]);
+            }
+        }
+        args.push("--".into());
+        args.extend(errand.argv(&self.stage.work));
+        self.stage.ledger.note(errand.number, |entry| entry.begun = Instant::now());
+        Ok(args)
+    }
+}
+
+/// What an attached call ends with if the command comes to its own end.
+fn own_code(errand: &Errand) -> Option<i32> {
+    match &errand.work {
+        Work::Missing => Some(127),
+        Work::Script(script) => Some(match script.ending {
+            Ending::Exit(code) => code,
+            Ending::Signal(signal) => 128 + signal,
+        }),
+    }
+}
+
+/// Whether an attached call has shown all that the command wrote.
+fn shown(errand: &Errand, said: &Said) -> Checked {
+    let (Work::Script(script), Restarting::Never) = (&errand.work, errand.restart) else {
+        return Ok(());
+    };
+    let head = Streams { out: said.out.clone(), err: without_remarks(&said.err) };
+    let checked = Output { head, gap: None }.check(script, &Effects::default());
+    checked.map_err(|violation| {
+        Violation::new("who stays with a command sees all it writes", violation.detail)
+    })?;
+    ensure(!said.line.is_empty(), "a call has a line", String::new)
+}
+
+/// What the command wrote to its standard error, without what the binary
+/// itself remarked there.
+pub(crate) fn without_remarks(err: &[u8]) -> Vec<u8> {
+    const REMARK: &[u8] = b"offshoot: ";
+    let mut own = Vec::with_capacity(err.len());
+    let mut rest = err;
+    while let Some(at) = rest.windows(REMARK.len()).position(|window| window == REMARK) {
+        own.extend_from_slice(&rest[..at]);
+        let end = rest[at..].iter().position(|byte| *byte == b'\n');
+        rest = &rest[end.map_or(rest.len(), |end| at + end + 1)..];
+    }
+    own.extend_from_slice(rest);
+    own
+}

@@ -1,0 +1,108 @@
+//! Steering: lines for those that read, gates opened, requests to stop.
+
+use anyhow::Result;
+use offshoot_client::wire::Code;
+
+use super::{Driver, Heard, span};
+use crate::shell::binary::Said;
+use crate::shell::ledger::{Ask, Entry, Message};
+
+/// What a line may be refused for: its reader has ended, or is about to.
+const DEAF: [Code; 2] = [Code::Ended, Code::TakesNoMessages];
+
+impl Driver<'_> {
+    pub(super) fn send(&mut self) -> Result<()> {
+        let reads = |entry: &Entry| entry.errand.reads() && entry.is_open();
+        let Some(entry) = self.stage.ledger.pick(&mut self.rng, reads) else { return Ok(()) };
+        let (number, Some(id)) = (entry.errand.number, entry.id()) else { return Ok(()) };
+        self.sent += 1;
+        let text = format!("line {} of {}", self.sent, self.number);
+        let said = self.stage.call(&["tasks", "send", "--json", id, &text])?;
+        let heard = self.hear(&said, Some(number), &DEAF);
+        self.history(number, format!("{text:?}: {heard:?}"));
+        let message = Message { text, by: self.number, ask: Ask::of(&said) };
+        self.stage.ledger.note(number, |entry| entry.messages.push(message));
+        self.learn(&heard, &entry)
+    }
+
+    pub(super) fn close_input(&mut self) -> Result<()> {
+        let reads = |entry: &Entry| entry.errand.reads() && entry.is_open();
+        let Some(entry) = self.stage.ledger.pick(&mut self.rng, reads) else { return Ok(()) };
+        let (number, Some(id)) = (entry.errand.number, entry.id()) else { return Ok(()) };
+        let mut heard = Heard::Nothing;
+        self.stage.close_input(number, id, |said| {
+            heard = self.hear(said, Some(number), &DEAF);
+        })?;
+        self.learn(&heard, &entry)
+    }
+
+    /// Opens a gate or closes an input.
+    pub(super) fn let_one_end(&mut self) -> Result<()> {
+        let shut = |entry: &Entry| entry.is_open() && entry.errand.waits();
+        let ledger = self.stage.ledger;
+        let shut = |entry: &Entry| shut(entry) && !ledger.holds(entry.errand.number);
+        let waits = self.rng.happens(700);
+        match ledger.pick(&mut self.rng, shut).filter(|_| waits) {
+            Some(entry) => self.stage.open_gate(&entry),
+            None => self.close_input(),
+        }
+    }
+
+    pub(super) fn cancel(&mut self) -> Result<()> {
+        let Some(entry) = self.some_errand() else { return Ok(()) };
+        let (number, Some(id)) = (entry.errand.number, entry.id()) else { return Ok(()) };
+        let mut args = vec!["tasks", "cancel", "--json", id, "--reason", "a driver's whim"];
+        let grace = span(entry.errand.grace / 2);
+        if self.rng.happens(500) {
+            args.extend(["--grace", &grace]);
+        }
+        // Whoever ends meanwhile was asked all the same.
+        let begun = std::time::Instant::now();
+        self.stage.ledger.note(number, |entry| {
+            entry.history.push((begun, "is asked to stop".into()));
+        });
+        let said = self.stage.call(&args)?;
+        let heard = self.hear(&said, Some(number), &[Code::Ended]);
+        self.history(number, format!("asked to stop: {heard:?}"));
+        self.stage.ledger.note(number, |entry| entry.stops.push(Ask::of(&said)));
+        self.learn(&heard, &entry)
+    }
+
+    /// Looks how a task ended that is said to have ended.
+    fn learn(&mut self, heard: &Heard, entry: &Entry) -> Result<()> {
+        match heard {
+            Heard::Refused => self.show_this(entry),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn cancel_session(&mut self) -> Result<()> {
+        let Some(session) = self.rng.pick(&self.stage.sessions).cloned() else { return Ok(()) };
+        // The first one is spared, so that something goes on.
+        if self.stage.sessions.first() == Some(&session) {
+            return Ok(());
+        }
+        let args = ["sessions", "cancel", "--json", &session, "--reason", "a driver's whim"];
+        let said = self.stage.call(&args)?;
+        // Nobody has sent anything off from it yet.
+        let heard = self.hear(&said, None, &[Code::NotFound]);
+        if !matches!(heard, Heard::Refused) {
+            let ask = Ask::of(&said);
+            self.stage.ledger.with(|books| books.sessions_stopped.push((session, ask)));
+        }
+        Ok(())
+    }
+}
+
+impl super::Stage<'_> {
+    /// Closes the input of a reader.
+    pub fn close_input(&self, number: usize, id: &str, hear: impl FnOnce(&Said)) -> Result<()> {
+        let said = self.call(&["tasks", "send", "--json", id, "--eof"])?;
+        hear(&said);
+        self.ledger.note(number, |entry| {
+            entry.history.push((said.ended, "its input is closed".into()));
+            entry.eofs.push(Ask::of(&said));
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,73 @@
+//! What a command really did, as it wrote it down itself.
+
+use std::io;
+use std::path::Path;
+
+/// What a command did, attempt by attempt.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Effects {
+    /// Each time it began.
+    pub attempts: Vec<Attempt>,
+    /// Lines that no command of ours writes, or that stand where they cannot.
+    pub strange: Vec<String>,
+}
+
+/// What one attempt of a command did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Attempt {
+    /// The lines it read.
+    pub read: Vec<String>,
+    /// How often it came to its end.
+    pub ends: usize,
+}
+
+impl Effects {
+    /// Reads the file, which is not there if the command never began.
+    pub fn read(path: &Path) -> io::Result<Self> {
+        match std::fs::read_to_string(path) {
+            Ok(text) => Ok(Self::parse(&text)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn parse(text: &str) -> Self {
+        let mut effects = Self::default();
+        for line in text.lines() {
+            match (line, effects.attempts.last_mut()) {
+                ("b", _) => effects.attempts.push(Attempt::default()),
+                ("e", Some(attempt)) => attempt.ends += 1,
+                (line, Some(attempt)) if line.starts_with("r ") => {
+                    attempt.read.push(line[2..].to_owned());
+                }
+                (line, _) => effects.strange.push(line.to_owned()),
+            }
+        }
+        effects
+    }
+
+    /// How often it came to its end.
+    pub fn ends(&self) -> usize {
+        self.attempts.iter().map(|attempt| attempt.ends).sum()
+    }
+
+    /// What its last attempt read.
+    pub fn last_read(&self) -> &[String] {
+        self.attempts.last().map_or(&[], |attempt| &attempt.read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attempts_are_told_apart() {
+        let effects = Effects::parse("b\nr one\nb\nr one\nr two\ne\n");
+        assert_eq!(effects.attempts.len(), 2);
+        assert_eq!(effects.last_read(), ["one", "two"]);
+        assert_eq!(effects.ends(), 1);
+        assert!(effects.strange.is_empty());
+        assert_eq!(Effects::parse("e\n").strange, ["e"]);
+    }
+}

@@ -1,0 +1,59 @@
+//! What a command waits at, without looking again and again.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+
+use rustix::fs::{CWD, FileType, Mode, OFlags};
+
+/// How many may pass: every attempt of a command takes one line.
+const ROOM: usize = 256;
+
+/// A gate that is open as long as this lives.
+#[derive(Debug)]
+pub struct Gate {
+    // What was written stays readable while somebody holds the pipe.
+    _pipe: File,
+}
+
+/// Puts up a gate, closed.
+pub fn put_up(path: &Path) -> io::Result<()> {
+    rustix::fs::mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
+    Ok(())
+}
+
+impl Gate {
+    /// Opens a gate: whoever comes passes.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        // Both ways, so that nobody need wait behind it yet.
+        let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let mut pipe = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+        pipe.write_all(&[b'\n'; ROOM])?;
+        Ok(Self { _pipe: pipe })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn those_who_wait_pass_once_it_is_open_and_those_who_come_later_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("gate");
+        put_up(&path).unwrap();
+        let pass = || {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", "read x <\"$1\"", "waiter"]).arg(&path).stdin(Stdio::null());
+            shell.spawn().unwrap()
+        };
+        let waiting: Vec<_> = (0..3).map(|_| pass()).collect();
+        let gate = Gate::open(&path).unwrap();
+        for mut child in waiting.into_iter().chain([pass()]) {
+            assert!(child.wait().unwrap().success());
+        }
+        drop(gate);
+    }
+}

@@ -1,0 +1,194 @@
+//! Whoever kills the daemon, whenever it likes.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use offshoot_client::Place;
+use rustix::process::Signal;
+
+use crate::rng::Rng;
+use crate::shell::driver::{Driver, Stage};
+use crate::shell::ledger::{Blow, Books, Strike};
+use crate::shell::processes;
+
+/// How long the killer waits for its moment at the most.
+const MOMENT: Duration = Duration::from_secs(2);
+
+/// How often the killer looks for a daemon that is being started.
+const AGAIN: Duration = Duration::from_micros(500);
+
+/// A call that needs a daemon.
+const LOOK: [&str; 3] = ["tasks", "ls", "--json"];
+
+/// Kills the daemons of one round.
+#[derive(Debug)]
+pub struct Killer<'a> {
+    stage: &'a Stage<'a>,
+    rng: Rng,
+    /// Sends off what it wants to hit.
+    driver: Driver<'a>,
+}
+
+/// The moment at which a daemon is hit.
+#[derive(Clone, Copy, Debug)]
+enum Moment {
+    /// After so many calls were acknowledged.
+    Acknowledged(u64),
+    /// After a while.
+    While(Duration),
+    /// In the midst of a call.
+    Call(Duration),
+    /// While a flood is written.
+    Flood(Duration),
+    /// While it recovers from the blow before.
+    Recovery(Duration),
+    /// Before it listens.
+    Start(Duration),
+}
+
+impl<'a> Killer<'a> {
+    /// A killer whose choices are decided by `rng`.
+    pub fn new(stage: &'a Stage<'a>, mut rng: Rng) -> Self {
+        let driver = Driver::new(stage, rng.fork(), usize::MAX);
+        Self { stage, rng, driver }
+    }
+
+    /// Kills so many, or stops as soon as a promise is seen to be broken.
+    pub fn run(mut self, kills: usize) -> Result<()> {
+        let goes_on = |books: &mut Books| {
+            let killed = books.strikes.iter().filter(|strike| strike.blow == Blow::Kill).count();
+            killed < kills && books.broken.is_empty()
+        };
+        while self.stage.ledger.with(goes_on) {
+            let moment = self.moment();
+            self.wait_for(moment)?;
+            let blow = if self.rng.happens(100) { Blow::Term } else { Blow::Kill };
+            let hit = self.strike(blow, moment)?;
+            match (hit, moment) {
+                (Some(pid), Moment::Recovery(pause)) => self.hit_the_next(pid, pause)?,
+                (Some(pid), Moment::Start(pause)) => self.hit_a_start(pid, pause)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn moment(&mut self) -> Moment {
+        let rng = &mut self.rng;
+        let mut millis = |most: usize| Duration::from_micros(rng.below(most * 1_000) as u64);
+        let (short, medium, long) = (millis(6), millis(120), millis(700));
+        match self.rng.below(100) {
+            0..=34 => Moment::Acknowledged(self.rng.between(1, 60) as u64),
+            35..=54 => Moment::While(long),
+            55..=69 => Moment::Call(short),
+            70..=79 => Moment::Flood(medium),
+            80..=91 => Moment::Recovery(medium),
+            _ => Moment::Start(short * 3),
+        }
+    }
+
+    fn wait_for(&mut self, moment: Moment) -> Result<()> {
+        let ledger = self.stage.ledger;
+        let (begun, acknowledged) = ledger.with(|books| (books.begun, books.acknowledged));
+        match moment {
+            Moment::Acknowledged(many) => {
+                ledger.wait(MOMENT, |books| books.acknowledged >= acknowledged + many);
+            }
+            Moment::While(pause) => thread::sleep(pause),
+            Moment::Call(pause) => {
+                ledger.wait(MOMENT, |books| books.begun > begun);
+                thread::sleep(pause);
+            }
+            Moment::Flood(pause) => {
+                self.driver.spawn_flood()?;
+                thread::sleep(pause);
+            }
+            Moment::Recovery(_) | Moment::Start(_) => {
+                ledger.wait(MOMENT, |books| books.acknowledged >= acknowledged + 10);
+            }
+        }
+        Ok(())
+    }
+
+    /// The daemon that listens, or last did.
+    fn told(&self) -> Result<Option<i32>> {
+        let whereabouts = Place::at(self.stage.binary.data())?.whereabouts();
+        Ok(whereabouts.and_then(|whereabouts| i32::try_from(whereabouts.pid).ok()))
+    }
+
+    /// Hits the daemon that listens; which, if one does.
+    fn strike(&self, blow: Blow, moment: Moment) -> Result<Option<i32>> {
+        Ok(self.told()?.filter(|pid| self.hit(*pid, blow, moment)))
+    }
+
+    /// Hits a process if it is a daemon of the binary under test.
+    fn hit(&self, pid: i32, blow: Blow, moment: Moment) -> bool {
+        if !processes::runs(pid, self.stage.binary.program()) {
+            return false;
+        }
+        let signal = match blow {
+            Blow::Kill => Signal::KILL,
+            Blow::Term => Signal::TERM,
+        };
+        let from = Instant::now();
+        let hit = processes::signal(pid, signal);
+        if hit {
+            let strike = Strike { from, to: Instant::now(), blow, moment: moment.word() };
+            self.stage.ledger.with(|books| books.strikes.push(strike));
+        }
+        hit
+    }
+
+    /// Hits the daemon that listens after this one, while it recovers.
+    fn hit_the_next(&self, last: i32, pause: Duration) -> Result<()> {
+        thread::scope(|scope| {
+            let call = scope.spawn(|| self.stage.call(&LOOK));
+            loop {
+                match self.told()?.filter(|pid| *pid != last) {
+                    Some(next) => {
+                        thread::sleep(pause);
+                        self.hit(next, Blow::Kill, Moment::Recovery(pause));
+                        return Ok(());
+                    }
+                    None if call.is_finished() => return Ok(()),
+                    None => thread::sleep(AGAIN),
+                }
+            }
+        })
+    }
+
+    /// Hits a daemon that is started after this one, before it listens. It may
+    /// be one that loses the race for the folder.
+    fn hit_a_start(&self, last: i32, pause: Duration) -> Result<()> {
+        let program = self.stage.binary.program();
+        thread::scope(|scope| {
+            let call = scope.spawn(|| self.stage.call(&LOOK));
+            loop {
+                let started = processes::daemons(program)?;
+                match started.into_iter().find(|pid| *pid != last) {
+                    Some(next) => {
+                        thread::sleep(pause);
+                        self.hit(next, Blow::Kill, Moment::Start(pause));
+                        return Ok(());
+                    }
+                    None if call.is_finished() => return Ok(()),
+                    None => thread::sleep(AGAIN),
+                }
+            }
+        })
+    }
+}
+
+impl Moment {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Acknowledged(_) => "after calls",
+            Self::While(_) => "at any time",
+            Self::Call(_) => "in a call",
+            Self::Flood(_) => "in a flood",
+            Self::Recovery(_) => "in recovery",
+            Self::Start(_) => "at a start",
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Bringing a round to rest: whatever may end is let end, and waited for.
+
+use anyhow::Result;
+use offshoot_client::wire::Tasks;
+
+use crate::shell::driver::Stage;
+use crate::shell::errand::Errand;
+use crate::shell::ledger::Entry;
+use crate::shell::world::list;
+use crate::violation::Violation;
+
+/// How long what was let end may take. Nothing takes seconds; only a report
+/// depends on it, no pass.
+const PATIENCE: &str = "90s";
+
+/// Lets everything end that nobody stopped, and waits for all. What was
+/// stopped must end by itself: its gate stays shut.
+pub fn come_to_rest(stage: &Stage<'_>) -> Result<()> {
+    loop {
+        let mut live = Vec::new();
+        for session in &stage.sessions {
+            live.extend(list(stage.binary, session, "")?);
+        }
+        if live.is_empty() {
+            return Ok(());
+        }
+        for task in &live {
+            let argv = task.command.as_ref().map_or(&[][..], |command| &command.argv);
+            let number = Errand::number_in(argv, &stage.work);
+            let found = number.and_then(|number| {
+                let found = |books: &mut crate::shell::ledger::Books| {
+                    let entry = books.entry(number)?.clone();
+                    Some((entry, books.must_end(number)))
+                };
+                stage.ledger.with(found)
+            });
+            if let Some((entry, false)) = found {
+                let_end(stage, &entry, &task.id)?;
+            }
+        }
+        let ids: Vec<&str> = live.iter().map(|task| task.id.as_str()).collect();
+        let mut args = vec!["tasks", "wait", "--json", "--timeout", PATIENCE];
+        args.extend(&ids);
+        let said = stage.call(&args)?;
+        anyhow::ensure!(
+            matches!(said.code, Some(0 | 1 | 3 | 4 | 124)),
+            "what is live cannot be waited for: {said}"
+        );
+        let waited: Tasks = serde_json::from_slice(&said.out)?;
+        waited.tasks.iter().for_each(|task| stage.saw(task));
+        let stuck: Vec<_> = waited.tasks.iter().filter(|task| !task.state.is_terminal()).collect();
+        for task in &stuck {
+            let argv = task.command.as_ref().map_or(&[][..], |command| &command.argv);
+            let number = Errand::number_in(argv, &stage.work);
+            let why = stage.call(&["tasks", "why", &task.id])?;
+            let record = serde_json::to_string(task)?;
+            let detail = format!("{} does not end: {record}\n  {why}", task.id);
+            stage.ledger.broken(number, Violation::new("every task ends", detail));
+        }
+        if !stuck.is_empty() {
+            return Ok(());
+        }
+    }
+}
+
+fn let_end(stage: &Stage<'_>, entry: &Entry, id: &str) -> Result<()> {
+    stage.open_gate(entry)?;
+    if entry.errand.reads() {
+        // An attempt before may have taken the end of input that was sent.
+        stage.close_input(entry.errand.number, id, |_| ())?;
+    }
+    Ok(())
+}

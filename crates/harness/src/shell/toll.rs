@@ -1,0 +1,194 @@
+//! What many kills came to, and what is told of a broken promise.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+
+use crate::rng::Rng;
+use crate::shell::ledger::{Blow, Books, Found};
+use crate::shell::life::Life;
+use crate::shell::world::World;
+
+/// After how many kills a folder is brought to its end and a new one begun.
+const KILLS_PER_FOLDER: u64 = 100;
+
+/// After how many kills everything is brought to rest and audited.
+const KILLS_PER_ROUND: u64 = 10;
+
+/// How many broken promises are told in full.
+const TOLD: usize = 6;
+
+/// How many of the last lines of the daemon's log are told.
+const LINES: usize = 40;
+
+/// What many kills came to.
+#[derive(Debug, Default)]
+pub struct Toll {
+    /// Daemons that were killed.
+    pub kills: u64,
+    /// At which moments daemons were hit.
+    pub moments: BTreeMap<&'static str, u64>,
+    /// Daemons that were asked to end.
+    pub terms: u64,
+    /// Folders in which all that took place.
+    pub folders: u64,
+    /// Times at which everything was brought to rest and audited.
+    pub audits: u64,
+    /// Calls that were acknowledged.
+    pub acknowledged: u64,
+    /// Calls that were refused, as they had to be, by what for.
+    pub refused: BTreeMap<String, u64>,
+    /// Calls that came to nothing because the daemon was killed under them.
+    pub cut: Vec<String>,
+    /// Tasks by how they ended.
+    pub ends: BTreeMap<&'static str, u64>,
+    /// Attempts beyond the first.
+    pub restarts: u64,
+    /// Bytes of output that were read back and checked.
+    pub log_bytes: u64,
+    /// How long it took.
+    pub took: Duration,
+    /// What is broken, and the folder in which it shows.
+    pub broken: Option<(Broken, PathBuf)>,
+}
+
+/// Broken promises, and all that explains them.
+#[derive(Debug)]
+pub struct Broken {
+    text: String,
+}
+
+/// Kills `kills` daemons of `program` and audits what they leave. Stops at the
+/// first broken promise.
+pub fn kill_many(program: &Path, kills: u64, seed: u64) -> Result<Toll> {
+    let began = Instant::now();
+    let mut toll = Toll::default();
+    let mut rng = Rng::new(seed);
+    while toll.kills < kills && toll.broken.is_none() {
+        let mut life = Life::begin(program, rng.fork())?;
+        toll.folders += 1;
+        let until = kills.min(toll.kills + KILLS_PER_FOLDER);
+        let mut lived = Ok(None);
+        while toll.kills < until && matches!(lived, Ok(None)) {
+            let kills = KILLS_PER_ROUND.min(until - toll.kills);
+            lived = life.round(usize::try_from(kills)?, &mut toll);
+            toll.audits += 1;
+        }
+        if matches!(lived, Ok(None)) {
+            lived = life.end();
+        }
+        match lived {
+            Ok(None) => {}
+            Ok(Some(broken)) => toll.broken = Some((broken, life.keep())),
+            Err(error) => {
+                let kept = life.keep();
+                return Err(error.context(format!("the folder is kept in {}", kept.display())));
+            }
+        }
+    }
+    toll.took = began.elapsed();
+    Ok(toll)
+}
+
+impl Toll {
+    /// Counts a round.
+    pub fn count(&mut self, books: &Books, world: &World) {
+        let blows = |blow| books.strikes.iter().filter(|strike| strike.blow == blow).count();
+        self.kills += blows(Blow::Kill) as u64;
+        self.terms += blows(Blow::Term) as u64;
+        self.acknowledged += books.acknowledged;
+        for strike in &books.strikes {
+            *self.moments.entry(strike.moment).or_default() += 1;
+        }
+        for (why, calls) in &books.refused {
+            *self.refused.entry(why.clone()).or_default() += calls;
+        }
+        self.cut.extend(books.cut.iter().cloned());
+        for (_, task) in &world.tasks {
+            *self.ends.entry(task.state.word()).or_default() += 1;
+            self.restarts += u64::from(task.attempts.saturating_sub(1));
+        }
+    }
+}
+
+impl fmt::Display for Toll {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kills, terms, folders, audits, acknowledged, restarts, .. } = self;
+        let seconds = self.took.as_secs_f64();
+        writeln!(f, "{kills} kills and {terms} orderly ends in {seconds:.1} s")?;
+        writeln!(f, "  hit: {}", counts(&self.moments))?;
+        writeln!(f, "  {acknowledged} calls acknowledged, {} cut", self.cut.len())?;
+        writeln!(f, "  refused: {}", counts(&self.refused))?;
+        writeln!(f, "  tasks: {}; {restarts} restarts", counts(&self.ends))?;
+        let mib = self.log_bytes as f64 / f64::from(1 << 20);
+        write!(f, "  {mib:.1} MiB of output checked, {audits} audits of {folders} folders")
+    }
+}
+
+fn counts<W: fmt::Display>(of: &BTreeMap<W, u64>) -> String {
+    let counts: Vec<String> = of.iter().map(|(what, many)| format!("{many} {what}")).collect();
+    if counts.is_empty() { "none".into() } else { counts.join(", ") }
+}
+
+impl Broken {
+    /// What was found, with the history and record of each errand and the end
+    /// of the daemon's log.
+    pub fn new(found: Vec<Found>, books: &Books, world: &World, log: &[u8]) -> Self {
+        let mut text = String::new();
+        for found in found.iter().take(TOLD) {
+            // Writing to a text cannot fail.
+            let _ = writeln!(text, "a promise is broken: {}", found.violation);
+            if let Some(number) = found.errand {
+                let _ = write!(text, "{}", history(number, books, world));
+            }
+        }
+        if found.len() > TOLD {
+            let _ = writeln!(text, "… and {} more", found.len() - TOLD);
+        }
+        let log = String::from_utf8_lossy(log);
+        let lines: Vec<&str> = log.lines().collect();
+        let _ = writeln!(text, "the daemon's log ends with");
+        for line in &lines[lines.len().saturating_sub(LINES)..] {
+            let _ = writeln!(text, "  {line}");
+        }
+        Self { text }
+    }
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// All that is known of an errand.
+fn history(number: usize, books: &Books, world: &World) -> String {
+    let Some(entry) = books.entry(number) else { return String::new() };
+    let mut text = format!("  {:?}\n", entry.errand);
+    let mut told: Vec<(Instant, String)> = entry.history.clone();
+    let last = told.last().map_or(entry.begun, |(at, _)| *at);
+    for strike in books
+        .strikes
+        .iter()
+        .filter(|strike| strike.to >= entry.begun && strike.from <= last + Duration::from_secs(1))
+    {
+        told.push((strike.from, format!("-- {:?} {}", strike.blow, strike.moment)));
+    }
+    told.sort_by_key(|(at, _)| *at);
+    for (at, what) in told {
+        let since = at.saturating_duration_since(entry.begun).as_secs_f64();
+        // Writing to a text cannot fail.
+        let _ = writeln!(text, "  {since:>8.3} s  {what}");
+    }
+    for task in world.of(number) {
+        let record = serde_json::to_string(task).unwrap_or_default();
+        let _ = writeln!(text, "  its record: {record}");
+    }
+    if let Some(effects) = world.effects.get(&number) {
+        let _ = writeln!(text, "  what it did: {effects:?}");
+    }
+    text
+}

@@ -1,0 +1,121 @@
+//! What is there when everything has come to rest: what the binary says, and
+//! what the commands did.
+
+use anyhow::{Context, Result};
+use hashbrown::HashMap;
+use offshoot_client::wire::{
+    Following, Named, Reading, Reply, Request, StreamName, Tail, Task, Tasks,
+};
+use offshoot_client::{Client, Followed, Place, Start};
+
+use crate::shell::binary::Binary;
+use crate::shell::driver::Stage;
+use crate::shell::effects::Effects;
+use crate::shell::errand::Errand;
+use crate::shell::output::Output;
+use crate::shell::processes::{self, Process};
+
+/// What is there.
+#[derive(Clone, Debug, Default)]
+pub struct World {
+    /// Every task of the round, by which errand it is.
+    pub tasks: Vec<(Option<usize>, Task)>,
+    /// What each errand did.
+    pub effects: HashMap<usize, Effects>,
+    /// The processes that belong to some task, or that are ours by their
+    /// command line.
+    pub processes: Vec<Process>,
+}
+
+/// The output of a command, and the same bytes in the order in which they
+/// came.
+#[derive(Clone, Debug, Default)]
+pub struct Log {
+    /// Stream by stream.
+    pub output: Output,
+    /// Both streams.
+    pub bytes: Vec<u8>,
+}
+
+impl World {
+    /// Looks at everything.
+    pub fn look(stage: &Stage<'_>) -> Result<Self> {
+        let mut tasks = Vec::new();
+        for session in &stage.sessions {
+            tasks.extend(list(stage.binary, session, "--all")?);
+        }
+        let numbered = |task: Task| {
+            let argv = task.command.as_ref().map_or(&[][..], |command| &command.argv);
+            (Errand::number_in(argv, &stage.work), task)
+        };
+        let mut effects = HashMap::new();
+        let errands: Vec<Errand> = stage
+            .ledger
+            .with(|books| books.entries.iter().map(|entry| entry.errand.clone()).collect());
+        for errand in errands {
+            effects.insert(errand.number, Effects::read(&errand.effects(&stage.work))?);
+        }
+        let tasks = tasks.into_iter().map(numbered).collect();
+        Ok(Self { tasks, effects, processes: processes::concerning(&stage.work)? })
+    }
+
+    /// The tasks of an errand: one, if promises are kept.
+    pub fn of(&self, number: usize) -> impl Iterator<Item = &Task> {
+        self.tasks.iter().filter(move |(of, _)| *of == Some(number)).map(|(_, task)| task)
+    }
+}
+
+/// All tasks of a session; `which` says whether finished ones, too.
+pub fn list(binary: &Binary, session: &str, which: &str) -> Result<Vec<Task>> {
+    let mut tasks = Vec::new();
+    let mut cursor: Option<String> = None;
+    loop {
+        let mut args = vec!["tasks", "ls", "--json", "--session", session, "--limit", "500"];
+        if !which.is_empty() {
+            args.push(which);
+        }
+        if let Some(cursor) = &cursor {
+            args.extend(["--cursor", cursor]);
+        }
+        let said = binary.call(&args)?;
+        // Nothing was ever sent off from it.
+        if said.code == Some(5) {
+            return Ok(tasks);
+        }
+        anyhow::ensure!(said.is_done(), "the tasks cannot be listed: {said}");
+        let page: Tasks = serde_json::from_slice(&said.out).with_context(|| said.to_string())?;
+        tasks.extend(page.tasks);
+        cursor = page.next;
+        if cursor.is_none() {
+            return Ok(tasks);
+        }
+    }
+}
+
+/// Reads what is kept of a command's output, as a program does that is not
+/// content with what is printed: there, both streams come as one.
+pub fn read_log(binary: &Binary, id: &str) -> Result<Log> {
+    let executor = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    executor.block_on(async {
+        let client = Client::new(Place::at(binary.data())?, Start::Never);
+        let task = Named { session: "main".into(), task: id.into() };
+        let tail = Tail { task, reading: Reading::Start, following: Following::Stop };
+        let mut stream = client.follow(&Request::Tail(tail)).await?;
+        let mut log = Log::default();
+        while let Some(item) = stream.next().await? {
+            match item {
+                Followed::Output(chunk) => {
+                    log.bytes.extend_from_slice(&chunk.bytes);
+                    let last = log.output.last();
+                    match chunk.stream {
+                        StreamName::Stdout => last.out.extend_from_slice(&chunk.bytes),
+                        StreamName::Stderr => last.err.extend_from_slice(&chunk.bytes),
+                    }
+                }
+                Followed::Said(Reply::Gap { bytes }) => log.output.misses(bytes),
+                Followed::Said(_) => {}
+            }
+        }
+        Ok(log)
+    })
+}

@@ -1,0 +1,114 @@
+//! Who is let in, and what becomes of those who make no sense.
+
+use std::os::unix::fs::MetadataExt;
+
+use offshoot::store::OpenStore;
+use offshoot_client::wire::{Code, Fault, Reply};
+use offshoot_client::{Connection, Error, Frame, FrameError, read_frame, write_frame};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+
+use crate::support::{World, hello, status};
+
+#[tokio::test]
+async fn nobody_but_the_user_can_come_near_the_socket() {
+    let world = World::new();
+    status(&world.client()).await;
+    let socket = world.socket();
+    assert_eq!(socket.metadata().unwrap().mode() & 0o777, 0o700);
+    let folder = socket.parent().unwrap().metadata().unwrap();
+    assert_eq!(folder.mode() & 0o777, 0o700);
+    assert_eq!(folder.uid(), rustix::process::geteuid().as_raw());
+}
+
+#[tokio::test]
+async fn what_does_not_greet_is_turned_away_and_disturbs_nobody() {
+    let world = World::new();
+    let client = world.client();
+    let before = status(&client).await.pid;
+    let long = (64u32 << 20).to_be_bytes();
+    let half = [0, 0, 0, 9, 0];
+    for strange in [&b"GET / HTTP/1.1\r\n\r\n"[..], &long, &half, b"", &[0, 0, 0, 1, 0]] {
+        let mut stream = UnixStream::connect(world.socket()).await.unwrap();
+        stream.write_all(strange).await.unwrap();
+        stream.shutdown().await.unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await.ok();
+        assert!(answer.is_empty(), "{answer:?}");
+    }
+    assert_eq!(status(&client).await.pid, before);
+}
+
+#[tokio::test]
+async fn a_request_that_is_not_known_is_refused_and_the_next_one_served() {
+    let world = World::new();
+    status(&world.client()).await;
+    let stream = UnixStream::connect(world.socket()).await.unwrap();
+    let (mut reader, mut writer) = stream.into_split();
+    write_frame(&mut writer, &Frame::say(&hello(&world.data())).unwrap()).await.unwrap();
+    read_frame(&mut reader).await.unwrap();
+    for strange in ["{\"do\":\"fly\"}", "[]", "not json", "{\"do\":\"show\"}"] {
+        let frame = Frame::Said(strange.as_bytes().to_vec());
+        write_frame(&mut writer, &frame).await.unwrap();
+        let Reply::Fault(fault) = read_frame(&mut reader).await.unwrap().read().unwrap() else {
+            panic!("{strange} was understood");
+        };
+        assert_eq!(fault.code, Code::BadRequest, "{strange}: {fault:?}");
+    }
+    write_frame(&mut writer, &Frame::Said(b"{\"do\":\"status\"}".to_vec())).await.unwrap();
+    let reply = read_frame(&mut reader).await.unwrap().read().unwrap();
+    assert!(matches!(reply, Reply::Status(_)), "{reply:?}");
+}
+
+#[tokio::test]
+async fn a_greeting_for_another_folder_is_refused() {
+    let (world, other) = (World::new(), World::new());
+    status(&world.client()).await;
+    let refused = Connection::open(&world.socket(), &hello(&other.data())).await;
+    let Err(Error::Refused(fault)) = refused else { panic!("{refused:?}") };
+    assert_eq!(fault.code, Code::BadRequest);
+    assert!(fault.message.contains(&*world.data().to_string_lossy()), "{fault}");
+}
+
+#[tokio::test]
+async fn a_protocol_that_the_daemon_does_not_speak_is_refused_with_both_versions() {
+    let world = World::new();
+    status(&world.client()).await;
+    let mut strange = hello(&world.data());
+    strange.wire = (7, 9);
+    let refused = Connection::open(&world.socket(), &strange).await;
+    let Err(Error::Refused(Fault { code, message, hint, .. })) = refused else {
+        panic!("{refused:?}")
+    };
+    assert_eq!(code, Code::Wire);
+    assert!(message.contains("speaks protocol 1") && message.contains("7 to 9"), "{message}");
+    assert!(hint.unwrap().contains("offshoot daemon stop"));
+}
+
+#[tokio::test]
+async fn an_embedding_program_that_holds_the_folder_is_named() {
+    let world = World::new();
+    let store = offshoot::Sqlite::at(world.data()).open_store().await.unwrap();
+    let refused = world.client().connect().await;
+    let Err(Error::Held { holder, .. }) = &refused else { panic!("{refused:?}") };
+    assert!(holder.contains(&format!("process {}", std::process::id())), "{holder}");
+    let said = refused.unwrap_err().to_string();
+    assert!(said.contains("no offshoot daemon") && said.contains("--data"), "{said}");
+    store.close(std::time::Duration::from_secs(5)).await.unwrap();
+    status(&world.client()).await;
+}
+
+#[tokio::test]
+async fn without_a_daemon_and_without_leave_to_start_one_it_is_said() {
+    let world = World::new();
+    let refused = world.client_of_running().connect().await;
+    assert!(matches!(&refused, Err(Error::NotRunning(_))), "{refused:?}");
+    // What a dead daemon said of itself leads nowhere.
+    let mut daemon = world.daemon(&[]);
+    daemon.kill().unwrap();
+    daemon.wait().unwrap();
+    let refused = world.client_of_running().connect().await;
+    assert!(matches!(&refused, Err(Error::NotRunning(_))), "{refused:?}");
+    let gone = Connection::open(&world.socket(), &hello(&world.data())).await;
+    assert!(matches!(&gone, Err(Error::Connection(FrameError::Io(_)))), "{gone:?}");
+}

@@ -1,0 +1,122 @@
+//! A data folder of one's own, and clients of its daemon.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use offshoot_client::wire::{
+    Attachment, Hello, Reply, Request, Restarting, Sealed, Spawn, Status, Task,
+};
+use offshoot_client::{Client, Connection, Place, Start};
+use tempfile::TempDir;
+
+/// A data folder of one's own. Its daemon ends with it.
+pub(crate) struct World {
+    folder: TempDir,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        // Short, since the path of a socket must be.
+        let folder = tempfile::Builder::new().prefix("os").tempdir_in("/tmp").unwrap();
+        Self { folder }
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        Place::at(&self.data()).unwrap()
+    }
+
+    /// What starts a daemon of this folder.
+    fn start(&self) -> Start {
+        let args = ["daemon", "run", "--data"].map(OsString::from).into_iter();
+        let args = args.chain([self.data().into_os_string()]).collect();
+        Start::OnDemand { program: env!("CARGO_BIN_EXE_offshoot").into(), args }
+    }
+
+    /// A client that starts the daemon if it must.
+    pub(crate) fn client(&self) -> Client {
+        Client::new(self.place(), self.start())
+    }
+
+    /// A client of the daemon that runs.
+    pub(crate) fn client_of_running(&self) -> Client {
+        Client::new(self.place(), Start::Never)
+    }
+
+    /// Where the daemon listens that runs.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.place().whereabouts().expect("a daemon runs").socket
+    }
+
+    /// A daemon that is this process's child, and listens.
+    pub(crate) fn daemon(&self, args: &[&str]) -> Child {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_offshoot"));
+        command.args(["daemon", "run", "--data"]).arg(self.data()).args(args);
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        let out = child.stdout.take().unwrap();
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(out), &mut line).unwrap();
+        assert_eq!(line.trim(), "\"listening\"");
+        child
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        let stop = ["daemon", "stop", "--data"];
+        Command::new(env!("CARGO_BIN_EXE_offshoot"))
+            .args(stop)
+            .arg(self.data())
+            .output()
+            .expect("the program runs");
+    }
+}
+
+/// The greeting of a client of this version.
+pub(crate) fn hello(data: &Path) -> Hello {
+    let place = Place::at(data).unwrap();
+    Hello::new(&place.data().to_string_lossy(), offshoot_client::wire::Taking::Over)
+}
+
+/// How the daemon is that this client reaches.
+pub(crate) async fn status(client: &Client) -> Status {
+    match client.ask(&Request::Status).await.unwrap() {
+        Reply::Status(status) => *status,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Sends a shell script off.
+pub(crate) async fn send_off(client: &Client, script: &str, restart: Restarting) -> Task {
+    let spawn = Request::Spawn(Box::new(Spawn {
+        session: "main".into(),
+        name: None,
+        parent: None,
+        argv: ["sh", "-c", script].map(str::to_owned).to_vec(),
+        cwd: "/".into(),
+        env: Sealed::default(),
+        surroundings: Sealed(std::env::vars().collect()),
+        timeout_ms: None,
+        grace_ms: None,
+        restart,
+        key: uuid(),
+        attachment: Attachment::Detached,
+    }));
+    match client.ask(&spawn).await.unwrap() {
+        Reply::Task(task) => *task,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn uuid() -> String {
+    format!("{:?}-{:?}", std::thread::current().id(), std::time::Instant::now())
+}
+
+/// Resolves once the other side of the connection has gone.
+pub(crate) async fn gone(mut connection: Connection) {
+    while connection.next().await.is_ok() {}
+}

@@ -1,0 +1,101 @@
+//! One daemon after the other: starts, ends and hand-overs.
+
+use std::process::ExitStatus;
+
+use offshoot_client::wire::{Code, Hello, Request, Restarting, State, Taking, Wait, Waiting};
+use offshoot_client::{Client, Connection, Error};
+use tokio::task::JoinSet;
+
+use crate::support::{World, gone, hello, send_off, status};
+
+async fn state_of(client: &Client, task: &str) -> State {
+    let wait = Wait {
+        session: "main".into(),
+        tasks: vec![task.to_owned()],
+        waiting: Waiting::All,
+        timeout_ms: None,
+    };
+    match client.ask(&Request::Wait(wait)).await.unwrap() {
+        offshoot_client::wire::Reply::Waited { tasks } => tasks[0].task.state,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn newer(world: &World) -> Hello {
+    Hello { version: "999.0.0".into(), ..hello(&world.data()) }
+}
+
+#[tokio::test]
+async fn many_starters_at_once_get_one_daemon() {
+    let world = World::new();
+    let mut starters = JoinSet::new();
+    for _ in 0..16 {
+        let client = world.client();
+        starters.spawn(async move { status(&client).await.pid });
+    }
+    let mut pids = starters.join_all().await;
+    pids.dedup();
+    assert_eq!(pids.len(), 1, "{pids:?}");
+}
+
+#[tokio::test]
+async fn a_daemon_without_work_and_visitors_ends_by_itself() {
+    let world = World::new();
+    let mut daemon = world.daemon(&["--idle", "100ms"]);
+    let client = world.client_of_running();
+    let task = send_off(&client, "exit 0", Restarting::Never).await;
+    assert_eq!(state_of(&client, &task.handle).await, State::Completed);
+    drop(client);
+    assert!(daemon.wait().unwrap().success());
+    assert_eq!(world.place().whereabouts(), None);
+    // The next one finds everything as it was.
+    assert_eq!(state_of(&world.client(), &task.id).await, State::Completed);
+}
+
+#[tokio::test]
+async fn a_newer_client_has_an_idle_daemon_make_room() {
+    let world = World::new();
+    let mut daemon = world.daemon(&[]);
+    let visitor = world.client_of_running().connect().await.unwrap();
+    let refused = Connection::open(&world.socket(), &newer(&world)).await;
+    let Err(Error::Refused(fault)) = refused else { panic!("{refused:?}") };
+    assert_eq!(fault.code, Code::Closing);
+    gone(visitor).await;
+    assert!(daemon.wait().unwrap().success());
+    assert_ne!(status(&world.client()).await.pid, daemon.id());
+}
+
+#[tokio::test]
+async fn a_daemon_that_executes_something_goes_on_for_newer_clients() {
+    let world = World::new();
+    let mut daemon = world.daemon(&[]);
+    let client = world.client_of_running();
+    send_off(&client, "exec sleep 600", Restarting::Never).await;
+    let served = Connection::open(&world.socket(), &newer(&world)).await.unwrap();
+    assert_eq!(served.welcome().pid, daemon.id());
+    let modest = Hello { taking: Taking::AsItIs, ..newer(&world) };
+    Connection::open(&world.socket(), &modest).await.unwrap();
+    daemon.kill().unwrap();
+    daemon.wait().unwrap();
+}
+
+#[tokio::test]
+async fn a_daemon_told_to_end_stops_its_commands_and_says_why() {
+    for signal in [rustix::process::Signal::TERM, rustix::process::Signal::INT] {
+        let world = World::new();
+        let mut daemon = world.daemon(&[]);
+        let client = world.client_of_running();
+        let mortal = send_off(&client, "exec sleep 600", Restarting::Never).await;
+        let lasting = send_off(&client, "exec sleep 600", Restarting::OnCrash).await;
+        let pid = rustix::process::Pid::from_child(&daemon);
+        rustix::process::kill_process(pid, signal).unwrap();
+        let ended: ExitStatus = daemon.wait().unwrap();
+        assert!(ended.success(), "{ended:?}");
+        let client = world.client();
+        assert_eq!(state_of(&client, &mortal.id).await, State::Cancelled);
+        let named = offshoot_client::wire::Named { session: "main".into(), task: lasting.id };
+        let shown = client.ask(&Request::Show(named)).await.unwrap();
+        let offshoot_client::wire::Reply::Task(shown) = shown else { panic!("{shown:?}") };
+        assert!(!shown.state.is_terminal(), "it is taken up again: {shown:?}");
+    }
+}
