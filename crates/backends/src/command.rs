@@ -12,6 +12,13 @@
 //! nothing: the keeper lives on until every process of the task is gone and
 //! the log is durable, and [`Backend::clear`](offshoot_runtime::Backend::clear)
 //! waits for it.
+//!
+//! # What belongs to a command
+//! Its main process and that one's group, every process with its mark in its
+//! environment, and all that descend from these. A process that has left the
+//! group, dropped its environment and lost its parent, all three, is not known
+//! for the command's any more. When a runtime dies, its session tells where it
+//! had one to itself.
 
 mod backend;
 mod body;

@@ -85,6 +85,11 @@ impl House {
     pub(crate) async fn shut_down(&self, patience: Duration) {
         let Some(runtime) = self.runtime.lock().take() else { return };
         self.idle.close();
+        // What an earlier daemon left is ended by this one, however short it
+        // lives.
+        if tokio::time::timeout(patience, runtime.recovered()).await.is_err() {
+            tracing::warn!("what an earlier daemon left is left to the next one");
+        }
         // Requests under way hold it for a moment longer.
         let runtime = self.idle.until_alone(runtime).await;
         match runtime.map(|runtime| runtime.shutdown(patience)) {

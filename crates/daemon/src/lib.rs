@@ -10,6 +10,7 @@ mod accept;
 mod fault;
 mod house;
 mod idle;
+mod inherited;
 mod limits;
 mod logfile;
 mod run;

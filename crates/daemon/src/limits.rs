@@ -1,6 +1,6 @@
 //! What the operating system allows a daemon.
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Resource, getrlimit};
 
 /// How many files a command takes while it runs: its three pipes, what watches
 /// over it, and its log.
@@ -11,14 +11,6 @@ const FILES_KEPT: u64 = 256;
 
 /// The most commands that execute at once, whatever the system allows.
 const MOST: u64 = 10_000;
-
-/// Asks for as many open files as there may be.
-pub(crate) fn raise() {
-    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
-        tracing::warn!(%error, "the number of open files could not be raised");
-    }
-}
 
 /// How many tasks may execute at once; the rest queue.
 pub(crate) fn slots() -> u64 {

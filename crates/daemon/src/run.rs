@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use offshoot_backends::raise_file_limit;
 use offshoot_client::wire::{Code, Fault};
 use offshoot_client::{Place, Ready, Whereabouts};
 use tokio::net::UnixListener;
@@ -12,7 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::accept::accept;
 use crate::house::House;
-use crate::{limits, logfile};
+use crate::{inherited, logfile};
 
 /// How long bodies may take to go when the daemon is told to end.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -31,7 +32,8 @@ pub struct Options {
 pub fn run(options: Options) -> ExitCode {
     // Fails if it leads a group already: then it was not started to stay.
     rustix::process::setsid().ok();
-    limits::raise();
+    inherited::close();
+    raise_file_limit();
     let log = logfile::install(options.place.data());
     let built = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

@@ -9,12 +9,12 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
 use super::report::Report;
-use super::spell::{self, Spell};
+use super::spell::{Pace, Spell};
 use super::told::Told;
 use crate::log::{Batch, Hold, Live, Pen, Stream, Writer};
 
-/// How much is read at first, and of a command that writes little.
-const LEAST: usize = 8 << 10;
+/// How much is read at a time of a command that does not flood.
+const CHUNK: usize = 16 << 10;
 
 /// How large the pipe of a command that floods is made.
 const WIDE: usize = 1 << 20;
@@ -28,6 +28,7 @@ pub(crate) struct Pump {
     batch: Batch,
     writer: Pencil,
     told: Told,
+    pace: Pace,
     pen: Pen,
     report: Arc<watch::Sender<Report>>,
     stage: Stage,
@@ -54,7 +55,6 @@ enum Stage {
 struct Source {
     pipe: pipe::Receiver,
     stream: Stream,
-    chunk: usize,
 }
 
 /// The log a command's output goes to.
@@ -76,6 +76,7 @@ impl Pump {
             batch: Batch::default(),
             writer: Pencil::Idle(Box::new(writer)),
             told: Told::default(),
+            pace: Pace::default(),
             pen,
             report,
             stage: Stage::Pumping,
@@ -100,7 +101,10 @@ impl Pump {
                 () = passed(held) => {}
                 _ = &mut finish, if self.stage == Stage::Pumping => {
                     self.stage = Stage::Finishing;
-                    self.empty();
+                    // Whoever writes now has what is told of the output.
+                    if !writing {
+                        self.empty();
+                    }
                 }
                 () = ready(stdout), if read => self.read(0),
                 () = ready(stderr), if read => self.read(1),
@@ -129,6 +133,7 @@ impl Pump {
                     told: std::mem::take(&mut self.told),
                     live: self.pen.live().clone(),
                     pipes: self.lend(),
+                    pace: self.pace,
                 };
                 self.writer = Pencil::Writing(tokio::task::spawn_blocking(move || {
                     spell.cast();
@@ -144,8 +149,7 @@ impl Pump {
     /// The pipes of a command that floods, for the one who writes to read.
     /// Otherwise everybody here would be woken for every piece it writes.
     fn lend(&mut self) -> [Option<OwnedFd>; 2] {
-        let floods = self.sources.iter().flatten().any(|source| source.chunk >= spell::MOST);
-        if !floods || self.stage == Stage::Finishing {
+        if !self.pace.floods() || self.stage == Stage::Finishing {
             return [None, None];
         }
         let lend = |source: Source| source.pipe.into_nonblocking_fd().ok();
@@ -154,11 +158,11 @@ impl Pump {
 
     /// Takes the writer back, and tells what it has written.
     fn take_back(&mut self, spell: Option<Spell>) {
-        let Some(Spell { writer, batch, told, pipes, .. }) = spell else {
+        let Some(Spell { writer, batch, told, pipes, pace, .. }) = spell else {
             self.writer = Pencil::Lost;
             return;
         };
-        self.told = told;
+        (self.told, self.pace) = (told, pace);
         let streams = [Stream::Stdout, Stream::Stderr];
         for (at, (pipe, stream)) in pipes.into_iter().zip(streams).enumerate() {
             if let Some(pipe) = pipe {
@@ -192,12 +196,14 @@ impl Pump {
     fn read(&mut self, which: usize) {
         let Some(source) = &mut self.sources[which] else { return };
         let from = self.batch.bytes.len();
-        self.batch.bytes.reserve(source.chunk);
+        self.batch.bytes.reserve(CHUNK);
         match source.pipe.try_read_buf(&mut self.batch.bytes) {
             Ok(0) => self.sources[which] = None,
             Ok(read) => {
-                source.grow(read);
                 self.told.note(&mut self.batch, source.stream, from);
+                if self.pace.note(read) {
+                    source.widen();
+                }
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => {
@@ -214,7 +220,7 @@ impl Pump {
             let Some(Source { pipe, stream, .. }) = source.take() else { continue };
             let mut left = WIDE;
             while left > 0 {
-                match self.told.read(&mut self.batch, pipe.as_fd(), (stream, LEAST)) {
+                match self.told.read(&mut self.batch, pipe.as_fd(), (stream, CHUNK)) {
                     Ok(read @ 1..) => left = left.saturating_sub(read),
                     Ok(_) | Err(_) => break,
                 }
@@ -249,20 +255,14 @@ impl Source {
     fn new(pipe: OwnedFd, stream: Stream) -> Option<Self> {
         let pipe = pipe::Receiver::from_owned_fd(pipe);
         let pipe = pipe.inspect_err(|error| tracing::warn!(%error, "a pipe cannot be read"));
-        Some(Self { pipe: pipe.ok()?, stream, chunk: LEAST })
+        Some(Self { pipe: pipe.ok()?, stream })
     }
 
-    /// Reads more at a time of a command that writes much.
-    fn grow(&mut self, read: usize) {
-        if read < self.chunk || self.chunk >= spell::MOST {
-            return;
-        }
-        self.chunk = (self.chunk * 4).min(spell::MOST);
+    /// Makes the pipe of a command that floods wide. Only of those: a user has
+    /// so many pages for pipes.
+    fn widen(&self) {
         #[cfg(target_os = "linux")]
-        if self.chunk == spell::MOST {
-            // Only those that need it: a user has so many pages for pipes.
-            let _ = rustix::pipe::fcntl_setpipe_size(self.pipe.as_fd(), WIDE);
-        }
+        let _ = rustix::pipe::fcntl_setpipe_size(self.pipe.as_fd(), WIDE);
     }
 }
 

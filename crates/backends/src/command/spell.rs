@@ -11,16 +11,49 @@ use crate::log::{Batch, Live, Stream, Writer};
 
 /// How much is read before it is written. So much is in memory for a command
 /// that floods, and hardly anything for one that is silent.
-pub(crate) const MOST: usize = 512 << 10;
+const MOST: usize = 512 << 10;
 
 /// How much a command must have written meanwhile to count as one that floods.
 const MUCH: usize = 64 << 10;
 
-/// How long a pipe is left to fill when little is in it.
-const PAUSE: Duration = Duration::from_micros(300);
+/// How long a pipe is left to fill while little is in it, before the command
+/// counts as one that does not flood any more.
+const PAUSES: [Duration; 3] =
+    [Duration::from_micros(300), Duration::from_millis(1), Duration::from_millis(2)];
 
 /// How long a turn takes at most: others flood, too.
 const TURN: Duration = Duration::from_millis(50);
+
+/// How fast a command writes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pace {
+    since: Option<Instant>,
+    bytes: usize,
+    floods: bool,
+}
+
+impl Pace {
+    /// So much in so short a time is a flood.
+    const FLOOD: (usize, Duration) = (256 << 10, Duration::from_millis(10));
+
+    /// Notes that so much was read; whether that makes it a flood.
+    pub(crate) fn note(&mut self, bytes: usize) -> bool {
+        let (much, soon) = Self::FLOOD;
+        let now = Instant::now();
+        let since = *self.since.get_or_insert(now);
+        if now.duration_since(since) > soon {
+            (self.since, self.bytes) = (Some(now), 0);
+        }
+        self.bytes = self.bytes.saturating_add(bytes);
+        let begins = !self.floods && self.bytes >= much;
+        self.floods |= begins;
+        begins
+    }
+
+    pub(crate) fn floods(&self) -> bool {
+        self.floods
+    }
+}
 
 /// A batch to be written and, of a command that floods, the pipes to go on
 /// reading from.
@@ -31,6 +64,7 @@ pub(crate) struct Spell {
     pub(crate) told: Told,
     pub(crate) live: Arc<Live>,
     pub(crate) pipes: [Option<OwnedFd>; 2],
+    pub(crate) pace: Pace,
 }
 
 impl Spell {
@@ -40,20 +74,29 @@ impl Spell {
         self.write();
         let begun = Instant::now();
         while begun.elapsed() < TURN && self.pipes.iter().any(Option::is_some) {
-            self.read();
-            let mut floods = self.batch.len() >= MUCH;
-            if !floods {
-                std::thread::sleep(PAUSE);
-                self.read();
-                floods = self.batch.len() >= MUCH;
+            self.fill();
+            if self.batch.len() < MUCH {
+                self.pace = Pace::default();
             }
             if self.writer.waits_for(self.batch.len()).is_some() {
                 return;
             }
             self.write();
-            if !floods {
+            if !self.pace.floods() {
                 return;
             }
+        }
+    }
+
+    /// Reads until much is there, as long as it comes quickly.
+    fn fill(&mut self) {
+        self.read();
+        for pause in PAUSES {
+            if self.batch.len() >= MUCH || self.pipes.iter().all(Option::is_none) {
+                return;
+            }
+            std::thread::sleep(pause);
+            self.read();
         }
     }
 

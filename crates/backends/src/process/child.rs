@@ -77,12 +77,23 @@ impl Process {
             Some(Ok(used)) => Spent {
                 status: Some(used.status),
                 cpu: Some(used.rusage.utime.saturating_add(used.rusage.stime)),
-                peak: Some(used.rusage.maxrss).filter(|peak| *peak > 0),
+                peak: Some(used.rusage.maxrss).filter(|peak| *peak > own_peak()),
             },
             // Somebody else in this program has reaped it.
             Some(Err(_)) | None => Spent { status: None, cpu: None, peak: None },
         }
     }
+}
+
+/// The most memory that this process has had. A process is counted from before
+/// it became the command, when it shared our memory: what is no more than ours
+/// tells nothing of the command.
+fn own_peak() -> u64 {
+    use nix::sys::resource::{UsageWho, getrusage};
+    let kilobytes = getrusage(UsageWho::RUSAGE_SELF).map_or(0, |used| used.max_rss());
+    // Elsewhere it is told in bytes.
+    let unit = if cfg!(target_os = "linux") { 1024 } else { 1 };
+    u64::try_from(kilobytes).unwrap_or(0) * unit
 }
 
 impl Drop for Process {

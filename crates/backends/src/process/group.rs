@@ -11,22 +11,35 @@ use super::Roots;
 /// How often it is looked whether the group is empty.
 const AGAIN: Duration = Duration::from_millis(20);
 
+/// How often it is looked after it was killed: what cannot be reaped here may
+/// count as there for ever.
+const LOOKS: usize = 50;
+
 /// Asks a group to end, kills it once patience is over, and resolves once it
 /// is empty.
-pub(crate) async fn end_group<P: Future<Output = ()>>(
+pub(crate) async fn end_group<'a, P: Future<Output = ()>>(
     roots: &Roots,
-    mut patience: Pin<&mut P>,
-) -> Pin<&mut P> {
+    mut patience: Pin<&'a mut P>,
+) -> Pin<&'a mut P> {
     let Some(group) = roots.main.and_then(|main| Pid::from_raw(main.pid)) else { return patience };
-    let mut asked = kill_process_group(group, Signal::TERM);
-    while asked.is_ok() && test_kill_process_group(group).is_ok() {
+    let there = || test_kill_process_group(group).is_ok();
+    if kill_process_group(group, Signal::TERM).is_err() {
+        return patience;
+    }
+    while there() {
         tokio::select! {
             () = tokio::time::sleep(AGAIN) => {}
             () = &mut patience => {
-                asked = kill_process_group(group, Signal::KILL);
+                let _ = kill_process_group(group, Signal::KILL);
                 break;
             }
         }
+    }
+    for _ in 0..LOOKS {
+        if !there() {
+            break;
+        }
+        tokio::time::sleep(AGAIN).await;
     }
     patience
 }

@@ -41,7 +41,8 @@ impl Identity {
     }
 
     /// Whether the process still runs.
-    pub(crate) fn is_alive(self) -> bool {
+    #[cfg(target_os = "linux")]
+    fn is_alive(self) -> bool {
         Stat::of(self.pid).is_some_and(|stat| stat.identity() == self && stat.is_alive())
     }
 

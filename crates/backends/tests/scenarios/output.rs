@@ -34,6 +34,22 @@ async fn a_flood_keeps_its_head_and_tail_and_counts_the_middle() -> Test {
     Ok(())
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_floods_at_once_are_counted_to_the_last_byte() -> Test {
+    let world = World::open().await;
+    let task = world.run("seq 1 2000000 & seq 1 1000000 >&2; wait; echo end").await;
+    let told = report(&task);
+    let (stdout, stderr) = (seq(2_000_000).len() as u64 + 4, seq(1_000_000).len() as u64);
+    assert_eq!((told.output.stdout, told.output.stderr), (stdout, stderr));
+    let (chunks, gap) = all(&world.log(&task)).await;
+    assert_eq!(gap, told.output.dropped);
+    let kept: u64 = chunks.iter().map(|(_, bytes)| bytes.len() as u64).sum();
+    assert_eq!(kept + gap, stdout + stderr);
+    let mut stdout = chunks.iter().filter(|(stream, _)| *stream == Stream::Stdout);
+    assert!(stdout.next_back().is_some_and(|(_, bytes)| bytes.ends_with(b"end\n")));
+    Ok(())
+}
+
 #[tokio::test]
 async fn binary_output_is_kept_byte_for_byte() -> Test {
     let world = World::open().await;

@@ -39,6 +39,8 @@ fn what_a_dead_daemon_left_is_named() {
     assert!(said.out.contains("ended without a word"), "{said:?}");
     assert!(said.out.contains("way out: the next command starts a new one"), "{said:?}");
     assert!(said.out.contains("listening"), "its log is shown: {said:?}");
+    // The next one ends what is left of it.
+    assert_eq!(world.run(&["tasks", "wait", "a"]).code, 4);
 }
 
 #[test]

@@ -70,13 +70,33 @@ async fn a_daemon_that_executes_something_goes_on_for_newer_clients() {
     let world = World::new();
     let mut daemon = world.daemon(&[]);
     let client = world.client_of_running();
-    send_off(&client, "exec sleep 600", Restarting::Never).await;
+    let task = send_off(&client, "exec sleep 600", Restarting::Never).await;
     let served = Connection::open(&world.socket(), &newer(&world)).await.unwrap();
     assert_eq!(served.welcome().pid, daemon.id());
     let modest = Hello { taking: Taking::AsItIs, ..newer(&world) };
     Connection::open(&world.socket(), &modest).await.unwrap();
     daemon.kill().unwrap();
     daemon.wait().unwrap();
+    assert_eq!(state_of(&world.client(), &task.id).await, State::Lost);
+}
+
+#[tokio::test]
+async fn a_daemon_keeps_nothing_open_that_its_starter_had_open() {
+    let world = World::new();
+    let lock = world.data().with_extension("lock");
+    let script = "exec 9>\"$LOCK\"; \"$OFFSHOOT\" --data \"$DATA\" tasks ls";
+    let started = std::process::Command::new("sh")
+        .args(["-c", script])
+        .env("LOCK", &lock)
+        .env("DATA", world.data())
+        .env("OFFSHOOT", env!("CARGO_BIN_EXE_offshoot"))
+        .output()
+        .unwrap();
+    assert!(started.status.success(), "{started:?}");
+    let pid = world.place().whereabouts().unwrap().pid;
+    let open = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten();
+    let open: Vec<_> = open.filter_map(|entry| std::fs::read_link(entry.path()).ok()).collect();
+    assert!(!open.is_empty() && !open.contains(&lock), "{open:?}");
 }
 
 #[tokio::test]

@@ -1,0 +1,25 @@
+//! What a daemon gets from whoever starts it, and does not want.
+
+/// Where a process sees its own open files, one entry each.
+#[cfg(target_os = "linux")]
+const OPEN: &str = "/proc/self/fd";
+#[cfg(not(target_os = "linux"))]
+const OPEN: &str = "/dev/fd";
+
+/// Closes every file that was open when the process started, but for the
+/// standard three. A script may hold a lock or the end of a pipe in one of
+/// them, and would wait for as long as the daemon lives.
+///
+/// This comes before anything else in the process opens a file.
+pub(crate) fn close() {
+    let Ok(open) = std::fs::read_dir(OPEN) else { return };
+    let numbers: Vec<i32> = open
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|number| *number > 2)
+        .collect();
+    for number in numbers {
+        // The one through which they were listed is closed already.
+        nix::unistd::close(number).ok();
+    }
+}
