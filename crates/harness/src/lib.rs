@@ -1,11 +1,12 @@
 //! The fault harness of Offshoot.
 //!
-//! Two machines try to break the promise that nothing sent off is ever lost.
+//! Three machines try to break the promise that nothing sent off is ever lost.
 //! The simulation owns every choice of one thread: who goes next, what time it
 //! is, what fails, when the process dies; one number decides them all, so what
 //! it finds can be seen again. The crash harness owns nothing: it kills real
 //! processes on a real disk, and compares what is left with what was
-//! acknowledged.
+//! acknowledged. The shell harness does the same to the whole thing: it drives
+//! the real binary as a script does, and kills its daemon.
 
 pub mod actors;
 pub mod bodies;

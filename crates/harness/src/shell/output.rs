@@ -172,9 +172,9 @@ mod tests {
         let output = whole(&script, &effects);
         output.check(&script, &effects).unwrap();
         for cut in [
-            |output: &mut Output| drop(output.head.out.pop()),
-            |output: &mut Output| drop(output.head.err.pop()),
-            |output: &mut Output| drop(output.head.out.remove(12)),
+            |output: &mut Output| output.head.out.truncate(20),
+            |output: &mut Output| output.head.err.truncate(17),
+            |output: &mut Output| output.head.out[12] = b'x',
             |output: &mut Output| output.head.out.extend(b"more\n"),
             |output: &mut Output| output.head.out.clear(),
             |output: &mut Output| output.gap = Some((0, Streams::default())),

@@ -94,13 +94,6 @@ fn session_of(pid: i32) -> Option<i32> {
     rest.split_whitespace().nth(3)?.parse().ok()
 }
 
-/// Whether there is such a process that has not ended.
-pub fn is_there(pid: i32) -> bool {
-    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
-    let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().next());
-    state.is_some_and(|state| state != "Z" && state != "X")
-}
-
 /// Sends a signal; whether somebody was there to get it.
 pub fn signal(pid: i32, signal: Signal) -> bool {
     Pid::from_raw(pid).is_some_and(|pid| rustix::process::kill_process(pid, signal).is_ok())
@@ -138,16 +131,5 @@ mod tests {
             child.kill().unwrap();
             child.wait().unwrap();
         }
-    }
-
-    #[test]
-    fn a_process_is_there_until_it_has_ended() {
-        let mut child = Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
-        let pid = child.id() as i32;
-        assert!(is_there(pid));
-        assert!(signal(pid, Signal::KILL));
-        child.wait().unwrap();
-        assert!(!is_there(pid));
-        assert!(!signal(pid, Signal::KILL));
     }
 }

@@ -1,7 +1,7 @@
 //! Bringing a round to rest: whatever may end is let end, and waited for.
 
 use anyhow::Result;
-use offshoot_client::wire::Tasks;
+use offshoot_client::wire::{Task, Tasks};
 
 use crate::shell::driver::Stage;
 use crate::shell::errand::Errand;
@@ -25,16 +25,13 @@ pub fn come_to_rest(stage: &Stage<'_>) -> Result<()> {
             return Ok(());
         }
         for task in &live {
-            let argv = task.command.as_ref().map_or(&[][..], |command| &command.argv);
-            let number = Errand::number_in(argv, &stage.work);
-            let found = number.and_then(|number| {
-                let found = |books: &mut crate::shell::ledger::Books| {
-                    let entry = books.entry(number)?.clone();
-                    Some((entry, books.must_end(number)))
-                };
-                stage.ledger.with(found)
+            let found = number_of(stage, task).and_then(|number| {
+                stage.ledger.with(|books| {
+                    let entry = books.entry(number).filter(|_| !books.must_end(number));
+                    entry.cloned()
+                })
             });
-            if let Some((entry, false)) = found {
+            if let Some(entry) = found {
                 let_end(stage, &entry, &task.id)?;
             }
         }
@@ -50,17 +47,21 @@ pub fn come_to_rest(stage: &Stage<'_>) -> Result<()> {
         waited.tasks.iter().for_each(|task| stage.saw(task));
         let stuck: Vec<_> = waited.tasks.iter().filter(|task| !task.state.is_terminal()).collect();
         for task in &stuck {
-            let argv = task.command.as_ref().map_or(&[][..], |command| &command.argv);
-            let number = Errand::number_in(argv, &stage.work);
             let why = stage.call(&["tasks", "why", &task.id])?;
             let record = serde_json::to_string(task)?;
             let detail = format!("{} does not end: {record}\n  {why}", task.id);
-            stage.ledger.broken(number, Violation::new("every task ends", detail));
+            stage.ledger.broken(number_of(stage, task), Violation::new("every task ends", detail));
         }
         if !stuck.is_empty() {
             return Ok(());
         }
     }
+}
+
+/// Which errand a task is.
+fn number_of(stage: &Stage<'_>, task: &Task) -> Option<usize> {
+    let argv = task.command.as_ref().map_or(&[][..], |command| &command.argv);
+    Errand::number_in(argv, &stage.work)
 }
 
 fn let_end(stage: &Stage<'_>, entry: &Entry, id: &str) -> Result<()> {

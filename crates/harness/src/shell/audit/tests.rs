@@ -152,6 +152,7 @@ impl Stage {
             to: from,
             blow: Blow::Kill,
             moment: "at any time",
+            clock: Timestamp::UNIX_EPOCH,
         });
         stage
     }

@@ -13,7 +13,7 @@ use crate::shell::errand::{Ending, Errand, Hold, Work};
 use crate::shell::gate;
 use crate::shell::ledger::{Entry, Spawned};
 use crate::shell::output::{Output, Streams};
-use crate::violation::{Checked, Violation, ensure};
+use crate::violation::{Checked, Violation};
 
 /// What a spawn may be refused for: its owner ends while it is sent off.
 const REFUSALS: [Code; 2] = [Code::OwnerClosed, Code::Ended];
@@ -175,13 +175,12 @@ fn shown(errand: &Errand, said: &Said) -> Checked {
     let checked = Output { head, gap: None }.check(script, &Effects::default());
     checked.map_err(|violation| {
         Violation::new("who stays with a command sees all it writes", violation.detail)
-    })?;
-    ensure(!said.line.is_empty(), "a call has a line", String::new)
+    })
 }
 
 /// What the command wrote to its standard error, without what the binary
 /// itself remarked there.
-pub(crate) fn without_remarks(err: &[u8]) -> Vec<u8> {
+fn without_remarks(err: &[u8]) -> Vec<u8> {
     const REMARK: &[u8] = b"offshoot: ";
     let mut own = Vec::with_capacity(err.len());
     let mut rest = err;
@@ -192,4 +191,16 @@ pub(crate) fn without_remarks(err: &[u8]) -> Vec<u8> {
     }
     own.extend_from_slice(rest);
     own
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn remarks_are_told_from_what_the_command_wrote() {
+        let err = b"1000offshoot: attempt 2 begins here\n0001\noffshoot: lost";
+        assert_eq!(without_remarks(err), b"10000001\n");
+        assert_eq!(without_remarks(b"12\n"), b"12\n");
+    }
 }
