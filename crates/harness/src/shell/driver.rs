@@ -22,8 +22,10 @@ mod steering;
 /// How many errands may be open at once before drivers rather let some end.
 const CROWD: usize = 40;
 
-/// How many daemons may die under one call before it gives up.
-const TRIES: usize = 5;
+/// How many daemons must die under one call before it may give up. It asks five
+/// times, and a blow can cost two of them: a connection that was kept, and one
+/// that is opened while the daemon ends.
+const BLOWS: usize = 3;
 
 /// What the drivers of a round share.
 #[derive(Debug)]
@@ -164,12 +166,12 @@ impl<'a> Driver<'a> {
             let blows = [Blow::Kill, Blow::Term]
                 .map(|blow| books.strikes_between(said.began, said.ended, blow));
             let blows = blows.into_iter().sum::<usize>();
-            if blows >= TRIES {
+            if blows >= BLOWS {
                 books.cut.push(said.brief());
             }
             blows
         });
-        if blows < TRIES {
+        if blows < BLOWS {
             let promise = "a call works whether the daemon lives or not";
             let detail = format!("{said}\n  {blows} daemons were hit meanwhile");
             self.stage.ledger.broken(errand, Violation::new(promise, detail));
