@@ -37,6 +37,27 @@ pub fn fit(text: &str, bytes: usize) -> Cow<'_, str> {
     cut(text, text[..text.floor_char_boundary(bytes)].chars().count())
 }
 
+/// Whether a terminal obeys the character, or a reader is misled by it:
+/// controls, line breaks among them, and what turns the direction of text.
+pub fn is_unsafe(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}')
+        || matches!(character, '\u{2066}'..='\u{2069}')
+}
+
+/// What is shown for an unsafe character: its picture, if it has one.
+///
+/// ```
+/// assert_eq!(offshoot_core::text::picture('\u{1b}'), '␛');
+/// ```
+pub fn picture(character: char) -> char {
+    match u32::from(character) {
+        code @ 0..=0x1f => char::from_u32(0x2400 + code).unwrap_or(char::REPLACEMENT_CHARACTER),
+        0x7f => '\u{2421}',
+        _ => char::REPLACEMENT_CHARACTER,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

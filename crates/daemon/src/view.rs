@@ -79,22 +79,7 @@ fn value(payload: &Payload) -> Option<serde_json::Value> {
 }
 
 fn outcome(task: &Task, outcome: &Outcome) -> wire::Outcome {
-    let mut shown = wire::Outcome {
-        is: state(task.state),
-        value: None,
-        cancel_requested: false,
-        failure: None,
-        message: None,
-        causes: Vec::new(),
-        cancelled: None,
-        forced: false,
-        exit: None,
-        signal: None,
-        start_error: None,
-        duration_ms: None,
-        cpu_ms: None,
-        peak_bytes: None,
-    };
+    let mut shown = wire::Outcome::new(state(task.state));
     match outcome {
         Outcome::Completed { value: returned, cancel_requested } => {
             shown.value = value(returned);

@@ -147,6 +147,28 @@ pub struct Outcome {
     pub peak_bytes: Option<u64>,
 }
 
+impl Outcome {
+    /// The outcome of a task that ended in this state, and no more.
+    pub fn new(is: State) -> Self {
+        Self {
+            is,
+            value: None,
+            cancel_requested: false,
+            failure: None,
+            message: None,
+            causes: Vec::new(),
+            cancelled: None,
+            forced: false,
+            exit: None,
+            signal: None,
+            start_error: None,
+            duration_ms: None,
+            cpu_ms: None,
+            peak_bytes: None,
+        }
+    }
+}
+
 /// A request to stop a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cancelled {

@@ -166,10 +166,9 @@ fn own(code: i32) -> Exit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::show::example;
 
     fn ended(change: impl FnOnce(&mut Outcome)) -> Exit {
-        let mut outcome = example::outcome(State::Failed);
+        let mut outcome = Outcome::new(State::Failed);
         change(&mut outcome);
         Exit::of_command(&outcome, StoppedBy::Others)
     }
@@ -191,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_cancel_is_told_apart_by_who_asked() {
-        let outcome = example::outcome(State::Cancelled);
+        let outcome = Outcome::new(State::Cancelled);
         assert_eq!(Exit::of_command(&outcome, StoppedBy::CtrlC).code(), 130);
         assert_eq!(Exit::of_command(&outcome, StoppedBy::Others).code(), 3);
     }

@@ -2,26 +2,6 @@
 
 use offshoot_client::wire::{Cancelled, CommandLine, Lineage, Outcome, Restarting, State, Task};
 
-/// An outcome of this state.
-pub(crate) fn outcome(is: State) -> Outcome {
-    Outcome {
-        is,
-        value: None,
-        cancel_requested: false,
-        failure: None,
-        message: None,
-        causes: Vec::new(),
-        cancelled: None,
-        forced: false,
-        exit: None,
-        signal: None,
-        start_error: None,
-        duration_ms: None,
-        cpu_ms: None,
-        peak_bytes: None,
-    }
-}
-
 /// A command of this handle, in this state.
 pub(crate) fn task(handle: &str, state: State) -> Task {
     Task {
@@ -32,7 +12,7 @@ pub(crate) fn task(handle: &str, state: State) -> Task {
         session: "main".to_owned(),
         state,
         waiting_on: None,
-        outcome: state.is_terminal().then(|| outcome(state)),
+        outcome: state.is_terminal().then(|| Outcome::new(state)),
         lineage: Lineage {
             session: "id-of-main".to_owned(),
             parent: None,

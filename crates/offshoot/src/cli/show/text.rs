@@ -6,6 +6,8 @@
 //! shown as a picture of itself, and what is not UTF-8 as `�`. No text is
 //! swallowed: a sequence that does not end is shown, not waited for.
 
+pub(crate) use offshoot_core::text::is_unsafe;
+use offshoot_core::text::picture;
 use unicode_width::UnicodeWidthChar;
 
 /// The longest control sequence that is left out; a longer one is shown.
@@ -115,21 +117,6 @@ fn show(shown: &mut String, c: char) {
         '\r' => shown.push('\n'),
         _ if is_unsafe(c) => shown.push(picture(c)),
         _ => shown.push(c),
-    }
-}
-
-/// Whether a terminal obeys the character, or a reader is misled by it.
-pub(crate) fn is_unsafe(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-        || matches!(c, '\u{2028}' | '\u{2029}')
-}
-
-fn picture(c: char) -> char {
-    match u32::from(c) {
-        code @ 0..=0x1f => char::from_u32(0x2400 + code).unwrap_or(char::REPLACEMENT_CHARACTER),
-        0x7f => '\u{2421}',
-        _ => char::REPLACEMENT_CHARACTER,
     }
 }
 

@@ -6,7 +6,7 @@ use offshoot_client::wire::Progress;
 
 fn ended(is: State, change: impl FnOnce(&mut Outcome)) -> Task {
     let mut task = example::task("build-1", is);
-    let mut outcome = example::outcome(is);
+    let mut outcome = Outcome::new(is);
     change(&mut outcome);
     task.outcome = Some(outcome);
     task
