@@ -12,7 +12,8 @@ use crate::start::{Ready, Start};
 use crate::stream::Following;
 use crate::wire::{Code, Hello, Reply, Request, Taking};
 
-/// How often a request is sent again because the daemon went away.
+/// How often a request is sent again because the daemon went away, and a daemon
+/// started again because it ended before it was ready.
 const TRIES: u32 = 5;
 
 /// How long the holder of a folder may take to listen or to let go.
@@ -98,19 +99,34 @@ impl Client {
             return Ok(connection);
         }
         let began = Instant::now();
+        let mut stillborn = 0;
+        let mut strange = None;
         loop {
             match self.connect_now().await {
                 Err(error) if error.is_gone() => {}
                 connected => return connected,
             }
-            match self.start.start(&self.place).await? {
+            let ready = match self.start.start(&self.place).await {
+                // Whatever ended it may spare the next one.
+                Err(Error::Stillborn { .. }) if stillborn < TRIES => {
+                    stillborn += 1;
+                    continue;
+                }
+                ready => ready?,
+            };
+            match ready {
                 Ready::Listening => {}
                 Ready::Failed(fault) if fault.code == Code::Locked => {
                     // Somebody else was first, or has not quite gone.
                     let holder = fault.causes.first().unwrap_or(&fault.message).clone();
-                    let ours = holder.contains("(offshoot");
-                    let patience = if ours { PATIENCE } else { STRANGERS_PATIENCE };
-                    if began.elapsed() > patience {
+                    // A daemon is a stranger, too, until it has signed the lock.
+                    let over = if holder.contains("(offshoot") {
+                        strange = None;
+                        began.elapsed() > PATIENCE
+                    } else {
+                        strange.get_or_insert_with(Instant::now).elapsed() > STRANGERS_PATIENCE
+                    };
+                    if over {
                         return Err(Error::Held { data: self.place.data().to_owned(), holder });
                     }
                     tokio::time::sleep(PAUSE).await;

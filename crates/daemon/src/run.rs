@@ -55,7 +55,11 @@ pub fn run(options: Options) -> ExitCode {
 }
 
 fn fail(fault: Fault) -> ExitCode {
-    tracing::error!(%fault, "the daemon cannot run");
+    match fault.code {
+        // Somebody else was first; that is how races end.
+        Code::Locked => tracing::debug!(%fault, "another daemon holds the folder"),
+        _ => tracing::error!(%fault, "the daemon cannot run"),
+    }
     say(&Ready::Failed(fault));
     ExitCode::FAILURE
 }
@@ -76,9 +80,10 @@ fn say(ready: &Ready) {
 
 async fn live(options: Options, log: logfile::LogFile) -> Result<(), Fault> {
     let place = options.place.clone();
+    // Before anything is taken up that a signal would break off.
+    let mut stop = Signals::new()?;
     let house = House::open(options, log).await?;
     let listener = listen(&place)?;
-    let mut stop = Signals::new()?;
     tracing::info!(pid = std::process::id(), data = %place.data().display(), "listening");
     say(&Ready::Listening);
     let why = tokio::select! {

@@ -291,6 +291,9 @@ pub(crate) fn launch<B: Body>(engine: &Arc<Engine>, cell: Arc<Cell>, body: B, sl
     if let Some(timeout) = cell.spec.terms.timeout {
         engine.expire_after(&cell, timeout);
     }
+    if engine.is_draining() {
+        engine.stop_late(cell.clone());
+    }
     let context = Context::new(engine.clone(), cell);
     engine.world.spawn(Drive::new(context, body));
 }

@@ -117,6 +117,11 @@ impl Engine {
         let _ = self.stage.compare_exchange(OPEN, DRAINING, Ordering::AcqRel, Ordering::Acquire);
     }
 
+    /// Whether bodies are being let go.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.stage.load(Ordering::Acquire) == DRAINING
+    }
+
     pub(crate) fn is_closed(&self) -> bool {
         self.stage.load(Ordering::Acquire) == CLOSED
     }

@@ -16,12 +16,7 @@ impl Engine {
     /// left when `patience` is over.
     pub(crate) async fn shut_down(self: &Arc<Self>, patience: Duration) -> usize {
         self.drain();
-        let cancel = Arc::new(Cancel {
-            by: Canceller::Shutdown,
-            reason: "the runtime shuts down".into(),
-            at: self.now(),
-            grace: patience / 2,
-        });
+        let cancel = self.ending(patience / 2);
         // A slot that is given back now starts nobody.
         self.slots.close();
         let over = std::pin::pin!(self.world.sleep(patience));
@@ -45,6 +40,25 @@ impl Engine {
             }
         }
         self.until_empty().await;
+    }
+
+    /// Lets a body go that begins only now: its record was not there yet when
+    /// the others were told.
+    pub(crate) fn stop_late(self: &Arc<Self>, cell: Arc<Cell>) {
+        if self.can_go_on(&cell) {
+            cell.evict(Eviction::Release);
+            return;
+        }
+        let engine = self.clone();
+        self.world.spawn(async move {
+            let cancel = engine.ending(engine.config.grace);
+            engine.stop_for_good(&[cell], &cancel).await;
+        });
+    }
+
+    fn ending(&self, grace: Duration) -> Arc<Cancel> {
+        let reason = "the runtime shuts down".into();
+        Arc::new(Cancel { by: Canceller::Shutdown, reason, at: self.now(), grace })
     }
 
     /// Whether a later runtime can go on with the task, or start it.

@@ -130,6 +130,14 @@ impl Said {
         })
     }
 
+    /// What it said of its failure, in a line.
+    pub fn brief(&self) -> String {
+        let verb = self.line.split(' ').take(2).collect::<Vec<_>>().join(" ");
+        let told = String::from_utf8_lossy(&self.err);
+        let error = told.lines().find(|line| line.contains("error")).unwrap_or_default();
+        format!("`offshoot {verb} …`: {error}")
+    }
+
     /// For what it was refused, if it was.
     pub fn fault(&self) -> Option<Code> {
         let told = [&self.err, &self.out];

@@ -165,7 +165,7 @@ impl<'a> Driver<'a> {
                 .map(|blow| books.strikes_between(said.began, said.ended, blow));
             let blows = blows.into_iter().sum::<usize>();
             if blows >= TRIES {
-                books.cut.push(said.to_string());
+                books.cut.push(said.brief());
             }
             blows
         });

@@ -4,6 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use jiff::Timestamp;
 use offshoot_client::Place;
 use rustix::process::Signal;
 
@@ -14,6 +15,9 @@ use crate::shell::processes;
 
 /// How long the killer waits for its moment at the most.
 const MOMENT: Duration = Duration::from_secs(2);
+
+/// How many daemons in a thousand are asked to end instead.
+const ORDERLY: u32 = 120;
 
 /// How often the killer looks for a daemon that is being started.
 const AGAIN: Duration = Duration::from_micros(500);
@@ -63,7 +67,7 @@ impl<'a> Killer<'a> {
         while self.stage.ledger.with(goes_on) {
             let moment = self.moment();
             self.wait_for(moment)?;
-            let blow = if self.rng.happens(100) { Blow::Term } else { Blow::Kill };
+            let blow = if self.rng.happens(ORDERLY) { Blow::Term } else { Blow::Kill };
             let hit = self.strike(blow, moment)?;
             match (hit, moment) {
                 (Some(pid), Moment::Recovery(pause)) => self.hit_the_next(pid, pause)?,
@@ -131,10 +135,10 @@ impl<'a> Killer<'a> {
             Blow::Kill => Signal::KILL,
             Blow::Term => Signal::TERM,
         };
-        let from = Instant::now();
+        let (from, clock) = (Instant::now(), Timestamp::now());
         let hit = processes::signal(pid, signal);
         if hit {
-            let strike = Strike { from, to: Instant::now(), blow, moment: moment.word() };
+            let strike = Strike { from, to: Instant::now(), blow, moment: moment.word(), clock };
             self.stage.ledger.with(|books| books.strikes.push(strike));
         }
         hit

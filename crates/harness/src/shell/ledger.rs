@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use hashbrown::HashMap;
+use jiff::Timestamp;
 use offshoot_client::wire::{Outcome, State, Task};
 use parking_lot::{Condvar, Mutex};
 
@@ -56,6 +57,8 @@ pub struct Strike {
     pub blow: Blow,
     /// At which moment, in a word.
     pub moment: &'static str,
+    /// What the clock said.
+    pub clock: Timestamp,
 }
 
 /// How a daemon is ended.
@@ -236,6 +239,13 @@ impl Books {
     /// Whether a blow fell between two moments.
     pub fn struck(&self, from: Instant, to: Instant, blow: Blow) -> bool {
         self.strikes_between(from, to, blow) > 0
+    }
+
+    /// How many daemons were killed before the clock said this, and after that
+    /// moment.
+    pub fn kills_until(&self, from: Instant, clock: Timestamp) -> usize {
+        let kills = self.strikes.iter().filter(|strike| strike.blow == Blow::Kill);
+        kills.filter(|strike| from <= strike.to && strike.clock <= clock).count()
     }
 
     /// How many blows fell between two moments.

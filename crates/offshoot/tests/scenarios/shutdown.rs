@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use offshoot::core::{Canceller, Cursor, Outcome, Phase, State, Task, Visibility};
-use offshoot::{BodyError, Cancelled, Context, Error, Kind, Memory, Runtime};
+use offshoot::{BodyError, Cancelled, Context, Error, Kind, Memory, Runtime, Store};
 use offshoot_store::Fault;
 
 use crate::support::{
-    Disk, Done, Flag, Gate, Of, Trouble, never, obedient, on_every_store, one_slot, session,
-    settle_down, until, until_in,
+    Disk, Done, Flag, Gate, Late, Of, Says, Trouble, never, obedient, on_every_store, one_slot,
+    session, settle_down, until, until_in,
 };
 
 on_every_store!(
@@ -71,6 +71,25 @@ async fn s6_8_a_drop_aborts_every_body_and_writes_nothing_and_the_next_open_sett
         assert!(task.cancel.is_none(), "the drop wrote nothing");
         assert_eq!(task.seq, 2, "spawned, then settled by the next open");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn s6_8_a_spawn_that_becomes_durable_during_the_shutdown_is_stopped_with_the_others() {
+    let memory = Memory::new();
+    let late = Late::on(&memory);
+    let runtime = Runtime::builder(late.store()).open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    late.put_off(Of::Spawns);
+    let spawning = tokio::spawn(session.spawn_ephemeral(obedient).into_future());
+    late.kept_back().await;
+    let shutdown = tokio::spawn(runtime.shutdown(SECOND));
+    settle_down().await;
+    late.answer(Says::Truth);
+    let id = spawning.await.unwrap().unwrap().id();
+    assert_eq!(shutdown.await.unwrap().unwrap(), 0, "it went with the others");
+
+    let task = memory.task(id).await.unwrap().unwrap();
+    assert!(by_shutdown(&task), "{task:?}");
 }
 
 #[tokio::test]

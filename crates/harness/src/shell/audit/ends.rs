@@ -1,8 +1,9 @@
 //! Every task reaches one end, which is what really happened and never
 //! changes.
 
-use std::time::Instant;
+use std::time::Duration;
 
+use jiff::Timestamp;
 use offshoot_client::wire::{Outcome, Restarting, State, Task};
 
 use super::Findings;
@@ -20,16 +21,16 @@ const STOPPED: &str = "only what was stopped is cancelled";
 /// How many attempts may end without a word before a command is given up.
 const ATTEMPTS: usize = 3;
 
+/// How long a daemon may take that ends in good order.
+const ORDERLY: Duration = Duration::from_secs(20);
+
 /// Checks the end of every task.
 pub fn check(books: &Books, world: &World, found: &mut Findings) {
     for (number, task) in &world.tasks {
         let Some(entry) = number.and_then(|number| books.entry(number)) else { continue };
         found.take(
             *number,
-            one(entry, task).and_then(|outcome| {
-                let story = Story { books, world, entry };
-                story.check(outcome)
-            }),
+            one(entry, task).and_then(|outcome| Story { books, world, entry, task }.check(outcome)),
         );
         found.take(*number, as_told(entry, task));
     }
@@ -54,6 +55,7 @@ struct Story<'a> {
     books: &'a Books,
     world: &'a World,
     entry: &'a Entry,
+    task: &'a Task,
 }
 
 impl Story<'_> {
@@ -66,7 +68,7 @@ impl Story<'_> {
             State::Failed => {
                 ensure(self.can_fail(outcome), TRUE, || format!("it cannot fail so: {outcome:?}"))
             }
-            State::Cancelled => ensure(self.can_stop(), STOPPED, || {
+            State::Cancelled => ensure(self.can_stop(outcome), STOPPED, || {
                 format!("nobody stopped it or one above it: {outcome:?}")
             }),
             State::Lost => self.check_loss(),
@@ -94,18 +96,28 @@ impl Story<'_> {
         }
     }
 
-    /// Whether it can have been stopped: by somebody, with its session, because
-    /// one above it did not complete, or because its daemon was asked to end.
-    fn can_stop(&self) -> bool {
+    /// Whether it can have been stopped so: because its daemon was asked to
+    /// end, because one above it did not complete, or by somebody, perhaps with
+    /// its session.
+    fn can_stop(&self, outcome: &Outcome) -> bool {
         let (books, number) = (self.books, self.entry.errand.number);
+        let by = outcome.cancelled.as_ref().map_or("", |cancelled| cancelled.by.as_str());
         let incomplete = |above: &Entry| {
             self.world.of(above.errand.number).any(|task| task.state != State::Completed)
         };
         let session = &self.entry.errand.session;
-        books.struck(self.entry.begun, self.ended(), Blow::Term)
-            || books.line(number).any(|entry| !entry.stops.is_empty())
-            || books.line(number).skip(1).any(incomplete)
-            || books.sessions_stopped.iter().any(|(stopped, _)| stopped == session)
+        match by {
+            // Such an end takes its time.
+            "shutdown" => books
+                .strikes
+                .iter()
+                .any(|strike| strike.blow == Blow::Term && strike.to + ORDERLY >= self.entry.begun),
+            by if by.starts_with("end of owner") => books.line(number).skip(1).any(incomplete),
+            _ => {
+                books.line(number).any(|entry| !entry.stops.is_empty())
+                    || books.sessions_stopped.iter().any(|(stopped, _)| stopped == session)
+            }
+        }
     }
 
     fn check_loss(&self) -> Checked {
@@ -115,14 +127,11 @@ impl Story<'_> {
         ensure(self.kills() > 0, LOST, || "no daemon was killed while it lived".into())
     }
 
-    /// How many daemons were killed while it can have lived.
+    /// How many daemons were killed while it lived, by the clock that its
+    /// record goes by.
     fn kills(&self) -> usize {
-        self.books.strikes_between(self.entry.begun, self.ended(), Blow::Kill)
-    }
-
-    /// When it was known to have ended.
-    fn ended(&self) -> Instant {
-        self.entry.ended.unwrap_or_else(Instant::now)
+        let ended = self.task.ended_at.as_deref().and_then(|at| at.parse().ok());
+        self.books.kills_until(self.entry.begun, ended.unwrap_or(Timestamp::MIN))
     }
 
     /// How it ends if nobody ends it.

@@ -4,7 +4,8 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use offshoot_client::wire::{CommandLine, Lineage, Outcome, Restarting, State, Task};
+use jiff::Timestamp;
+use offshoot_client::wire::{Cancelled, CommandLine, Lineage, Outcome, Restarting, State, Task};
 
 use super::*;
 use crate::shell::effects::{Attempt, Effects};
@@ -64,6 +65,11 @@ fn outcome(is: State) -> Outcome {
     }
 }
 
+fn stopped(by: &str) -> Outcome {
+    let cancelled = Cancelled { by: by.into(), reason: "a whim".into(), at: "then".into() };
+    Outcome { cancelled: Some(cancelled), ..outcome(State::Cancelled) }
+}
+
 fn task(errand: &Errand, outcome: Outcome) -> Task {
     let id = format!("id-{}", errand.number);
     Task {
@@ -87,7 +93,7 @@ fn task(errand: &Errand, outcome: Outcome) -> Task {
         },
         spawned_at: "now".into(),
         started_at: None,
-        ended_at: Some("then".into()),
+        ended_at: Some("1970-01-01T00:00:01Z".into()),
         age_ms: 1,
         attempts: 1,
         cancel: None,
@@ -136,7 +142,7 @@ impl Stage {
         let attempts = [attempt(&[], 0), attempt(&[], 1)];
         stage.add(again, outcome(State::Completed), &attempts);
 
-        stage.add(errand(STOPPED, Hold::Gate), outcome(State::Cancelled), &[attempt(&[], 0)]);
+        stage.add(errand(STOPPED, Hold::Gate), stopped("host"), &[attempt(&[], 0)]);
         let stop = stage.ask(30);
         stage.books.entries[STOPPED].stops.push(stop);
 
@@ -299,6 +305,9 @@ fn a_task_that_is_lost_without_a_kill_or_although_it_restarts_is_found() {
     finds(promise, |stage| {
         stage.books.entries[LOST].begun += Duration::from_millis(6);
     });
+    finds(promise, |stage| {
+        stage.books.strikes[0].clock = Timestamp::MAX;
+    });
     finds(promise, |stage| stage.ended(RESTARTED, outcome(State::Lost)));
 }
 
@@ -308,10 +317,13 @@ fn a_task_that_nobody_stopped_and_that_is_cancelled_is_found() {
         stage.books.entries[STOPPED].stops.clear();
     });
     let mut stage = Stage::new();
-    stage.ended(READER, outcome(State::Cancelled));
+    stage.ended(READER, stopped("host"));
     let stop = stage.ask(40);
     stage.books.entries[PARENT].stops.push(stop);
     assert!(stage.complaints().is_empty(), "a stop reaches what is below");
+    let promise = "only what was stopped is cancelled";
+    finds(promise, |stage| stage.ended(READER, stopped("end of owner id-0")));
+    finds(promise, |stage| stage.ended(STOPPED, stopped("shutdown")));
 }
 
 #[test]

@@ -105,12 +105,14 @@ impl Driver<'_> {
         }
     }
 
-    /// An error is told in words here. It may be a refusal only if the owner
-    /// can have ended.
+    /// An error is told in words here. It may be a refusal: its owner ends, or
+    /// its session is being stopped.
     fn excuse_attached(&self, errand: &Errand, said: &Said) {
-        match errand.parent {
-            Some(_) => self.refused(said, "attached"),
-            None => self.excuse(said, Some(errand.number)),
+        let told = String::from_utf8_lossy(&said.err);
+        let closed = ["takes no new tasks", "has ended"].iter().any(|text| told.contains(text));
+        match closed {
+            true => self.refused(said, "attached"),
+            false => self.excuse(said, Some(errand.number)),
         }
     }
 

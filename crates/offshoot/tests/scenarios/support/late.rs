@@ -11,8 +11,9 @@ use tokio::sync::oneshot;
 
 use super::{Gate, Of};
 
-/// Does at once what it is asked to, and keeps some answers back. What a
-/// commit is refused for is told at once. Clones are the same store.
+/// Does at once what it is asked to, and keeps some answers back, or puts some
+/// commits off until it answers. What a commit is refused for is told at once,
+/// unless it is put off. Clones are the same store.
 #[derive(Clone, Debug)]
 pub(crate) struct Late {
     memory: Memory,
@@ -24,6 +25,7 @@ pub(crate) struct Late {
 #[derive(Default)]
 struct Plan {
     commits: Option<Of>,
+    put_off: Option<Of>,
     lists: usize,
     /// What gives the answers that are kept back, oldest first.
     replies: VecDeque<Box<dyn FnOnce(Says) + Send>>,
@@ -53,12 +55,18 @@ impl Late {
         self.plan().commits = Some(of);
     }
 
+    /// Puts these commits off from now on, each until its answer is given.
+    pub(crate) fn put_off(&self, of: Of) {
+        self.plan().put_off = Some(of);
+    }
+
     /// Keeps the next so many lists of tasks back.
     pub(crate) fn keep_lists_back(&self, many: usize) {
         self.plan().lists = many;
     }
 
-    /// Waits until one more answer is kept back; what it answers is done.
+    /// Waits until one more answer is kept back; what it answers is done,
+    /// unless it was put off.
     pub(crate) async fn kept_back(&self) {
         self.kept.arrived().await;
     }
@@ -97,6 +105,18 @@ impl Around for Late {
     }
 
     fn commit_around(&self, batch: Batch) -> Commit {
+        if self.plan().put_off.is_some_and(|of| of.holds(&batch)) {
+            let (tell, told) = oneshot::channel();
+            let memory = self.memory.clone();
+            let reply = move |_| {
+                if let Ok(answer) = memory.commit(batch).try_now() {
+                    drop(tell.send(answer));
+                }
+            };
+            self.plan().replies.push_back(Box::new(reply));
+            self.kept.arrive();
+            return Commit::later(told);
+        }
         let late = self.plan().commits.is_some_and(|of| of.holds(&batch));
         match self.memory.commit(batch).try_now() {
             Ok(Ok(cursor)) if late => Commit::later(self.keep::<_, CommitError>(cursor)),
