@@ -1,6 +1,7 @@
 //! One connection to a daemon.
 
 use std::path::Path;
+use std::time::Duration;
 
 use serde::Serialize;
 use tokio::io::BufReader;
@@ -10,6 +11,10 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use crate::error::Error;
 use crate::frame::{Frame, FrameError, read_frame, write_frame};
 use crate::wire::{Fault, Hello, Reply, Request, Welcome};
+
+/// How long a daemon may take to greet back. It does so at once unless it is
+/// stopped, or the machine is very busy.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// One connection to a daemon, past its greeting. It carries one request at a
 /// time.
@@ -34,6 +39,11 @@ impl Connection {
     /// Connects and greets. An error of the connection itself means that nobody
     /// is there.
     pub async fn open(socket: &Path, hello: &Hello) -> Result<Self, Error> {
+        let opened = tokio::time::timeout(PATIENCE, Self::greet(socket, hello)).await;
+        opened.unwrap_or_else(|_| Err(Error::Silent { socket: socket.to_owned() }))
+    }
+
+    async fn greet(socket: &Path, hello: &Hello) -> Result<Self, Error> {
         let stream = UnixStream::connect(socket).await.map_err(FrameError::from)?;
         let owner = stream.peer_cred().map_err(FrameError::from)?.uid();
         if owner != rustix::process::geteuid().as_raw() {

@@ -49,6 +49,15 @@ pub enum Error {
         /// Whose it is.
         owner: u32,
     },
+    /// The daemon is there and says nothing.
+    #[error(
+        "the daemon at {socket} does not answer: it may be stopped; continue it with SIGCONT, or \
+         kill it, and the next command starts another"
+    )]
+    Silent {
+        /// Where it listens.
+        socket: PathBuf,
+    },
     /// The connection failed.
     #[error("the daemon cannot be reached")]
     Connection(#[source] FrameError),

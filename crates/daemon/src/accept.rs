@@ -1,5 +1,6 @@
 //! Letting visitors in: this user's, that speak a protocol we know.
 
+use std::convert::Infallible;
 use std::time::Duration;
 
 use offshoot_client::wire::{Code, Fault, Hello, Taking, WIRE, Welcome};
@@ -16,6 +17,9 @@ use crate::serve::serve;
 /// How long a visitor may take to greet.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long to wait when nobody can be let in.
+const PAUSE: Duration = Duration::from_millis(50);
+
 /// A visitor past its greeting.
 pub(crate) struct Visitor {
     pub(crate) reader: BufReader<OwnedReadHalf>,
@@ -23,10 +27,10 @@ pub(crate) struct Visitor {
     _visit: Visit,
 }
 
-/// Lets visitors in as long as the socket works.
-pub(crate) async fn accept(house: &Shared, listener: &UnixListener) {
-    let mut failures = 0;
-    while failures < 100 {
+/// Lets visitors in.
+pub(crate) async fn accept(house: &Shared, listener: &UnixListener) -> Infallible {
+    let mut failures = 0u32;
+    loop {
         match listener.accept().await {
             Ok((stream, _)) => {
                 failures = 0;
@@ -37,9 +41,12 @@ pub(crate) async fn accept(house: &Shared, listener: &UnixListener) {
                 }
             }
             Err(error) => {
-                failures += 1;
-                tracing::warn!(%error, "a connection could not be accepted");
-                tokio::time::sleep(Duration::from_millis(50)).await;
+                // Mostly there are too many files open, and that passes.
+                if failures.is_power_of_two() || failures == 0 {
+                    tracing::warn!(%error, failures, "a connection could not be accepted");
+                }
+                failures = failures.saturating_add(1);
+                tokio::time::sleep(PAUSE).await;
             }
         }
     }

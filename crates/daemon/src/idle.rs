@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use offshoot_core::Phase;
+use offshoot_backends::Commands;
 use tokio::sync::watch;
 
 use crate::house::House;
@@ -110,18 +110,22 @@ impl Idle {
     }
 }
 
-/// Whether any task executes, waits or queues here. What nobody here can
-/// execute does not keep the daemon.
+/// Whether any task executes, waits or queues that this daemon executes. What
+/// nobody here can execute does not keep it.
 async fn has_work(house: &House) -> bool {
     let Ok(runtime) = house.runtime() else { return false };
-    match runtime.counts().await {
-        Ok(counts) => {
-            counts.of(Phase::Running) + counts.of(Phase::Waiting) > 0
-                || counts.of(Phase::Queued) > 0
-        }
-        Err(error) => {
-            tracing::warn!(%error, "the store cannot say what is left to do");
-            true
+    let mut live = runtime.tasks().live().kind(Commands::KIND).limit(1);
+    loop {
+        match live.clone().await {
+            Ok(page) if !page.items.is_empty() => return true,
+            Ok(page) => match page.next {
+                Some(next) => live = live.after(next),
+                None => return false,
+            },
+            Err(error) => {
+                tracing::warn!(%error, "the store cannot say what is left to do");
+                return true;
+            }
         }
     }
 }

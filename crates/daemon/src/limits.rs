@@ -7,7 +7,7 @@ use rustix::process::{Resource, getrlimit};
 const FILES_PER_COMMAND: u64 = 6;
 
 /// How many files the daemon keeps for itself and its visitors.
-const FILES_KEPT: u64 = 256;
+const FILES_KEPT: u64 = 1_024;
 
 /// The most commands that execute at once, whatever the system allows.
 const MOST: u64 = 10_000;
@@ -15,5 +15,6 @@ const MOST: u64 = 10_000;
 /// How many tasks may execute at once; the rest queue.
 pub(crate) fn slots() -> u64 {
     let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    (files.saturating_sub(FILES_KEPT) / FILES_PER_COMMAND).clamp(16, MOST)
+    let kept = FILES_KEPT.min(files / 4);
+    ((files - kept) / FILES_PER_COMMAND).clamp(16, MOST)
 }

@@ -87,7 +87,7 @@ async fn live(options: Options, log: logfile::LogFile) -> Result<(), Fault> {
     tracing::info!(pid = std::process::id(), data = %place.data().display(), "listening");
     say(&Ready::Listening);
     let why = tokio::select! {
-        () = accept(&house, &listener) => "the socket failed",
+        never = accept(&house, &listener) => match never {},
         () = house.idle.until_idle(&house) => "nothing is left to do",
         () = house.leave.cancelled() => "it was asked to",
         signal = stop.next() => signal,

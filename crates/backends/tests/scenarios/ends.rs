@@ -30,9 +30,9 @@ async fn s2_6_exit_zero_is_completed_with_the_report_as_value() -> Test {
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn memory_is_told_of_a_command_that_takes_more_than_whoever_started_it() {
-    let world = World::new().await;
+    let world = World::open().await;
     let hoard = "head -c 400000000 /dev/zero | tail -c 300000000 | head -c 1 >/dev/null";
     let told = report(&world.run(hoard).await);
     assert!(told.peak_bytes.is_some_and(|peak| peak >= 300_000_000), "{told:?}");

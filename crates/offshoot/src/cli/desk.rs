@@ -66,12 +66,15 @@ impl Desk {
         }
     }
 
-    /// Says that the ends of these tasks have been read.
-    pub(crate) async fn acknowledge(&self, tasks: Vec<String>) -> Result<(), Trouble> {
-        if !tasks.is_empty() {
-            self.ask(&Request::Ack { tasks }).await?;
+    /// Says that the ends of these tasks have been read. What was printed holds
+    /// in any case: if this cannot be written they are told once more.
+    pub(crate) async fn acknowledge(&self, tasks: Vec<String>) {
+        if tasks.is_empty() {
+            return;
         }
-        Ok(())
+        if let Err(Trouble::Told { fault, .. }) = self.ask(&Request::Ack { tasks }).await {
+            self.screen.remark(&format!("offshoot: it could not be marked as read: {fault}"));
+        }
     }
 
     /// Answers: for people or for scripts.

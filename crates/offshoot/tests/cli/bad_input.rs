@@ -148,3 +148,58 @@ fn what_was_typed_is_shown_safely() {
         assert!(!said.err.contains('\u{1b}'), "{args:?}: {said:?}");
     }
 }
+
+/// A small disk of one's own, where the user may have one.
+struct Disk(std::path::PathBuf);
+
+impl Disk {
+    fn mount(at: std::path::PathBuf) -> Option<Self> {
+        std::fs::create_dir(&at).unwrap();
+        let mut mount = std::process::Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=6m", "tmpfs"]).arg(&at).stderr(Stdio::null());
+        mount.status().is_ok_and(|mounted| mounted.success()).then_some(Self(at))
+    }
+
+    /// Takes all the room that is left, until the file is removed.
+    fn fill(&self) -> std::path::PathBuf {
+        let path = self.0.join("full");
+        let mut file = std::fs::File::create(&path).unwrap();
+        while std::io::Write::write_all(&mut file, &[1; 4096]).is_ok() {}
+        path
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        std::process::Command::new("umount").arg("-l").arg(&self.0).status().unwrap();
+    }
+}
+
+#[test]
+fn a_full_disk_refuses_what_it_cannot_keep_and_loses_nothing() {
+    let world = World::new();
+    let Some(disk) = Disk::mount(world.data()) else {
+        return eprintln!("skipped: this user may not mount a small disk");
+    };
+    world.detach("early", "read word; echo \"told $word\"; exit 7");
+    let full = disk.fill();
+    for refused in
+        [&["spawn", "--detach", "--", "true"][..], &["tasks", "send", "early", "too soon"]]
+    {
+        let said = world.run(refused);
+        assert_eq!(said.code, 125, "{said:?}");
+        assert!(said.err.contains("is full: free some space"), "{said:?}");
+    }
+    assert!(world.done(&["tasks", "ls"]).contains("early"), "what was sent off goes on");
+    std::fs::remove_file(full).unwrap();
+    world.done(&["tasks", "send", "early", "now"]);
+    // It may end with the disk full again: its end waits for room.
+    let full = disk.fill();
+    let waited = world.run(&["tasks", "wait", "early", "--timeout", "200ms"]);
+    std::fs::remove_file(full).unwrap();
+    assert!(waited.code == 124 || waited.code == 1, "{waited:?}");
+    let said = world.run(&["tasks", "wait", "early"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.out.contains("exit 7"), "{said:?}");
+    world.done(&["daemon", "stop"]);
+}

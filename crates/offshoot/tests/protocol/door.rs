@@ -112,3 +112,13 @@ async fn without_a_daemon_and_without_leave_to_start_one_it_is_said() {
     let gone = Connection::open(&world.socket(), &hello(&world.data())).await;
     assert!(matches!(&gone, Err(Error::Connection(FrameError::Io(_)))), "{gone:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_daemon_that_does_not_answer_is_not_waited_for_for_ever() {
+    let world = World::new();
+    let socket = world.place().data().join("silent.sock");
+    let _silent = tokio::net::UnixListener::bind(&socket).unwrap();
+    let refused = Connection::open(&socket, &hello(&world.data())).await;
+    assert!(matches!(&refused, Err(Error::Silent { .. })), "{refused:?}");
+    assert!(refused.unwrap_err().to_string().contains("SIGCONT"));
+}

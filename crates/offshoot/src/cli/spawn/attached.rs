@@ -130,7 +130,7 @@ async fn finish(desk: &Desk, task: Task, wish: Wish) -> Result<Exit, Trouble> {
     }
     let stopped = if wish == Wish::None { StoppedBy::Others } else { StoppedBy::CtrlC };
     let exit = Exit::of_command(outcome, stopped);
-    desk.acknowledge(vec![task.id]).await?;
+    desk.acknowledge(vec![task.id]).await;
     Ok(exit)
 }
 

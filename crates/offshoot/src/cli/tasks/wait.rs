@@ -164,7 +164,7 @@ impl Told<'_> {
         });
         if !self.deaf {
             let ended = self.printed.into_iter().filter(|p| p.waited == WaitedEnd::Ended);
-            self.desk.acknowledge(ended.map(|printed| printed.task.id).collect()).await?;
+            self.desk.acknowledge(ended.map(|printed| printed.task.id).collect()).await;
         }
         Ok(exit)
     }
