@@ -17,6 +17,13 @@ use super::{Roots, Scanner};
 /// again.
 const AGAIN: Duration = Duration::from_millis(20);
 
+/// How often it is looked again because somebody was between two programs. That
+/// takes no time; who looks so for longer just has no name and no environment.
+const UNSURE: u32 = 100;
+
+/// How long somebody is left who is between two programs.
+const UNSURE_FOR: Duration = Duration::from_millis(5);
+
 /// Ends every member and resolves once none is left; how many there were. They
 /// are asked to end, and killed once `patience` is over. It looks again after
 /// each round, because a member may have started another meanwhile.
@@ -41,13 +48,18 @@ pub(crate) async fn end_found(
 ) -> usize {
     let mut patience = std::pin::pin!(patience);
     let mut round = Round::default();
+    let mut unsure = 0;
     loop {
         let census = scanner.look(since).await;
         let there = round.signal(find(&census));
-        if there.is_empty() {
+        if !there.is_empty() {
+            round.wait(there, patience.as_mut()).await;
+        } else if census.is_unsure() && unsure < UNSURE {
+            unsure += 1;
+            tokio::time::sleep(UNSURE_FOR).await;
+        } else {
             return round.met.len();
         }
-        round.wait(there, patience.as_mut()).await;
     }
 }
 
