@@ -8,6 +8,16 @@ use super::identity::Identity;
 use super::roots::Roots;
 use super::stat::Stat;
 
+/// How often a process is looked at that is becoming another program.
+const LOOKS: u32 = 1_000;
+
+/// How long between two such looks. It takes far less, unless the machine is
+/// very busy.
+const PAUSE: std::time::Duration = std::time::Duration::from_millis(1);
+
+/// The parent of the kernel's own, which are no programs.
+const KERNEL: i32 = 2;
+
 /// All processes as they were at one moment, found by what makes them members
 /// of a task.
 #[derive(Debug, Default)]
@@ -30,7 +40,7 @@ impl Census {
         let numbers =
             entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
         for stat in numbers.filter(|pid| !over.contains(pid)).filter_map(Stat::of) {
-            let mark = (stat.started >= since).then(|| mark_of(stat.pid)).flatten();
+            let mark = (stat.started >= since).then(|| mark_of(&stat)).flatten();
             census.enter(stat, mark);
         }
         census.spare(rustix::process::getpid().as_raw_nonzero().get());
@@ -107,10 +117,30 @@ impl Census {
     }
 }
 
-/// The task whose mark a process has, if this one may see it.
-fn mark_of(pid: i32) -> Option<TaskId> {
-    let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
-    mark_in(&environment)
+/// The task whose mark a process has, if this one may see it. One that is just
+/// becoming another program has no environment to show for a moment, and is
+/// looked at again.
+fn mark_of(stat: &Stat) -> Option<TaskId> {
+    for _ in 0..LOOKS {
+        let environment = std::fs::read(format!("/proc/{}/environ", stat.pid)).ok()?;
+        if !environment.is_empty() {
+            return mark_in(&environment);
+        }
+        if !is_becoming(stat) {
+            return None;
+        }
+        std::thread::sleep(PAUSE);
+    }
+    None
+}
+
+/// Whether a process without an environment has no arguments either, as long
+/// as it has not begun as the program that it becomes.
+fn is_becoming(stat: &Stat) -> bool {
+    let nothing = std::fs::read(format!("/proc/{}/cmdline", stat.pid));
+    stat.parent != KERNEL
+        && nothing.is_ok_and(|arguments| arguments.is_empty())
+        && Stat::of(stat.pid).is_some_and(|now| now.identity() == stat.identity() && now.is_alive())
 }
 
 fn mark_in(environment: &[u8]) -> Option<TaskId> {
