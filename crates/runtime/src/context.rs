@@ -4,8 +4,8 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use offshoot_core::{Block, Doing, Lineage, Owner, Payload, Spec, TaskId, Visibility};
-use offshoot_store::Within;
+use offshoot_core::{Block, Doing, Lineage, MessageId, Owner, Payload, Spec, TaskId, Visibility};
+use offshoot_store::{Standing, Within};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
@@ -162,6 +162,13 @@ impl Context {
     /// [`Rows::last_number`] tells: for a body that leaves some rows unread.
     pub async fn drain_after(&self, number: u64, limit: usize) -> Result<Rows, Error> {
         self.engine.drain_task(&self.cell, number, limit).await
+    }
+
+    /// Whether an unread message was sent to this task, and not to one below it
+    /// that ended before it read it and whose rows this one has inherited.
+    pub async fn is_addressee(&self, message: MessageId) -> Result<bool, Error> {
+        let standing = self.engine.store.message(Owner::Task(self.id()), message).await?;
+        Ok(matches!(standing, Some(Standing::Queued(_))))
     }
 
     /// The unread rows of the task's inbox once there are any. The task waits

@@ -57,7 +57,7 @@ impl Feeding<'_> {
         loop {
             let rows = self.cx.drain_after(self.read, MANY).await?;
             let Some(last) = rows.last_number() else { return Ok(Open::Yes) };
-            if rows.iter().all(|row| row.message().is_some()) {
+            if self.are_lines(&rows).await? {
                 if self.write(&rows).await? == Open::No {
                     return Ok(Open::No);
                 }
@@ -65,14 +65,24 @@ impl Feeding<'_> {
             } else {
                 // Rows of another sort are not this body's to acknowledge.
                 let one = self.cx.drain_after(self.read, 1).await?;
-                if one.iter().any(|row| row.message().is_some())
-                    && self.write(&one).await? == Open::No
-                {
+                if self.are_lines(&one).await? && self.write(&one).await? == Open::No {
                     return Ok(Open::No);
                 }
                 self.read = one.last_number().unwrap_or(last);
             }
         }
+    }
+
+    /// Whether all of these are messages to this very task. What was sent to
+    /// one below it is not this command's to read.
+    async fn are_lines(&self, rows: &Rows) -> Result<bool, Error> {
+        for row in rows.iter() {
+            match row.message() {
+                Some(message) if self.cx.is_addressee(message.id).await? => {}
+                _ => return Ok(false),
+            }
+        }
+        Ok(true)
     }
 
     /// Writes these messages, and acknowledges those that the pipe has taken.

@@ -77,3 +77,23 @@ async fn results_of_tasks_below_stay_unread() -> Test {
     assert!(results.contains(&below.id()), "its owner did not read it, so its heir gets it");
     Ok(())
 }
+
+#[tokio::test]
+async fn s5_1_what_a_task_below_did_not_read_is_no_line_of_its_owner() -> Test {
+    let world = World::open().await;
+    let task = world.spawn("while read line; do echo got $line; done").await;
+    let below = world.request(world.script("exec <&-; echo closed; exec sleep 1000"));
+    let below = world.session.spawn(below).under(&task).await?;
+    // From outside, so that there is no sender to give them back to.
+    let host = world.runtime.task(&below.id().to_string()).await?;
+    world.until_line(&below, "closed").await;
+    host.send("for the one below").await?;
+    host.send(END_OF_INPUT).await?;
+    host.cancel("enough").await?;
+    host.wait().await?;
+    task.send("for the owner").await?;
+    task.send(END_OF_INPUT).await?;
+    let task = task.wait().await?.task;
+    assert_eq!(bytes(&world.log(&task)).await, b"got for the owner\n");
+    Ok(())
+}
