@@ -32,7 +32,7 @@ pub enum Error {
     },
     /// Another program holds the data folder.
     #[error(
-        "the data folder {data} is held by {holder}, which is no offshoot daemon: \
+        "the data folder {data} is held by {holder}, which serves nobody: \
          stop that program, or choose another folder with --data"
     )]
     Held {

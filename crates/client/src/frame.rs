@@ -62,6 +62,15 @@ impl Frame {
         said.map(Self::Said).map_err(|error| FrameError::Strange(error.to_string()))
     }
 
+    /// Whether nobody would read it.
+    pub fn is_too_long(&self) -> bool {
+        let length = match self {
+            Self::Said(said) => said.len() + 1,
+            Self::Output(chunk) => chunk.bytes.len() + 1 + STAMPED,
+        };
+        length > LONGEST as usize
+    }
+
     /// What the frame says.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, FrameError> {
         match self {

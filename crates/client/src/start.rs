@@ -48,17 +48,19 @@ impl Start {
         };
         let mut command = Command::new(program);
         command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        // It outlives whoever starts it, and belongs to no task.
+        // It outlives whoever starts it, and belongs to no task. What is started
+        // here only starts the daemon and ends, so that the daemon is nobody's
+        // child: the members of a task are known by their parents, too.
         command.current_dir("/").env_remove("OFFSHOOT_TASK");
         let mut daemon = command.spawn().map_err(Error::NotStarted)?;
         let mut line = String::new();
         if let Some(stdout) = daemon.stdout.take() {
             BufReader::new(stdout).read_line(&mut line).await.map_err(Error::NotStarted)?;
         }
+        let status = daemon.wait().await.map_err(Error::NotStarted)?;
         match serde_json::from_str(&line) {
             Ok(ready) => Ok(ready),
             Err(_) => {
-                let status = daemon.wait().await.map_err(Error::NotStarted)?;
                 let log = place.data().join("daemon.log");
                 Err(Error::Stillborn { status: status.to_string(), log })
             }

@@ -16,7 +16,8 @@ pub(crate) fn refusal(error: &Error) -> Fault {
         Error::SessionBusy(_) => Code::Busy,
         Error::Cap(_) => Code::Cap,
         Error::TakesNoMessages(_) => Code::TakesNoMessages,
-        Error::TooLarge(_) | Error::Full { .. } => Code::TooLarge,
+        Error::TooLarge(_) => Code::TooLarge,
+        Error::Full { .. } => Code::Full,
         Error::ZeroDuration { .. } | Error::KeyReused { .. } | Error::MessageKeyReused { .. } => {
             Code::BadRequest
         }

@@ -87,13 +87,19 @@ impl House {
         self.idle.close();
         // What an earlier daemon left is ended by this one, however short it
         // lives.
-        if tokio::time::timeout(patience, runtime.recovered()).await.is_err() {
+        let recovered = tokio::time::timeout(patience, runtime.recovered()).await.is_ok();
+        if !recovered {
             tracing::warn!("what an earlier daemon left is left to the next one");
         }
         // Requests under way hold it for a moment longer.
         let runtime = self.idle.until_alone(runtime).await;
         match runtime.map(|runtime| runtime.shutdown(patience)) {
             Some(ending) => match ending.await {
+                Ok(0) if recovered => {
+                    if let Err(error) = self.commands.leave() {
+                        tracing::warn!(%error, "it could not be noted that nothing is left");
+                    }
+                }
                 Ok(0) => {}
                 Ok(left) => tracing::warn!(left, "some bodies did not go"),
                 Err(error) => tracing::error!(%error, "the runtime did not end in good order"),
@@ -174,9 +180,17 @@ impl House {
 
     /// Deletes the logs of tasks that are no more, now and then.
     async fn sweep_for_ever(self: Arc<Self>) {
+        if let Ok(runtime) = self.runtime() {
+            runtime.recovered().await;
+            // A daemon that is ending has not recovered, even if it says so.
+            if self.runtime().is_ok()
+                && let Err(error) = self.commands.recovered()
+            {
+                tracing::warn!(%error, "it could not be noted that nothing is left");
+            }
+        }
         loop {
             let Ok(runtime) = self.runtime() else { return };
-            runtime.recovered().await;
             self.sweep(&runtime).await;
             drop(runtime);
             tokio::time::sleep(SWEEP_INTERVAL).await;

@@ -13,6 +13,7 @@ mod idle;
 mod inherited;
 mod limits;
 mod logfile;
+mod post;
 mod run;
 mod serve;
 mod view;

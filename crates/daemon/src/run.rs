@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use offshoot_backends::raise_file_limit;
 use offshoot_client::wire::{Code, Fault};
-use offshoot_client::{Place, Ready, Whereabouts};
-use tokio::net::UnixListener;
+use offshoot_client::{Place, Ready};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::accept::accept;
 use crate::house::House;
+use crate::post::Post;
 use crate::{inherited, logfile};
 
 /// How long bodies may take to go when the daemon is told to end.
@@ -80,53 +80,30 @@ fn say(ready: &Ready) {
 
 async fn live(options: Options, log: logfile::LogFile) -> Result<(), Fault> {
     let place = options.place.clone();
-    // Before anything is taken up that a signal would break off.
-    let mut stop = Signals::new()?;
     let house = House::open(options, log).await?;
-    let listener = listen(&place)?;
+    let mut post = Post::take(&place)?;
+    let mut stop = Signals::new()?;
     tracing::info!(pid = std::process::id(), data = %place.data().display(), "listening");
     say(&Ready::Listening);
-    let why = tokio::select! {
-        never = accept(&house, &listener) => match never {},
-        () = house.idle.until_idle(&house) => "nothing is left to do",
-        () = house.leave.cancelled() => "it was asked to",
-        signal = stop.next() => signal,
+    let why = loop {
+        tokio::select! {
+            never = accept(&house, &post.listener) => match never {},
+            () = house.idle.until_idle(&house) => break "nothing is left to do",
+            () = house.leave.cancelled() => break "it was asked to",
+            signal = stop.next() => break signal,
+            () = post.lost(&place) => match post.again(&place) {
+                Ok(Some(next)) => post = next,
+                Ok(None) => break "its data folder is gone",
+                Err(fault) => tracing::warn!(%fault, "nobody can reach the daemon"),
+            },
+        }
     };
     tracing::info!(why, "the daemon ends");
     // Whoever comes now finds nobody, and starts the next one.
-    place.untell();
-    if let Ok(socket) = place.socket() {
-        std::fs::remove_file(socket).ok();
-    }
-    drop(listener);
+    post.give_up(&place);
     house.shut_down(PATIENCE).await;
     tracing::info!("the daemon has ended");
     Ok(())
-}
-
-/// Listens for this user alone. The folder's lock is held, so a socket that is
-/// there is a dead daemon's.
-fn listen(place: &Place) -> Result<UnixListener, Fault> {
-    use std::os::unix::fs::PermissionsExt;
-    let told = |error: offshoot_client::PlaceError| Fault::from_error(Code::Store, &error);
-    place.make_socket_folder().map_err(told)?;
-    let socket = place.socket().map_err(told)?;
-    let bound = || -> std::io::Result<UnixListener> {
-        match std::fs::remove_file(&socket) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let listener = UnixListener::bind(&socket)?;
-        std::fs::set_permissions(&socket, std::fs::Permissions::from_mode(0o700))?;
-        Ok(listener)
-    };
-    let listener = bound().map_err(|error| {
-        let text = format!("the daemon cannot listen at {}", socket.display());
-        Fault { causes: vec![error.to_string()], ..Fault::new(Code::Store, text) }
-    })?;
-    let version = env!("CARGO_PKG_VERSION").to_owned();
-    place.tell(&Whereabouts { pid: std::process::id(), version, socket }).map_err(told)?;
-    Ok(listener)
 }
 
 /// The signals that end a daemon in good order.

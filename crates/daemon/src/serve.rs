@@ -90,7 +90,12 @@ pub(crate) async fn serve(house: &Shared, visitor: &mut Visitor) -> Result<(), F
             Err(Stopped::Refused(fault)) => Reply::Fault(fault),
             Err(Stopped::Gone(error)) => return Err(error),
         };
-        write_frame(&mut visitor.writer, &Frame::say(&reply)?).await?;
+        let mut frame = Frame::say(&reply)?;
+        if frame.is_too_long() {
+            let text = "the answer is too long to be sent: ask for fewer at a time";
+            frame = Frame::say(&Reply::Fault(Fault::new(Code::TooLarge, text)))?;
+        }
+        write_frame(&mut visitor.writer, &frame).await?;
     }
 }
 

@@ -48,6 +48,7 @@ pub struct Commands(Arc<Shared>);
 #[derive(Debug)]
 pub(crate) struct Shared {
     logs: PathBuf,
+    session: Session,
     pub(crate) lives: Lives,
     pub(crate) limits: LogLimits,
     pub(crate) keepers: Keepers,
@@ -122,6 +123,7 @@ impl Holding {
             formers.map_err(|source| CommandsError::Folder { path: logs.clone(), source })?;
         Ok(Commands(Arc::new(Shared {
             logs,
+            session,
             lives: Lives::default(),
             limits,
             keepers: Keepers::default(),
@@ -171,6 +173,17 @@ impl Commands {
         let given = Given { surroundings, hold };
         let backend = CommandBackend::new(self.0.clone(), command.restarts(), given);
         Ok(Request::new(Self::KIND, input).executed_by(Arc::new(backend)))
+    }
+
+    /// Says that everything former holders of the folder left behind has been
+    /// ended, so that nobody is taken for it later.
+    pub fn recovered(&self) -> io::Result<()> {
+        HolderFile::in_folder(&self.0.logs).forget_formers(self.0.session)
+    }
+
+    /// Says that this holder ends and leaves nothing behind.
+    pub fn leave(&self) -> io::Result<()> {
+        HolderFile::in_folder(&self.0.logs).leave()
     }
 
     /// The output of a task.

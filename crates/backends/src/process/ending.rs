@@ -76,14 +76,21 @@ pub(crate) async fn tell_strays(scanner: &Scanner, roots: &Roots) {
     }
 }
 
-/// Kills every member there is now, without waiting for anything.
+/// Kills every member there is now, without waiting for anything but those
+/// that are between two programs.
 pub(crate) fn kill_members<'a>(of: impl Iterator<Item = &'a Roots> + Clone) {
     let Some(since) = of.clone().map(Roots::since).min() else { return };
-    let census = super::Census::take(since, &HashSet::new());
-    for roots in of {
-        for member in census.members(roots) {
-            member.send(Some(Signal::KILL));
+    for _ in 0..UNSURE {
+        let census = super::Census::take(since, &HashSet::new());
+        for roots in of.clone() {
+            for member in census.members(roots) {
+                member.send(Some(Signal::KILL));
+            }
         }
+        if !census.is_unsure() {
+            return;
+        }
+        std::thread::sleep(UNSURE_FOR);
     }
 }
 

@@ -74,6 +74,19 @@ impl HolderFile {
     }
 }
 
+impl HolderFile {
+    /// Forgets those before this process: nothing is left of them. Their
+    /// numbers may be somebody else's from now on.
+    pub(crate) fn forget_formers(&self, session: Session) -> io::Result<()> {
+        crate::file::replace(&self.0, &serde_json::to_vec(&[Holder::own(session)])?)
+    }
+
+    /// Forgets this process as well, which leaves nothing behind.
+    pub(crate) fn leave(&self) -> io::Result<()> {
+        crate::file::replace(&self.0, b"[]")
+    }
+}
+
 impl Holder {
     fn own(session: Session) -> Self {
         let Identity { pid, started } = Identity::own();

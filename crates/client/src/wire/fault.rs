@@ -42,8 +42,10 @@ pub enum Code {
     Cap,
     /// The task takes no messages.
     TakesNoMessages,
-    /// Something is too large, or an inbox full.
+    /// Something is too large.
     TooLarge,
+    /// An inbox is full: try again when some of it has been read.
+    Full,
     /// The request makes no sense.
     BadRequest,
     /// The data folder is held by another process.

@@ -1,6 +1,6 @@
 //! What a command wrote, and writes.
 
-use offshoot_backends::{Follower, Log, Piece, Seat, Stream};
+use offshoot_backends::{Follower, Log, Piece, Seat, Stream, Writing};
 use offshoot_client::wire::{Chunk, Code, Fault, Following, Reading, Reply, StreamName, Tail};
 use offshoot_core::TaskId;
 use offshoot_runtime::{Error, TaskRef};
@@ -68,29 +68,34 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// Passes on what is written until the task has ended and everything is
-    /// read.
+    /// read. Whoever follows with a seat keeps it until then.
     async fn follow(mut self, mut follower: Follower, out: &mut Out<'_>) -> Result<(), Stopped> {
-        {
-            let mut ended = std::pin::pin!(until_ended(self.task));
-            loop {
-                // A log that nobody writes is not waited for once its task has
-                // ended.
-                let next = tokio::select! {
-                    biased;
-                    next = follower.next() => next,
-                    ended = &mut ended => {
-                        ended?;
-                        break;
-                    }
-                };
-                match next.map_err(|error| unreadable(self.task.id(), &error))? {
-                    Some(piece) => self.pass(piece, out).await?,
-                    None => return Ok(()),
+        let unreadable = |error| unreadable(self.task.id(), &error);
+        let mut ended = std::pin::pin!(until_ended(self.task));
+        loop {
+            let next = tokio::select! {
+                biased;
+                next = follower.next() => next,
+                ended = &mut ended => {
+                    ended?;
+                    break;
                 }
+            };
+            match next.map_err(unreadable)? {
+                Some(piece) => self.pass(piece, out).await?,
+                None => return Ok(()),
             }
         }
-        drop(follower);
-        self.read_on(out).await
+        // Whoever wrote the log has closed it by now; one that nobody wrote is
+        // not waited for.
+        let written = self.log.read(self.at, 1).await.map_err(unreadable)?.writing;
+        if written == Writing::Idle {
+            return self.read_on(out).await;
+        }
+        while let Some(piece) = follower.next().await.map_err(unreadable)? {
+            self.pass(piece, out).await?;
+        }
+        Ok(())
     }
 
     /// Passes on what there is.

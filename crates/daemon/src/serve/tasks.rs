@@ -11,6 +11,9 @@ use crate::view;
 /// The longest page.
 const LONGEST: usize = 1_000;
 
+/// The most bytes of commands on a page.
+const HEAVIEST: usize = 4 << 20;
+
 /// A page of tasks, the last spawned first.
 pub(super) async fn list(house: &House, list: List) -> Answer {
     let runtime = house.runtime()?;
@@ -30,12 +33,23 @@ pub(super) async fn list(house: &House, list: List) -> Answer {
     if let Some(cursor) = &list.cursor {
         tasks = tasks.after(parse_cursor(cursor)?);
     }
-    let page = tasks.newest_first().limit(list.limit.clamp(1, LONGEST)).await?;
-    let mut shown = Vec::with_capacity(page.items.len());
-    for task in page.items {
-        shown.push(view::task(house, runtime.snapshot(task)).await?);
+    let mut limit = list.limit.clamp(1, LONGEST);
+    let tasks = tasks.newest_first();
+    loop {
+        let page = tasks.clone().limit(limit).await?;
+        let mut shown = Vec::with_capacity(page.items.len());
+        let mut bytes = 0;
+        for task in page.items {
+            bytes += usize::try_from(task.spec.input.bytes()).unwrap_or(usize::MAX);
+            shown.push(view::task(house, runtime.snapshot(task)).await?);
+        }
+        // What is long is told in shorter pages.
+        if bytes > HEAVIEST && limit > 1 {
+            limit = limit.div_ceil(8);
+            continue;
+        }
+        return Ok(Reply::Tasks(Tasks { tasks: shown, next: page.next.map(cursor) }));
     }
-    Ok(Reply::Tasks(Tasks { tasks: shown, next: page.next.map(cursor) }))
 }
 
 fn phase(state: &str) -> Result<Phase, Stopped> {

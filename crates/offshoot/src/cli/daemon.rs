@@ -37,6 +37,9 @@ pub(crate) struct Run {
     /// How long it stays with nothing to do [env: OFFSHOOT_IDLE; else 5m]
     #[arg(long, value_name = "TIME", value_parser = duration::read)]
     idle: Option<Duration>,
+    /// Start it apart from this process, and end
+    #[arg(long)]
+    apart: bool,
 }
 
 /// End the daemon in good order; commands that run are stopped
@@ -61,6 +64,9 @@ impl Daemon {
 
 impl Run {
     pub(crate) fn run(self, globals: &Globals) -> Result<ExitCode, Trouble> {
+        if self.apart {
+            return start_apart();
+        }
         let set = std::env::var("OFFSHOOT_IDLE").ok().filter(|set| !set.is_empty());
         let idle = match (self.idle, set) {
             (Some(idle), _) => idle,
@@ -70,6 +76,16 @@ impl Run {
         };
         Ok(offshoot_daemon::run(Options { place: globals.place()?, idle }))
     }
+}
+
+/// Starts the same command line once more and ends, so that the daemon is left
+/// to the system.
+fn start_apart() -> Result<ExitCode, Trouble> {
+    let program = std::env::current_exe().map_err(|error| Trouble::other(&error))?;
+    let args = std::env::args_os().skip(1).filter(|arg| arg != "--apart");
+    let started = std::process::Command::new(program).args(args).spawn();
+    started.map_err(|error| Trouble::other(&error))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 impl Stop {

@@ -62,7 +62,7 @@ impl Globals {
         let place = self.place()?;
         let program = std::env::current_exe().map_err(|error| Trouble::other(&error))?;
         let data = place.data().to_owned().into_os_string();
-        let args = vec!["daemon".into(), "run".into(), "--data".into(), data];
+        let args = vec!["daemon".into(), "run".into(), "--apart".into(), "--data".into(), data];
         Ok(Client::new(place, Start::OnDemand { program, args }))
     }
 

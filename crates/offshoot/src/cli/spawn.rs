@@ -35,9 +35,10 @@ const AMBIENT: &str = "OFFSHOOT_TASK";
 Without --detach it stays, passes on what the command writes, byte for byte,
 and exits with its code. Ctrl-C asks the command to stop, a second one stops it
 at once. Whatever else ends `spawn`, such as a closed terminal, leaves the
-command alone. If our input is a pipe or a file, the command gets it, as text;
-with `< /dev/null` it gets none. The input of a detached command is what it is sent with
-`tasks send`, until `tasks send --eof`.
+command alone.
+
+The input of a command is what it is sent with `tasks send`, until `tasks send
+--eof`; with --stdin it is ours. A command that reads its input waits for it.
 
 Inside a command that Offshoot runs, what is spawned is a child of that command,
 and is stopped with it; --parent none makes it stand by itself.")]
@@ -66,7 +67,7 @@ pub(crate) struct Spawn {
     /// Whether it is started again if the daemon dies: it may run twice
     #[arg(long, value_name = "WHEN", default_value = "never")]
     restart: Restart,
-    /// Pass on what is typed here, line by line; a pipe or a file is passed on anyway
+    /// Pass our standard input on, as text, line by line
     #[arg(long, conflicts_with = "detach")]
     stdin: bool,
     /// The command and its arguments
@@ -115,7 +116,7 @@ impl Spawn {
     }
 
     fn input(&self) -> feed::Input {
-        if self.stdin { feed::Input::PassedOn } else { feed::Input::by_itself() }
+        if self.stdin { feed::Input::PassedOn } else { feed::Input::LeftAlone }
     }
 
     fn request(

@@ -60,3 +60,17 @@ fn commands_that_run_are_stopped_with_the_daemon() {
     let record = world.json(&["tasks", "show", "a"]);
     assert_eq!(record["state"], "cancelled", "{record}");
 }
+
+#[test]
+fn a_daemon_that_a_command_starts_elsewhere_does_not_end_with_the_command() {
+    let (world, other) = (World::new(), World::new());
+    let script = format!(
+        "{} --data {} spawn --detach --name precious -- sleep 1000",
+        env!("CARGO_BIN_EXE_offshoot"),
+        other.data().display()
+    );
+    world.detach("outer", &script);
+    assert_eq!(world.run(&["tasks", "wait", "outer"]).code, 0);
+    let shown = other.json(&["tasks", "show", "precious"]);
+    assert_eq!((&shown["state"], &shown["attempts"]), (&"running".into(), &1.into()), "{shown}");
+}

@@ -219,16 +219,16 @@ fn our_input_is_passed_on_if_that_is_wanted() {
 }
 
 #[test]
-fn a_pipe_or_a_file_is_the_commands_input_as_if_it_ran_here() {
+fn a_file_is_passed_on_whole() {
     let world = World::new();
     let lines: String = (0..20_000).map(|n| format!("line {n}: é\n")).collect();
     let file = world.folder.path().join("lines");
     std::fs::write(&file, &lines).unwrap();
-    let mut command = world.command(&["spawn", "--", "cat"]);
+    let mut command = world.command(&["spawn", "--stdin", "--", "cat"]);
     let said = Said::of(command.stdin(std::fs::File::open(file).unwrap()).output().unwrap());
     assert_eq!((said.code, said.out.len()), (0, lines.len()), "{}", said.err);
     assert!(said.out == lines, "every line, in order");
-    let said = world.run(&["spawn", "--", "cat"]);
+    let said = world.run(&["spawn", "--stdin", "--", "cat"]);
     assert_eq!((said.code, said.out.as_str()), (0, ""), "an empty input ends at once");
 }
 
@@ -244,4 +244,18 @@ fn whoever_goes_leaves_the_command_running() {
         spawned.finish();
         assert_eq!(world.json(&["tasks", "show", name])["state"], "running");
     }
+}
+
+#[test]
+fn a_slow_reader_of_an_attached_command_misses_nothing() {
+    let world = World::new();
+    let whole: String = (1..=1_400_000).map(|n| format!("{n}\n")).collect();
+    let mut spawned =
+        Started::new(world.command(&["spawn", "--name", "a", "--", "seq", "1400000"]));
+    spawned.until_line("1");
+    // The command ends long before all it wrote is read.
+    assert_eq!(world.run(&["tasks", "wait", "a"]).code, 0);
+    let said = spawned.finish();
+    assert_eq!((said.code, said.err.as_str()), (0, ""));
+    assert!(said.out == whole[2..], "{} of {} bytes", said.out.len(), whole.len() - 2);
 }

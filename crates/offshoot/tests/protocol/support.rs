@@ -32,7 +32,7 @@ impl World {
 
     /// What starts a daemon of this folder.
     fn start(&self) -> Start {
-        let args = ["daemon", "run", "--data"].map(OsString::from).into_iter();
+        let args = ["daemon", "run", "--apart", "--data"].map(OsString::from).into_iter();
         let args = args.chain([self.data().into_os_string()]).collect();
         Start::OnDemand { program: env!("CARGO_BIN_EXE_offshoot").into(), args }
     }

@@ -119,3 +119,30 @@ async fn a_daemon_told_to_end_stops_its_commands_and_says_why() {
         assert!(!shown.state.is_terminal(), "it is taken up again: {shown:?}");
     }
 }
+
+#[tokio::test]
+async fn a_daemon_whose_socket_is_taken_away_listens_anew() {
+    let world = World::new();
+    let client = world.client();
+    let task = send_off(&client, "exec sleep 600", Restarting::Never).await;
+    let before = status(&client).await.pid;
+    for taken in [world.socket(), world.data().join("daemon.json")] {
+        std::fs::remove_file(taken).unwrap();
+        // A client that comes meanwhile waits for it.
+        assert_eq!(status(&world.client()).await.pid, before);
+    }
+    let named = offshoot_client::wire::Named { session: "main".into(), task: task.id };
+    let stop = offshoot_client::wire::Stop::default();
+    client.ask(&Request::Cancel { task: named, stop }).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_daemon_that_lost_its_folder_leaves_the_next_one_alone() {
+    let world = World::new();
+    let mut old = world.daemon(&[]);
+    std::fs::remove_dir_all(world.data()).unwrap();
+    let next = status(&world.client()).await.pid;
+    assert_ne!(next, old.id());
+    assert!(old.wait().unwrap().success(), "it notices, and ends");
+    assert_eq!(status(&world.client_of_running()).await.pid, next);
+}

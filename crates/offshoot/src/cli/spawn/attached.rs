@@ -14,6 +14,9 @@ use crate::cli::pump::{Outlets, Pump};
 use crate::cli::show::{Form, task, text};
 use crate::cli::trouble::Trouble;
 
+/// How many daemons are asked, one after the other, if each of them dies.
+const TRIES: u32 = 5;
+
 /// Sends the command off and stays until it has ended.
 pub(super) async fn run(desk: Desk, spawn: Spawn, input: Input) -> Result<Exit, Trouble> {
     // Before the command is there, so that no Ctrl-C is missed.
@@ -53,22 +56,25 @@ struct Sent {
 }
 
 /// Sends the command off. If the daemon dies before it has said so, the next
-/// one is asked whether there is such a task: what it wrote is then in its log.
-async fn send_off(desk: &Desk, mut spawn: Spawn) -> Result<Sent, Trouble> {
-    if spawn.attachment == Attachment::Attached {
-        let mut stream = desk.client.follow(&Request::Spawn(Box::new(spawn.clone()))).await?;
+/// one is asked for the same: it has such a task, or it makes it now.
+async fn send_off(desk: &Desk, spawn: Spawn) -> Result<Sent, Trouble> {
+    let attachment = spawn.attachment;
+    let request = Request::Spawn(Box::new(spawn));
+    if attachment == Attachment::Detached {
+        return Ok(Sent { task: task_of(desk.ask(&request).await?)?, stream: None });
+    }
+    let mut tries = 1;
+    loop {
+        let mut stream = desk.client.follow(&request).await?;
         match stream.next().await {
             Ok(Some(Followed::Said(Reply::Task(task)))) => {
                 return Ok(Sent { task: *task, stream: Some(stream) });
             }
             Ok(_) => return Err(Error::WrongAnswer.into()),
-            Err(error) if error.is_broken_off() => {}
+            Err(error) if error.is_broken_off() && tries < TRIES => tries += 1,
             Err(error) => return Err(error.into()),
         }
-        spawn.attachment = Attachment::Detached;
     }
-    let task = task_of(desk.ask(&Request::Spawn(Box::new(spawn))).await?)?;
-    Ok(Sent { task, stream: None })
 }
 
 /// Passes on what the command writes, and gives its record once it has ended.

@@ -1,7 +1,8 @@
 //! Feeds our standard input to a command.
 
-use std::io::IsTerminal;
+use std::time::Duration;
 
+use offshoot_client::wire::Code;
 use tokio::io::AsyncReadExt;
 
 use crate::cli::desk::Desk;
@@ -12,6 +13,9 @@ use crate::cli::trouble::Trouble;
 /// that is longer goes in pieces, each of which the command reads as a line.
 const LONGEST: usize = 60 << 10;
 
+/// How long to wait for room before a piece is sent again.
+const PAUSE: Duration = Duration::from_millis(50);
+
 /// What becomes of our standard input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Input {
@@ -19,15 +23,6 @@ pub(super) enum Input {
     PassedOn,
     /// Nobody reads it.
     LeftAlone,
-}
-
-impl Input {
-    /// What becomes of it if nobody says: a file or a pipe is the command's, as
-    /// if it ran here. A terminal is left alone, since whoever reads it in the
-    /// background is stopped.
-    pub(super) fn by_itself() -> Self {
-        if std::io::stdin().is_terminal() { Self::LeftAlone } else { Self::PassedOn }
-    }
 }
 
 /// Sends all of our input to the task, then that it is over.
@@ -40,16 +35,28 @@ pub(super) async fn feed(desk: Desk, task: String) -> Result<(), Trouble> {
         if more.map_err(|error| Trouble::other(&error))? == 0 {
             break;
         }
-        let rest = read.split_off(whole(&read));
-        if !read.is_empty() {
-            send(&desk, &task, text(&desk, read)).await?;
+        let ready: Vec<u8> = read.drain(..whole(&read)).collect();
+        if !ready.is_empty() {
+            pass(&desk, &task, text(&desk, ready)).await?;
         }
-        read = rest;
     }
     if !read.is_empty() {
-        send(&desk, &task, text(&desk, read)).await?;
+        pass(&desk, &task, text(&desk, read)).await?;
     }
-    send(&desk, &task, EOF.to_owned()).await.map(drop)
+    pass(&desk, &task, EOF.to_owned()).await
+}
+
+/// Sends a piece, once there is room for it: a command that reads slowly holds
+/// its input up.
+async fn pass(desk: &Desk, task: &str, text: String) -> Result<(), Trouble> {
+    loop {
+        match send(desk, task, text.clone()).await {
+            Err(Trouble::Told { fault, .. }) if fault.code == Code::Full => {
+                tokio::time::sleep(PAUSE).await;
+            }
+            sent => return sent.map(drop),
+        }
+    }
 }
 
 /// How much of this can be sent: whole lines or, of a line that is too long,

@@ -1,0 +1,98 @@
+//! The post at which a daemon listens: its socket, and the note in the data
+//! folder that says where it is. Both may be taken away while it lives: a
+//! runtime folder is emptied when its user logs out. Then it takes a new one.
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use offshoot_client::wire::{Code, Fault};
+use offshoot_client::{Place, PlaceError, Whereabouts};
+use tokio::net::UnixListener;
+
+/// How often it is looked whether the post is still there.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// Which file something is, whatever its name leads to later.
+type File = (u64, u64);
+
+/// Where a daemon listens.
+#[derive(Debug)]
+pub(crate) struct Post {
+    pub(crate) listener: UnixListener,
+    socket: PathBuf,
+    bound: Option<File>,
+    data: Option<File>,
+}
+
+impl Post {
+    /// Listens for this user alone. The folder's lock is held, so a socket
+    /// that is there is a dead daemon's.
+    pub(crate) fn take(place: &Place) -> Result<Self, Fault> {
+        let told = |error: PlaceError| Fault::from_error(Code::Store, &error);
+        place.make_socket_folder().map_err(told)?;
+        let socket = place.socket().map_err(told)?;
+        let listener = bind(&socket).map_err(|error| {
+            let text = format!("the daemon cannot listen at {}", socket.display());
+            Fault { causes: vec![error.to_string()], ..Fault::new(Code::Store, text) }
+        })?;
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        let here = Whereabouts { pid: std::process::id(), version, socket: socket.clone() };
+        place.tell(&here).map_err(told)?;
+        let (bound, data) = (file(&socket), file(place.data()));
+        Ok(Self { listener, socket, bound, data })
+    }
+
+    /// Resolves once nobody finds the way here any more.
+    pub(crate) async fn lost(&self, place: &Place) {
+        loop {
+            tokio::time::sleep(LOOK).await;
+            if !self.is_bound() || !is_told(place) {
+                return;
+            }
+        }
+    }
+
+    /// A new post in place of a lost one; none if the data folder is not the
+    /// one that this daemon holds.
+    pub(crate) fn again(&self, place: &Place) -> Result<Option<Self>, Fault> {
+        if file(place.data()) != self.data {
+            return Ok(None);
+        }
+        tracing::warn!("the socket was taken away: listening anew");
+        Self::take(place).map(Some)
+    }
+
+    /// Leaves nothing that would lead here, and touches nobody else's.
+    pub(crate) fn give_up(self, place: &Place) {
+        if is_told(place) {
+            place.untell();
+        }
+        if self.is_bound() {
+            std::fs::remove_file(&self.socket).ok();
+        }
+    }
+
+    fn is_bound(&self) -> bool {
+        self.bound.is_some() && file(&self.socket) == self.bound
+    }
+}
+
+fn is_told(place: &Place) -> bool {
+    place.whereabouts().is_some_and(|here| here.pid == std::process::id())
+}
+
+fn bind(socket: &Path) -> std::io::Result<UnixListener> {
+    match std::fs::remove_file(socket) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let listener = UnixListener::bind(socket)?;
+    std::fs::set_permissions(socket, std::fs::Permissions::from_mode(0o700))?;
+    Ok(listener)
+}
+
+fn file(path: &Path) -> Option<File> {
+    let found = std::fs::symlink_metadata(path).ok()?;
+    Some((found.dev(), found.ino()))
+}
