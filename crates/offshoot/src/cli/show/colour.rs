@@ -1,8 +1,8 @@
 //! Colour: only on a terminal, and only where it is wanted.
 
 use std::fmt;
+use std::io::IsTerminal;
 
-use anstream::stream::RawStream;
 use anstyle::{AnsiColor, Style};
 use offshoot_client::wire::State;
 
@@ -33,13 +33,13 @@ pub(crate) enum Part {
 }
 
 impl Colour {
-    /// Whether this stream shows colours: it is a terminal that can, and
-    /// neither `NO_COLOR` nor `TERM=dumb` says otherwise.
-    pub(crate) fn of<S: RawStream>(stream: &S) -> Self {
-        match anstream::AutoStream::choice(stream) {
-            anstream::ColorChoice::Never => Self::Plain,
-            _ => Self::Shown,
-        }
+    /// Whether this stream shows colours: it is a terminal, and neither
+    /// `NO_COLOR` nor `TERM=dumb` says otherwise.
+    pub(crate) fn of<S: IsTerminal>(stream: &S) -> Self {
+        let said = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+        let unwanted =
+            said("NO_COLOR").is_some() || said("TERM").is_some_and(|term| term == "dumb");
+        if stream.is_terminal() && !unwanted { Self::Shown } else { Self::Plain }
     }
 
     /// The text in the colour of its meaning.
