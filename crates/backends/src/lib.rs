@@ -15,5 +15,5 @@ pub use command::{
     Origin, Output, Report, Restart, Sealed, ShownCommand, StartError, Surroundings,
 };
 pub use log::{Chunk, Follower, Log, LogLimits, Piece, Seat, Stream, Writing};
-pub use process::raise_file_limit;
+pub use process::{belong_to_no_task, raise_file_limit};
 pub use text::safe_text;

@@ -1,6 +1,8 @@
 //! Processes: who they are, which belong to a task, and how they are ended
 //! without ever touching a stranger.
 
+mod birth;
+mod brand;
 mod census;
 mod child;
 mod ending;
@@ -14,6 +16,9 @@ mod roots;
 mod scanner;
 mod stat;
 
+pub(crate) use birth::Birth;
+pub(crate) use brand::Brand;
+pub use brand::belong_to_no_task;
 pub(crate) use census::Census;
 pub(crate) use child::Process;
 pub(crate) use ending::{end_found, end_members, kill_members, tell_strays};

@@ -18,4 +18,5 @@ mod run;
 mod serve;
 mod view;
 
+pub use offshoot_backends::belong_to_no_task;
 pub use run::{Options, run};

@@ -1,11 +1,10 @@
 //! Who is there: one look at all processes of this user.
 
-use std::io::ErrorKind;
-
 use hashbrown::{HashMap, HashSet};
 use offshoot_core::TaskId;
 
 use super::MARK;
+use super::brand::Brand;
 use super::identity::Identity;
 use super::roots::Roots;
 use super::stat::Stat;
@@ -15,27 +14,11 @@ use super::stat::Stat;
 #[derive(Debug, Default)]
 pub(crate) struct Census {
     all: HashMap<i32, Stat>,
-    marked: HashMap<TaskId, Vec<i32>>,
+    marked: HashMap<Brand, Vec<i32>>,
     groups: HashMap<i32, Vec<i32>>,
     children: HashMap<i32, Vec<i32>>,
     /// This process and those above it, which nothing here ends.
     spared: HashSet<i32>,
-    /// Whether somebody was met between two programs, and so without a mark.
-    unsure: bool,
-}
-
-/// How often a process is looked at that shows no environment.
-const GLANCES: usize = 3;
-
-/// Whose a process is, by its mark.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mark {
-    /// This task's.
-    Of(TaskId),
-    /// It has none that this process may see.
-    None,
-    /// It leaves one program for the next, and shows neither's environment.
-    Unsure,
 }
 
 impl Census {
@@ -48,24 +31,18 @@ impl Census {
         let numbers =
             entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
         for stat in numbers.filter(|pid| !over.contains(pid)).filter_map(Stat::of) {
-            let mark = if stat.started >= since { mark_of(&stat) } else { Mark::None };
-            census.unsure |= mark == Mark::Unsure;
+            let mark = (stat.started >= since).then(|| mark_of(stat.pid)).flatten();
             census.enter(stat, mark);
         }
         census.spare(rustix::process::getpid().as_raw_nonzero().get());
         census
     }
 
-    /// Whether a process may be a member without showing it: look again.
-    pub(crate) fn is_unsure(&self) -> bool {
-        self.unsure
-    }
-
-    fn enter(&mut self, stat: Stat, mark: Mark) {
+    fn enter(&mut self, stat: Stat, mark: Option<Brand>) {
         let pid = stat.pid;
         self.groups.entry(stat.group).or_default().push(pid);
         self.children.entry(stat.parent).or_default().push(pid);
-        if let Mark::Of(mark) = mark {
+        if let Some(mark) = mark {
             self.marked.entry(mark).or_default().push(pid);
         }
         self.all.insert(pid, stat);
@@ -98,7 +75,7 @@ impl Census {
     }
 
     fn roots(&self, of: &Roots) -> Vec<i32> {
-        let mut roots = self.marked.get(&of.mark).cloned().unwrap_or_default();
+        let mut roots = self.marked.get(&Brand::of(of.mark)).cloned().unwrap_or_default();
         let Some(main) = of.main else { return roots };
         let led = self.all.get(&main.pid).is_some_and(|stat| stat.identity() == main);
         if led {
@@ -131,27 +108,11 @@ impl Census {
     }
 }
 
-/// Whose a process is, as far as this one may see it.
-///
-/// While a process becomes another program it shows no environment, and it may
-/// be held up there. That may begin or end at any time, also while it is read:
-/// what was read is all there is only if it is as long as it must be.
-fn mark_of(stat: &Stat) -> Mark {
-    for _ in 0..GLANCES {
-        let Some(now) = Stat::of(stat.pid) else { return Mark::None };
-        let shown = match std::fs::read(format!("/proc/{}/environ", stat.pid)) {
-            Ok(shown) => shown,
-            Err(error) if error.kind() == ErrorKind::PermissionDenied => return Mark::None,
-            Err(_) => Vec::new(),
-        };
-        if let Some(task) = mark_in(&shown) {
-            return Mark::Of(task);
-        }
-        if now.identity() != stat.identity() || !now.may_show(shown.len()) {
-            return Mark::None;
-        }
-    }
-    Mark::Unsure
+/// What tells whose a process is, if this one may see it: its brand or, where
+/// none could be given to it, the task that its environment names.
+fn mark_of(pid: i32) -> Option<Brand> {
+    let named = || mark_in(&std::fs::read(format!("/proc/{pid}/environ")).ok()?);
+    Brand::on(pid).or_else(|| named().map(Brand::of))
 }
 
 fn mark_in(environment: &[u8]) -> Option<TaskId> {
@@ -169,9 +130,8 @@ mod tests {
 
     fn stat(pid: i32, parent: i32, group: i32, session: i32) -> Stat {
         let line = format!(
-            "{pid} (x) S {parent} {group} {session} 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {}{}",
-            pid * 10,
-            " 1".repeat(30)
+            "{pid} (x) S {parent} {group} {session} 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {} 0",
+            pid * 10
         );
         Stat::parse(pid, line.as_bytes()).unwrap()
     }
@@ -188,12 +148,12 @@ mod tests {
     #[test]
     fn members_are_the_group_the_marked_and_their_descendants() {
         let mut census = Census::default();
-        census.enter(stat(100, 50, 100, 50), Mark::Of(id(1)));
-        census.enter(stat(101, 100, 100, 50), Mark::None);
-        census.enter(stat(102, 1, 102, 102), Mark::Of(id(1)));
-        census.enter(stat(103, 102, 103, 103), Mark::None);
-        census.enter(stat(200, 50, 200, 50), Mark::Of(id(2)));
-        census.enter(stat(300, 1, 300, 300), Mark::None);
+        census.enter(stat(100, 50, 100, 50), Some(Brand::of(id(1))));
+        census.enter(stat(101, 100, 100, 50), None);
+        census.enter(stat(102, 1, 102, 102), Some(Brand::of(id(1))));
+        census.enter(stat(103, 102, 103, 103), None);
+        census.enter(stat(200, 50, 200, 50), Some(Brand::of(id(2))));
+        census.enter(stat(300, 1, 300, 300), None);
         let roots = Roots::ours(id(1), Identity { pid: 100, started: 1_000 });
         assert_eq!(pids(census.members(&roots)), [100, 101, 102, 103]);
     }
@@ -201,10 +161,10 @@ mod tests {
     #[test]
     fn this_process_and_those_above_it_are_nobodys_members() {
         let mut census = Census::default();
-        census.enter(stat(100, 1, 100, 100), Mark::Of(id(1)));
-        census.enter(stat(101, 100, 100, 100), Mark::Of(id(1)));
-        census.enter(stat(102, 101, 102, 100), Mark::None);
-        census.enter(stat(103, 100, 100, 100), Mark::Of(id(1)));
+        census.enter(stat(100, 1, 100, 100), Some(Brand::of(id(1))));
+        census.enter(stat(101, 100, 100, 100), Some(Brand::of(id(1))));
+        census.enter(stat(102, 101, 102, 100), None);
+        census.enter(stat(103, 100, 100, 100), Some(Brand::of(id(1))));
         census.spare(101);
         let roots = Roots::ours(id(1), Identity { pid: 100, started: 1_000 });
         assert_eq!(pids(census.members(&roots)), [103], "nor what this process started");
@@ -213,8 +173,8 @@ mod tests {
     #[test]
     fn a_number_used_again_is_a_stranger() {
         let mut census = Census::default();
-        census.enter(stat(100, 1, 100, 100), Mark::None);
-        census.enter(stat(101, 1, 100, 100), Mark::None);
+        census.enter(stat(100, 1, 100, 100), None);
+        census.enter(stat(101, 1, 100, 100), None);
         let before = Identity { pid: 100, started: 7 };
         let roots = Roots::ours(id(1), before);
         assert_eq!(census.members(&roots), []);

@@ -17,13 +17,6 @@ use super::{Roots, Scanner};
 /// again.
 const AGAIN: Duration = Duration::from_millis(20);
 
-/// How often it is looked again because somebody was between two programs. That
-/// takes no time; who looks so for longer just has no name and no environment.
-const UNSURE: u32 = 100;
-
-/// How long somebody is left who is between two programs.
-const UNSURE_FOR: Duration = Duration::from_millis(5);
-
 /// Ends every member and resolves once none is left; how many there were. They
 /// are asked to end, and killed once `patience` is over. It looks again after
 /// each round, because a member may have started another meanwhile.
@@ -48,18 +41,13 @@ pub(crate) async fn end_found(
 ) -> usize {
     let mut patience = std::pin::pin!(patience);
     let mut round = Round::default();
-    let mut unsure = 0;
     loop {
         let census = scanner.look(since).await;
         let there = round.signal(find(&census));
-        if !there.is_empty() {
-            round.wait(there, patience.as_mut()).await;
-        } else if census.is_unsure() && unsure < UNSURE {
-            unsure += 1;
-            tokio::time::sleep(UNSURE_FOR).await;
-        } else {
+        if there.is_empty() {
             return round.met.len();
         }
+        round.wait(there, patience.as_mut()).await;
     }
 }
 
@@ -76,21 +64,14 @@ pub(crate) async fn tell_strays(scanner: &Scanner, roots: &Roots) {
     }
 }
 
-/// Kills every member there is now, without waiting for anything but those
-/// that are between two programs.
+/// Kills every member there is now, without waiting for anything.
 pub(crate) fn kill_members<'a>(of: impl Iterator<Item = &'a Roots> + Clone) {
     let Some(since) = of.clone().map(Roots::since).min() else { return };
-    for _ in 0..UNSURE {
-        let census = super::Census::take(since, &HashSet::new());
-        for roots in of.clone() {
-            for member in census.members(roots) {
-                member.send(Some(Signal::KILL));
-            }
+    let census = super::Census::take(since, &HashSet::new());
+    for roots in of {
+        for member in census.members(roots) {
+            member.send(Some(Signal::KILL));
         }
-        if !census.is_unsure() {
-            return;
-        }
-        std::thread::sleep(UNSURE_FOR);
     }
 }
 

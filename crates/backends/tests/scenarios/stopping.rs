@@ -78,6 +78,22 @@ async fn s6_1_members_that_left_the_group_are_ended_too() -> Test {
 }
 
 #[tokio::test]
+async fn s6_1_a_member_that_left_its_group_its_parents_and_its_environment_is_ended_too() -> Test {
+    let world = World::open().await;
+    std::fs::write(world.folder.path().join("leave"), "setsid sh stray &")?;
+    std::fs::write(world.folder.path().join("stray"), "echo $$ > pid; exec sleep 1000")?;
+    let script = "env -i PATH=\"$PATH\" sh leave; until test -s pid; do :; done; echo on; read end";
+    let task = world.spawn(script).await;
+    world.until_line(&task, "on").await;
+    let pid = std::fs::read_to_string(world.folder.path().join("pid"))?;
+    assert!(runs(&pid));
+    task.cancel("enough").await?;
+    task.wait().await?;
+    assert!(!runs(&pid));
+    Ok(())
+}
+
+#[tokio::test]
 async fn s6_1_a_stray_that_heeds_term_gets_it_with_the_cancel() -> Test {
     let world = World::open().await;
     let script = "setsid sh -c 'trap \"echo told >> heard; exit\" TERM; echo on; while :; do sleep 0.01; done' & wait";

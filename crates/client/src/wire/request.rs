@@ -101,6 +101,9 @@ pub struct Spawn {
     pub env: Sealed,
     /// The caller's environment, never stored.
     pub surroundings: Sealed,
+    /// Which permissions the caller's files do not get.
+    #[serde(default)]
+    pub umask: Option<u32>,
     /// How long it may run.
     pub timeout_ms: Option<u64>,
     /// How long it may take to stop.

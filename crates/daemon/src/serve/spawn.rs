@@ -23,7 +23,8 @@ pub(super) async fn spawn(house: &House, spawn: Spawn, out: &mut Out<'_>) -> Ans
     let around = around.map(|(name, value)| (OsString::from(name), OsString::from(value)));
     let request = command(&spawn)
         .and_then(|command| {
-            house.commands.request(command, Some(Surroundings::new(around)), attach)
+            let around = Surroundings::new(around).with_umask(spawn.umask);
+            house.commands.request(command, Some(around), attach)
         })
         .map_err(|error| Fault::from_error(Code::BadRequest, &error))?;
     let parent = match &spawn.parent {

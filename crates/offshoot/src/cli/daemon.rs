@@ -81,6 +81,7 @@ impl Run {
 /// Starts the same command line once more and ends, so that the daemon is left
 /// to the system.
 fn start_apart() -> Result<ExitCode, Trouble> {
+    offshoot_daemon::belong_to_no_task();
     let program = std::env::current_exe().map_err(|error| Trouble::other(&error))?;
     let args = std::env::args_os().skip(1).filter(|arg| arg != "--apart");
     let started = std::process::Command::new(program).args(args).spawn();

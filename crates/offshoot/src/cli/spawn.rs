@@ -133,6 +133,7 @@ impl Spawn {
             cwd: self.folder()?,
             env: self.variables()?,
             surroundings: surroundings(&desk.screen),
+            umask: Some(own_umask()),
             timeout_ms: self.timeout.map(duration::millis),
             grace_ms: self.grace.map(duration::millis),
             restart: match self.restart {
@@ -233,6 +234,14 @@ fn surroundings(screen: &Screen) -> Sealed {
         }
     }
     Sealed(kept)
+}
+
+/// Which permissions our files do not get. It can only be asked for by setting
+/// it.
+fn own_umask() -> u32 {
+    let mask = rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
+    rustix::process::umask(mask);
+    mask.as_raw_mode()
 }
 
 fn how_to_follow(desk: &Desk, task: &Task) -> String {

@@ -1,7 +1,7 @@
 //! `offshoot spawn`
 
 use std::io::Write;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use crate::support::{Said, Started, World, script};
 
@@ -150,6 +150,25 @@ fn a_command_runs_where_it_is_told_to() {
     assert_eq!(said.out.trim_end(), here.to_str().unwrap());
     let said = world.run(&["spawn", "--cwd", "sub", "--", "pwd", "-P"]);
     assert_eq!(said.out.trim_end(), here.join("sub").to_str().unwrap());
+}
+
+#[test]
+fn a_commands_files_have_the_permissions_that_the_callers_would_have() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let world = World::new();
+    world.done(&["tasks", "ls"]);
+    for (umask, wanted) in [("077", 0o600), ("027", 0o640), ("000", 0o666)] {
+        let mut shell = Command::new("sh");
+        let program = env!("CARGO_BIN_EXE_offshoot");
+        let line = format!("umask {umask}; exec {program} spawn -- touch file-{umask}");
+        shell.args(["-c", &line]).current_dir(world.folder.path());
+        shell.envs(world.command(&[]).get_envs().filter_map(|(key, value)| Some((key, value?))));
+        assert!(shell.status().unwrap().success());
+        let file = world.folder.path().join(format!("file-{umask}"));
+        let mode = file.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, wanted, "{umask}");
+    }
 }
 
 #[test]

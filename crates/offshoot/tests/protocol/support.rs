@@ -100,6 +100,7 @@ pub(crate) async fn send_off(client: &Client, script: &str, restart: Restarting)
         cwd: "/".into(),
         env: Sealed::default(),
         surroundings: Sealed(std::env::vars().collect()),
+        umask: None,
         timeout_ms: None,
         grace_ms: None,
         restart,

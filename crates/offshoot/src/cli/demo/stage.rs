@@ -121,6 +121,7 @@ impl Stage {
             cwd: self.folder().to_string_lossy().into_owned(),
             env: Sealed::default(),
             surroundings: Sealed(std::env::vars().collect()),
+            umask: None,
             timeout_ms: None,
             grace_ms: None,
             restart: errand.restart,
