@@ -4,8 +4,10 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use offshoot_core::{Block, Doing, Lineage, MessageId, Owner, Payload, Spec, TaskId, Visibility};
-use offshoot_store::{Standing, Within};
+use offshoot_core::{
+    Block, Doing, Lineage, MessageId, Owner, Payload, Spec, Stamp, TaskId, Visibility, WaitingOn,
+};
+use offshoot_store::{HistoryPage, Standing, Within};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
@@ -126,6 +128,11 @@ impl Context {
         }
     }
 
+    /// Whether the cap on depth lets this task have children.
+    pub fn may_have_children(&self) -> bool {
+        self.lineage().depth < self.engine.config.caps.depth
+    }
+
     /// The task of this handle or id that this one may touch: itself, one it
     /// owns or, if it sees its subtree, one below.
     pub async fn task(&self, handle: &str) -> Result<TaskRef, Error> {
@@ -181,6 +188,60 @@ impl Context {
     /// of the rows they carry.
     pub fn append(&self, blocks: impl IntoIterator<Item = Block>) -> Appending {
         Appending::new(self.engine.clone(), Writer::Task(self.cell.clone()), blocks)
+    }
+
+    /// The blocks of the task's history from a position on.
+    pub async fn history(&self, from: u64, limit: usize) -> Result<HistoryPage, Error> {
+        self.engine.check_open()?;
+        Ok(self.engine.store.history(Owner::Task(self.id()), from, limit).await?)
+    }
+
+    /// The same of the task that owns this one, from which it may have been
+    /// forked.
+    pub async fn owners_history(&self, from: u64, limit: usize) -> Result<HistoryPage, Error> {
+        self.engine.check_open()?;
+        let owner = self.cell.spec.lineage.parent.map_or(self.cell.spec.owner(), Owner::Task);
+        Ok(self.engine.store.history(owner, from, limit).await?)
+    }
+
+    /// Resolves when something may have come that was not there when this was
+    /// called: look at the inbox after the call and before awaiting it.
+    pub fn news(&self) -> impl Future<Output = ()> + Send + use<'_> {
+        self.cell.nudge.listen()
+    }
+
+    /// Waits for `until` without a slot, and has the task's record say on what.
+    pub async fn waiting<T>(
+        &self,
+        on: WaitingOn,
+        until: impl Future<Output = T>,
+    ) -> Result<T, Error> {
+        let parked = self.engine.park(&self.cell, on).await?;
+        let (until, cancelled) = (std::pin::pin!(until), std::pin::pin!(self.cancelled()));
+        let came = match futures_util::future::select(until, cancelled).await {
+            futures_util::future::Either::Left((came, _)) => Ok(came),
+            futures_util::future::Either::Right(_) => Err(Error::Cancelled),
+        };
+        parked.end().await?;
+        came
+    }
+
+    /// Waits for a while that grows with how often something has failed before:
+    /// for a body that tries a write again. An error once it is of no use.
+    pub async fn back_off(&self, failures: u32) -> Result<(), Error> {
+        self.engine.check_open()?;
+        self.engine.back_off(failures).await;
+        self.engine.check_open()
+    }
+
+    /// The clock by which records are stamped.
+    pub fn now(&self) -> Stamp {
+        self.engine.now()
+    }
+
+    /// Random bits.
+    pub fn random(&self) -> u128 {
+        self.engine.world.random()
     }
 
     /// A step of the journal: `work` is executed once, its value is committed,

@@ -3,7 +3,7 @@
 use std::future::IntoFuture;
 use std::sync::Arc;
 
-use offshoot_core::{Block, BlockKind, Owner, SessionId};
+use offshoot_core::{Block, BlockKind, Owner, SessionId, TaskId};
 use offshoot_store::{Ack, Batch, RowRef, Strictness, Write};
 
 use crate::cell::Cell;
@@ -18,6 +18,15 @@ use crate::task_ref::TaskRef;
 pub(crate) enum Writer {
     Task(Arc<Cell>),
     Session(SessionId),
+}
+
+impl Writer {
+    fn owner(&self) -> Owner {
+        match self {
+            Self::Task(cell) => Owner::Task(cell.spec.id),
+            Self::Session(session) => Owner::Session(*session),
+        }
+    }
 }
 
 /// Blocks about to be appended. Await it to append them.
@@ -47,17 +56,29 @@ impl Appending {
         self
     }
 
+    /// Acknowledges the rows that tell the writer of the ends of these tasks,
+    /// as [`Appending::acking`] does: it has waited for them. One that was read
+    /// before is no row any more.
+    pub async fn acking_ends(mut self, tasks: &[TaskId]) -> Result<Self, Error> {
+        let own = self.writer.owner();
+        for task in tasks {
+            if let Some(pending) = self.engine.store.result_row(*task).await?
+                && pending.row.owner == own
+            {
+                self.acks.push((own, pending.reference()));
+            }
+        }
+        Ok(self)
+    }
+
     async fn append(self) -> Result<(), Error> {
         let Self { engine, writer, blocks, acks } = self;
         engine.check_open()?;
         let mut batch = Batch::new(engine.now());
-        let owner = match &writer {
-            Writer::Task(cell) => {
-                batch = batch.fenced(cell.spec.id, cell.epoch());
-                Owner::Task(cell.spec.id)
-            }
-            Writer::Session(session) => Owner::Session(*session),
-        };
+        let owner = writer.owner();
+        if let Writer::Task(cell) = &writer {
+            batch = batch.fenced(cell.spec.id, cell.epoch());
+        }
         if acks.iter().any(|(of, _)| *of != owner) {
             return Err(Error::NoContext("rows can only enter their owner's own history"));
         }

@@ -85,6 +85,13 @@ impl Rows {
         self.rows.iter().map(Arrival)
     }
 
+    /// Those of the rows that `wanted` picks. The others stay unread.
+    #[must_use]
+    pub fn only(mut self, mut wanted: impl FnMut(Arrival<'_>) -> bool) -> Self {
+        self.rows.retain(|row| wanted(Arrival(row)));
+        self
+    }
+
     pub(crate) fn references(&self) -> impl Iterator<Item = RowRef> {
         self.rows.iter().map(Pending::reference)
     }

@@ -79,6 +79,12 @@ impl Sending {
         self
     }
 
+    /// When the task shall read it; before its next step unless told.
+    pub fn mode(mut self, mode: Mode) -> Self {
+        self.mode = mode;
+        self
+    }
+
     async fn send(self) -> Result<Receipts, Error> {
         self.engine.check_open()?;
         let sizes = &self.engine.config.sizes;

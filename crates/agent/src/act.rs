@@ -1,0 +1,210 @@
+//! Doing what the model has called for.
+//!
+//! All calls of an answer are made at once. Each result is journalled as it
+//! comes, and all of them enter the history together, in the order of the
+//! calls: a model never sees half of them.
+
+use std::panic::AssertUnwindSafe;
+use std::pin::pin;
+use std::sync::Arc;
+
+use futures_util::future::{Either, select};
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
+use offshoot_core::{Doing, text};
+use offshoot_models::{ToolCall, ToolResult};
+use offshoot_runtime::{BodyError, Cancelled, StepError};
+
+use crate::block::Entry;
+use crate::delta::Delta;
+use crate::life::{Life, Trouble};
+use crate::mail;
+use crate::tool::{Effect, Output, Span, Tool, ToolContext};
+
+/// How many calls there are beside a call, which decides how its result is
+/// kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Company {
+    /// None: its result is kept by the history itself.
+    Alone,
+    /// Others: its result is kept until theirs have come.
+    Others,
+}
+
+impl Life {
+    /// Makes the calls of the last answer and puts their results into the
+    /// history.
+    pub(crate) async fn act(&mut self, calls: &[ToolCall]) -> Result<(), Trouble> {
+        let step = self.talk.step();
+        self.show(step, calls).await?;
+        let company = if calls.len() == 1 { Company::Alone } else { Company::Others };
+        let mut outputs: Vec<Option<Output>> = calls.iter().map(|_| None).collect();
+        let cancelled = self.run_all(step, calls, (company, &mut outputs)).await?;
+        let tells: Vec<_> =
+            outputs.iter().flatten().flat_map(|output| output.tells.iter().copied()).collect();
+        let results = calls.iter().zip(outputs).map(|(call, output)| match output {
+            Some(output) => self.result(call, output),
+            None => Self::unanswered(call, "The call was cut short: the agent was asked to stop."),
+        });
+        let entries = results.map(Entry::Result).collect();
+        self.write(entries, None, &tells).await?;
+        match cancelled {
+            Some(Cancelled) => Err(Trouble::End(BodyError::Cancelled)),
+            None => Ok(()),
+        }
+    }
+
+    async fn show(&self, step: u64, calls: &[ToolCall]) -> Result<(), Trouble> {
+        if let Some(first) = calls.first() {
+            let tool: Arc<str> = text::cut(&first.name, 64).into();
+            for call in calls {
+                let tool = text::cut(&call.name, 64).into();
+                self.seat.deltas.tell(self.cx.id(), || Delta::Calling { step, tool });
+            }
+            self.cx.activity(step, Doing::Tool(tool)).await?;
+        }
+        Ok(())
+    }
+
+    /// Makes the calls, until all have ended or the agent is asked to stop.
+    async fn run_all(
+        &self,
+        step: u64,
+        calls: &[ToolCall],
+        (company, outputs): (Company, &mut [Option<Output>]),
+    ) -> Result<Option<Cancelled>, Trouble> {
+        let mut running: FuturesUnordered<_> = calls
+            .iter()
+            .enumerate()
+            .map(|(number, call)| async move {
+                (number, self.run(format!("{step}.{}", number + 1), call, company).await)
+            })
+            .collect();
+        let mut cancelled = pin!(self.cx.cancelled());
+        loop {
+            match select(running.next(), cancelled.as_mut()).await {
+                Either::Left((Some((number, output)), _)) => outputs[number] = Some(output?),
+                Either::Left((None, _)) => return Ok(None),
+                Either::Right(_) => return Ok(Some(Cancelled)),
+            }
+        }
+    }
+
+    /// Makes one call. Whatever becomes of it is told to the model.
+    async fn run(
+        &self,
+        key: String,
+        call: &ToolCall,
+        company: Company,
+    ) -> Result<Output, Trouble> {
+        let Some(tool) = self.tools.find(&call.name).cloned() else {
+            return Ok(Output::failure(format!(
+                "There is no tool {:?}. Nothing was done. The tools are: {}.",
+                text::cut(&call.name, 100),
+                self.tools.names()
+            )));
+        };
+        let effect = tool.effect();
+        let cx = ToolContext {
+            cx: self.cx.clone(),
+            key: key.as_str().into(),
+            seat: self.seat.clone(),
+            branch: self.talk.branch(),
+        };
+        let work = guarded(tool, cx, call.arguments.clone());
+        let key = format!("call {key}");
+        let done = match (effect, company) {
+            // Nothing is lost if it is done again, and the history keeps it.
+            (Effect::ReadOnly | Effect::Idempotent, Company::Alone) => return Ok(work.await),
+            (Effect::ReadOnly | Effect::Idempotent, Company::Others) => {
+                self.cx.step(&key, || work.map(Ok::<_, BodyError>)).value().await
+            }
+            (Effect::Lasting, _) => {
+                self.cx.step(&key, || work.map(Ok::<_, BodyError>)).once().value().await
+            }
+        };
+        match done {
+            Ok(output) => Ok(output),
+            Err(StepError::Unknown) => Ok(unknown()),
+            Err(StepError::Work(error)) => Err(Trouble::End(error)),
+            Err(StepError::Journal(error)) => Err(error.into()),
+        }
+    }
+
+    /// What the model gets of an output: as much as may enter a conversation.
+    fn result(&self, call: &ToolCall, output: Output) -> ToolResult {
+        let text = text::cut(&output.text, self.seat.limits.tool_result).into_owned();
+        let (images, failed) = (output.images, output.failed);
+        ToolResult { call: call.id.clone(), name: call.name.clone(), text, images, failed }
+    }
+
+    /// The result of a call that has none.
+    pub(crate) fn unanswered(call: &ToolCall, said: &str) -> ToolResult {
+        ToolResult {
+            call: call.id.clone(),
+            name: call.name.clone(),
+            text: said.to_owned(),
+            images: Vec::new(),
+            failed: true,
+        }
+    }
+}
+
+fn unknown() -> Output {
+    Output::failure(
+        "Whether this call took effect is unknown: the process died while it was made, and it is \
+         not made again by itself. Find out before you repeat it.",
+    )
+}
+
+/// Calls a tool, and tells its error, its panic and its lateness in words. A
+/// message that cannot wait cuts it short; one that takes long looks out for
+/// messages itself.
+async fn guarded(tool: Arc<dyn Tool>, cx: ToolContext, arguments: String) -> Output {
+    let name = tool.spec().name.clone();
+    let span = cx.seat.limits.tool_span;
+    let agent = cx.cx.clone();
+    let called = async {
+        let call = std::panic::catch_unwind(AssertUnwindSafe(|| tool.call(cx, arguments)));
+        match call {
+            Ok(call) => AssertUnwindSafe(call).catch_unwind().await,
+            Err(panic) => Err(panic),
+        }
+    };
+    let ended = match tool.span() {
+        Span::Long => called.await,
+        Span::Short => {
+            let late = pin!(tokio::time::sleep(span));
+            let interrupted = pin!(mail::interrupted(&agent));
+            match select(pin!(called), select(late, interrupted)).await {
+                Either::Left((ended, _)) => ended,
+                Either::Right((Either::Left(_), _)) => {
+                    return Output::failure(format!(
+                        "The tool {name} took longer than {} s and was stopped. What it has done \
+                         by then stays done.",
+                        span.as_secs()
+                    ));
+                }
+                Either::Right((Either::Right(_), _)) => {
+                    return Output::failure(
+                        "The call was cut short by a message to you. What it has done by then \
+                         stays done.",
+                    );
+                }
+            }
+        }
+    };
+    match ended {
+        Ok(Ok(output)) => output,
+        Ok(Err(error)) => Output::failure(error.to_string()),
+        Err(panic) => Output::failure(format!(
+            "The tool {name} broke: {}. Whether it took effect is unknown.",
+            text::cut(&said_in_panic(&*panic), 500)
+        )),
+    }
+}
+
+fn said_in_panic(panic: &(dyn std::any::Any + Send)) -> String {
+    let said = panic.downcast_ref::<&str>().map(|said| (*said).to_owned());
+    said.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic".to_owned())
+}

@@ -1,0 +1,207 @@
+//! Asking the model, until it has answered or cannot.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::future::{Either, select};
+use offshoot_core::{Doing, FailureKind, WaitingOn};
+use offshoot_models::{
+    Again, Answer, Cache, Call, ModelError, Part, Pass, Piece, Seen, ToolCall, ToolChoice,
+};
+
+use crate::block::{Answered, Entry};
+use crate::delta::Delta;
+use crate::life::{Life, Trouble};
+use crate::mail::{When, interrupted};
+
+/// How long it is waited at first before a call that failed is repeated.
+const FIRST: Duration = Duration::from_secs(1);
+
+/// How long at the most.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// How a call of the model went.
+enum Heard {
+    Answer(Box<Answer>),
+    Failed(ModelError),
+    /// Somebody wants the agent's attention.
+    Interrupted,
+    /// The agent was asked to stop.
+    Cancelled,
+}
+
+impl Life {
+    /// Has the model answer what was said. Mail that came meanwhile is read
+    /// before.
+    pub(crate) async fn ask(&mut self) -> Result<(), Trouble> {
+        self.read_mail(When::MidTurn).await?;
+        let limit = self.brief.steps.unwrap_or(self.seat.limits.steps);
+        if self.talk.step() >= limit {
+            return self.close(limit).await;
+        }
+        if let Some(answer) = self.hear(ToolChoice::Auto).await? {
+            self.take(*answer).await?;
+        }
+        Ok(())
+    }
+
+    /// Has the model say, without any tool, how far it has come, and ends.
+    async fn close(&mut self, limit: u64) -> Result<(), Trouble> {
+        let said = format!(
+            "You have used all {limit} steps that you had. No tool can be called any more. Say \
+             now what you have found or done, and what is left undone."
+        );
+        let text = crate::notice::envelope("limit", &[], &said);
+        self.write(vec![Entry::Notice { text }], None, &[]).await?;
+        let Some(answer) = self.hear(ToolChoice::None).await? else {
+            return Ok(());
+        };
+        let told = answer.text();
+        self.take(*answer).await?;
+        self.report().await?;
+        let words = format!("stopped after {limit} steps; its closing words: {told}");
+        Err(Trouble::failure(FailureKind::Budget, words))
+    }
+
+    /// Commits an answer.
+    async fn take(&mut self, mut answer: Answer) -> Result<(), Trouble> {
+        let step = self.talk.step() + 1;
+        name_calls(&mut answer, step);
+        let mut total = self.talk.usage();
+        total += answer.usage;
+        let calls = self.talk.calls() + answer.calls().count() as u64;
+        let (model, stop, usage) = (self.brief.model.clone(), answer.stop.clone(), answer.usage);
+        let answered = Answered { step, model, stop, usage, total, calls };
+        self.write(Entry::of_answer(answer, answered), None, &[]).await?;
+        self.report().await
+    }
+
+    /// What the model answers; nothing if somebody interrupted it.
+    async fn hear(&mut self, choice: ToolChoice) -> Result<Option<Box<Answer>>, Trouble> {
+        let step = self.talk.step() + 1;
+        let mut failures = 0;
+        for attempt in 1.. {
+            let pass = self.pass().await?;
+            self.cx.activity(step, Doing::Model).await?;
+            let mut partial = String::new();
+            let heard = self.listen(self.call(choice), (step, attempt), &mut partial).await?;
+            let error = match heard {
+                Heard::Answer(answer) => {
+                    pass.answered();
+                    return Ok(Some(answer));
+                }
+                Heard::Interrupted => {
+                    self.keep(partial).await?;
+                    return Ok(None);
+                }
+                Heard::Cancelled => {
+                    self.keep(partial).await?;
+                    return Err(Trouble::End(offshoot_runtime::BodyError::Cancelled));
+                }
+                Heard::Failed(error) => error,
+            };
+            let chance = (self.cx.random() as u32) as f64 / f64::from(u32::MAX);
+            pass.failed(&error, chance);
+            self.seat.deltas.tell(self.cx.id(), || Delta::Restarted { step });
+            let limited = matches!(error, ModelError::RateLimited { .. });
+            if !limited {
+                failures += 1;
+            }
+            let Again::After(_) = error.again() else { return Err(gave_up(&error, failures)) };
+            if failures >= self.seat.limits.tries {
+                return Err(gave_up(&error, failures));
+            }
+            // The gate keeps the time of whoever is limited.
+            if !matches!(error, ModelError::RateLimited { .. } | ModelError::Overloaded { .. }) {
+                let doubled = FIRST.saturating_mul(1 << failures.min(10)).min(LONGEST);
+                let span = doubled.mul_f64(0.5 + 0.5 * chance);
+                self.cx.sleep(&format!("retry {step}.{attempt}"), span).await?;
+            }
+        }
+        Ok(None)
+    }
+
+    /// A pass through the gate; the agent waits without a slot if it must.
+    async fn pass(&self) -> Result<Pass, Trouble> {
+        match self.gate.try_pass() {
+            Some(pass) => Ok(pass),
+            None => Ok(self.cx.waiting(WaitingOn::RateGate, self.gate.pass()).await?),
+        }
+    }
+
+    fn call(&self, choice: ToolChoice) -> Call {
+        Call {
+            system: self.system(),
+            messages: self.talk.messages().to_vec(),
+            tools: self.tools.specs(),
+            choice,
+            max_output: None,
+            schema: None,
+            cache: Cache::Prefix,
+        }
+    }
+
+    /// Listens to the model, as long as nobody else wants the agent.
+    async fn listen(
+        &self,
+        call: Call,
+        (step, attempt): (u64, u32),
+        partial: &mut String,
+    ) -> Result<Heard, Trouble> {
+        let mut pieces = self.model.call(call);
+        let said = async {
+            let mut seen = Seen::Nothing;
+            while let Some(piece) = pieces.next().await {
+                match piece {
+                    Ok(Piece::Whole(answer)) => return Heard::Answer(answer),
+                    Ok(piece) => {
+                        seen = Seen::Output;
+                        if let Piece::Text(text) = &piece {
+                            partial.push_str(text);
+                        }
+                        let tell = || Delta::Piece { step, attempt, piece };
+                        self.seat.deltas.tell(self.cx.id(), tell);
+                    }
+                    Err(error) => return Heard::Failed(error),
+                }
+            }
+            let cause = "the answer ended before it was whole".to_owned();
+            Heard::Failed(ModelError::Cut { seen, cause })
+        };
+        let (cancelled, interrupted) = (pin!(self.cx.cancelled()), pin!(interrupted(&self.cx)));
+        match select(pin!(said), select(cancelled, interrupted)).await {
+            Either::Left((heard, _)) => Ok(heard),
+            Either::Right((Either::Left(_), _)) => Ok(Heard::Cancelled),
+            Either::Right((Either::Right(_), _)) => Ok(Heard::Interrupted),
+        }
+    }
+
+    /// Keeps what came of an answer that was cut, for whoever looks.
+    async fn keep(&mut self, partial: String) -> Result<(), Trouble> {
+        if partial.is_empty() {
+            return Ok(());
+        }
+        self.write(vec![Entry::Partial { text: partial }], None, &[]).await
+    }
+}
+
+fn gave_up(error: &ModelError, failures: u32) -> Trouble {
+    let words = match failures {
+        0 | 1 => format!("the model did not answer: {error}"),
+        tries => format!("the model did not answer in {tries} tries; the last time: {error}"),
+    };
+    Trouble::failure(FailureKind::Error, words)
+}
+
+/// Gives each call a name of its own. Providers leave them out or repeat them.
+fn name_calls(answer: &mut Answer, step: u64) {
+    let mut names: Vec<String> = Vec::new();
+    for part in &mut answer.parts {
+        let Part::ToolCall(ToolCall { id, .. }) = part else { continue };
+        if id.is_empty() || names.contains(id) {
+            *id = format!("call_{step}_{}", names.len() + 1);
+        }
+        names.push(id.clone());
+    }
+}

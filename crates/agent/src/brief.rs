@@ -1,0 +1,77 @@
+//! What an agent is asked to do, frozen when it is sent off.
+
+use offshoot_models::ModelName;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What an agent is asked to do. It is stored with the task, so an attempt that
+/// comes later follows the same.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Brief {
+    /// What to do, in words.
+    pub task: String,
+    /// The model that does it.
+    pub model: ModelName,
+    /// How it shall behave.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub system: String,
+    /// What it knows of its owner's conversation.
+    #[serde(default)]
+    pub context: Context,
+    /// What its result must look like, as a JSON Schema.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_schema: Option<Value>,
+    /// How many answers its model may give; as many as agents usually may if
+    /// nobody says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps: Option<u64>,
+}
+
+/// What an agent knows of its owner's conversation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Context {
+    /// Nothing.
+    #[default]
+    Fresh,
+    /// All of it, up to this block.
+    Fork {
+        /// How many blocks.
+        blocks: u64,
+    },
+}
+
+impl Brief {
+    /// Has this model do this.
+    pub fn new(model: ModelName, task: impl Into<String>) -> Self {
+        Self {
+            task: task.into(),
+            model,
+            system: String::new(),
+            context: Context::Fresh,
+            result_schema: None,
+            steps: None,
+        }
+    }
+
+    /// How it shall behave.
+    #[must_use]
+    pub fn system(mut self, system: impl Into<String>) -> Self {
+        self.system = system.into();
+        self
+    }
+
+    /// What its result must look like, as a JSON Schema.
+    #[must_use]
+    pub fn result_schema(mut self, schema: Value) -> Self {
+        self.result_schema = Some(schema);
+        self
+    }
+
+    /// How many answers its model may give.
+    #[must_use]
+    pub fn steps(mut self, steps: u64) -> Self {
+        self.steps = Some(steps);
+        self
+    }
+}

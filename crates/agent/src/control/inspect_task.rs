@@ -1,0 +1,58 @@
+//! `inspect_task`: a look at one task.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::told;
+use crate::notice;
+use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// Its handle or id.
+    task: String,
+    /// How many of the last blocks of its conversation to show.
+    last: Option<usize>,
+    /// Only blocks from this position on.
+    since: Option<u64>,
+}
+
+/// How many blocks are shown at the most.
+const MOST: usize = 50;
+
+/// How much of each block is shown.
+const SHOWN: usize = 400;
+
+pub(super) fn tool() -> impl Tool {
+    Function::new(
+        "inspect_task",
+        "Shows how one of your tasks stands, the end of its conversation and, if it has ended, \
+         its whole result.",
+        inspect,
+    )
+    .read_only()
+}
+
+async fn inspect(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
+    let task = cx.cx.task(&asked.task).await?;
+    let record = task.record().await?;
+    let mut lines = vec![told::line(&record, cx.cx.now())];
+    if record.ended().is_some() {
+        lines.push(notice::result(&record, cx.seat.limits.tool_result));
+    } else {
+        lines.push(format!("{}", task.why().await?));
+    }
+    let mut peek = task.peek().last(asked.last.unwrap_or(10).min(MOST)).limit(SHOWN);
+    if let Some(since) = asked.since {
+        peek = peek.since(since);
+    }
+    let peek = peek.await?;
+    lines.push(format!("Its conversation has {} blocks; the last are:", peek.total));
+    for block in peek.blocks {
+        let name = block.name.map(|name| format!(" {name}")).unwrap_or_default();
+        let text = block.text.unwrap_or_default().replace('\n', " ");
+        lines.push(format!("{} {:?}{name}: {text}", block.position, block.kind));
+    }
+    Ok(Output::text(lines.join("\n")))
+}

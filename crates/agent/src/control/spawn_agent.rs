@@ -1,0 +1,183 @@
+//! `spawn_agent`: sends another agent off.
+
+use std::pin::pin;
+
+use futures_util::future::{Either, select};
+use offshoot_core::{Payload, Wake};
+use offshoot_models::ModelName;
+use offshoot_runtime::{Request, TaskRef};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::told;
+use crate::KIND;
+use crate::brief::{Brief, Context};
+use crate::finish::Finish;
+use crate::mail::steered;
+use crate::notice;
+use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// A short name for it, such as "docs". Without one it gets a number.
+    name: Option<String>,
+    /// What it shall do. It sees nothing of your conversation unless context is
+    /// "fork", so say everything it needs to know.
+    task: String,
+    /// Another model than yours, as <provider>/<name>.
+    model: Option<String>,
+    /// true (the default): it works while you go on, and its result comes to
+    /// you later. false: this call returns its result, and you wait.
+    #[serde(default = "yes")]
+    background: bool,
+    /// true: it may go on after you have ended. Its result goes to your session
+    /// then, not to you.
+    #[serde(default)]
+    detached: bool,
+    /// What it knows of your conversation.
+    #[serde(default)]
+    context: Knows,
+    /// A JSON Schema of type object that its result must fit.
+    result_schema: Option<Value>,
+    /// Whether its end wakes you when you have ended your turn.
+    #[serde(default)]
+    wake: Wakes,
+}
+
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Knows {
+    /// Nothing.
+    #[default]
+    Fresh,
+    /// All of it, up to now.
+    Fork,
+}
+
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Wakes {
+    /// It does.
+    #[default]
+    OnTerminal,
+    /// It does, and so does its progress.
+    OnActivity,
+    /// You read of it the next time you are awake.
+    Silent,
+}
+
+fn yes() -> bool {
+    true
+}
+
+pub(super) fn tool() -> impl Tool {
+    Function::new(
+        "spawn_agent",
+        "Sends another agent off to do a task. By default it works in the background: this call \
+         returns at once with its handle and WITHOUT any result; the result comes to you later by \
+         itself. Use background=false if you need the result before you can do anything else.",
+        spawn,
+    )
+    .idempotent()
+    .long_running()
+}
+
+async fn spawn(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
+    if asked.task.trim().is_empty() {
+        return Err(ToolError::new("The task is empty. Say what the agent shall do."));
+    }
+    if let Some(twin) = twin(&cx, &asked.task).await? {
+        return Ok(Output::text(format!(
+            "Nothing was started: the agent {twin} is doing exactly this task already. Its result \
+             comes to you by itself."
+        )));
+    }
+    let brief = brief(&cx, &asked).await?;
+    let request = Request::new(KIND, Payload::encode(&brief).map_err(|error| ToolError::of(&error))?);
+    let mut spawn = cx.cx.spawn(request).key(&format!("call {}", cx.key)).wake(match asked.wake {
+        Wakes::OnTerminal => Wake::OnTerminal,
+        Wakes::OnActivity => Wake::OnActivity,
+        Wakes::Silent => Wake::Silent,
+    });
+    if let Some(name) = &asked.name {
+        spawn = spawn.name(name);
+    }
+    if asked.detached {
+        spawn = spawn.detached();
+    }
+    let task = spawn.await?;
+    match asked.background {
+        true => Ok(Output::text(started(task.handle()))),
+        false => foreground(&cx, &task).await,
+    }
+}
+
+fn started(handle: &str) -> String {
+    format!(
+        "Started in the background: {handle}. NOTHING IS DONE YET, and there is no result to \
+         report or to guess. Its result will come to you by itself, as a notice with \
+         task=\"{handle}\", when it has ended. Go on with other work now, or end your turn. Do not \
+         poll. If you can do nothing at all without it, call wait_tasks."
+    )
+}
+
+/// Waits for the result, unless somebody has something to say meanwhile.
+async fn foreground(cx: &ToolContext, task: &TaskRef) -> Result<Output, ToolError> {
+    let (wait, steered) = (pin!(task.wait().into_future()), pin!(steered(&cx.cx)));
+    match select(wait, steered).await {
+        Either::Left((waited, _)) => {
+            let waited = waited?;
+            let said = notice::result(&waited.task, cx.seat.limits.allowance);
+            Ok(Output::text(said).telling(waited.is_ended().then(|| task.id())))
+        }
+        Either::Right(_) => Ok(Output::text(format!(
+            "A message for you came before {} had ended. It goes on in the background, nothing is \
+             done yet, and its result will come to you by itself.",
+            task.handle()
+        ))),
+    }
+}
+
+/// The live agent that does the same already.
+async fn twin(cx: &ToolContext, task: &str) -> Result<Option<String>, ToolError> {
+    let key = format!("call {}", cx.key);
+    let mut page = cx.cx.tasks().live().kind(KIND).await?;
+    loop {
+        for other in &page.items {
+            // A repeated call finds the task that it has made.
+            let own = other.spec.terms.key.as_deref() == Some(&key);
+            if !own && other.id() != cx.cx.id() && told::purpose(other).as_deref() == Some(task) {
+                return Ok(Some(other.handle().to_owned()));
+            }
+        }
+        let Some(next) = page.next else { return Ok(None) };
+        page = cx.cx.tasks().live().kind(KIND).after(next).await?;
+    }
+}
+
+async fn brief(cx: &ToolContext, asked: &Arguments) -> Result<Brief, ToolError> {
+    let own: Brief = cx.cx.input().await?;
+    let model: ModelName = match &asked.model {
+        Some(model) => model.parse().map_err(|error| ToolError::of(&error))?,
+        None => own.model,
+    };
+    let found = cx.seat.catalogue.find(&model, cx.cx.lineage().session);
+    let (found, _) = found.map_err(|error| ToolError::of(&error))?;
+    let mut brief = Brief::new(model, asked.task.clone());
+    if let Some(schema) = &asked.result_schema {
+        Finish::new(schema).map_err(|error| ToolError::of(&error))?;
+        brief = brief.result_schema(schema.clone());
+    }
+    if matches!(asked.context, Knows::Fork) {
+        if cx.branch.size > found.facts().window / 2 {
+            return Err(ToolError::new(
+                "Your conversation is longer than half of what that model can read, so it cannot \
+                 be forked. Use context=\"fresh\" and say in the task what it needs to know.",
+            ));
+        }
+        brief.context = Context::Fork { blocks: cx.branch.blocks };
+    }
+    Ok(brief)
+}

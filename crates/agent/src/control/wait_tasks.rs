@@ -1,0 +1,82 @@
+//! `wait_tasks`: does nothing until something comes home.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use futures_util::future::{Either, select};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::told;
+use crate::mail::steered;
+use crate::notice;
+use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// The handles or ids of the tasks to wait for.
+    tasks: Vec<String>,
+    /// true: return as soon as one of them has ended. false (the default): wait
+    /// for all of them.
+    #[serde(default)]
+    any: bool,
+    /// How many seconds to wait at the most; 60 unless you say.
+    timeout_seconds: Option<u64>,
+}
+
+/// How long it waits unless told.
+const USUAL: u64 = 60;
+
+/// How long it waits at the most.
+const LONGEST: u64 = 3_600;
+
+/// How many tasks can be waited for at once.
+const MOST: usize = 64;
+
+pub(super) fn tool() -> impl Tool {
+    Function::new(
+        "wait_tasks",
+        "Waits until tasks you sent off have ended, until a message for you comes, or until the \
+         time is over. Use it only if you can do nothing without the results: they come to you \
+         by themselves anyway.",
+        wait,
+    )
+    .read_only()
+    .long_running()
+}
+
+async fn wait(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
+    if asked.tasks.is_empty() {
+        return Err(ToolError::new("Name the tasks to wait for."));
+    }
+    if asked.tasks.len() > MOST {
+        return Err(ToolError::new(format!("Name at most {MOST} tasks at once.")));
+    }
+    let mut tasks = Vec::new();
+    for handle in &asked.tasks {
+        tasks.push(cx.cx.task(handle).await?);
+    }
+    let span = Duration::from_secs(asked.timeout_seconds.unwrap_or(USUAL).min(LONGEST));
+    let mut wait = cx.cx.wait(&tasks).timeout(span);
+    if asked.any {
+        wait = wait.any();
+    }
+    let (wait, message) = (pin!(wait.into_future()), pin!(steered(&cx.cx)));
+    let (waited, steered) = match select(wait, message).await {
+        Either::Left((waited, _)) => (waited?, false),
+        // How they stand now.
+        Either::Right(_) => (cx.cx.wait(&tasks).timeout(Duration::ZERO).await?, true),
+    };
+    let (now, allowance) = (cx.cx.now(), cx.seat.limits.allowance);
+    let mut lines = Vec::new();
+    if steered {
+        lines.push("A message for you has come; it follows.".to_owned());
+    }
+    let ended = waited.iter().filter(|one| one.is_ended());
+    lines.extend(ended.clone().map(|one| notice::result(&one.task, allowance)));
+    let tells: Vec<_> = ended.map(|one| one.task.id()).collect();
+    let open = waited.iter().filter(|one| !one.is_ended());
+    lines.extend(open.map(|one| format!("Not ended, no result yet: {}", told::line(&one.task, now))));
+    Ok(Output::text(lines.join("\n")).telling(tells))
+}

@@ -1,0 +1,245 @@
+//! A conversation as the model sees it, folded from the blocks of a history.
+//!
+//! Everything the loop decides by is in here and comes from the history alone,
+//! so an attempt that takes up another one's work stands where that one stood.
+
+use std::sync::Arc;
+
+use offshoot_models::{Message, Part, Role, Stop, ToolCall, ToolResult, Usage};
+
+use crate::block::{Answered, Entry, Summary};
+use crate::finish::FINISH;
+use crate::notice::is_repair;
+use crate::tool::Branch;
+
+/// A conversation so far.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Conversation {
+    messages: Arc<Vec<Message>>,
+    tail: Tail,
+    /// How many blocks the history has.
+    blocks: u64,
+    /// Where the last answer begins.
+    branch: u64,
+    /// Where the last two answers begin, for whoever sums up what is before.
+    recent: [u64; 2],
+    answered: Option<Answered>,
+    /// How many turns have ended since somebody spoke to the agent.
+    turns: u32,
+    /// How often the agent was asked for what was missing at its end.
+    repairs: u32,
+    /// The result that it has handed in, if it has.
+    finished: Option<String>,
+    /// How many bytes were added since the last answer.
+    added: usize,
+}
+
+/// What comes next.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) enum Tail {
+    /// Nothing was said yet.
+    #[default]
+    Empty,
+    /// The model is to answer.
+    Spoken,
+    /// These calls have no result yet.
+    Calls(Vec<ToolCall>),
+    /// The model has ended its turn.
+    Ended(Stop),
+}
+
+impl Conversation {
+    /// What is sent to the model.
+    pub(crate) fn messages(&self) -> &Arc<Vec<Message>> {
+        &self.messages
+    }
+
+    /// What comes next.
+    pub(crate) fn tail(&self) -> &Tail {
+        &self.tail
+    }
+
+    /// How many blocks the history has.
+    pub(crate) fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    /// From which block on the last two steps are.
+    pub(crate) fn recent(&self) -> u64 {
+        self.recent[0]
+    }
+
+    /// How many answers the model has given.
+    pub(crate) fn step(&self) -> u64 {
+        self.answered.as_ref().map_or(0, |answered| answered.step)
+    }
+
+    /// What all answers took.
+    pub(crate) fn usage(&self) -> Usage {
+        self.answered.as_ref().map_or(Usage::default(), |answered| answered.total)
+    }
+
+    /// How many calls of tools there were.
+    pub(crate) fn calls(&self) -> u64 {
+        self.answered.as_ref().map_or(0, |answered| answered.calls)
+    }
+
+    /// How many turns have ended since somebody spoke to the agent.
+    pub(crate) fn turns(&self) -> u32 {
+        self.turns
+    }
+
+    /// Where a conversation branches off that is forked now.
+    pub(crate) fn branch(&self) -> Branch {
+        Branch { blocks: self.branch, size: self.size() }
+    }
+
+    /// How often the agent was asked for what was missing at its end.
+    pub(crate) fn repairs(&self) -> u32 {
+        self.repairs
+    }
+
+    /// The result that it has handed in.
+    pub(crate) fn finished(&self) -> Option<&str> {
+        self.finished.as_deref()
+    }
+
+    /// About how many tokens the next call reads.
+    pub(crate) fn size(&self) -> u64 {
+        // A token is seldom less than three bytes.
+        let added = self.added as u64 / 3;
+        self.answered.as_ref().map_or(0, |last| last.usage.total()).saturating_add(added)
+    }
+
+    /// The text with which the model ended its turn.
+    pub(crate) fn answer(&self) -> String {
+        let last = self.messages.iter().rfind(|message| message.role == Role::Assistant);
+        let texts = last.into_iter().flat_map(|message| &message.parts).filter_map(|part| {
+            match part {
+                Part::Text { text } => Some(text.as_str()),
+                _ => None,
+            }
+        });
+        texts.collect()
+    }
+
+    /// Begins with a summary, as if nothing had been said before.
+    pub(crate) fn begin_with(&mut self, summary: &Summary) {
+        let text = format!("<summary>\n{}\n</summary>", summary.text);
+        self.messages = Arc::new(vec![Message::user(text)]);
+        self.added = summary.text.len();
+    }
+
+    /// What a conversation says that branches off here.
+    pub(crate) fn fork(mut self) -> Self {
+        (self.blocks, self.recent, self.turns) = (0, [0; 2], 0);
+        self.answered = None;
+        self.added = self.messages.iter().map(bytes).sum();
+        self
+    }
+
+    /// Adds what the next block keeps.
+    pub(crate) fn push(&mut self, entry: Entry) {
+        match entry {
+            Entry::Said { text, images } => {
+                (self.turns, self.repairs) = (0, 0);
+                self.say(Role::User, Part::text(text));
+                for image in images {
+                    self.say(Role::User, Part::Image(image));
+                }
+                self.hear();
+            }
+            Entry::Notice { text } => {
+                self.repairs += u32::from(is_repair(&text));
+                self.say(Role::User, Part::text(text));
+                self.hear();
+            }
+            Entry::Part(part) => {
+                if self.messages.last().is_none_or(|last| last.role != Role::Assistant) {
+                    self.branch = self.blocks;
+                }
+                self.say(Role::Assistant, part);
+            }
+            Entry::Answered(answered) => self.end_answer(answered),
+            Entry::Result(result) => self.take_result(result),
+            Entry::Summary(_) | Entry::Fork(_) | Entry::Partial { .. } => {}
+        }
+    }
+
+    /// The next block stands at this position.
+    pub(crate) fn skip_to(&mut self, position: u64) {
+        self.blocks = position;
+    }
+
+    fn hear(&mut self) {
+        self.finished = None;
+        if !matches!(self.tail, Tail::Calls(_)) {
+            self.tail = Tail::Spoken;
+        }
+    }
+
+    fn say(&mut self, role: Role, part: Part) {
+        self.added += part_bytes(&part);
+        let messages = Arc::make_mut(&mut self.messages);
+        match messages.last_mut().filter(|last| last.role == role) {
+            Some(last) => last.parts.push(part),
+            None => messages.push(Message { role, parts: vec![part] }),
+        }
+    }
+
+    fn end_answer(&mut self, answered: Answered) {
+        let last = self.messages.last().filter(|last| last.role == Role::Assistant);
+        let calls: Vec<_> = last
+            .into_iter()
+            .flat_map(|message| &message.parts)
+            .filter_map(|part| match part {
+                Part::ToolCall(call) => Some(call.clone()),
+                _ => None,
+            })
+            .collect();
+        self.tail = if calls.is_empty() {
+            self.turns = self.turns.saturating_add(1);
+            Tail::Ended(answered.stop.clone())
+        } else {
+            Tail::Calls(calls)
+        };
+        self.added = 0;
+        self.recent = [self.recent[1], self.blocks + 1];
+        self.answered = Some(answered);
+    }
+
+    fn take_result(&mut self, result: ToolResult) {
+        if let Tail::Calls(calls) = &mut self.tail {
+            if let Some(at) = calls.iter().position(|call| call.id == result.call) {
+                let call = calls.remove(at);
+                if call.name == FINISH && !result.failed {
+                    self.finished = Some(call.arguments);
+                }
+            }
+            if calls.is_empty() {
+                // Whoever has handed in a result is done.
+                self.tail = match self.finished {
+                    Some(_) => Tail::Ended(Stop::Done),
+                    None => Tail::Spoken,
+                };
+            }
+        }
+        self.say(Role::User, Part::ToolResult(result));
+    }
+}
+
+fn bytes(message: &Message) -> usize {
+    message.parts.iter().map(part_bytes).sum()
+}
+
+fn part_bytes(part: &Part) -> usize {
+    // What a picture costs does not go by its bytes.
+    const PICTURE: usize = 4_800;
+    match part {
+        Part::Text { text } => text.len(),
+        Part::Thought(thought) => thought.text.len(),
+        Part::ToolCall(call) => call.arguments.len() + call.name.len(),
+        Part::ToolResult(result) => result.text.len() + PICTURE * result.images.len(),
+        _ => PICTURE,
+    }
+}

@@ -1,0 +1,210 @@
+//! The loop: what an agent does next follows from its conversation alone.
+
+use std::sync::Arc;
+
+use offshoot_core::{Failure, FailureKind, Payload, PayloadError, TaskId};
+use offshoot_models::{Gate, Model};
+use offshoot_runtime::{BodyError, Context, Ended, Error, Rows};
+
+use crate::agents::{NoModel, Seat};
+use crate::block::{Entry, Fork, Unreadable};
+use crate::brief::{Brief, Context as Knows};
+use crate::control;
+use crate::conversation::{Conversation, Tail};
+use crate::load::load;
+use crate::report::Report;
+use crate::tool::Toolbox;
+
+/// An agent at work.
+#[derive(Debug)]
+pub(crate) struct Life {
+    pub(crate) seat: Arc<Seat>,
+    pub(crate) cx: Context,
+    pub(crate) brief: Arc<Brief>,
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) gate: Gate,
+    pub(crate) tools: Toolbox,
+    pub(crate) talk: Conversation,
+}
+
+/// Why a step of the loop did not come to its end.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// The store could not be asked or told: what is in the history is not
+    /// known, and is to be read again.
+    Store(Error),
+    /// The agent ends.
+    End(BodyError),
+}
+
+impl Trouble {
+    /// The agent fails, in these words.
+    pub(crate) fn failure(kind: FailureKind, words: impl Into<String>) -> Self {
+        Self::End(BodyError::Failed(Failure::new(kind, words)))
+    }
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Store(_) => Self::Store(error),
+            error => Self::End(error.into()),
+        }
+    }
+}
+
+impl From<PayloadError> for Trouble {
+    fn from(error: PayloadError) -> Self {
+        Self::End(error.into())
+    }
+}
+
+impl From<Unreadable> for Trouble {
+    fn from(error: Unreadable) -> Self {
+        Self::End(error.into())
+    }
+}
+
+impl From<NoModel> for Trouble {
+    fn from(error: NoModel) -> Self {
+        Self::End(error.into())
+    }
+}
+
+impl Life {
+    /// Takes up the agent's work where its history ends.
+    pub(crate) async fn begin(seat: Arc<Seat>, cx: Context) -> Result<Self, BodyError> {
+        let brief: Arc<Brief> = Arc::new(cx.input::<Brief>().await?);
+        let (model, gate) = seat.catalogue.find(&brief.model, cx.lineage().session)?;
+        let tools = control::toolbox(&seat, &cx, &brief)?;
+        let talk = Conversation::default();
+        Ok(Self { seat, cx, brief, model, gate, tools, talk })
+    }
+
+    /// Goes on until the agent has ended.
+    pub(crate) async fn live(mut self) -> Ended {
+        let mut known = Known::No;
+        let mut failures = 0;
+        loop {
+            let went = match known {
+                Known::No => self.recall().await.map(|()| Next::Goes),
+                Known::Yes => self.go_on().await,
+            };
+            match went {
+                Ok(Next::Ends(value)) => return Ok(value),
+                Ok(Next::Goes) => (known, failures) = (Known::Yes, 0),
+                Ok(Next::Forgets) => known = Known::No,
+                Err(Trouble::End(error)) => return Err(error),
+                Err(Trouble::Store(error)) => {
+                    tracing::warn!(task = %self.cx.id(), %error, "an agent could not be written on");
+                    failures += 1;
+                    known = Known::No;
+                    self.cx.back_off(failures).await?;
+                }
+            }
+        }
+    }
+
+    /// Reads the conversation from the history.
+    async fn recall(&mut self) -> Result<(), Trouble> {
+        self.talk = load(&self.cx).await?;
+        Ok(())
+    }
+
+    async fn go_on(&mut self) -> Result<Next, Trouble> {
+        if self.cx.is_cancelled() {
+            return self.stop().await;
+        }
+        match self.talk.tail().clone() {
+            Tail::Empty => self.open().await.map(|()| Next::Goes),
+            Tail::Spoken => self.ask().await.map(|()| Next::Goes),
+            Tail::Calls(calls) => self.act(&calls).await.map(|()| Next::Goes),
+            Tail::Ended(stop) => self.rest(&stop).await,
+        }
+    }
+
+    /// Says what the agent shall do.
+    async fn open(&mut self) -> Result<(), Trouble> {
+        let mut entries = Vec::new();
+        if let (Knows::Fork { blocks }, Some(task)) =
+            (self.brief.context, self.cx.lineage().parent)
+        {
+            entries.push(Entry::Fork(Fork { task, blocks }));
+        }
+        entries.push(Entry::Said { text: self.brief.task.clone(), images: Vec::new() });
+        let forked = entries.len() > 1;
+        self.write(entries, None, &[]).await?;
+        if forked {
+            self.recall().await?;
+        }
+        Ok(())
+    }
+
+    /// The agent was asked to stop: whatever it has called gets a result that
+    /// says so, because its history may go on in another task.
+    async fn stop(&mut self) -> Result<Next, Trouble> {
+        if let Tail::Calls(calls) = self.talk.tail().clone() {
+            let said = "The call was not made: the agent was asked to stop.";
+            let results = calls.iter().map(|call| Self::unanswered(call, said));
+            self.write(results.map(Entry::Result).collect(), None, &[]).await?;
+        }
+        Err(Trouble::End(BodyError::Cancelled))
+    }
+
+    /// How the agent shall behave.
+    pub(crate) fn system(&self) -> Arc<str> {
+        control::system(&self.brief, &self.tools).into()
+    }
+
+    /// Commits entries to the history, with the acknowledgement of the rows
+    /// they carry and of the ends they tell, and only then goes on from there.
+    pub(crate) async fn write(
+        &mut self,
+        entries: Vec<Entry>,
+        read: Option<&Rows>,
+        ends: &[TaskId],
+    ) -> Result<(), Trouble> {
+        let at = self.cx.now();
+        let blocks: Result<Vec<_>, _> = entries.iter().map(|entry| entry.to_block(at)).collect();
+        let mut appending = self.cx.append(blocks?);
+        if let Some(rows) = read {
+            appending = appending.acking(rows);
+        }
+        if !ends.is_empty() {
+            appending = appending.acking_ends(ends).await?;
+        }
+        appending.await?;
+        for entry in entries {
+            self.talk.push(entry);
+            self.talk.skip_to(self.talk.blocks() + 1);
+        }
+        Ok(())
+    }
+
+    /// Tells whoever looks what the agent has done so far.
+    pub(crate) async fn report(&self) -> Result<(), Trouble> {
+        let usage = self.talk.usage();
+        let cost = self.seat.prices.of(&self.brief.model).map(|price| price.of(usage));
+        let (steps, tool_calls) = (self.talk.step(), self.talk.calls());
+        let report = Report { steps, tool_calls, usage, cost, note: None };
+        Ok(self.cx.progress(&report).await?)
+    }
+}
+
+/// Whether what is in memory is what the history says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Known {
+    Yes,
+    No,
+}
+
+/// How the loop goes on.
+#[derive(Debug)]
+pub(crate) enum Next {
+    /// With the next step.
+    Goes,
+    /// With the next step, but the conversation is not in memory any more.
+    Forgets,
+    /// It ends with this.
+    Ends(Payload),
+}

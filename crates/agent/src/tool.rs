@@ -1,0 +1,155 @@
+//! Tools: what a model may do.
+//!
+//! A tool is a typed function: its arguments have a schema that is made of
+//! their type, so what a model is told and what is taken cannot drift apart.
+//! What goes wrong is told to the model in words that it can act on; nothing a
+//! tool does ends the agent.
+
+mod function;
+mod toolbox;
+
+use std::fmt;
+use std::sync::Arc;
+
+use offshoot_core::TaskId;
+use offshoot_models::{Image, ToolSpec};
+use offshoot_runtime::{BoxFuture, Context};
+use serde::{Deserialize, Serialize};
+
+pub use function::{Function, Returns};
+pub(crate) use toolbox::Toolbox;
+
+/// A tool.
+pub trait Tool: Send + Sync + fmt::Debug + 'static {
+    /// How a model sees it.
+    fn spec(&self) -> &ToolSpec;
+
+    /// What a call of it does to the world.
+    fn effect(&self) -> Effect;
+
+    /// How long a call may take.
+    fn span(&self) -> Span {
+        Span::Short
+    }
+
+    /// Calls it with what the model wrote for arguments. Dropping the future
+    /// ends the call.
+    fn call(&self, cx: ToolContext, arguments: String) -> BoxFuture<Result<Output, ToolError>>;
+}
+
+/// What a call of a tool does to the world, and so whether it may be repeated
+/// after a crash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing.
+    ReadOnly,
+    /// The same however often it is repeated.
+    Idempotent,
+    /// Something each time. It is never repeated: if it is not known whether it
+    /// was done, the model is told so.
+    Lasting,
+}
+
+/// How long a call may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Span {
+    /// A while; then it is ended, and the model is told.
+    Short,
+    /// As long as it takes: it has a bound of its own.
+    Long,
+}
+
+/// What a tool has in hand.
+#[derive(Clone, Debug)]
+pub struct ToolContext {
+    pub(crate) cx: Context,
+    pub(crate) key: Arc<str>,
+    pub(crate) seat: Arc<crate::agents::Seat>,
+    pub(crate) branch: Branch,
+}
+
+/// Where a conversation branches off if it is forked by a call: before the
+/// answer that holds the call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Branch {
+    /// How many blocks there are before it.
+    pub(crate) blocks: u64,
+    /// About how many tokens they are.
+    pub(crate) size: u64,
+}
+
+impl ToolContext {
+    /// The agent that calls it, as a task.
+    pub fn task(&self) -> &Context {
+        &self.cx
+    }
+
+    /// What tells this call from any other of the agent's, also after a crash.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+}
+
+/// What a call returns to the model.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Output {
+    /// What it says.
+    pub text: String,
+    /// Pictures that belong to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
+    /// Whether it says why the call did not do what was asked.
+    #[serde(default)]
+    pub failed: bool,
+    /// Tasks whose ends it tells, so that they are not told again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) tells: Vec<TaskId>,
+}
+
+impl Output {
+    /// This text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+
+    /// With this picture.
+    #[must_use]
+    pub fn image(mut self, image: Image) -> Self {
+        self.images.push(image);
+        self
+    }
+
+    pub(crate) fn failure(text: impl Into<String>) -> Self {
+        Self { text: text.into(), failed: true, ..Self::default() }
+    }
+
+    pub(crate) fn telling(mut self, tasks: impl IntoIterator<Item = TaskId>) -> Self {
+        self.tells.extend(tasks);
+        self
+    }
+}
+
+/// Why a call did not do what was asked: words for the model.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ToolError(String);
+
+impl ToolError {
+    /// In these words. Say what is wrong and what to do instead.
+    pub fn new(words: impl Into<String>) -> Self {
+        Self(words.into())
+    }
+
+    /// An error with its causes.
+    pub fn of(error: &(dyn std::error::Error + 'static)) -> Self {
+        let causes = std::iter::successors(error.source(), |cause| cause.source()).take(16);
+        let told = causes.fold(error.to_string(), |told, cause| format!("{told}: {cause}"));
+        Self(told)
+    }
+}
+
+impl From<offshoot_runtime::Error> for ToolError {
+    fn from(error: offshoot_runtime::Error) -> Self {
+        Self::of(&error)
+    }
+}
