@@ -91,12 +91,7 @@ impl Life {
     }
 
     /// Makes one call. Whatever becomes of it is told to the model.
-    async fn run(
-        &self,
-        key: String,
-        call: &ToolCall,
-        company: Company,
-    ) -> Result<Output, Trouble> {
+    async fn run(&self, key: String, call: &ToolCall, company: Company) -> Result<Output, Trouble> {
         let Some(tool) = self.tools.find(&call.name).cloned() else {
             return Ok(Output::failure(format!(
                 "There is no tool {:?}. Nothing was done. The tools are: {}.",

@@ -18,7 +18,11 @@ use crate::tool::Tool;
 pub trait Catalogue: Send + Sync + fmt::Debug + 'static {
     /// The model of this name for an agent of this session, and the gate before
     /// it.
-    fn find(&self, model: &ModelName, session: SessionId) -> Result<(Arc<dyn Model>, Gate), NoModel>;
+    fn find(
+        &self,
+        model: &ModelName,
+        session: SessionId,
+    ) -> Result<(Arc<dyn Model>, Gate), NoModel>;
 }
 
 /// Why there is no model of a name.

@@ -114,12 +114,11 @@ impl Conversation {
     /// The text with which the model ended its turn.
     pub(crate) fn answer(&self) -> String {
         let last = self.messages.iter().rfind(|message| message.role == Role::Assistant);
-        let texts = last.into_iter().flat_map(|message| &message.parts).filter_map(|part| {
-            match part {
+        let texts =
+            last.into_iter().flat_map(|message| &message.parts).filter_map(|part| match part {
                 Part::Text { text } => Some(text.as_str()),
                 _ => None,
-            }
-        });
+            });
         texts.collect()
     }
 

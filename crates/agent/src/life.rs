@@ -126,8 +126,7 @@ impl Life {
     /// Says what the agent shall do.
     async fn open(&mut self) -> Result<(), Trouble> {
         let mut entries = Vec::new();
-        if let (Knows::Fork { blocks }, Some(task)) =
-            (self.brief.context, self.cx.lineage().parent)
+        if let (Knows::Fork { blocks }, Some(task)) = (self.brief.context, self.cx.lineage().parent)
         {
             entries.push(Entry::Fork(Fork { task, blocks }));
         }

@@ -24,20 +24,16 @@ enum Whose {
 pub(crate) async fn load(cx: &Context) -> Result<Conversation, Trouble> {
     let first = cx.history(0, 1).await?.blocks.first().cloned();
     let begins = match first.map(|block| Entry::of_block(&block, 0)).transpose()?.flatten() {
-        Some(Entry::Fork(fork)) => fold(cx, Whose::Owners(fork.blocks), Conversation::default())
-            .await?
-            .fork(),
+        Some(Entry::Fork(fork)) => {
+            fold(cx, Whose::Owners(fork.blocks), Conversation::default()).await?.fork()
+        }
         _ => Conversation::default(),
     };
     fold(cx, Whose::Own, begins).await
 }
 
 /// Folds a history onto what a conversation begins with.
-async fn fold(
-    cx: &Context,
-    whose: Whose,
-    begins: Conversation,
-) -> Result<Conversation, Trouble> {
+async fn fold(cx: &Context, whose: Whose, begins: Conversation) -> Result<Conversation, Trouble> {
     let total = match whose {
         Whose::Own => cx.history(u64::MAX, 0).await?.total,
         Whose::Owners(blocks) => blocks,
@@ -66,16 +62,14 @@ async fn fold(
 }
 
 /// The last summary there is, looked for from the end.
-async fn last_summary(
-    cx: &Context,
-    whose: Whose,
-    total: u64,
-) -> Result<Option<Summary>, Trouble> {
+async fn last_summary(cx: &Context, whose: Whose, total: u64) -> Result<Option<Summary>, Trouble> {
     let mut end = total;
     while end > 0 {
         let first = end.saturating_sub(PAGE as u64);
         let page = read(cx, whose, first, end).await?;
-        for (block, position) in page.iter().enumerate().rev().map(|(at, block)| (block, first + at as u64)) {
+        for (block, position) in
+            page.iter().enumerate().rev().map(|(at, block)| (block, first + at as u64))
+        {
             if block.kind != BlockKind::Other {
                 continue;
             }
@@ -88,12 +82,7 @@ async fn last_summary(
     Ok(None)
 }
 
-async fn read(
-    cx: &Context,
-    whose: Whose,
-    first: u64,
-    end: u64,
-) -> Result<Vec<Block>, Trouble> {
+async fn read(cx: &Context, whose: Whose, first: u64, end: u64) -> Result<Vec<Block>, Trouble> {
     let limit = usize::try_from(end - first).map_or(PAGE, |wanted| wanted.min(PAGE));
     let page = match whose {
         Whose::Own => cx.history(first, limit).await?,

@@ -26,11 +26,15 @@ pub(crate) fn entry(row: Arrival<'_>, allowance: usize) -> Entry {
         },
         RowBody::Message(message) => said(message),
         RowBody::Returned(message) => {
-            let body = format!("Your message was not read: the task had ended. It said:\n{}", message.text);
+            let body = format!(
+                "Your message was not read: the task had ended. It said:\n{}",
+                message.text
+            );
             notice("returned", &[], &body)
         }
         RowBody::Question { number, .. } => {
-            let (handle, number) = (row.task().map_or("", |task| task.handle()), number.to_string());
+            let (handle, number) =
+                (row.task().map_or("", |task| task.handle()), number.to_string());
             let body = "The task asks something and waits. Answer it with send_message.";
             notice("question", &[("task", handle), ("number", &number)], body)
         }

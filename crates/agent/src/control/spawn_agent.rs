@@ -95,7 +95,8 @@ async fn spawn(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
         )));
     }
     let brief = brief(&cx, &asked).await?;
-    let request = Request::new(KIND, Payload::encode(&brief).map_err(|error| ToolError::of(&error))?);
+    let request =
+        Request::new(KIND, Payload::encode(&brief).map_err(|error| ToolError::of(&error))?);
     let mut spawn = cx.cx.spawn(request).key(&format!("call {}", cx.key)).wake(match asked.wake {
         Wakes::OnTerminal => Wake::OnTerminal,
         Wakes::OnActivity => Wake::OnActivity,

@@ -77,6 +77,8 @@ async fn wait(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
     lines.extend(ended.clone().map(|one| notice::result(&one.task, allowance)));
     let tells: Vec<_> = ended.map(|one| one.task.id()).collect();
     let open = waited.iter().filter(|one| !one.is_ended());
-    lines.extend(open.map(|one| format!("Not ended, no result yet: {}", told::line(&one.task, now))));
+    lines.extend(
+        open.map(|one| format!("Not ended, no result yet: {}", told::line(&one.task, now))),
+    );
     Ok(Output::text(lines.join("\n")).telling(tells))
 }

@@ -213,7 +213,10 @@ mod tests {
     #[test]
     fn s11_1_an_unknown_field_is_refused_by_its_name() {
         let told = read::<Look>(r#"{"path": "x", "deep": 1}"#).unwrap_err().to_string();
-        assert!(told.contains("unknown field `deep`") && told.contains("Nothing was done"), "{told}");
+        assert!(
+            told.contains("unknown field `deep`") && told.contains("Nothing was done"),
+            "{told}"
+        );
         assert!(read::<Look>("{not json").is_err());
     }
 }

@@ -1,0 +1,110 @@
+//! Agents that send others off.
+
+use offshoot_models::Turn;
+use serde_json::json;
+
+use crate::support::{Test, World, answers, heard, purpose};
+
+#[tokio::test]
+async fn s4_4_results_of_the_background_come_home_once_and_in_order() -> Test {
+    let world = World::new(|call| match (purpose(call), answers(call)) {
+        ("lead", 0) => Turn::call([
+            ("spawn_agent", json!({"name": "a", "task": "first"})),
+            ("spawn_agent", json!({"name": "b", "task": "second"})),
+        ]),
+        ("lead", _) => {
+            let results = call.messages.iter().flat_map(|message| &message.parts);
+            let told = results.filter(|part| format!("{part:?}").contains("kind=\\\"result\\\""));
+            match told.count() {
+                2 => Turn::say("both are home"),
+                _ => Turn::say("waiting"),
+            }
+        }
+        (task, _) => Turn::say(format!("{task} is done")),
+    })
+    .await;
+    assert_eq!(world.answer("lead").await, "both are home");
+    let asked = world.model.asked();
+    let lead: Vec<_> = asked.iter().filter(|call| purpose(call) == "lead").collect();
+    let started = heard(lead[1]);
+    assert!(started[0].contains("Started in the background: a. NOTHING IS DONE YET"));
+    let whole = format!("{:?}", lead.last().unwrap().messages);
+    assert_eq!(whole.matches("first is done").count(), 1, "{whole}");
+    assert_eq!(whole.matches("second is done").count(), 1);
+    assert!(whole.contains("did=\\\"1 step, used no tools\\\""), "{whole}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn s4_4_a_foreground_spawn_returns_the_result_and_nothing_comes_twice() -> Test {
+    let world = World::new(|call| match (purpose(call), answers(call)) {
+        ("lead", 0) => Turn::call([(
+            "spawn_agent",
+            json!({"name": "a", "task": "first", "background": false}),
+        )]),
+        ("lead", _) => Turn::say("got it"),
+        (task, _) => Turn::say(format!("{task} is done")),
+    })
+    .await;
+    assert_eq!(world.answer("lead").await, "got it");
+    let asked = world.model.asked();
+    assert_eq!(asked.iter().filter(|call| purpose(call) == "lead").count(), 2);
+    assert!(heard(asked.last().unwrap())[0].contains("first is done"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn s11_6_the_same_task_is_not_started_twice_while_it_lives() -> Test {
+    let world = World::new(|call| match (purpose(call), answers(call)) {
+        ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "a", "task": "same"}))]),
+        ("lead", 1) => Turn::call([("spawn_agent", json!({"task": "same"}))]),
+        ("lead", 2) => Turn::call([("cancel_task", json!({"task": "a"}))]),
+        ("lead", _) => Turn::say("done"),
+        _ => Turn::Hang(Vec::new()),
+    })
+    .await;
+    assert_eq!(world.answer("lead").await, "done");
+    let asked = world.model.asked();
+    let lead: Vec<_> = asked.iter().filter(|call| purpose(call) == "lead").collect();
+    assert!(heard(lead[2])[0].contains("the agent a is doing exactly this task"));
+    let whole = format!("{:?}", lead.last().unwrap().messages);
+    assert!(whole.contains("outcome=\\\"cancelled\\\""), "{whole}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn s8_1_at_the_depth_cap_the_spawn_tool_is_not_offered() -> Test {
+    let world =
+        World::new(|call| match call.tools.iter().any(|tool| &*tool.name == "spawn_agent") {
+            true if answers(call) == 0 => {
+                let task = format!("{}+", purpose(call));
+                Turn::call([("spawn_agent", json!({"task": task, "background": false}))])
+            }
+            true => Turn::say("above"),
+            false => Turn::say("at the bottom"),
+        })
+        .await;
+    world.answer("dig").await;
+    let deepest = world.model.asked().iter().map(|call| purpose(call).len()).max();
+    assert_eq!(deepest, Some("dig".len() + 16));
+    Ok(())
+}
+
+#[tokio::test]
+async fn fork_begins_with_the_owners_conversation() -> Test {
+    let world = World::new(|call| match answers(call) {
+        0 => Turn::say("the secret is 7"),
+        _ => Turn::say("unused"),
+    })
+    .await;
+    // One more turn of the same conversation forks it.
+    let agent = world.agent("remember").await;
+    agent.wait().await?;
+    let receipts = agent.send("go on").await?;
+    let next = world.session.task(&receipts.first().unwrap().task.to_string()).await?;
+    next.wait().await?;
+    let asked = world.model.asked();
+    let whole = format!("{:?}", asked[1].messages);
+    assert!(whole.contains("the secret is 7") && whole.contains("go on"), "{whole}");
+    Ok(())
+}

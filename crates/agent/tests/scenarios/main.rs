@@ -1,0 +1,7 @@
+//! Whole scenarios, through the public API and a scripted model.
+
+mod calls;
+mod children;
+mod mail;
+mod support;
+mod turns;
