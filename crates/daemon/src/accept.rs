@@ -95,8 +95,16 @@ async fn greet(house: &Shared, visitor: &mut Visitor) -> Result<bool, FrameError
 async fn refusal(house: &Shared, hello: &Hello) -> Option<Fault> {
     let data = house.place.data().to_string_lossy();
     if hello.data != data {
-        let text = format!("this daemon holds {data}, not {}", hello.data);
-        return Some(Fault::new(Code::BadRequest, text));
+        let process = std::process::id();
+        let text = format!(
+            "{} was moved or copied from {data} while its daemon (process {process}) runs",
+            hello.data
+        );
+        let hint = format!(
+            "move it back, or end that daemon with `kill {process}` and try again; of a copy, \
+             remove daemon.json"
+        );
+        return Some(Fault::new(Code::Locked, text).hint(hint));
     }
     if hello.taking == Taking::Over && house.may_leave(hello).await {
         tracing::info!(version = hello.version, "makes room for a newer version");
