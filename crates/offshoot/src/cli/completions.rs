@@ -123,7 +123,8 @@ fn offer(typed: &OsStr, found: impl Iterator<Item = (String, String)>) -> Vec<Co
 fn asked<T: Default>(ask: impl AsyncFnOnce(Desk) -> T) -> T {
     let globals = typed_globals(std::env::args_os());
     let Ok(client) = globals.client_of_running() else { return T::default() };
-    let desk = Desk::with(client, &globals, Screen::new(Form::People));
+    let screen = Screen::new(Form::People);
+    let Ok(desk) = Desk::with(client, &globals, screen) else { return T::default() };
     super::block_on(async { Ok(ask(desk).await) }).unwrap_or_default()
 }
 
@@ -150,7 +151,7 @@ mod tests {
     fn the_line_that_is_typed_says_which_session_is_meant() {
         let line = "offshoot -- offshoot tasks --session work --data=/d show b";
         let globals = typed_globals(line.split(' ').map(OsString::from));
-        assert_eq!(globals.session().0, "work");
+        assert_eq!(globals.session().unwrap().0, "work");
         assert_eq!(globals.typed(), ["--data", "/d", "--session", "work"]);
     }
 

@@ -170,7 +170,7 @@ fn s1_6_what_a_command_spawns_is_its_child_unless_it_says_otherwise() {
         &world.folder.path().join("lead"),
         &format!(
             "#!/bin/sh\n{offshoot} spawn --detach --name child -- sleep 1000\n\
-             {offshoot} spawn --detach --name alone --parent none -- sleep 1000\n\
+             {offshoot} spawn --detach --name alone --no-parent -- sleep 1000\n\
              {offshoot} --session other spawn --detach --name apart -- sleep 1000\n\
              echo ready; exec sleep 1000\n"
         ),

@@ -25,7 +25,7 @@ pub(crate) struct Send {
     /// Its handle, `<parent>/<name>` or id
     #[arg(value_name = "TASK", add = completions::live_handles())]
     task: String,
-    /// The message; words are joined with spaces, `-` reads the standard input
+    /// The message, joined with spaces; `-` reads the standard input
     #[arg(value_name = "TEXT", required_unless_present = "eof")]
     text: Vec<String>,
     /// Close the standard input of the command, after the message
@@ -55,7 +55,7 @@ impl Send {
             }
             all.push(Sent::of(sent)?);
         }
-        desk.answer(&serde_json::json!({ "sent": all }), |_| {
+        desk.report(&serde_json::json!({ "sent": all }), |_| {
             let last = all.last().map(|sent| text::line(&sent.state));
             format!("{}\n", last.unwrap_or_default())
         })?;
