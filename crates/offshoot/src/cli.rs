@@ -50,10 +50,10 @@ struct Cli {
 enum Command {
     Spawn(spawn::Spawn),
     /// Look at tasks, wait for them, write to them, stop them
-    #[command(subcommand, visible_alias = "task")]
+    #[command(subcommand, alias = "task")]
     Tasks(tasks::Tasks),
     /// List sessions, stop or remove them
-    #[command(subcommand, visible_alias = "session")]
+    #[command(subcommand, alias = "session")]
     Sessions(sessions::Sessions),
     Doctor(doctor::Doctor),
     Demo(demo::Demo),
@@ -124,9 +124,7 @@ fn unparsed(error: &clap::Error) -> Exit {
     let screen = Screen::new(form_of(std::env::args_os()));
     let answered = match (error.kind(), screen.form) {
         (ErrorKind::DisplayHelp | ErrorKind::DisplayVersion, Form::People) => {
-            // Nobody is there to read it.
-            error.print().ok();
-            Ok(Exit::Done)
+            error.print().map(|()| Exit::Done).map_err(Trouble::output)
         }
         (ErrorKind::DisplayHelp, Form::Json) => {
             let help = serde_json::json!({ "help": error.render().to_string() });
@@ -134,6 +132,7 @@ fn unparsed(error: &clap::Error) -> Exit {
         }
         (ErrorKind::DisplayVersion, Form::Json) => version::Version {}.run(screen),
         (ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand, Form::People) => {
+            // Nobody is there to read it.
             error.print().ok();
             Ok(Exit::Usage)
         }
@@ -148,7 +147,7 @@ fn misread(error: &clap::Error, command: &str) -> Fault {
     use clap::error::ErrorKind;
     let more = format!("`{command} --help` says what there is");
     match error.kind() {
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
             let said = format!("`{command}` needs to be told what to do");
             return Fault::new(Code::BadRequest, said).hint(more);
         }

@@ -23,7 +23,7 @@ use stage::{Errand, Stage};
 /// See what Offshoot does: real tasks, and a daemon killed with `kill -9`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-It takes about half a minute and plays in a data folder of its own, which is gone
+It takes some seconds and plays in a data folder of its own, which is gone
 afterwards: nothing is left running, and --data and --session mean nothing here.
 It exits with 0 if everything held that it claims. With --json each line is a
 step, a task that changed, or a claim and whether it holds.")]
