@@ -38,6 +38,10 @@ pub(crate) fn refusal(error: &Error) -> Fault {
 fn way_out(error: &Error) -> Option<&'static str> {
     match error {
         Error::NotFound { nearest: None, .. } => Some("`offshoot tasks ls --all` lists them"),
+        Error::Ended { .. } => {
+            Some("`offshoot tasks show` says how, and `tasks tail` what it wrote")
+        }
+        Error::TooLarge(_) => Some("write it into a file, and say where that is"),
         Error::Cap(reached) => Some(match reached.cap {
             Cap::Depth => "name a task further up with --parent, or none with --no-parent",
             _ => "`offshoot tasks ls --all-sessions` shows what is live",

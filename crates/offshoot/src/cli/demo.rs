@@ -20,7 +20,7 @@ use super::trouble::Trouble;
 use proof::Proof;
 use stage::{Errand, Stage};
 
-/// See what Offshoot does: real tasks, and a daemon killed with `kill -9`
+/// Watch real tasks outlive a daemon that is killed with `kill -9`
 #[derive(Debug, Args)]
 #[command(after_help = "\
 It takes some seconds and plays in a data folder of its own, which is gone

@@ -66,13 +66,13 @@ pub(crate) struct Spawn {
     #[arg(long, value_name = "TIME", value_parser = duration::read)]
     #[arg(allow_hyphen_values = true)]
     grace: Option<Duration>,
-    /// Set a variable, never shown; KEY alone takes it from here
+    /// Set a variable, or pass KEY on as it is; never shown
     #[arg(long = "env", value_name = "KEY=VALUE", value_parser = variable::read)]
     env: Vec<Variable>,
     /// Where it runs [default: here]
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
-    /// Whether to start it again if the daemon dies; it may run twice
+    /// Start it again if the daemon dies; it may run twice
     #[arg(long, value_name = "WHEN", default_value = "never")]
     restart: Restart,
     /// Pass our standard input on, as text, line by line

@@ -1,6 +1,6 @@
 //! `offshoot tasks send`
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 
 use clap::Args;
 use offshoot_client::Error;
@@ -89,9 +89,11 @@ pub(crate) async fn send(desk: &Desk, task: &str, text: String) -> Result<Reply,
 /// All of our own input, without the line break that ends it.
 fn input() -> Result<String, Trouble> {
     let mut text = String::new();
-    std::io::stdin()
-        .read_to_string(&mut text)
-        .map_err(|error| Trouble::usage(format!("the standard input cannot be sent: {error}")))?;
+    std::io::stdin().read_to_string(&mut text).map_err(|error| match error.kind() {
+        ErrorKind::InvalidData => Trouble::usage("the standard input is not UTF-8")
+            .hint("a message is text: write it into a file, and say where that is"),
+        _ => Trouble::usage(format!("the standard input cannot be read: {error}")),
+    })?;
     if text.ends_with('\n') {
         text.pop();
     }

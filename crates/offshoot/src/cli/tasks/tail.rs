@@ -28,13 +28,13 @@ Both streams of the command go to the standard output: on a terminal so that no
 control sequence is obeyed, else byte for byte.
 
 With --json each line is a piece of it, such as {\"stream\":\"stdout\",\"text\":\"…\"}.
-If it is not UTF-8 its bytes are there, too, in Base64. {\"missing_bytes\":N} stands
-where N bytes were not kept, and {\"task\":{…}} comes last.")]
+If it is not UTF-8 its bytes are there, too, in Base64. {\"missing_bytes\":N}
+stands where N bytes were not kept, and {\"task\":{…}} comes last.")]
 pub(crate) struct Tail {
     /// Go on as it writes, until it ends
     #[arg(short, long)]
     follow: bool,
-    /// Only the last lines
+    /// Only the last N lines
     #[arg(short = 'n', long, value_name = "N", value_parser = number::any)]
     #[arg(allow_negative_numbers = true)]
     lines: Option<u64>,
