@@ -97,13 +97,11 @@ async fn refusal(house: &Shared, hello: &Hello) -> Option<Fault> {
     if hello.data != data {
         let process = std::process::id();
         let text = format!(
-            "{} was moved or copied from {data} while its daemon (process {process}) runs",
+            "{} was moved or copied from {data}, whose daemon (process {process}) still runs",
             hello.data
         );
-        let hint = format!(
-            "move it back, or end that daemon with `kill {process}` and try again; of a copy, \
-             remove daemon.json"
-        );
+        let hint = "if it was moved, that daemon soon notices and ends: try again in a few \
+                    seconds; if it was copied, remove daemon.json from the copy";
         return Some(Fault::new(Code::Locked, text).hint(hint));
     }
     if hello.taking == Taking::Over && house.may_leave(hello).await {
