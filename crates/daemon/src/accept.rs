@@ -95,8 +95,14 @@ async fn greet(house: &Shared, visitor: &mut Visitor) -> Result<bool, FrameError
 async fn refusal(house: &Shared, hello: &Hello) -> Option<Fault> {
     let data = house.place.data().to_string_lossy();
     if hello.data != data {
-        let text = format!("this daemon holds {data}, not {}", hello.data);
-        return Some(Fault::new(Code::BadRequest, text));
+        let process = std::process::id();
+        let text = format!(
+            "{} was moved or copied from {data}, whose daemon (process {process}) still runs",
+            hello.data
+        );
+        let hint = "if it was moved, that daemon soon notices and ends: try again in a few \
+                    seconds; if it was copied, remove daemon.json from the copy";
+        return Some(Fault::new(Code::Locked, text).hint(hint));
     }
     if hello.taking == Taking::Over && house.may_leave(hello).await {
         tracing::info!(version = hello.version, "makes room for a newer version");

@@ -1,6 +1,7 @@
 //! What an error of the runtime means to a visitor.
 
 use offshoot_client::wire::{Code, Fault};
+use offshoot_core::Cap;
 use offshoot_runtime::Error;
 use offshoot_store::StoreError;
 
@@ -26,7 +27,27 @@ pub(crate) fn refusal(error: &Error) -> Fault {
         Error::Closed => Code::Closing,
         _ => Code::Other,
     };
-    Fault::from_error(code, error)
+    let fault = Fault::from_error(code, error);
+    match way_out(error) {
+        Some(hint) => fault.hint(hint),
+        None => fault,
+    }
+}
+
+/// What a visitor can do about it at a command line.
+fn way_out(error: &Error) -> Option<&'static str> {
+    match error {
+        Error::NotFound { nearest: None, .. } => Some("`offshoot tasks ls --all` lists them"),
+        Error::Ended { .. } => {
+            Some("`offshoot tasks show` says how, and `tasks tail` what it wrote")
+        }
+        Error::TooLarge(_) => Some("write it into a file, and say where that is"),
+        Error::Cap(reached) => Some(match reached.cap {
+            Cap::Depth => "name a task further up with --parent, or none with --no-parent",
+            _ => "`offshoot tasks ls --all-sessions` shows what is live",
+        }),
+        _ => None,
+    }
 }
 
 /// Why a data folder could not be opened.

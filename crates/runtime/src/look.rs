@@ -181,6 +181,7 @@ impl fmt::Display for Reason {
             Self::Restart(crashes) => {
                 write!(f, "starts again after a pause; crashes so far: {crashes}")
             }
+            Self::Children(1) => f.write_str("waits for 1 child"),
             Self::Children(live) => write!(f, "waits for {live} children"),
             Self::Input(number) => write!(f, "waits for the answer to question {number}"),
             Self::Approval(number) => write!(f, "waits for approval {number}"),

@@ -1,11 +1,13 @@
 //! What every command takes: the data folder, the session, and the form of the
 //! answer.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
 use offshoot_client::{Client, Place, Start};
 
+use super::completions;
 use super::show::Form;
 use super::trouble::Trouble;
 
@@ -15,13 +17,14 @@ const MAIN: &str = "main";
 /// What every command takes.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Globals {
-    /// The data folder [env: OFFSHOOT_DATA; else the user's own]
+    /// Data folder [env: OFFSHOOT_DATA; else the user's own]
     #[arg(long, global = true, value_name = "DIR", help_heading = "Everywhere")]
     data: Option<PathBuf>,
-    /// The session [env: OFFSHOOT_SESSION; else `main`]
+    /// Session [env: OFFSHOOT_SESSION; else `main`]
     #[arg(long, global = true, value_name = "NAME", help_heading = "Everywhere")]
+    #[arg(add = completions::session_names())]
     session: Option<String>,
-    /// Answer in JSON; an error is a JSON object on the standard error
+    /// Answer in JSON, and tell errors so on the standard error
     #[arg(long, global = true, help_heading = "Everywhere")]
     json: bool,
 }
@@ -42,13 +45,16 @@ impl Globals {
     }
 
     /// The session, and who chose it.
-    pub(crate) fn session(&self) -> (String, Chosen) {
-        match &self.session {
-            Some(session) => (session.clone(), Chosen::Here),
-            None => {
-                let set = std::env::var("OFFSHOOT_SESSION").ok().filter(|set| !set.is_empty());
-                (set.unwrap_or_else(|| MAIN.to_owned()), Chosen::Elsewhere)
-            }
+    pub(crate) fn session(&self) -> Result<(String, Chosen), Trouble> {
+        if let Some(session) = &self.session {
+            return Ok((session.clone(), Chosen::Here));
+        }
+        let set = std::env::var_os("OFFSHOOT_SESSION").filter(|set| !set.is_empty());
+        match set.map(OsString::into_string) {
+            None => Ok((MAIN.to_owned(), Chosen::Elsewhere)),
+            Some(Ok(set)) => Ok((set, Chosen::Elsewhere)),
+            Some(Err(_)) => Err(Trouble::usage("OFFSHOOT_SESSION is set to what is not UTF-8")
+                .hint("name the session with --session")),
         }
     }
 

@@ -14,12 +14,11 @@ use super::globals::{Chosen, Globals};
 use super::show::{Form, Screen, text};
 use super::trouble::Trouble;
 use super::{completions, duration};
+use variable::Variable;
 
 mod attached;
 mod feed;
-
-/// What says that there is no parent.
-const NO_PARENT: &str = "none";
+mod variable;
 
 /// In which variable a command finds the task that it is.
 const AMBIENT: &str = "OFFSHOOT_TASK";
@@ -40,31 +39,40 @@ command alone.
 The input of a command is what it is sent with `tasks send`, until `tasks send
 --eof`; with --stdin it is ours. A command that reads its input waits for it.
 
+What a command leaves running in the background is ended when the command ends.
+Whatever is to stay, such as a server, is spawned as the command itself, in the
+foreground; a script keeps it with `exec`, or waits for it with `wait`.
+
 Inside a command that Offshoot runs, what is spawned is a child of that command,
-and is stopped with it; --parent none makes it stand by itself.")]
+and is stopped with it; --no-parent makes it stand by itself.")]
 pub(crate) struct Spawn {
     /// What to call it [default: command-<n>]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// The task that owns it, or `none`
+    /// The task that owns it, and with which it is stopped
     #[arg(long, value_name = "TASK", add = completions::live_handles())]
     parent: Option<String>,
+    /// No task owns it, even inside of a command of Offshoot
+    #[arg(long, conflicts_with = "parent")]
+    no_parent: bool,
     /// Do not stay: print the handle
     #[arg(short, long)]
     detach: bool,
     /// How long it may run, such as 30s or 5m
     #[arg(long, value_name = "TIME", value_parser = duration::read)]
+    #[arg(allow_hyphen_values = true)]
     timeout: Option<Duration>,
-    /// How long it may take to stop before it is ended by force
+    /// Time it has to stop before it is ended by force
     #[arg(long, value_name = "TIME", value_parser = duration::read)]
+    #[arg(allow_hyphen_values = true)]
     grace: Option<Duration>,
-    /// Set a variable, never shown; KEY alone takes its value from here
-    #[arg(long = "env", value_name = "KEY=VALUE", value_parser = variable)]
+    /// Set a variable, or pass KEY on as it is; never shown
+    #[arg(long = "env", value_name = "KEY=VALUE", value_parser = variable::read)]
     env: Vec<Variable>,
     /// Where it runs [default: here]
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
-    /// Whether it is started again if the daemon dies: it may run twice
+    /// Start it again if the daemon dies; it may run twice
     #[arg(long, value_name = "WHEN", default_value = "never")]
     restart: Restart,
     /// Pass our standard input on, as text, line by line
@@ -81,24 +89,6 @@ enum Restart {
     OnCrash,
 }
 
-/// A variable, with its value or the wish for the one that is set here.
-#[derive(Debug, Clone)]
-struct Variable {
-    key: String,
-    value: Option<String>,
-}
-
-fn variable(text: &str) -> Result<Variable, String> {
-    let (key, value) = match text.split_once('=') {
-        Some((key, value)) => (key, Some(value.to_owned())),
-        None => (text, None),
-    };
-    match key {
-        "" => Err("it has no name; write KEY=VALUE, or KEY for the value it has here".to_owned()),
-        key => Ok(Variable { key: key.to_owned(), value }),
-    }
-}
-
 impl Spawn {
     pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, Trouble> {
         let mut desk = Desk::new(globals, screen)?;
@@ -107,12 +97,33 @@ impl Spawn {
         let attachment = if stays { Attachment::Attached } else { Attachment::Detached };
         let spawn = self.request(&desk, parent, attachment)?;
         if !self.detach {
-            return attached::run(desk, spawn, self.input()).await;
+            let ended = attached::run(desk, spawn, self.input()).await;
+            return ended.map_err(|trouble| self.parent_hint(trouble));
         }
-        let task = task_of(desk.ask(&Request::Spawn(Box::new(spawn))).await?)?;
-        desk.answer(&task, |task| format!("{}\n", text::line(&task.handle)))?;
-        desk.screen.tell(&how_to_follow(&desk, &task));
+        let spawned = desk.ask(&Request::Spawn(Box::new(spawn))).await;
+        let task = task_of(spawned.map_err(|trouble| self.parent_hint(trouble))?)?;
+        match desk.answer(&task, |task| format!("{}\n", text::line(&task.handle))) {
+            Ok(()) => desk.screen.tell(&how_to_follow(&desk, &task)),
+            // Whoever sent it off would not know of it.
+            Err(Trouble::ReaderGone) => {
+                desk.screen.remark(&format!("offshoot: {}", goes_on(&desk, &task)));
+                return Ok(Exit::ReaderGone);
+            }
+            Err(trouble) => return Err(trouble.hint(goes_on(&desk, &task))),
+        }
         Ok(Exit::Done)
+    }
+
+    /// What to do about a parent that is none.
+    fn parent_hint(&self, trouble: Trouble) -> Trouble {
+        match (&trouble, &self.parent) {
+            (Trouble::Told { fault, .. }, Some(parent))
+                if fault.code == Code::NotFound && parent == "none" =>
+            {
+                trouble.or_rather("--no-parent makes it stand by itself")
+            }
+            _ => trouble,
+        }
     }
 
     fn input(&self) -> feed::Input {
@@ -131,7 +142,7 @@ impl Spawn {
             parent,
             argv: self.command.clone(),
             cwd: self.folder()?,
-            env: self.variables()?,
+            env: variable::sealed(&self.env)?,
             surroundings: surroundings(&desk.screen),
             umask: Some(own_umask()),
             timeout_ms: self.timeout.map(duration::millis),
@@ -148,10 +159,8 @@ impl Spawn {
     /// The parent that was named, else the task inside of which this runs, if
     /// it is a live one of this data folder and session.
     async fn parent(&self, desk: &mut Desk) -> Result<Option<String>, Trouble> {
-        match self.parent.as_deref() {
-            Some(NO_PARENT) => return Ok(None),
-            Some(parent) => return Ok(Some(parent.to_owned())),
-            None => {}
+        if self.no_parent || self.parent.is_some() {
+            return Ok(self.parent.clone());
         }
         let Some(ambient) = std::env::var(AMBIENT).ok().filter(|id| !id.is_empty()) else {
             return Ok(None);
@@ -194,21 +203,6 @@ impl Spawn {
                 .hint("name another one with --cwd")
         })
     }
-
-    fn variables(&self) -> Result<Sealed, Trouble> {
-        let mut variables = BTreeMap::new();
-        for Variable { key, value } in &self.env {
-            let value = match value {
-                Some(value) => value.clone(),
-                None => std::env::var(key).map_err(|error| {
-                    Trouble::usage(format!("--env {key}: {error}"))
-                        .hint(format!("write --env {key}=VALUE"))
-                })?,
-            };
-            variables.insert(key.clone(), value);
-        }
-        Ok(Sealed(variables))
-    }
 }
 
 fn is_unknown(code: Code) -> bool {
@@ -242,6 +236,12 @@ fn own_umask() -> u32 {
     let mask = rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     rustix::process::umask(mask);
     mask.as_raw_mode()
+}
+
+fn goes_on(desk: &Desk, task: &Task) -> String {
+    let Task { handle, id, .. } = task;
+    let see = desk.command("tasks show", &[id]);
+    format!("the command was sent off all the same, as {handle} ({id}); see {see}")
 }
 
 fn how_to_follow(desk: &Desk, task: &Task) -> String {

@@ -10,6 +10,7 @@ mod daemon;
 mod death;
 mod doctor;
 mod interrupt;
+mod json;
 mod sessions;
 mod spawn;
 mod support;

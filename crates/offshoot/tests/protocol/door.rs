@@ -66,7 +66,7 @@ async fn a_greeting_for_another_folder_is_refused() {
     status(&world.client()).await;
     let refused = Connection::open(&world.socket(), &hello(&other.data())).await;
     let Err(Error::Refused(fault)) = refused else { panic!("{refused:?}") };
-    assert_eq!(fault.code, Code::BadRequest);
+    assert_eq!(fault.code, Code::Locked);
     assert!(fault.message.contains(&*world.data().to_string_lossy()), "{fault}");
 }
 

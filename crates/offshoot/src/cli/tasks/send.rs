@@ -1,6 +1,6 @@
 //! `offshoot tasks send`
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 
 use clap::Args;
 use offshoot_client::Error;
@@ -25,7 +25,7 @@ pub(crate) struct Send {
     /// Its handle, `<parent>/<name>` or id
     #[arg(value_name = "TASK", add = completions::live_handles())]
     task: String,
-    /// The message; words are joined with spaces, `-` reads the standard input
+    /// The message, joined with spaces; `-` reads the standard input
     #[arg(value_name = "TEXT", required_unless_present = "eof")]
     text: Vec<String>,
     /// Close the standard input of the command, after the message
@@ -55,7 +55,7 @@ impl Send {
             }
             all.push(Sent::of(sent)?);
         }
-        desk.answer(&serde_json::json!({ "sent": all }), |_| {
+        desk.report(&serde_json::json!({ "sent": all }), |_| {
             let last = all.last().map(|sent| text::line(&sent.state));
             format!("{}\n", last.unwrap_or_default())
         })?;
@@ -89,9 +89,11 @@ pub(crate) async fn send(desk: &Desk, task: &str, text: String) -> Result<Reply,
 /// All of our own input, without the line break that ends it.
 fn input() -> Result<String, Trouble> {
     let mut text = String::new();
-    std::io::stdin()
-        .read_to_string(&mut text)
-        .map_err(|error| Trouble::usage(format!("the standard input cannot be sent: {error}")))?;
+    std::io::stdin().read_to_string(&mut text).map_err(|error| match error.kind() {
+        ErrorKind::InvalidData => Trouble::usage("the standard input is not UTF-8")
+            .hint("a message is text: write it into a file, and say where that is"),
+        _ => Trouble::usage(format!("the standard input cannot be read: {error}")),
+    })?;
     if text.ends_with('\n') {
         text.pop();
     }
