@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use offshoot_client::wire::{
-    Attachment, Hello, Reply, Request, Restarting, Sealed, Spawn, Status, Task,
+    Attachment, Hello, Reply, Request, Restarting, Sealed, Spawn, Status, Stdin, Task,
 };
 use offshoot_client::{Client, Connection, Place, Start};
 use tempfile::TempDir;
@@ -105,6 +105,7 @@ pub(crate) async fn send_off(client: &Client, script: &str, restart: Restarting)
         restart,
         key: uuid(),
         attachment: Attachment::Detached,
+        stdin: Stdin::Messages,
     }));
     match client.ask(&spawn).await.unwrap() {
         Reply::Task(task) => *task,
