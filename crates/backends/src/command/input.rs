@@ -71,14 +71,15 @@ impl EndedInputs {
 mod tests {
     use super::*;
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn what_nobody_reads_is_held_up_at_the_bound() {
         let (feed, mut input) = Input::new();
-        for piece in 0..PIECES {
-            feed.pass(vec![piece as u8]).await.unwrap();
+        for piece in (0..).take(PIECES) {
+            feed.pass(vec![piece]).await.unwrap();
         }
-        let mut more = std::pin::pin!(feed.pass(vec![9]));
-        assert!(futures_now(more.as_mut()).is_pending(), "there is room for no more");
+        let mut more = Box::pin(feed.pass(vec![9]));
+        let mut idle = std::task::Context::from_waker(std::task::Waker::noop());
+        assert!(more.as_mut().poll(&mut idle).is_pending(), "there is room for no more");
         assert_eq!(input.next().await, Some(vec![0]));
         more.await.unwrap();
         drop(feed);
@@ -98,9 +99,5 @@ mod tests {
         let held = tokio::spawn(async move { feed.pass(vec![1]).await });
         drop(input);
         assert_eq!(held.await.unwrap(), Err(Unread));
-    }
-
-    fn futures_now<F: Future>(future: std::pin::Pin<&mut F>) -> std::task::Poll<F::Output> {
-        future.poll(&mut std::task::Context::from_waker(std::task::Waker::noop()))
     }
 }

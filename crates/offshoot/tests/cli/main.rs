@@ -12,6 +12,7 @@ mod doctor;
 mod interrupt;
 mod sessions;
 mod spawn;
+mod spawn_input;
 mod support;
 mod tasks_cancel;
 mod tasks_ls;
