@@ -17,6 +17,7 @@ pub(crate) fn refusal(error: &Error) -> Fault {
         Error::SessionBusy(_) => Code::Busy,
         Error::Cap(_) => Code::Cap,
         Error::TakesNoMessages(_) => Code::TakesNoMessages,
+        Error::InputEnded(_) => Code::InputEnded,
         Error::TooLarge(_) => Code::TooLarge,
         Error::Full { .. } => Code::Full,
         Error::ZeroDuration { .. } | Error::KeyReused { .. } | Error::MessageKeyReused { .. } => {

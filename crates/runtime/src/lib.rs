@@ -53,7 +53,7 @@ mod wait;
 mod watch;
 
 pub use ambient::{InToolCall, in_tool_call};
-pub use backend::{Backend, Clearing, Kind, Reconciled, Registered, Request};
+pub use backend::{Backend, Clearing, Hearing, Kind, Reconciled, Registered, Request};
 pub use body::{Body, BodyError, Cancelled, Closure, Encoded, Ended};
 pub use cancel::Cancelling;
 pub use config::Restarts;

@@ -33,12 +33,19 @@ pub(super) async fn tail(house: &House, tail: &Tail, out: &mut Out<'_>) -> Answe
     end(house, &task, out).await
 }
 
-/// Passes on everything that a command writes, which is held up rather than
-/// that anything is missed, until it ends.
-pub(super) async fn attend(house: &House, task: &TaskRef, seat: Seat, out: &mut Out<'_>) -> Answer {
-    let log = house.commands.log(task.id());
-    let follower = log.follow_seated(seat).at_most(MOST);
-    Reader { task, log: &log, at: 0, attempt: 0 }.follow(follower, out).await?;
+/// Stays until a command ends. With a seat everything that it writes is passed
+/// on, and it is held up rather than that anything is missed.
+pub(super) async fn attend(
+    house: &House,
+    task: &TaskRef,
+    seat: Option<Seat>,
+    out: &mut Out<'_>,
+) -> Answer {
+    if let Some(seat) = seat {
+        let log = house.commands.log(task.id());
+        let follower = log.follow_seated(seat).at_most(MOST);
+        Reader { task, log: &log, at: 0, attempt: 0 }.follow(follower, out).await?;
+    }
     until_ended(task).await?;
     end(house, task, out).await
 }

@@ -1,12 +1,15 @@
 //! `offshoot spawn`
 
 use std::collections::BTreeMap;
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use offshoot_client::Error;
-use offshoot_client::wire::{self, Attachment, Code, Named, Request, Restarting, Sealed, Task};
+use offshoot_client::wire::{
+    self, Attachment, Code, Named, Request, Restarting, Sealed, Stdin, Task,
+};
 
 use super::desk::{Desk, task_of};
 use super::exit::Exit;
@@ -30,14 +33,22 @@ const AMBIENT: &str = "OFFSHOOT_TASK";
   offshoot spawn --detach --name build -- make -j4    # prints the handle
   offshoot spawn --timeout 10m --env CI=1 -- ./check
   offshoot spawn --detach --restart on-crash -- rsync -a here/ there/
+  tar c src | offshoot spawn -- ssh host tar x        # part of a pipeline
 
 Without --detach it stays, passes on what the command writes, byte for byte,
 and exits with its code. Ctrl-C asks the command to stop, a second one stops it
 at once. Whatever else ends `spawn`, such as a closed terminal, leaves the
 command alone.
 
-The input of a command is what it is sent with `tasks send`, until `tasks send
---eof`; with --stdin it is ours. A command that reads its input waits for it.
+If our standard input is not a terminal, it is the command's, byte for byte, and
+its end is the end of the command's. That is so when `spawn` is gone, too: then
+the command goes on and finds its input ended. Such a command takes no messages,
+and nothing of its input is stored. In a `while read` loop use --no-stdin, or
+`spawn` reads what the loop should.
+
+Any other command (at a terminal, with --detach, --no-stdin or --restart
+on-crash) reads what `tasks send` writes, until `tasks send --eof`, and waits
+for it.
 
 What a command leaves running in the background is ended when the command ends.
 Whatever is to stay, such as a server, is spawned as the command itself, in the
@@ -75,9 +86,12 @@ pub(crate) struct Spawn {
     /// Start it again if the daemon dies; it may run twice
     #[arg(long, value_name = "WHEN", default_value = "never")]
     restart: Restart,
-    /// Pass our standard input on, as text, line by line
-    #[arg(long, conflicts_with = "detach")]
+    /// Pass our standard input on even if it is a terminal
+    #[arg(long, conflicts_with = "no_stdin")]
     stdin: bool,
+    /// Leave our standard input alone: the command reads messages
+    #[arg(long)]
+    no_stdin: bool,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<String>,
@@ -91,13 +105,14 @@ enum Restart {
 
 impl Spawn {
     pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, Trouble> {
+        let stdin = self.input()?;
         let mut desk = Desk::new(globals, screen)?;
         let parent = self.parent(&mut desk).await?;
         let stays = !self.detach && screen.form == Form::People;
         let attachment = if stays { Attachment::Attached } else { Attachment::Detached };
-        let spawn = self.request(&desk, parent, attachment)?;
+        let spawn = wire::Spawn { stdin, ..self.request(&desk, parent, attachment)? };
         if !self.detach {
-            let ended = attached::run(desk, spawn, self.input()).await;
+            let ended = attached::run(desk, spawn).await;
             return ended.map_err(|trouble| self.parent_hint(trouble));
         }
         let spawned = desk.ask(&Request::Spawn(Box::new(spawn))).await;
@@ -126,8 +141,23 @@ impl Spawn {
         }
     }
 
-    fn input(&self) -> feed::Input {
-        if self.stdin { feed::Input::PassedOn } else { feed::Input::LeftAlone }
+    /// Where the command's input comes from: from us if that is wanted or, in a
+    /// pipeline, may be expected.
+    fn input(&self) -> Result<Stdin, Trouble> {
+        if self.stdin && self.detach {
+            return Err(Trouble::usage("--stdin needs `spawn` to stay, and --detach lets it go")
+                .hint("leave out one of them; a detached command reads what `tasks send` writes"));
+        }
+        let once = matches!(self.restart, Restart::Never);
+        if self.stdin && !once {
+            return Err(Trouble::usage(
+                "--stdin cannot go with --restart on-crash: a second attempt would miss its input",
+            )
+            .hint("leave out one of them; without --stdin it reads what `tasks send` writes"));
+        }
+        let ours = self.stdin
+            || !(self.no_stdin || self.detach) && once && !std::io::stdin().is_terminal();
+        Ok(if ours { Stdin::Follows } else { Stdin::Messages })
     }
 
     fn request(
@@ -153,6 +183,7 @@ impl Spawn {
             },
             key: uuid::Uuid::new_v4().to_string(),
             attachment,
+            stdin: Stdin::Messages,
         })
     }
 

@@ -16,6 +16,7 @@ fn a_command_line_that_makes_no_sense_exits_with_2() {
         &["spawn", "echo"],
         &["spawn", "--restart", "always", "--", "true"],
         &["spawn", "--detach", "--stdin", "--", "true"],
+        &["spawn", "--stdin", "--no-stdin", "--", "true"],
         &["tasks", "ls", "--state", "asleep"],
         &["tasks", "tail", "-n", "-1", "x"],
     ] {

@@ -13,6 +13,7 @@ mod interrupt;
 mod json;
 mod sessions;
 mod spawn;
+mod spawn_input;
 mod support;
 mod tasks_cancel;
 mod tasks_ls;

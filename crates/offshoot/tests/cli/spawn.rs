@@ -1,7 +1,6 @@
 //! `offshoot spawn`
 
-use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use crate::support::{Said, Started, World, script};
 
@@ -219,36 +218,6 @@ fn a_mark_that_is_no_task_of_this_folder_is_no_parent() {
         let said = Said::of(command.env("OFFSHOOT_TASK", mark).output().unwrap());
         assert_eq!(said.code, 0, "{mark}: {said:?}");
     }
-}
-
-#[test]
-fn our_input_is_passed_on_if_that_is_wanted() {
-    let world = World::new();
-    let mut command = world.command(&["spawn", "--stdin", "--", "sort"]);
-    command.stdin(Stdio::piped());
-    let mut spawned = Started::new(command);
-    let mut input = spawned.child.stdin.take().unwrap();
-    input.write_all("pear\n\napple\nZwölf".as_bytes()).unwrap();
-    drop(input);
-    let said = spawned.finish();
-    assert_eq!(said.code, 0, "{said:?}");
-    let mut lines: Vec<&str> = said.out.lines().collect();
-    lines.sort_unstable();
-    assert_eq!(lines, ["", "Zwölf", "apple", "pear"]);
-}
-
-#[test]
-fn a_file_is_passed_on_whole() {
-    let world = World::new();
-    let lines: String = (0..20_000).map(|n| format!("line {n}: é\n")).collect();
-    let file = world.folder.path().join("lines");
-    std::fs::write(&file, &lines).unwrap();
-    let mut command = world.command(&["spawn", "--stdin", "--", "cat"]);
-    let said = Said::of(command.stdin(std::fs::File::open(file).unwrap()).output().unwrap());
-    assert_eq!((said.code, said.out.len()), (0, lines.len()), "{}", said.err);
-    assert!(said.out == lines, "every line, in order");
-    let said = world.run(&["spawn", "--stdin", "--", "cat"]);
-    assert_eq!((said.code, said.out.as_str()), (0, ""), "an empty input ends at once");
 }
 
 #[test]

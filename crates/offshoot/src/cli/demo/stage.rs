@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use offshoot_client::wire::{
-    Attachment, Code, Fault, Reply, Request, Restarting, Sealed, Spawn, Status, Stop, Task,
+    Attachment, Code, Fault, Message, Reply, Request, Restarting, Sealed, Sequel, Spawn, Status,
+    Stdin, Stop, Task,
 };
 use offshoot_client::{Client, Error};
 
@@ -145,6 +146,7 @@ impl Stage {
             restart: errand.restart,
             key: uuid::Uuid::new_v4().to_string(),
             attachment: Attachment::Detached,
+            stdin: Stdin::Messages,
         }));
         self.cast.push(task_of(self.desk.ask(&request).await?)?);
         Ok(())
@@ -153,9 +155,10 @@ impl Stage {
     /// Writes to a task.
     pub(super) async fn send(&mut self, to: &str, text: &str) -> Result<(), Trouble> {
         self.typed(&format!("offshoot tasks send {to} {}", text::quoted(text)))?;
-        let (to, text, key) =
-            (self.desk.named(to), text.to_owned(), uuid::Uuid::new_v4().to_string());
-        self.desk.ask(&Request::Send { to, text, key }).await?;
+        let key = uuid::Uuid::new_v4().to_string();
+        let (to, text) = (self.desk.named(to), text.to_owned());
+        let message = Message { to, text, sequel: Sequel::More, key };
+        self.desk.ask(&Request::Send(message)).await?;
         Ok(())
     }
 

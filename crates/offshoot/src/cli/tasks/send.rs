@@ -4,16 +4,13 @@ use std::io::{ErrorKind, Read};
 
 use clap::Args;
 use offshoot_client::Error;
-use offshoot_client::wire::{Reply, Request};
+use offshoot_client::wire::{Message, Reply, Request, Sequel};
 
 use crate::cli::completions;
 use crate::cli::desk::Desk;
 use crate::cli::exit::Exit;
 use crate::cli::show::text;
 use crate::cli::trouble::Trouble;
-
-/// What closes the standard input of a command.
-pub(crate) const EOF: &str = "\u{4}";
 
 /// Send a task a message; a command reads it as a line of its input
 #[derive(Debug, Args)]
@@ -38,16 +35,16 @@ impl Send {
         let mut messages = Vec::new();
         match self.text.as_slice() {
             [] => {}
-            [dash] if dash == "-" => messages.push(input()?),
-            words => messages.push(words.join(" ")),
+            [dash] if dash == "-" => messages.push((input()?, Sequel::More)),
+            words => messages.push((words.join(" "), Sequel::More)),
         }
         if self.eof {
-            messages.push(EOF.to_owned());
+            messages.push((String::new(), Sequel::End));
         }
         let mut task = self.task;
         let mut all = Vec::with_capacity(messages.len());
-        for message in messages {
-            let sent = send(desk, &task, message).await?;
+        for (text, sequel) in messages {
+            let sent = send(desk, &task, text, sequel).await?;
             // What follows goes where the first one went, whatever is called so
             // by then.
             if let Reply::Sent { task: taker, .. } = &sent {
@@ -80,10 +77,9 @@ impl Sent {
     }
 }
 
-/// Sends a message to a task.
-pub(crate) async fn send(desk: &Desk, task: &str, text: String) -> Result<Reply, Trouble> {
+async fn send(desk: &Desk, task: &str, text: String, sequel: Sequel) -> Result<Reply, Trouble> {
     let key = uuid::Uuid::new_v4().to_string();
-    desk.ask(&Request::Send { to: desk.named(task), text, key }).await
+    desk.ask(&Request::Send(Message { to: desk.named(task), text, sequel, key })).await
 }
 
 /// All of our own input, without the line break that ends it.
