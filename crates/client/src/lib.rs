@@ -15,12 +15,14 @@ mod frame;
 mod place;
 mod start;
 mod stream;
+mod vigil;
 pub mod wire;
 
 pub use client::Client;
 pub use connection::{Connection, Greeting};
 pub use error::Error;
 pub use frame::{Frame, FrameError, read_frame, write_frame};
-pub use place::{Place, PlaceError, Whereabouts};
+pub use place::{Place, PlaceError, Sought, Whereabouts};
 pub use start::{Ready, Start};
 pub use stream::{Followed, Following};
+pub use vigil::LONGEST_END;
