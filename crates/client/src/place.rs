@@ -189,12 +189,14 @@ impl Place {
                 .open(&draft)
                 .and_then(|mut file| file.write_all(&note));
             match drafted {
-                Err(error) if error.kind() == ErrorKind::StorageFull => {
+                Err(full) if full.kind() == ErrorKind::StorageFull => {
                     std::fs::remove_file(&draft).ok();
                     // The note of the daemon before takes up room enough.
-                    let mut file = options.open(&path)?;
-                    file.write_all(&note)?;
-                    file.set_len(note.len() as u64)
+                    let over = options.open(&path).and_then(|mut file| {
+                        file.write_all(&note)?;
+                        file.set_len(note.len() as u64)
+                    });
+                    over.map_err(|_| full)
                 }
                 drafted => drafted.and_then(|()| std::fs::rename(&draft, &path)),
             }

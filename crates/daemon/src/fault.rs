@@ -1,8 +1,15 @@
 //! What an error of the runtime means to a visitor.
 
+use std::io::ErrorKind;
+use std::path::Path;
+
+use offshoot_backends::CommandsError;
+use offshoot_client::Place;
 use offshoot_client::wire::{Code, Fault};
 use offshoot_runtime::Error;
 use offshoot_store::StoreError;
+
+use crate::reserve::free_bytes;
 
 /// Why a request was refused.
 pub(crate) fn refusal(error: &Error) -> Fault {
@@ -26,7 +33,36 @@ pub(crate) fn refusal(error: &Error) -> Fault {
         Error::Closed => Code::Closing,
         _ => Code::Other,
     };
-    Fault::from_error(code, error)
+    let fault = Fault::from_error(code, error);
+    match error {
+        Error::Store(StoreError::Full { path }) => no_room(fault, path),
+        _ => fault,
+    }
+}
+
+/// A fault that is due to a full disk, with what to do about it.
+pub(crate) fn no_room(fault: Fault, folder: &Path) -> Fault {
+    let mut fault = fault;
+    if let Some(free) = free_bytes(folder) {
+        fault.causes.push(format!("{free} bytes are free on the disk of {}", folder.display()));
+    }
+    fault.hint(
+        "free some space there, or remove sessions whose tasks have ended with `offshoot sessions \
+         rm`; nothing that was acknowledged is lost",
+    )
+}
+
+/// Why the output of commands cannot be kept.
+pub(crate) fn no_output(error: &CommandsError, place: &Place) -> Fault {
+    let full = |source: &std::io::Error| source.kind() == ErrorKind::StorageFull;
+    match error {
+        CommandsError::Folder { source, .. } if full(source) => {
+            let data = place.data();
+            let text = format!("the disk under {} is full", data.display());
+            no_room(Fault::new(Code::Store, text), data)
+        }
+        error => Fault::from_error(Code::Store, error),
+    }
 }
 
 /// Why a data folder could not be opened.

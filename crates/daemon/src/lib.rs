@@ -14,8 +14,9 @@ mod inherited;
 mod limits;
 mod logfile;
 mod post;
+mod reserve;
 mod run;
 mod serve;
 mod view;
 
-pub use run::{Options, run};
+pub use run::{Options, fail, run};

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use offshoot_client::{Client, Place, Start};
 
-use super::show::Form;
+use super::show::{Form, Screen};
 use super::trouble::Trouble;
 
 /// The session of whoever names none.
@@ -63,7 +63,11 @@ impl Globals {
         let program = std::env::current_exe().map_err(|error| Trouble::other(&error))?;
         let data = place.data().to_owned().into_os_string();
         let args = vec!["daemon".into(), "run".into(), "--apart".into(), "--data".into(), data];
-        Ok(Client::new(place, Start::OnDemand { program, args }))
+        let client = Client::new(place, Start::OnDemand { program, args });
+        Ok(match self.form() {
+            Form::People => client.remarking(|said| Screen::new(Form::People).tell(said)),
+            Form::Json => client,
+        })
     }
 
     /// A client of the daemon that runs, if one does.
