@@ -42,14 +42,26 @@ pub(crate) fn refusal(error: &Error) -> Fault {
 
 /// A fault that is due to a full disk, with what to do about it.
 pub(crate) fn no_room(fault: Fault, folder: &Path) -> Fault {
-    let mut fault = fault;
-    if let Some(free) = free_bytes(folder) {
-        fault.causes.push(format!("{free} bytes are free on the disk of {}", folder.display()));
-    }
-    fault.hint(
+    measured(fault, folder).hint(
         "free some space there, or remove sessions whose tasks have ended with `offshoot sessions \
          rm`; nothing that was acknowledged is lost",
     )
+}
+
+/// A fault that keeps a daemon from starting on a full disk.
+fn no_room_to_start(fault: Fault, folder: &Path) -> Fault {
+    measured(fault, folder).hint(
+        "the daemon needs some room to start, 100 KiB are enough: free it there and try again; \
+         nothing that was acknowledged is lost",
+    )
+}
+
+/// A fault, with how much room there is.
+fn measured(mut fault: Fault, folder: &Path) -> Fault {
+    if let Some(free) = free_bytes(folder) {
+        fault.causes.push(format!("{free} bytes are free on the disk of {}", folder.display()));
+    }
+    fault
 }
 
 /// Why the output of commands cannot be kept.
@@ -59,7 +71,7 @@ pub(crate) fn no_output(error: &CommandsError, place: &Place) -> Fault {
         CommandsError::Folder { source, .. } if full(source) => {
             let data = place.data();
             let text = format!("the disk under {} is full", data.display());
-            no_room(Fault::new(Code::Store, text), data)
+            no_room_to_start(Fault::new(Code::Store, text), data)
         }
         error => Fault::from_error(Code::Store, error),
     }
@@ -72,6 +84,9 @@ pub(crate) fn unusable(error: &Error) -> Fault {
         Error::Store(StoreError::Locked { holder, .. }) => {
             let causes = vec![holder.to_string()];
             Fault { causes, ..Fault::new(Code::Locked, error.to_string()) }
+        }
+        Error::Store(StoreError::Full { path }) => {
+            no_room_to_start(Fault::from_error(Code::Store, error), path)
         }
         error => refusal(error),
     }

@@ -61,11 +61,11 @@ impl Reserve {
         Lent(self)
     }
 
-    /// Fills it up again as far as there is room, and leaves a share of that.
+    /// Fills it up again as far as there is room, and leaves a share of that to
+    /// the daemon's next writes.
     pub(crate) fn fill(&self) {
         let lent = self.lent.lock();
-        let kept = self.kept();
-        let missing = SIZE.saturating_sub(kept).min(self.free().saturating_sub(SHARE));
+        let missing = SIZE.saturating_sub(self.kept()).min(self.free().saturating_sub(SHARE));
         if *lent > 0 || missing == 0 {
             return;
         }

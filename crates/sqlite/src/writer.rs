@@ -158,10 +158,15 @@ impl Writer<'_> {
     /// Writes batches in one transaction. On a full disk the log is merged
     /// first, if that gives room.
     fn attempt_with_room(&mut self, batches: &[Batch], care: Care) -> Result<Written, Failed> {
-        match self.attempt(batches, care) {
+        let again = match self.attempt(batches, care) {
             Err(failed) if failed.is_full() && self.make_room() => self.attempt(batches, care),
-            attempted => attempted,
+            attempted => return attempted,
+        };
+        if again.as_ref().is_err_and(Failed::is_full) {
+            // What it has written in vain is given back.
+            self.make_room();
         }
+        again
     }
 
     /// Merges the log, which takes room beside the file; whether that gave any.
@@ -185,8 +190,14 @@ impl Writer<'_> {
         let mut limit = limit.max(1);
         loop {
             match delete(self, limit) {
-                Err(StoreError::Full { .. }) if self.make_room() || limit > 1 => {
+                Err(StoreError::Full { .. }) if limit > 1 => {
+                    self.make_room();
                     limit = (limit / 8).max(1);
+                }
+                // What it has written in vain is given back.
+                Err(full @ StoreError::Full { .. }) => {
+                    self.make_room();
+                    return Err(full);
                 }
                 deleted => return deleted,
             }

@@ -9,6 +9,7 @@ mod completions;
 mod daemon;
 mod death;
 mod doctor;
+mod full_disk;
 mod interrupt;
 mod sessions;
 mod spawn;
