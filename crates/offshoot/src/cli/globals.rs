@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use offshoot_client::{Client, Place, Start};
+use offshoot_client::{Client, Place, Sought, Start};
 
 use super::show::{Form, Screen};
 use super::trouble::Trouble;
@@ -55,6 +55,11 @@ impl Globals {
     /// The data folder, made if it is not there.
     pub(crate) fn place(&self) -> Result<Place, Trouble> {
         Ok(Place::find(self.data.as_deref())?)
+    }
+
+    /// The data folder if it is there, else where it would be.
+    pub(crate) fn seek(&self) -> Result<Sought, Trouble> {
+        Ok(Place::seek(self.data.as_deref())?)
     }
 
     /// A client that starts a daemon if none runs.
