@@ -30,8 +30,8 @@ pub struct Place {
 pub enum Sought {
     /// The folder.
     There(Place),
-    /// Nothing: it would be made here.
-    Absent(PathBuf),
+    /// Nothing: it would be made here, and its daemon listen there.
+    Absent(Place),
 }
 
 /// Where a daemon is.
@@ -101,8 +101,7 @@ impl Place {
         let data = wanted(data)?;
         match std::fs::symlink_metadata(&data) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                let data = std::path::absolute(&data).unwrap_or(data);
-                Ok(Sought::Absent(data))
+                Ok(Sought::Absent(Self { data: to_be(&data) }))
             }
             _ => Self::known(&data).map(Sought::There),
         }
@@ -229,6 +228,16 @@ fn wanted(data: Option<&Path>) -> Result<PathBuf, PlaceError> {
     }
 }
 
+/// The one name that a path will have once there is something.
+fn to_be(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let named = path.ancestors().find_map(|above| {
+        let rest = path.strip_prefix(above).ok()?;
+        Some(std::fs::canonicalize(above).ok()?.join(rest))
+    });
+    named.unwrap_or(path)
+}
+
 fn unusable(path: &Path, error: std::io::Error) -> PlaceError {
     match error.kind() {
         ErrorKind::NotADirectory | ErrorKind::AlreadyExists => {
@@ -288,10 +297,10 @@ mod tests {
     fn a_folder_that_is_sought_is_not_made() {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().join("data");
-        assert_eq!(Place::seek(Some(&data)).unwrap(), Sought::Absent(data.clone()));
+        let Sought::Absent(sought) = Place::seek(Some(&data)).unwrap() else { panic!() };
         assert!(!data.exists());
-        let place = Place::at(&data).unwrap();
-        assert_eq!(Place::seek(Some(&data)).unwrap(), Sought::There(place));
+        assert_eq!(Place::at(&data).unwrap(), sought);
+        assert_eq!(Place::seek(Some(&data)).unwrap(), Sought::There(sought));
     }
 
     #[test]

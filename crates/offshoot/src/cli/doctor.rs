@@ -63,18 +63,21 @@ async fn examine(globals: &Globals) -> Report {
         log: None,
         findings: Findings::default(),
     };
-    let place = match globals.seek() {
-        Ok(Sought::There(place)) => place,
-        Ok(Sought::Absent(path)) => {
-            report.data = Some(Folder::absent(&path, &mut report.findings));
-            return report;
+    let (place, folder) = match globals.seek() {
+        Ok(Sought::There(place)) => {
+            let folder = Folder::examine(place.data(), &mut report.findings);
+            (place, folder)
+        }
+        Ok(Sought::Absent(place)) => {
+            let folder = Folder::absent(place.data(), &mut report.findings);
+            (place, folder)
         }
         Err(trouble) => {
             report.findings.add(Finding::of_trouble("data", &trouble));
             return report;
         }
     };
-    report.data = Some(Folder::examine(place.data(), &mut report.findings));
+    report.data = Some(folder);
     ask(&place, &mut report).await;
     report.log = match &report.daemon {
         Some(status) => Some(status.log.clone()),

@@ -11,6 +11,7 @@ mod death;
 mod doctor;
 mod full_disk;
 mod interrupt;
+mod read_only;
 mod sessions;
 mod spawn;
 mod support;
