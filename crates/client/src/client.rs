@@ -134,10 +134,11 @@ impl Client {
             Start::Never => Taking::AsItIs,
         };
         let hello = Hello::new(&self.place.data().to_string_lossy(), taking);
-        // One that finds no room for its note is where it would be by default.
+        // One that found no room for its note is where it would be by default.
         let socket = match self.place.whereabouts() {
             Some(whereabouts) => Some(whereabouts.socket),
-            None => self.place.socket().ok(),
+            None if self.place.has_been_held() => self.place.socket().ok(),
+            None => None,
         };
         let socket = match socket {
             Some(socket) => socket,

@@ -16,6 +16,9 @@ use serde::{Deserialize, Serialize};
 /// Where the daemon says where it is.
 const WHEREABOUTS: &str = "daemon.json";
 
+/// What whoever holds the folder has locked.
+const LOCK: &str = "lock";
+
 /// The longest path of a socket, on the narrowest platform.
 const LONGEST_SOCKET: usize = 103;
 
@@ -164,6 +167,12 @@ impl Place {
             0 => Ok(()),
             _ => Err(PlaceError::Open(folder.to_owned())),
         }
+    }
+
+    /// Whether anybody has held the folder: it has a lock then. One that was
+    /// made again in place of another has none.
+    pub(crate) fn has_been_held(&self) -> bool {
+        self.data.join(LOCK).exists()
     }
 
     /// Where the daemon of this folder is, or last was.

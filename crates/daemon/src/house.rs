@@ -262,8 +262,8 @@ impl House {
             let Ok(runtime) = self.runtime() else { return };
             self.sweep(&runtime).await;
             drop(runtime);
-            self.reserve.fill();
             tokio::time::sleep(SWEEP_INTERVAL).await;
+            self.reserve.fill();
         }
     }
 
