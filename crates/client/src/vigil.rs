@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, test_kill_process};
+use rustix::process::Pid;
 
 use crate::error::Error;
 
@@ -51,7 +51,7 @@ pub(crate) struct Vigil {
 struct Holder {
     name: String,
     /// Its process, if it lived when it was met.
-    pid: Option<Pid>,
+    process: Option<Process>,
 }
 
 impl Vigil {
@@ -62,8 +62,8 @@ impl Vigil {
 
     /// Whether it is worth while to start a daemon now.
     pub(crate) fn is_due(&self) -> bool {
-        let pid = self.holder.as_ref().and_then(|holder| holder.pid);
-        Instant::now() >= self.next || pid.is_some_and(|pid| !is_alive(pid))
+        let process = self.holder.as_ref().and_then(|holder| holder.process.as_ref());
+        Instant::now() >= self.next || process.is_some_and(Process::is_gone)
     }
 
     /// Notes that the folder is held by this one; an error if that has lasted
@@ -79,8 +79,8 @@ impl Vigil {
         if over {
             return Err(Error::Held { data: data.to_owned(), holder: holder.to_owned() });
         }
-        let pid = pid_of(holder).filter(|pid| is_alive(*pid));
-        self.holder = Some(Holder { name: holder.to_owned(), pid });
+        let process = pid_of(holder).and_then(Process::of).filter(|process| !process.is_gone());
+        self.holder = Some(Holder { name: holder.to_owned(), process });
         self.next = Instant::now() + self.pause;
         self.pause = (self.pause * 2).min(LONGEST);
         Ok(())
@@ -105,9 +105,40 @@ fn pid_of(holder: &str) -> Option<Pid> {
     Pid::from_raw(number.parse().ok()?)
 }
 
-fn is_alive(pid: Pid) -> bool {
-    // Another user's may not be signalled, and lives.
-    test_kill_process(pid) != Err(rustix::io::Errno::SRCH)
+/// A process that somebody waits for, held so that its number means no other.
+#[cfg(target_os = "linux")]
+#[derive(Debug)]
+struct Process(std::os::fd::OwnedFd);
+
+#[cfg(target_os = "linux")]
+impl Process {
+    fn of(pid: Pid) -> Option<Self> {
+        use rustix::process::{PidfdFlags, pidfd_open};
+        pidfd_open(pid, PidfdFlags::empty()).ok().map(Self)
+    }
+
+    /// Whether it has ended, though its parent may not have heard of it.
+    fn is_gone(&self) -> bool {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+#[derive(Debug)]
+struct Process(Pid);
+
+#[cfg(not(target_os = "linux"))]
+impl Process {
+    fn of(pid: Pid) -> Option<Self> {
+        Some(Self(pid))
+    }
+
+    fn is_gone(&self) -> bool {
+        // Another user's may not be signalled, and lives.
+        rustix::process::test_kill_process(self.0) == Err(rustix::io::Errno::SRCH)
+    }
 }
 
 #[cfg(test)]
