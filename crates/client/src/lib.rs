@@ -16,6 +16,7 @@ mod input;
 mod place;
 mod start;
 mod stream;
+mod vigil;
 pub mod wire;
 
 pub use client::Client;
@@ -23,6 +24,7 @@ pub use connection::{Connection, Greeting};
 pub use error::Error;
 pub use frame::{Frame, FrameError, read_frame, write_frame};
 pub use input::Input;
-pub use place::{Place, PlaceError, Whereabouts};
+pub use place::{Place, PlaceError, Sought, Whereabouts};
 pub use start::{Ready, Start};
 pub use stream::{Followed, Following};
+pub use vigil::LONGEST_END;

@@ -126,10 +126,18 @@ async fn answer(
         Request::RemoveSession { session } => sessions::remove(house, &session).await,
         Request::Events { session, cursor } => events::follow(house, &session, cursor, out).await,
         Request::Status => status::status(house).await,
-        Request::Quit => {
-            house.leave.cancel();
-            Ok(Reply::Done)
-        }
+        Request::Quit => quit(house, out).await,
         _ => Err(Fault::new(Code::BadRequest, "this daemon does not know the request").into()),
     }
+}
+
+/// Has the daemon end, and tells what became of everything.
+async fn quit(house: &House, out: &mut Out<'_>) -> Answer {
+    let mut stopped = house.stopped();
+    house.leave.cancel();
+    let told = stopped.wait_for(Option::is_some).await.ok().and_then(|told| told.clone());
+    out.say(&Reply::Stopped(told.unwrap_or_default())).await?;
+    // The process stays until nobody waits to be told.
+    drop(stopped);
+    Ok(Reply::Done)
 }

@@ -5,10 +5,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
-use offshoot_client::{Client, Place, Start};
+use offshoot_client::{Client, Place, Sought, Start};
 
 use super::completions;
-use super::show::Form;
+use super::show::{Form, Screen};
 use super::trouble::Trouble;
 
 /// The session of whoever names none.
@@ -63,13 +63,22 @@ impl Globals {
         Ok(Place::find(self.data.as_deref())?)
     }
 
+    /// The data folder if it is there, else where it would be.
+    pub(crate) fn seek(&self) -> Result<Sought, Trouble> {
+        Ok(Place::seek(self.data.as_deref())?)
+    }
+
     /// A client that starts a daemon if none runs.
     pub(crate) fn client(&self) -> Result<Client, Trouble> {
         let place = self.place()?;
         let program = std::env::current_exe().map_err(|error| Trouble::other(&error))?;
         let data = place.data().to_owned().into_os_string();
         let args = vec!["daemon".into(), "run".into(), "--apart".into(), "--data".into(), data];
-        Ok(Client::new(place, Start::OnDemand { program, args }))
+        let client = Client::new(place, Start::OnDemand { program, args });
+        Ok(match self.form() {
+            Form::People => client.remarking(|said| Screen::new(Form::People).tell(said)),
+            Form::Json => client,
+        })
     }
 
     /// A client of the daemon that runs, if one does.
