@@ -33,13 +33,21 @@ const KEPT: usize = 4;
 pub struct Client {
     place: Place,
     start: Start,
+    within: Option<String>,
     idle: Mutex<Vec<Connection>>,
 }
 
 impl Client {
     /// A client of this place. Nothing is connected yet.
     pub fn new(place: Place, start: Start) -> Self {
-        Self { place, start, idle: Mutex::default() }
+        Self { place, start, within: None, idle: Mutex::default() }
+    }
+
+    /// Says of which task's command this process is one, if it is. While it
+    /// waits for tasks, that task waits, too, and gives its slot back.
+    pub fn within(mut self, task: Option<String>) -> Self {
+        self.within = task;
+        self
     }
 
     /// The place.
@@ -142,7 +150,8 @@ impl Client {
             Start::OnDemand { .. } => Taking::Over,
             Start::Never => Taking::AsItIs,
         };
-        let hello = Hello::new(&self.place.data().to_string_lossy(), taking);
+        let data = self.place.data().to_string_lossy();
+        let hello = Hello::new(&data, taking).within(self.within.clone());
         let socket = match self.place.whereabouts() {
             Some(whereabouts) => whereabouts.socket,
             None if self.start == Start::Never => {

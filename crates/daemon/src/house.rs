@@ -16,9 +16,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::fault::{refusal, unusable};
 use crate::idle::Idle;
-use crate::limits;
+use crate::limits::Limits;
 use crate::logfile::LogFile;
 use crate::run::Options;
+use crate::waiters::Waiters;
 
 /// How often logs of tasks that are no more are looked for.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(3600);
@@ -37,13 +38,15 @@ pub(crate) struct House {
     pub(crate) log: LogFile,
     pub(crate) started: Stamp,
     pub(crate) slots: u64,
+    pub(crate) waiters: Waiters,
     names: Mutex<HashMap<SessionId, Arc<str>>>,
 }
 
 impl House {
     pub(crate) async fn open(options: Options, log: LogFile) -> Result<Arc<Self>, Fault> {
         let Options { place, idle } = options;
-        let slots = limits::slots();
+        let limits = Limits::of_system();
+        let slots = limits.slots;
         let caps =
             Caps { executing: Ceiling { space: Some(slots), ..Ceiling::NONE }, ..Caps::default() };
         // Whoever has the store has the folder's lock, and only then may touch
@@ -70,6 +73,7 @@ impl House {
             log,
             started: now(),
             slots,
+            waiters: Waiters::new(limits),
             names: Mutex::default(),
         });
         tokio::spawn(house.clone().sweep_for_ever());

@@ -17,5 +17,6 @@ mod post;
 mod run;
 mod serve;
 mod view;
+mod waiters;
 
 pub use run::{Options, run};

@@ -16,6 +16,7 @@ mod wait;
 
 use offshoot_client::wire::{Chunk, Code, Fault, Reply, Request};
 use offshoot_client::{Frame, FrameError, read_frame, write_frame};
+use offshoot_core::TaskId;
 use tokio::io::AsyncBufReadExt;
 use tokio::net::unix::OwnedWriteHalf;
 
@@ -82,7 +83,7 @@ pub(crate) async fn serve(house: &Shared, visitor: &mut Visitor) -> Result<(), F
         };
         let mut out = Out(&mut visitor.writer);
         let answer = tokio::select! {
-            answer = answer(house, request, &mut out) => answer,
+            answer = answer(house, request, visitor.within, &mut out) => answer,
             error = gone(&mut visitor.reader) => return Err(error),
         };
         let reply = match answer {
@@ -109,14 +110,20 @@ async fn gone<R: AsyncBufReadExt + Unpin>(reader: &mut R) -> FrameError {
     }
 }
 
-async fn answer(house: &House, request: Request, out: &mut Out<'_>) -> Answer {
+/// Answers a visitor that is perhaps a process of some task's command.
+async fn answer(
+    house: &House,
+    request: Request,
+    within: Option<TaskId>,
+    out: &mut Out<'_>,
+) -> Answer {
     match request {
-        Request::Spawn(spawn) => spawn::spawn(house, *spawn, out).await,
+        Request::Spawn(spawn) => spawn::spawn(house, *spawn, within, out).await,
         Request::List(list) => tasks::list(house, list).await,
         Request::Show(named) => tasks::show(house, &named).await,
         Request::Why(named) => tasks::why(house, &named).await,
-        Request::Tail(tail) => tail::tail(house, &tail, out).await,
-        Request::Wait(wait) => wait::wait(house, wait).await,
+        Request::Tail(tail) => tail::tail(house, &tail, within, out).await,
+        Request::Wait(wait) => wait::wait(house, wait, within).await,
         Request::Ack { tasks } => wait::ack(house, &tasks).await,
         Request::Send { to, text, key } => messages::send(house, &to, &text, &key).await,
         Request::Cancel { task, stop } => cancel::cancel(house, &task, &stop).await,

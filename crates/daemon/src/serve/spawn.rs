@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use offshoot_backends::{Attach, Command, CommandsError, Restart, Seat, Surroundings};
 use offshoot_client::wire::{Attachment, Code, Fault, Named, Reply, Restarting, Spawn};
-use offshoot_core::Visibility;
+use offshoot_core::{TaskId, Visibility};
 
 use super::{Answer, Out, tail};
 use crate::house::House;
@@ -13,7 +13,15 @@ use crate::view;
 
 /// Sends a command off. Whoever stays gets the task first, then what it
 /// writes, then the task as it has ended.
-pub(super) async fn spawn(house: &House, spawn: Spawn, out: &mut Out<'_>) -> Answer {
+pub(super) async fn spawn(
+    house: &House,
+    spawn: Spawn,
+    within: Option<TaskId>,
+    out: &mut Out<'_>,
+) -> Answer {
+    // Known before anything is there that nobody could wait for.
+    let stays = spawn.attachment == Attachment::Attached;
+    let waiter = house.waiters.enter(within.filter(|_| stays))?;
     let seat = match spawn.attachment {
         Attachment::Attached => Some(Seat::new()),
         Attachment::Detached => None,
@@ -59,7 +67,7 @@ pub(super) async fn spawn(house: &House, spawn: Spawn, out: &mut Out<'_>) -> Ans
         None => Ok(reply),
         Some(seat) => {
             out.say(&reply).await?;
-            tail::attend(house, &task, seat, out).await
+            waiter.during(house, tail::attend(house, &task, seat, out)).await
         }
     }
 }

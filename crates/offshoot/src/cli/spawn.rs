@@ -10,7 +10,7 @@ use offshoot_client::wire::{self, Attachment, Code, Named, Request, Restarting, 
 
 use super::desk::{Desk, task_of};
 use super::exit::Exit;
-use super::globals::{Chosen, Globals};
+use super::globals::{AMBIENT, Chosen, Globals, ambient};
 use super::show::{Form, Screen, text};
 use super::trouble::Trouble;
 use super::{completions, duration};
@@ -20,9 +20,6 @@ mod feed;
 
 /// What says that there is no parent.
 const NO_PARENT: &str = "none";
-
-/// In which variable a command finds the task that it is.
-const AMBIENT: &str = "OFFSHOOT_TASK";
 
 /// Send a command off
 #[derive(Debug, Args)]
@@ -152,9 +149,7 @@ impl Spawn {
             Some(parent) => return Ok(Some(parent.to_owned())),
             None => {}
         }
-        let Some(ambient) = std::env::var(AMBIENT).ok().filter(|id| !id.is_empty()) else {
-            return Ok(None);
-        };
+        let Some(ambient) = ambient() else { return Ok(None) };
         let task = Named { session: desk.session.clone(), task: ambient };
         let task = match desk.client.ask(&Request::Show(task)).await {
             Ok(reply) => task_of(reply)?,

@@ -11,6 +11,7 @@ mod death;
 mod doctor;
 mod interrupt;
 mod sessions;
+mod slots;
 mod spawn;
 mod support;
 mod tasks_cancel;
