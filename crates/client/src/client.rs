@@ -27,18 +27,26 @@ pub struct Client {
     place: Place,
     start: Start,
     remark: Option<Remark>,
+    within: Option<String>,
     idle: Mutex<Vec<Connection>>,
 }
 
 impl Client {
     /// A client of this place. Nothing is connected yet.
     pub fn new(place: Place, start: Start) -> Self {
-        Self { place, start, remark: None, idle: Mutex::default() }
+        Self { place, start, remark: None, within: None, idle: Mutex::default() }
     }
 
     /// This client, telling a person whom it waits for, should it take long.
     pub fn remarking(mut self, remark: fn(&str)) -> Self {
         self.remark = Some(remark);
+        self
+    }
+
+    /// Says of which task's command this process is one, if it is. While it
+    /// waits for tasks, that task waits, too, and gives its slot back.
+    pub fn within(mut self, task: Option<String>) -> Self {
+        self.within = task;
         self
     }
 
@@ -133,7 +141,8 @@ impl Client {
             Start::OnDemand { .. } => Taking::Over,
             Start::Never => Taking::AsItIs,
         };
-        let hello = Hello::new(&self.place.data().to_string_lossy(), taking);
+        let data = self.place.data().to_string_lossy();
+        let hello = Hello::new(&data, taking).within(self.within.clone());
         // One that found no room for its note is where it would be by default.
         let socket = match self.place.whereabouts() {
             Some(whereabouts) => Some(whereabouts.socket),

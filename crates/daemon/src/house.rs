@@ -17,10 +17,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::fault::{no_output, refusal, unusable};
 use crate::idle::Idle;
-use crate::limits;
+use crate::limits::Limits;
 use crate::logfile::LogFile;
 use crate::reserve::{Reserve, free_bytes};
 use crate::run::Options;
+use crate::waiters::Waiters;
 
 /// How long a daemon that ends waits for what an earlier one left, for bodies to
 /// go, for its store to close, and for whoever asked to hear of it.
@@ -49,6 +50,7 @@ pub(crate) struct House {
     pub(crate) log: LogFile,
     pub(crate) started: Stamp,
     pub(crate) slots: u64,
+    pub(crate) waiters: Waiters,
     names: Mutex<HashMap<SessionId, Arc<str>>>,
     pub(crate) reserve: Reserve,
     /// Told to whoever asked the daemon to end.
@@ -58,7 +60,8 @@ pub(crate) struct House {
 impl House {
     pub(crate) async fn open(options: Options, log: LogFile) -> Result<Arc<Self>, Fault> {
         let Options { place, idle } = options;
-        let slots = limits::slots();
+        let limits = Limits::of_system();
+        let slots = limits.slots;
         let caps =
             Caps { executing: Ceiling { space: Some(slots), ..Ceiling::NONE }, ..Caps::default() };
         // Whoever has the store has the folder's lock, and only then may touch
@@ -90,6 +93,7 @@ impl House {
             log,
             started: now(),
             slots,
+            waiters: Waiters::new(limits),
             names: Mutex::default(),
             reserve,
             stopped: watch::Sender::default(),

@@ -18,6 +18,7 @@ mod reserve;
 mod run;
 mod serve;
 mod view;
+mod waiters;
 
 pub use offshoot_backends::belong_to_no_task;
 pub use run::{Options, fail, run};

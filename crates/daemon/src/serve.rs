@@ -18,6 +18,7 @@ mod wait;
 use offshoot_backends::Input;
 use offshoot_client::wire::{Chunk, Code, Fault, Reply, Request};
 use offshoot_client::{Frame, FrameError, read_frame, write_frame};
+use offshoot_core::TaskId;
 use tokio::net::unix::OwnedWriteHalf;
 
 use self::inflow::Inflow;
@@ -83,9 +84,10 @@ pub(crate) async fn serve(house: &Shared, visitor: &mut Visitor) -> Result<(), F
             }
         };
         let (mut inflow, input) = Inflow::of(&request);
+        let visit = Visit { within: visitor.within, input };
         let mut out = Out(&mut visitor.writer);
         let answer = tokio::select! {
-            answer = answer(house, request, input, &mut out) => answer,
+            answer = answer(house, request, visit, &mut out) => answer,
             error = inflow.receive(&mut visitor.reader) => return Err(error),
         };
         let reply = match answer {
@@ -105,19 +107,24 @@ pub(crate) async fn serve(house: &Shared, visitor: &mut Visitor) -> Result<(), F
     }
 }
 
-async fn answer(
-    house: &House,
-    request: Request,
+/// Who asks, and what comes with the request.
+#[derive(Debug)]
+struct Visit {
+    /// The task of whose command the visitor is a process, if it is one.
+    within: Option<TaskId>,
+    /// The input of the command that is asked for.
     input: Option<Input>,
-    out: &mut Out<'_>,
-) -> Answer {
+}
+
+async fn answer(house: &House, request: Request, visit: Visit, out: &mut Out<'_>) -> Answer {
+    let within = visit.within;
     match request {
-        Request::Spawn(spawn) => spawn::spawn(house, *spawn, input, out).await,
+        Request::Spawn(spawn) => spawn::spawn(house, *spawn, visit, out).await,
         Request::List(list) => tasks::list(house, list).await,
         Request::Show(named) => tasks::show(house, &named).await,
         Request::Why(named) => tasks::why(house, &named).await,
-        Request::Tail(tail) => tail::tail(house, &tail, out).await,
-        Request::Wait(wait) => wait::wait(house, wait).await,
+        Request::Tail(tail) => tail::tail(house, &tail, within, out).await,
+        Request::Wait(wait) => wait::wait(house, wait, within).await,
         Request::Ack { tasks } => wait::ack(house, &tasks).await,
         Request::Send(message) => messages::send(house, &message).await,
         Request::Cancel { task, stop } => cancel::cancel(house, &task, &stop).await,

@@ -3,11 +3,11 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use offshoot_backends::{Attach, Command, CommandsError, Input, Restart, Seat, Surroundings};
+use offshoot_backends::{Attach, Command, CommandsError, Restart, Seat, Surroundings};
 use offshoot_client::wire::{Attachment, Code, Fault, Named, Reply, Restarting, Spawn};
 use offshoot_core::Visibility;
 
-use super::{Answer, Out, tail};
+use super::{Answer, Out, Visit, tail};
 use crate::house::House;
 use crate::view;
 
@@ -16,10 +16,12 @@ use crate::view;
 pub(super) async fn spawn(
     house: &House,
     spawn: Spawn,
-    input: Option<Input>,
+    Visit { within, input }: Visit,
     out: &mut Out<'_>,
 ) -> Answer {
     let stays = spawn.attachment == Attachment::Attached || input.is_some();
+    // Known before anything is there that nobody could wait for.
+    let waiter = house.waiters.enter(within.filter(|_| stays))?;
     let seat = match spawn.attachment {
         Attachment::Attached => Some(Seat::new()),
         Attachment::Detached => None,
@@ -67,7 +69,7 @@ pub(super) async fn spawn(
         return Ok(reply);
     }
     out.say(&reply).await?;
-    tail::attend(house, &task, seat, out).await
+    waiter.during(house, tail::attend(house, &task, seat, out)).await
 }
 
 fn command(spawn: &Spawn) -> Result<Command, CommandsError> {

@@ -14,7 +14,12 @@ const MOST: usize = 256 << 10;
 
 /// Passes on what a command wrote and, if wanted, what it writes until it ends.
 /// The task as it is then comes last.
-pub(super) async fn tail(house: &House, tail: &Tail, out: &mut Out<'_>) -> Answer {
+pub(super) async fn tail(
+    house: &House,
+    tail: &Tail,
+    within: Option<TaskId>,
+    out: &mut Out<'_>,
+) -> Answer {
     let task = house.task(&tail.task).await?;
     let log = house.commands.log(task.id());
     let from = match tail.reading {
@@ -28,7 +33,12 @@ pub(super) async fn tail(house: &House, tail: &Tail, out: &mut Out<'_>) -> Answe
     let reader = Reader { task: &task, log: &log, at: from, attempt: 0 };
     match tail.following {
         Following::Stop => reader.read_on(out).await?,
-        Following::Follow => reader.follow(log.follow(from).at_most(MOST), out).await?,
+        Following::Follow => {
+            let live = task.record().await?.is_live();
+            let waiter = house.waiters.enter(within.filter(|_| live))?;
+            let follower = log.follow(from).at_most(MOST);
+            waiter.during(house, reader.follow(follower, out)).await?;
+        }
     }
     end(house, &task, out).await
 }

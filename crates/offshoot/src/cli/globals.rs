@@ -14,6 +14,14 @@ use super::trouble::Trouble;
 /// The session of whoever names none.
 const MAIN: &str = "main";
 
+/// In which variable a command finds the task that it is.
+pub(crate) const AMBIENT: &str = "OFFSHOOT_TASK";
+
+/// The task of whose command this process is one, if it is.
+pub(crate) fn ambient() -> Option<String> {
+    std::env::var(AMBIENT).ok().filter(|id| !id.is_empty())
+}
+
 /// What every command takes.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Globals {
@@ -74,7 +82,7 @@ impl Globals {
         let program = std::env::current_exe().map_err(|error| Trouble::other(&error))?;
         let data = place.data().to_owned().into_os_string();
         let args = vec!["daemon".into(), "run".into(), "--apart".into(), "--data".into(), data];
-        let client = Client::new(place, Start::OnDemand { program, args });
+        let client = Client::new(place, Start::OnDemand { program, args }).within(ambient());
         Ok(match self.form() {
             Form::People => client.remarking(|said| Screen::new(Form::People).tell(said)),
             Form::Json => client,
@@ -83,7 +91,7 @@ impl Globals {
 
     /// A client of the daemon that runs, if one does.
     pub(crate) fn client_of_running(&self) -> Result<Client, Trouble> {
-        Ok(Client::new(self.place()?, Start::Never))
+        Ok(Client::new(self.place()?, Start::Never).within(ambient()))
     }
 
     /// The options that a further command needs to mean the same place, as they

@@ -13,7 +13,7 @@ use offshoot_client::wire::{
 
 use super::desk::{Desk, task_of};
 use super::exit::Exit;
-use super::globals::{Chosen, Globals};
+use super::globals::{AMBIENT, Chosen, Globals, ambient};
 use super::show::{Form, Screen, text};
 use super::trouble::Trouble;
 use super::{completions, duration};
@@ -22,9 +22,6 @@ use variable::Variable;
 mod attached;
 mod feed;
 mod variable;
-
-/// In which variable a command finds the task that it is.
-const AMBIENT: &str = "OFFSHOOT_TASK";
 
 /// Send a command off
 #[derive(Debug, Args)]
@@ -193,9 +190,7 @@ impl Spawn {
         if self.no_parent || self.parent.is_some() {
             return Ok(self.parent.clone());
         }
-        let Some(ambient) = std::env::var(AMBIENT).ok().filter(|id| !id.is_empty()) else {
-            return Ok(None);
-        };
+        let Some(ambient) = ambient() else { return Ok(None) };
         let task = Named { session: desk.session.clone(), task: ambient };
         let task = match desk.client.ask(&Request::Show(task)).await {
             Ok(reply) => task_of(reply)?,

@@ -14,6 +14,7 @@ mod interrupt;
 mod json;
 mod read_only;
 mod sessions;
+mod slots;
 mod spawn;
 mod spawn_input;
 mod support;
