@@ -17,7 +17,7 @@ use super::exit::Exit;
 use super::globals::Globals;
 use super::show::{Form, Screen, task, text};
 use super::trouble::Trouble;
-use shell::{Bash, Fish, Zsh};
+use shell::Helped;
 
 mod shell;
 mod words;
@@ -51,11 +51,11 @@ enum Shell {
 impl Completions {
     pub(crate) fn run(self, screen: Screen) -> Result<Exit, Trouble> {
         let shell: &dyn EnvCompleter = match self.shell {
-            Shell::Bash => &Bash,
+            Shell::Bash => &Helped::Bash,
             Shell::Elvish => &Elvish,
-            Shell::Fish => &Fish,
+            Shell::Fish => &Helped::Fish,
             Shell::Powershell => &Powershell,
-            Shell::Zsh => &Zsh,
+            Shell::Zsh => &Helped::Zsh,
         };
         let mut script = Vec::new();
         let written =
@@ -75,7 +75,7 @@ impl Completions {
 
 /// Answers a shell and ends, if one asks.
 pub(crate) fn answer_shell<C: CommandFactory>() {
-    let shells = Shells(&[&Bash, &Elvish, &Fish, &Powershell, &Zsh]);
+    let shells = Shells(&[&Helped::Bash, &Elvish, &Helped::Fish, &Powershell, &Helped::Zsh]);
     let answer = clap_complete::CompleteEnv::with_factory(C::command).var(VARIABLE);
     answer.shells(shells).complete();
 }

@@ -44,22 +44,28 @@ fn help(candidate: &CompletionCandidate) -> Option<String> {
     help.lines().next().filter(|line| !line.is_empty()).map(str::to_owned)
 }
 
-/// Bash, which is answered with what it is to insert.
-pub(super) struct Bash;
+/// A shell that is helped.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Helped {
+    /// Bash, which is answered with what it is to insert.
+    Bash,
+    /// Zsh, which is answered with values and what is said of them.
+    Zsh,
+    /// Fish, which is answered likewise.
+    Fish,
+}
 
-/// Zsh, which is answered with values and what is said of them.
-pub(super) struct Zsh;
-
-/// Fish, which is answered likewise.
-pub(super) struct Fish;
-
-impl EnvCompleter for Bash {
+impl EnvCompleter for Helped {
     fn name(&self) -> &'static str {
-        "bash"
+        match self {
+            Self::Bash => "bash",
+            Self::Zsh => "zsh",
+            Self::Fish => "fish",
+        }
     }
 
     fn is(&self, name: &str) -> bool {
-        name == "bash"
+        name == self.name()
     }
 
     fn write_registration(
@@ -70,7 +76,11 @@ impl EnvCompleter for Bash {
         _completer: &str,
         script: &mut dyn Write,
     ) -> Result<(), Error> {
-        script.write_all(BASH.as_bytes())
+        script.write_all(match self {
+            Self::Bash => BASH.as_bytes(),
+            Self::Zsh => ZSH.as_bytes(),
+            Self::Fish => FISH.as_bytes(),
+        })
     }
 
     fn write_complete(
@@ -80,97 +90,50 @@ impl EnvCompleter for Bash {
         folder: Option<&Path>,
         answer: &mut dyn Write,
     ) -> Result<(), Error> {
-        let mut args = args.iter().map(|arg| arg.to_string_lossy());
-        let line = args.next().unwrap_or_default();
-        let breaks = args.next().unwrap_or_default();
-        let typed = Typed::read(&line, &breaks);
-        let words = typed.words.iter().map(OsString::from).collect();
+        let typed = self.typed(&args);
+        let words = match (self, &typed) {
+            (Self::Bash, Some(typed)) => typed.words.iter().map(OsString::from).collect(),
+            (_, Some(typed)) => {
+                let before = args.len().saturating_sub(1);
+                let last = OsString::from(typed.words.join(" "));
+                args.into_iter().take(before).chain([last]).collect()
+            }
+            (_, None) => args,
+        };
         for candidate in candidates(command, words, folder)? {
             let value = candidate.get_value().to_string_lossy();
-            writeln!(answer, "{}", typed.replacement(&value))?;
+            let line = match (self, &typed) {
+                (Self::Bash, Some(typed)) => typed.replacement(&value),
+                (Self::Zsh, _) => zsh_line(&value, help(&candidate)),
+                _ => match help(&candidate) {
+                    Some(help) => format!("{value}\t{help}"),
+                    None => value.into_owned(),
+                },
+            };
+            writeln!(answer, "{line}")?;
         }
         Ok(())
     }
 }
 
-impl EnvCompleter for Zsh {
-    fn name(&self) -> &'static str {
-        "zsh"
-    }
-
-    fn is(&self, name: &str) -> bool {
-        name == "zsh"
-    }
-
-    fn write_registration(
-        &self,
-        _var: &str,
-        _name: &str,
-        _bin: &str,
-        _completer: &str,
-        script: &mut dyn Write,
-    ) -> Result<(), Error> {
-        script.write_all(ZSH.as_bytes())
-    }
-
-    fn write_complete(
-        &self,
-        command: &mut Command,
-        args: Vec<OsString>,
-        folder: Option<&Path>,
-        answer: &mut dyn Write,
-    ) -> Result<(), Error> {
-        for candidate in candidates(command, args, folder)? {
-            let value = candidate.get_value().to_string_lossy();
-            let value = value.replace('\\', r"\\").replace(':', r"\:");
-            match help(&candidate) {
-                Some(help) => writeln!(answer, "{value}:{}", help.replace('\\', r"\\"))?,
-                None => writeln!(answer, "{value}")?,
-            }
+impl Helped {
+    /// What was typed, where the shell has not read it itself: bash gives the
+    /// line and what breaks words, fish the word that is being typed with its
+    /// quotes.
+    fn typed(self, args: &[OsString]) -> Option<Typed> {
+        let said = |at: usize| args.get(at).map(|arg| arg.to_string_lossy()).unwrap_or_default();
+        match self {
+            Self::Bash => Some(Typed::read(&said(0), &said(1))),
+            Self::Zsh => None,
+            Self::Fish => args.last().map(|last| Typed::read(&last.to_string_lossy(), "")),
         }
-        Ok(())
     }
 }
 
-impl EnvCompleter for Fish {
-    fn name(&self) -> &'static str {
-        "fish"
-    }
-
-    fn is(&self, name: &str) -> bool {
-        name == "fish"
-    }
-
-    fn write_registration(
-        &self,
-        _var: &str,
-        _name: &str,
-        _bin: &str,
-        _completer: &str,
-        script: &mut dyn Write,
-    ) -> Result<(), Error> {
-        script.write_all(FISH.as_bytes())
-    }
-
-    fn write_complete(
-        &self,
-        command: &mut Command,
-        mut args: Vec<OsString>,
-        folder: Option<&Path>,
-        answer: &mut dyn Write,
-    ) -> Result<(), Error> {
-        // Fish gives the word that is being typed with its quotes.
-        if let Some(last) = args.last_mut() {
-            let typed = Typed::read(&last.to_string_lossy(), "");
-            *last = typed.words.join(" ").into();
-        }
-        for candidate in candidates(command, args, folder)? {
-            let value = candidate.get_value().to_string_lossy();
-            match help(&candidate) {
-                Some(help) => writeln!(answer, "{value}\t{help}")?,
-                None => writeln!(answer, "{value}")?,
-            }
-        }
-        Ok(())
+fn zsh_line(value: &str, help: Option<String>) -> String {
+    let value = value.replace('\\', r"\\").replace(':', r"\:");
+    match help {
+        Some(help) => format!("{value}:{}", help.replace('\\', r"\\")),
+        None => value,
     }
 }
