@@ -22,7 +22,7 @@ const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// How a call of the model went.
-enum Heard {
+pub(crate) enum Heard {
     Answer(Box<Answer>),
     Failed(ModelError),
     /// Somebody wants the agent's attention.
@@ -40,6 +40,7 @@ impl Life {
         if self.talk.step() >= limit {
             return self.close(limit).await;
         }
+        self.sum_up_if_long().await?;
         if let Some(answer) = self.hear(ToolChoice::Auto).await? {
             self.take(*answer).await?;
         }
@@ -85,7 +86,7 @@ impl Life {
             let pass = self.pass().await?;
             self.cx.activity(step, Doing::Model).await?;
             let mut partial = String::new();
-            let heard = self.listen(self.call(choice), (step, attempt), &mut partial).await?;
+            let heard = self.listen(self.call(choice), (step, attempt), &mut partial).await;
             let error = match heard {
                 Heard::Answer(answer) => {
                     pass.answered();
@@ -108,6 +109,9 @@ impl Life {
             if !limited {
                 failures += 1;
             }
+            if matches!(error, ModelError::ContextTooLong { .. }) && self.sum_up().await? {
+                return Ok(None);
+            }
             let Again::After(_) = error.again() else { return Err(gave_up(&error, failures)) };
             if failures >= self.seat.limits.tries {
                 return Err(gave_up(&error, failures));
@@ -123,7 +127,7 @@ impl Life {
     }
 
     /// A pass through the gate; the agent waits without a slot if it must.
-    async fn pass(&self) -> Result<Pass, Trouble> {
+    pub(crate) async fn pass(&self) -> Result<Pass, Trouble> {
         match self.gate.try_pass() {
             Some(pass) => Ok(pass),
             None => Ok(self.cx.waiting(WaitingOn::RateGate, self.gate.pass()).await?),
@@ -143,12 +147,12 @@ impl Life {
     }
 
     /// Listens to the model, as long as nobody else wants the agent.
-    async fn listen(
+    pub(crate) async fn listen(
         &self,
         call: Call,
         (step, attempt): (u64, u32),
         partial: &mut String,
-    ) -> Result<Heard, Trouble> {
+    ) -> Heard {
         let mut pieces = self.model.call(call);
         let said = async {
             let mut seen = Seen::Nothing;
@@ -171,9 +175,9 @@ impl Life {
         };
         let (cancelled, interrupted) = (pin!(self.cx.cancelled()), pin!(interrupted(&self.cx)));
         match select(pin!(said), select(cancelled, interrupted)).await {
-            Either::Left((heard, _)) => Ok(heard),
-            Either::Right((Either::Left(_), _)) => Ok(Heard::Cancelled),
-            Either::Right((Either::Right(_), _)) => Ok(Heard::Interrupted),
+            Either::Left((heard, _)) => heard,
+            Either::Right((Either::Left(_), _)) => Heard::Cancelled,
+            Either::Right((Either::Right(_), _)) => Heard::Interrupted,
         }
     }
 

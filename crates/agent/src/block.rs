@@ -58,6 +58,8 @@ pub(crate) struct Summary {
     pub(crate) text: String,
     /// From which block on everything is still there word for word.
     pub(crate) start: u64,
+    /// What all answers took until then, this one included.
+    pub(crate) total: Usage,
 }
 
 /// Where a conversation branches off.
@@ -283,7 +285,7 @@ mod tests {
                 total: usage,
                 calls: 2,
             }),
-            Entry::Summary(Summary { text: "so far".into(), start: 12 }),
+            Entry::Summary(Summary { text: "so far".into(), start: 12, total: usage }),
             Entry::Partial { text: "half a sen".into() },
         ]
     }

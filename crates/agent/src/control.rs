@@ -19,6 +19,8 @@ use crate::brief::Brief;
 use crate::finish::{BadSchema, Finish};
 use crate::tool::{Tool, Toolbox};
 
+pub(crate) use told::line;
+
 /// The tools of an agent: those of the user first, which nothing replaces.
 pub(crate) fn toolbox(seat: &Seat, cx: &Context, brief: &Brief) -> Result<Toolbox, BadSchema> {
     let mut tools = seat.tools.clone();

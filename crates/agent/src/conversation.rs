@@ -19,19 +19,30 @@ pub(crate) struct Conversation {
     tail: Tail,
     /// How many blocks the history has.
     blocks: u64,
-    /// Where the last answer begins.
-    branch: u64,
-    /// Where the last two answers begin, for whoever sums up what is before.
-    recent: [u64; 2],
+    /// Where the last two answers begin.
+    recent: [Place; 2],
     answered: Option<Answered>,
+    /// What all answers took.
+    total: Usage,
     /// How many turns have ended since somebody spoke to the agent.
     turns: u32,
     /// How often the agent was asked for what was missing at its end.
     repairs: u32,
     /// The result that it has handed in, if it has.
     finished: Option<String>,
-    /// How many bytes were added since the last answer.
+    /// How many tokens the last call took, if what it was about is all there.
+    measured: u64,
+    /// How many bytes were added since.
     added: usize,
+}
+
+/// A place in a conversation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// Before this block.
+    pub(crate) block: u64,
+    /// Before this message.
+    pub(crate) message: usize,
 }
 
 /// What comes next.
@@ -64,8 +75,8 @@ impl Conversation {
         self.blocks
     }
 
-    /// From which block on the last two steps are.
-    pub(crate) fn recent(&self) -> u64 {
+    /// From where on the last two steps are.
+    pub(crate) fn recent(&self) -> Place {
         self.recent[0]
     }
 
@@ -76,7 +87,7 @@ impl Conversation {
 
     /// What all answers took.
     pub(crate) fn usage(&self) -> Usage {
-        self.answered.as_ref().map_or(Usage::default(), |answered| answered.total)
+        self.total
     }
 
     /// How many calls of tools there were.
@@ -91,7 +102,7 @@ impl Conversation {
 
     /// Where a conversation branches off that is forked now.
     pub(crate) fn branch(&self) -> Branch {
-        Branch { blocks: self.branch, size: self.size() }
+        Branch { blocks: self.recent[1].block, size: self.size() }
     }
 
     /// How often the agent was asked for what was missing at its end.
@@ -107,8 +118,7 @@ impl Conversation {
     /// About how many tokens the next call reads.
     pub(crate) fn size(&self) -> u64 {
         // A token is seldom less than three bytes.
-        let added = self.added as u64 / 3;
-        self.answered.as_ref().map_or(0, |last| last.usage.total()).saturating_add(added)
+        self.measured.saturating_add(self.added as u64 / 3)
     }
 
     /// The text with which the model ended its turn.
@@ -131,10 +141,9 @@ impl Conversation {
 
     /// What a conversation says that branches off here.
     pub(crate) fn fork(mut self) -> Self {
-        (self.blocks, self.recent, self.turns) = (0, [0; 2], 0);
-        self.answered = None;
-        self.added = self.messages.iter().map(bytes).sum();
-        self
+        let messages = std::mem::take(&mut self.messages);
+        let added = messages.iter().map(bytes).sum();
+        Self { messages, added, ..Self::default() }
     }
 
     /// Adds what the next block keeps.
@@ -155,13 +164,19 @@ impl Conversation {
             }
             Entry::Part(part) => {
                 if self.messages.last().is_none_or(|last| last.role != Role::Assistant) {
-                    self.branch = self.blocks;
+                    let place = Place { block: self.blocks, message: self.messages.len() };
+                    self.recent = [self.recent[1], place];
                 }
                 self.say(Role::Assistant, part);
             }
             Entry::Answered(answered) => self.end_answer(answered),
             Entry::Result(result) => self.take_result(result),
-            Entry::Summary(_) | Entry::Fork(_) | Entry::Partial { .. } => {}
+            Entry::Summary(summary) => {
+                self.total = summary.total;
+                self.measured = 0;
+                self.added = self.messages.iter().map(bytes).sum();
+            }
+            Entry::Fork(_) | Entry::Partial { .. } => {}
         }
     }
 
@@ -202,8 +217,8 @@ impl Conversation {
         } else {
             Tail::Calls(calls)
         };
-        self.added = 0;
-        self.recent = [self.recent[1], self.blocks + 1];
+        (self.measured, self.added) = (answered.usage.total(), 0);
+        self.total = answered.total;
         self.answered = Some(answered);
     }
 

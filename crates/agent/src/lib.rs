@@ -25,6 +25,7 @@ mod mail;
 mod notice;
 mod report;
 mod rest;
+mod summary;
 mod tool;
 
 pub use agents::{Agents, Catalogue, Limits, NoModel};

@@ -106,7 +106,7 @@ impl Life {
     }
 
     /// Reads the conversation from the history.
-    async fn recall(&mut self) -> Result<(), Trouble> {
+    pub(crate) async fn recall(&mut self) -> Result<(), Trouble> {
         self.talk = load(&self.cx).await?;
         Ok(())
     }

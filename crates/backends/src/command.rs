@@ -2,7 +2,7 @@
 //!
 //! # Who does what
 //! ```text
-//!  runtime ── body     reports, hands messages to stdin, says how it ended
+//!  runtime ── body     reports, feeds stdin, says how it ended
 //!               │ drop = stop                     ▲ finish
 //!             keeper   owns the process; TERM, KILL, nothing left behind
 //!               │                                 ▲ kept
@@ -24,6 +24,7 @@ mod backend;
 mod body;
 mod commands;
 mod end;
+mod input;
 mod keeper;
 mod keepers;
 mod line;
@@ -40,8 +41,8 @@ mod told;
 
 pub use backend::CommandBackend;
 pub use commands::{Attach, Commands, CommandsError, Holding};
-pub use line::{Command, CommandError, Restart, ShownCommand};
+pub use input::{Feed, Input, Unread};
+pub use line::{Command, CommandError, Restart, ShownCommand, Stdin};
 pub use report::{Origin, Output, Report, StartError};
 pub use seal::Sealed;
-pub use stdin::END_OF_INPUT;
 pub use surroundings::Surroundings;

@@ -25,13 +25,26 @@ pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let aside = path.with_extension("new");
     let mut options = OpenOptions::new();
     let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
-    file.write_all(content)?;
-    file.sync_all()?;
+    let written = file.write_all(content).and_then(|()| file.sync_all());
+    if written.is_err() {
+        // It is in the way where there is no room.
+        std::fs::remove_file(&aside).ok();
+    }
+    written?;
     std::fs::rename(&aside, path)?;
     match path.parent() {
         Some(folder) => sync_folder(folder),
         None => Ok(()),
     }
+}
+
+/// Writes over a file that is there, which needs no room unless it grows much.
+/// A crash meanwhile may leave it torn.
+pub(crate) fn overwrite(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).open(path)?;
+    file.write_all(content)?;
+    file.set_len(content.len() as u64)?;
+    file.sync_all()
 }
 
 /// Makes what was entered into a folder durable.

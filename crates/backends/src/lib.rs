@@ -11,8 +11,8 @@ mod process;
 mod text;
 
 pub use command::{
-    Attach, Command, CommandBackend, CommandError, Commands, CommandsError, END_OF_INPUT, Holding,
-    Origin, Output, Report, Restart, Sealed, ShownCommand, StartError, Surroundings,
+    Attach, Command, CommandBackend, CommandError, Commands, CommandsError, Feed, Holding, Input,
+    Origin, Output, Report, Restart, Sealed, ShownCommand, StartError, Stdin, Surroundings, Unread,
 };
 pub use log::{Chunk, Follower, Log, LogLimits, Piece, Seat, Stream, Writing};
 pub use process::{belong_to_no_task, raise_file_limit};

@@ -1,5 +1,6 @@
 //! The client: asks the daemon of a place, whichever lives there now.
 
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -10,20 +11,12 @@ use crate::frame::FrameError;
 use crate::place::Place;
 use crate::start::{Ready, Start};
 use crate::stream::Following;
-use crate::wire::{Code, Hello, Reply, Request, Taking};
+use crate::vigil::{Remark, Vigil};
+use crate::wire::{Code, Hello, Reply, Request, Taking, Wait};
 
 /// How often a request is sent again because the daemon went away, and a daemon
 /// started again because it ended before it was ready.
 const TRIES: u32 = 5;
-
-/// How long the holder of a folder may take to listen or to let go.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-/// How long a program may take that is no daemon of ours by its name.
-const STRANGERS_PATIENCE: Duration = Duration::from_secs(2);
-
-/// How long to wait between two looks at a folder that changes hands.
-const PAUSE: Duration = Duration::from_millis(20);
 
 /// How many connections are kept for the next requests.
 const KEPT: usize = 4;
@@ -33,13 +26,28 @@ const KEPT: usize = 4;
 pub struct Client {
     place: Place,
     start: Start,
+    remark: Option<Remark>,
+    within: Option<String>,
     idle: Mutex<Vec<Connection>>,
 }
 
 impl Client {
     /// A client of this place. Nothing is connected yet.
     pub fn new(place: Place, start: Start) -> Self {
-        Self { place, start, idle: Mutex::default() }
+        Self { place, start, remark: None, within: None, idle: Mutex::default() }
+    }
+
+    /// This client, telling a person whom it waits for, should it take long.
+    pub fn remarking(mut self, remark: fn(&str)) -> Self {
+        self.remark = Some(remark);
+        self
+    }
+
+    /// Says of which task's command this process is one, if it is. While it
+    /// waits for tasks, that task waits, too, and gives its slot back.
+    pub fn within(mut self, task: Option<String>) -> Self {
+        self.within = task;
+        self
     }
 
     /// The place.
@@ -48,12 +56,13 @@ impl Client {
     }
 
     /// Asks and waits for the answer. If the daemon goes away meanwhile, the
-    /// next one is asked.
+    /// next one is asked, and a wait is over when it would have been.
     pub async fn ask(&self, request: &Request) -> Result<Reply, Error> {
+        let began = Instant::now();
         for _ in 0..TRIES {
             let mut connection = self.connect().await?;
             let asked = async {
-                connection.send(request).await?;
+                connection.send(&rest_of(request, began.elapsed())).await?;
                 connection.reply().await
             };
             match asked.await {
@@ -98,41 +107,31 @@ impl Client {
         if let Some(connection) = kept {
             return Ok(connection);
         }
-        let began = Instant::now();
+        let mut vigil = Vigil::new(self.remark);
         let mut stillborn = 0;
-        let mut strange = None;
         loop {
             match self.connect_now().await {
                 Err(error) if error.is_gone() => {}
                 connected => return connected,
             }
-            let ready = match self.start.start(&self.place).await {
-                // Whatever ended it may spare the next one.
-                Err(Error::Stillborn { .. }) if stillborn < TRIES => {
-                    stillborn += 1;
-                    continue;
-                }
-                ready => ready?,
-            };
-            match ready {
-                Ready::Listening => {}
-                Ready::Failed(fault) if fault.code == Code::Locked => {
-                    // Somebody else was first, or has not quite gone.
-                    let holder = fault.causes.first().unwrap_or(&fault.message).clone();
-                    // A daemon is a stranger, too, until it has signed the lock.
-                    let over = if holder.contains("(offshoot") {
-                        strange = None;
-                        began.elapsed() > PATIENCE
-                    } else {
-                        strange.get_or_insert_with(Instant::now).elapsed() > STRANGERS_PATIENCE
-                    };
-                    if over {
-                        return Err(Error::Held { data: self.place.data().to_owned(), holder });
+            if vigil.is_due() {
+                match self.start.start(&self.place).await {
+                    // Whatever ended it may spare the next one.
+                    Err(Error::Stillborn { .. }) if stillborn < TRIES => {
+                        stillborn += 1;
+                        continue;
                     }
-                    tokio::time::sleep(PAUSE).await;
+                    Err(error) => return Err(error),
+                    Ok(Ready::Listening) => continue,
+                    // Somebody else was first, or has not quite gone.
+                    Ok(Ready::Failed(fault)) if fault.code == Code::Locked => {
+                        let holder = fault.causes.first().unwrap_or(&fault.message);
+                        vigil.meet(holder, self.place.data())?;
+                    }
+                    Ok(Ready::Failed(fault)) => return Err(fault.into()),
                 }
-                Ready::Failed(fault) => return Err(fault.into()),
             }
+            vigil.pause(self.place.data()).await;
         }
     }
 
@@ -142,9 +141,16 @@ impl Client {
             Start::OnDemand { .. } => Taking::Over,
             Start::Never => Taking::AsItIs,
         };
-        let hello = Hello::new(&self.place.data().to_string_lossy(), taking);
+        let data = self.place.data().to_string_lossy();
+        let hello = Hello::new(&data, taking).within(self.within.clone());
+        // One that found no room for its note is where it would be by default.
         let socket = match self.place.whereabouts() {
-            Some(whereabouts) => whereabouts.socket,
+            Some(whereabouts) => Some(whereabouts.socket),
+            None if self.place.has_been_held() => self.place.socket().ok(),
+            None => None,
+        };
+        let socket = match socket {
+            Some(socket) => socket,
             None if self.start == Start::Never => {
                 return Err(Error::NotRunning(self.place.data().to_owned()));
             }
@@ -156,5 +162,39 @@ impl Client {
             }
             opened => opened,
         }
+    }
+}
+
+/// A request, of which so much time has passed already.
+fn rest_of(request: &Request, passed: Duration) -> Cow<'_, Request> {
+    match request {
+        Request::Wait(Wait { timeout_ms: Some(timeout), .. }) => {
+            let passed = u64::try_from(passed.as_millis()).unwrap_or(u64::MAX);
+            let mut rest = request.clone();
+            if let Request::Wait(wait) = &mut rest {
+                wait.timeout_ms = Some(timeout.saturating_sub(passed));
+            }
+            Cow::Owned(rest)
+        }
+        _ => Cow::Borrowed(request),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::Waiting;
+
+    #[test]
+    fn a_wait_that_is_sent_again_is_over_when_it_would_have_been() {
+        let wait = |timeout_ms| {
+            let (session, tasks) = ("main".to_owned(), vec!["a".to_owned()]);
+            Request::Wait(Wait { session, tasks, waiting: Waiting::All, timeout_ms })
+        };
+        let passed = Duration::from_millis(1_500);
+        assert_eq!(*rest_of(&wait(Some(2_000)), passed), wait(Some(500)));
+        assert_eq!(*rest_of(&wait(Some(1_000)), passed), wait(Some(0)));
+        assert_eq!(*rest_of(&wait(None), passed), wait(None));
+        assert_eq!(*rest_of(&Request::Status, passed), Request::Status);
     }
 }

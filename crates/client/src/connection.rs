@@ -20,8 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// time.
 #[derive(Debug)]
 pub struct Connection {
-    reader: BufReader<OwnedReadHalf>,
-    writer: OwnedWriteHalf,
+    pub(crate) reader: BufReader<OwnedReadHalf>,
+    pub(crate) writer: OwnedWriteHalf,
     welcome: Welcome,
 }
 

@@ -22,18 +22,18 @@ pub enum Error {
     /// The daemon could not be started.
     #[error("the daemon could not be started")]
     NotStarted(#[source] std::io::Error),
-    /// The daemon ended before it was ready, and did not say why.
-    #[error("the daemon ended before it was ready ({status}): see {log}")]
+    /// The daemon ended before it was ready.
+    #[error("the daemon ended before it was ready: {why} (its log is {log})")]
     Stillborn {
-        /// How it ended.
-        status: String,
+        /// What it said last.
+        why: String,
         /// Where its log is.
         log: PathBuf,
     },
     /// Another program holds the data folder.
     #[error(
         "the data folder {data} is held by {holder}, which serves nobody: \
-         stop that program, or choose another folder with --data"
+         wait until it has ended, stop it, or choose another folder with --data"
     )]
     Held {
         /// Which.

@@ -1,8 +1,8 @@
 //! Frames: what a connection carries, one after the other.
 //!
 //! A frame is its length, a byte that says what it holds, and that. What is
-//! said is JSON; what a command wrote goes as it is, since it may be anything
-//! and there may be much of it.
+//! said is JSON; what a command writes and reads goes as it is, since it may be
+//! anything and there may be much of it.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -15,6 +15,11 @@ const LONGEST: u32 = 16 << 20;
 
 const SAID: u8 = 0;
 const OUTPUT: u8 = 1;
+const INPUT: u8 = 2;
+
+/// The longest piece of input that is read, so that what waits to be written to
+/// a command is bounded.
+pub(crate) const PIECE: usize = 64 << 10;
 
 /// How much of a frame of output is not output: the stream and the time.
 const STAMPED: usize = 9;
@@ -26,6 +31,8 @@ pub enum Frame {
     Said(Vec<u8>),
     /// What a command wrote.
     Output(Chunk),
+    /// A piece of what a command is to read; an empty one is its end.
+    Input(Vec<u8>),
 }
 
 /// Why a frame could not be read or written.
@@ -67,6 +74,7 @@ impl Frame {
         let length = match self {
             Self::Said(said) => said.len() + 1,
             Self::Output(chunk) => chunk.bytes.len() + 1 + STAMPED,
+            Self::Input(bytes) => bytes.len() + 1,
         };
         length > LONGEST as usize
     }
@@ -77,7 +85,8 @@ impl Frame {
             Self::Said(said) => {
                 serde_json::from_slice(said).map_err(|error| FrameError::Strange(error.to_string()))
             }
-            Self::Output(_) => Err(FrameError::Strange("output where an answer was due".into())),
+            Self::Output(_) => Err(FrameError::Strange("output where words were due".into())),
+            Self::Input(_) => Err(FrameError::Strange("input where words were due".into())),
         }
     }
 }
@@ -88,23 +97,28 @@ pub async fn read_frame<R: AsyncRead + Unpin>(from: &mut R) -> Result<Frame, Fra
     if length == 0 || length > LONGEST {
         return Err(FrameError::Strange(format!("a frame of {length} bytes")));
     }
-    let mut body = vec![0; length as usize];
-    from.read_exact(&mut body).await?;
-    let rest = body.split_off(1);
-    match (body.first(), rest) {
-        (Some(&SAID), said) => Ok(Frame::Said(said)),
-        (Some(&OUTPUT), mut stamped) if stamped.len() >= STAMPED => {
-            let bytes = stamped.split_off(STAMPED);
-            let stream = match stamped.first() {
-                Some(0) => StreamName::Stdout,
+    let kind = from.read_u8().await?;
+    let length = length as usize - 1;
+    match kind {
+        SAID => Ok(Frame::Said(bytes(from, length).await?)),
+        OUTPUT if length >= STAMPED => {
+            let stream = match from.read_u8().await? {
+                0 => StreamName::Stdout,
                 _ => StreamName::Stderr,
             };
-            let mut at = [0; 8];
-            at.copy_from_slice(&stamped[1..]);
-            Ok(Frame::Output(Chunk { stream, at: i64::from_be_bytes(at), bytes }))
+            let at = from.read_i64().await?;
+            let bytes = bytes(from, length - STAMPED).await?;
+            Ok(Frame::Output(Chunk { stream, at, bytes }))
         }
-        (kind, _) => Err(FrameError::Strange(format!("a frame of kind {kind:?}"))),
+        INPUT if length <= PIECE => Ok(Frame::Input(bytes(from, length).await?)),
+        kind => Err(FrameError::Strange(format!("{length} bytes in a frame of kind {kind}"))),
     }
+}
+
+async fn bytes<R: AsyncRead + Unpin>(from: &mut R, length: usize) -> Result<Vec<u8>, FrameError> {
+    let mut bytes = vec![0; length];
+    from.read_exact(&mut bytes).await?;
+    Ok(bytes)
 }
 
 /// Writes one frame, in one piece.
@@ -113,12 +127,8 @@ pub async fn write_frame<W: AsyncWrite + Unpin>(
     frame: &Frame,
 ) -> Result<(), FrameError> {
     let written = match frame {
-        Frame::Said(said) => {
-            let mut written = Vec::with_capacity(said.len() + 5);
-            head(&mut written, said.len() + 1, SAID)?;
-            written.extend_from_slice(said);
-            written
-        }
+        Frame::Said(said) => plain(SAID, said)?,
+        Frame::Input(bytes) => plain(INPUT, bytes)?,
         Frame::Output(chunk) => {
             let mut written = Vec::with_capacity(chunk.bytes.len() + 5 + STAMPED);
             head(&mut written, chunk.bytes.len() + 1 + STAMPED, OUTPUT)?;
@@ -133,6 +143,13 @@ pub async fn write_frame<W: AsyncWrite + Unpin>(
     };
     to.write_all(&written).await?;
     Ok(to.flush().await?)
+}
+
+fn plain(kind: u8, bytes: &[u8]) -> Result<Vec<u8>, FrameError> {
+    let mut written = Vec::with_capacity(bytes.len() + 5);
+    head(&mut written, bytes.len() + 1, kind)?;
+    written.extend_from_slice(bytes);
+    Ok(written)
 }
 
 fn head(written: &mut Vec<u8>, length: usize, kind: u8) -> Result<(), FrameError> {
@@ -163,6 +180,10 @@ mod tests {
             let output = Frame::Output(Chunk { stream, at: -5, bytes: vec![0, 159, 146, 150] });
             assert_eq!(there_and_back(&output).await.unwrap(), output);
         }
+        for bytes in [vec![], vec![0, 159, 146, 150], vec![b'x'; PIECE]] {
+            let input = Frame::Input(bytes);
+            assert_eq!(there_and_back(&input).await.unwrap(), input);
+        }
     }
 
     #[tokio::test]
@@ -171,6 +192,8 @@ mod tests {
             let refused = read_frame(&mut &*strange).await;
             assert!(matches!(refused, Err(FrameError::Strange(_))), "{refused:?}");
         }
+        let long = there_and_back(&Frame::Input(vec![0; PIECE + 1])).await;
+        assert!(matches!(long, Err(FrameError::Strange(_))), "{long:?}");
         let cut = read_frame(&mut &[0, 0, 0, 9, 0, 1][..]).await;
         assert!(matches!(cut, Err(FrameError::Closed)), "{cut:?}");
     }

@@ -6,7 +6,7 @@
 //! environment finds it all the same.
 
 use std::ffi::OsString;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -16,6 +16,9 @@ use serde::{Deserialize, Serialize};
 /// Where the daemon says where it is.
 const WHEREABOUTS: &str = "daemon.json";
 
+/// What whoever holds the folder has locked.
+const LOCK: &str = "lock";
+
 /// The longest path of a socket, on the narrowest platform.
 const LONGEST_SOCKET: usize = 103;
 
@@ -23,6 +26,15 @@ const LONGEST_SOCKET: usize = 103;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     data: PathBuf,
+}
+
+/// What is found where a data folder should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sought {
+    /// The folder.
+    There(Place),
+    /// Nothing: it would be made here, and its daemon listen there.
+    Absent(Place),
 }
 
 /// Where a daemon is.
@@ -83,17 +95,18 @@ impl Place {
     /// The folder that `data` names, else the one of the environment, else the
     /// user's own. It is made if it is not there.
     pub fn find(data: Option<&Path>) -> Result<Self, PlaceError> {
-        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-        match data {
-            Some(data) => Self::at(data),
-            None => match (set("OFFSHOOT_DATA"), set("XDG_DATA_HOME"), set("HOME")) {
-                (Some(data), ..) => Self::at(Path::new(&data)),
-                (None, Some(data), _) if Path::new(&data).is_absolute() => {
-                    Self::at(&Path::new(&data).join("offshoot"))
-                }
-                (None, _, Some(home)) => Self::at(&Path::new(&home).join(".local/share/offshoot")),
-                (None, _, None) => Err(PlaceError::Nowhere),
-            },
+        Self::at(&wanted(data)?)
+    }
+
+    /// The same folder if it is there, else where it would be made. Nothing is
+    /// changed.
+    pub fn seek(data: Option<&Path>) -> Result<Sought, PlaceError> {
+        let data = wanted(data)?;
+        match std::fs::symlink_metadata(&data) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                Ok(Sought::Absent(Self { data: to_be(&data) }))
+            }
+            _ => Self::known(&data).map(Sought::There),
         }
     }
 
@@ -102,14 +115,13 @@ impl Place {
         if data.as_os_str().is_empty() {
             return Err(PlaceError::Empty);
         }
-        let unusable = |error: std::io::Error| match error.kind() {
-            ErrorKind::NotADirectory | ErrorKind::AlreadyExists => {
-                PlaceError::NotAFolder(data.to_owned())
-            }
-            _ => PlaceError::Unusable { path: data.to_owned(), error },
-        };
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(data).map_err(unusable)?;
-        let data = std::fs::canonicalize(data).map_err(unusable)?;
+        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(data);
+        made.map_err(|error| unusable(data, error))?;
+        Self::known(data)
+    }
+
+    fn known(data: &Path) -> Result<Self, PlaceError> {
+        let data = std::fs::canonicalize(data).map_err(|error| unusable(data, error))?;
         check_ours(&data)?;
         Ok(Self { data })
     }
@@ -134,8 +146,17 @@ impl Place {
     pub fn make_socket_folder(&self) -> Result<(), PlaceError> {
         let socket = self.socket()?;
         let folder = socket.parent().unwrap_or(Path::new("/"));
+        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+        made.map_err(|error| PlaceError::Unusable { path: folder.to_owned(), error })?;
+        self.check_socket_folder()
+    }
+
+    /// Whether the folder in which the daemon listens is fit for it. One that
+    /// is not there is an [`Unusable`](PlaceError::Unusable) one.
+    pub fn check_socket_folder(&self) -> Result<(), PlaceError> {
+        let socket = self.socket()?;
+        let folder = socket.parent().unwrap_or(Path::new("/"));
         let unusable = |error| PlaceError::Unusable { path: folder.to_owned(), error };
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(unusable)?;
         // Not where a link leads: whoever made the link chose that.
         let found = std::fs::symlink_metadata(folder).map_err(unusable)?;
         if !found.is_dir() {
@@ -148,6 +169,12 @@ impl Place {
         }
     }
 
+    /// Whether anybody has held the folder: it has a lock then. One that was
+    /// made again in place of another has none.
+    pub(crate) fn has_been_held(&self) -> bool {
+        self.data.join(LOCK).exists()
+    }
+
     /// Where the daemon of this folder is, or last was.
     pub fn whereabouts(&self) -> Option<Whereabouts> {
         let told = std::fs::read(self.data.join(WHEREABOUTS)).ok()?;
@@ -158,13 +185,29 @@ impl Place {
     pub fn tell(&self, whereabouts: &Whereabouts) -> Result<(), PlaceError> {
         let path = self.data.join(WHEREABOUTS);
         let draft = self.data.join(format!("{WHEREABOUTS}.new"));
+        let note = serde_json::to_vec(whereabouts);
+        let mut options = std::fs::OpenOptions::new();
+        options.write(true).mode(0o600);
         let told = || -> std::io::Result<()> {
-            use std::io::Write;
-            let mut options = std::fs::OpenOptions::new();
-            options.write(true).create(true).truncate(true).mode(0o600);
-            let mut file = options.open(&draft)?;
-            file.write_all(&serde_json::to_vec(whereabouts)?)?;
-            std::fs::rename(&draft, &path)
+            let note = note?;
+            let drafted = options
+                .clone()
+                .create(true)
+                .truncate(true)
+                .open(&draft)
+                .and_then(|mut file| file.write_all(&note));
+            match drafted {
+                Err(full) if full.kind() == ErrorKind::StorageFull => {
+                    std::fs::remove_file(&draft).ok();
+                    // The note of the daemon before takes up room enough.
+                    let over = options.open(&path).and_then(|mut file| {
+                        file.write_all(&note)?;
+                        file.set_len(note.len() as u64)
+                    });
+                    over.map_err(|_| full)
+                }
+                drafted => drafted.and_then(|()| std::fs::rename(&draft, &path)),
+            }
         };
         told().map_err(|error| PlaceError::Unusable { path: path.clone(), error })
     }
@@ -173,6 +216,43 @@ impl Place {
     pub fn untell(&self) {
         // Worth a try only: a client that follows it finds nobody there.
         std::fs::remove_file(self.data.join(WHEREABOUTS)).ok();
+    }
+}
+
+/// The folder that is meant: the one that is named, else the one of the
+/// environment, else the user's own.
+fn wanted(data: Option<&Path>) -> Result<PathBuf, PlaceError> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    match data {
+        Some(data) if data.as_os_str().is_empty() => Err(PlaceError::Empty),
+        Some(data) => Ok(data.to_owned()),
+        None => match (set("OFFSHOOT_DATA"), set("XDG_DATA_HOME"), set("HOME")) {
+            (Some(data), ..) => Ok(data.into()),
+            (None, Some(data), _) if Path::new(&data).is_absolute() => {
+                Ok(Path::new(&data).join("offshoot"))
+            }
+            (None, _, Some(home)) => Ok(Path::new(&home).join(".local/share/offshoot")),
+            (None, _, None) => Err(PlaceError::Nowhere),
+        },
+    }
+}
+
+/// The one name that a path will have once there is something.
+fn to_be(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let named = path.ancestors().find_map(|above| {
+        let rest = path.strip_prefix(above).ok()?;
+        Some(std::fs::canonicalize(above).ok()?.join(rest))
+    });
+    named.unwrap_or(path)
+}
+
+fn unusable(path: &Path, error: std::io::Error) -> PlaceError {
+    match error.kind() {
+        ErrorKind::NotADirectory | ErrorKind::AlreadyExists => {
+            PlaceError::NotAFolder(path.to_owned())
+        }
+        _ => PlaceError::Unusable { path: path.to_owned(), error },
     }
 }
 
@@ -220,6 +300,16 @@ mod tests {
         assert_eq!(std::fs::metadata(&data).unwrap().mode() & 0o777, 0o700);
         assert_eq!(Place::at(&folder.path().join("./data/../data")).unwrap(), place);
         assert_eq!(place.socket().unwrap(), Place::at(&data).unwrap().socket().unwrap());
+    }
+
+    #[test]
+    fn a_folder_that_is_sought_is_not_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("data");
+        let Sought::Absent(sought) = Place::seek(Some(&data)).unwrap() else { panic!() };
+        assert!(!data.exists());
+        assert_eq!(Place::at(&data).unwrap(), sought);
+        assert_eq!(Place::seek(Some(&data)).unwrap(), Sought::There(sought));
     }
 
     #[test]

@@ -7,14 +7,21 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 use tokio::process::Command;
 
 use crate::error::Error;
 use crate::place::Place;
 use crate::wire::Fault;
+
+/// How much is read of what a daemon that could not start says of it.
+const LAST_WORDS: u64 = 16 << 10;
+
+/// How long those may take: somebody else may have its standard error, too.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Whether a daemon is started when none runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +54,7 @@ impl Start {
             return Err(Error::NotRunning(place.data().to_owned()));
         };
         let mut command = Command::new(program);
-        command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // It outlives whoever starts it, and belongs to no task. What is started
         // here only starts the daemon and ends, so that the daemon is nobody's
         // child: the members of a task are known by their parents, too.
@@ -57,13 +64,27 @@ impl Start {
         if let Some(stdout) = daemon.stdout.take() {
             BufReader::new(stdout).read_line(&mut line).await.map_err(Error::NotStarted)?;
         }
-        let status = daemon.wait().await.map_err(Error::NotStarted)?;
-        match serde_json::from_str(&line) {
-            Ok(ready) => Ok(ready),
-            Err(_) => {
-                let log = place.data().join("daemon.log");
-                Err(Error::Stillborn { status: status.to_string(), log })
-            }
-        }
+        let ready = serde_json::from_str(&line);
+        let why = match (&ready, daemon.stderr.take()) {
+            (Err(_), Some(stderr)) => last_words(stderr).await,
+            // One that listens has let go of it.
+            _ => String::new(),
+        };
+        daemon.wait().await.map_err(Error::NotStarted)?;
+        ready.map_err(|_| Error::Stillborn { why, log: place.data().join("daemon.log") })
+    }
+}
+
+/// What a daemon said before it ended without its first line, on one line.
+async fn last_words(stderr: impl AsyncRead + Unpin) -> String {
+    let mut said = Vec::new();
+    let mut stderr = stderr.take(LAST_WORDS);
+    // What was said before it broke off is worth as much.
+    tokio::time::timeout(PATIENCE, stderr.read_to_end(&mut said)).await.ok();
+    let said = String::from_utf8_lossy(&said);
+    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    match lines.is_empty() {
+        true => "it did not say why".to_owned(),
+        false => lines.join("; "),
     }
 }

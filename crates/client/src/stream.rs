@@ -1,14 +1,19 @@
 //! A stream of answers to one request.
 
+use tokio::io::BufReader;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+
 use crate::connection::Connection;
 use crate::error::Error;
-use crate::frame::Frame;
+use crate::frame::{Frame, read_frame};
+use crate::input::Input;
 use crate::wire::{Chunk, Reply};
 
 /// A stream of answers. Dropping it tells the daemon to stop.
 #[derive(Debug)]
 pub struct Following {
-    connection: Option<Connection>,
+    reader: Option<BufReader<OwnedReadHalf>>,
+    writer: Option<OwnedWriteHalf>,
 }
 
 /// One item of a stream.
@@ -22,32 +27,45 @@ pub enum Followed {
 
 impl Following {
     pub(crate) fn new(connection: Connection) -> Self {
-        Self { connection: Some(connection) }
+        let Connection { reader, writer, .. } = connection;
+        Self { reader: Some(reader), writer: Some(writer) }
+    }
+
+    /// Where the input of the command goes that this is the stream of; once.
+    /// Nothing may be passed on before the stream has told of its task: until
+    /// then the request may have to be repeated.
+    pub fn input(&mut self) -> Option<Input> {
+        self.writer.take().map(Input::new)
     }
 
     /// The next item; `None` once the stream is over. An error ends it.
     pub async fn next(&mut self) -> Result<Option<Followed>, Error> {
-        let Some(connection) = &mut self.connection else { return Ok(None) };
-        let next = match connection.next().await {
+        let Some(reader) = &mut self.reader else { return Ok(None) };
+        let next = match read_frame(reader).await {
             Ok(Frame::Output(chunk)) => return Ok(Some(Followed::Output(chunk))),
             Ok(said) => said.read().map_err(Error::from),
-            Err(error) => Err(error),
+            Err(error) => Err(error.into()),
         };
         match next {
             Ok(Reply::Done) => {
-                self.connection = None;
+                self.over();
                 Ok(None)
             }
             Ok(Reply::Fault(fault)) => {
-                self.connection = None;
+                self.over();
                 Err(fault.into())
             }
             Ok(reply) => Ok(Some(Followed::Said(reply))),
             Err(error) => {
-                self.connection = None;
+                self.over();
                 Err(error)
             }
         }
+    }
+
+    fn over(&mut self) {
+        self.reader = None;
+        self.writer = None;
     }
 }
 

@@ -13,10 +13,10 @@ mod task;
 
 pub use fault::{Code, Fault};
 pub use hello::{Hello, Taking, WIRE, Welcome};
-pub use reply::{Chunk, Happened, Reply, StreamName, Waited, WaitedEnd};
+pub use reply::{Chunk, Happened, Reply, Stopped, StreamName, Waited, WaitedEnd};
 pub use request::{
-    Attachment, Following, List, Named, Reading, Request, Restarting, Scope, Sealed, Spawn, Stop,
-    Tail, Wait, Waiting,
+    Attachment, Following, List, Message, Named, Reading, Request, Restarting, Scope, Sealed,
+    Sequel, Spawn, Stdin, Stop, Tail, Wait, Waiting,
 };
 pub use session::{Session, Sessions};
 pub use status::{LogFile, Status};

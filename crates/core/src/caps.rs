@@ -80,6 +80,27 @@ pub enum Level {
     Space,
 }
 
+impl Cap {
+    /// How far it is used.
+    fn use_of(self, used: u64, limit: u64) -> String {
+        match self {
+            Self::Depth => format!("at most {limit}, and this one would have {used}"),
+            _ => format!("{used} of {limit}"),
+        }
+    }
+
+    /// What to do when it is reached.
+    fn way_out(self) -> &'static str {
+        match self {
+            Self::Depth => "spawn under a task further up, or raise the cap",
+            Self::Live(_) => "wait for one to end, or raise the cap",
+            Self::Queued(_) => "wait for one to start, or raise the cap",
+            // None of them is ever given back.
+            Self::Total(_) => "raise the cap",
+        }
+    }
+}
+
 impl fmt::Display for Cap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let level = |level| match level {
@@ -88,7 +109,7 @@ impl fmt::Display for Cap {
             Level::Space => "in all",
         };
         match self {
-            Self::Depth => f.write_str("depth"),
+            Self::Depth => f.write_str("tasks above a task"),
             Self::Live(of) => write!(f, "live tasks {}", level(*of)),
             Self::Queued(of) => write!(f, "queued tasks {}", level(*of)),
             Self::Total(of) => write!(f, "tasks ever spawned {}", level(*of)),
@@ -98,7 +119,7 @@ impl fmt::Display for Cap {
 
 /// A cap that is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the cap on {cap} is reached ({used} of {limit}): wait for one to end, or raise the cap")]
+#[error("the cap on {cap} is reached ({}): {}", .cap.use_of(*.used, *.limit), .cap.way_out())]
 pub struct CapReached {
     /// Which.
     pub cap: Cap,
@@ -175,6 +196,13 @@ mod tests {
         let refused = caps.admit(Phase::Running, 0, usage).unwrap_err();
         assert_eq!(refused, CapReached { cap: Cap::Live(Level::Session), limit: 2, used: 2 });
         assert!(refused.to_string().contains("live tasks of this session is reached (2 of 2)"));
+        let caps = Caps { depth: 3, ..Caps::default() };
+        let deep = caps.admit(Phase::Running, 4, usage).unwrap_err();
+        assert_eq!(
+            deep.to_string(),
+            "the cap on tasks above a task is reached (at most 3, and this one would have 4): spawn \
+             under a task further up, or raise the cap"
+        );
     }
 
     #[test]

@@ -43,6 +43,7 @@ impl Message {
             Mode::Steer => 0,
             Mode::Interrupt => 1,
             Mode::FollowUp => 2,
+            Mode::Last => 3,
         };
         let said = self.text.bytes().chain([mode]);
         Gist(said.fold(BASIS, |gist, byte| (gist ^ u128::from(byte)).wrapping_mul(PRIME)))
@@ -72,6 +73,9 @@ pub enum Mode {
     Interrupt,
     /// When its turn ends.
     FollowUp,
+    /// After all others: it ends the task's input. To a task that reads lines,
+    /// as a command does, an empty one says nothing else.
+    Last,
 }
 
 /// How far a message has come.
@@ -115,7 +119,12 @@ mod tests {
     fn s5_3_a_gist_tells_texts_and_modes_apart() {
         let gist = |text, mode| message(text, mode).gist();
         assert_eq!(gist("left", Mode::Steer), gist("left", Mode::Steer));
-        let others = [("right", Mode::Steer), ("left", Mode::FollowUp), ("left\0", Mode::Steer)];
+        let others = [
+            ("right", Mode::Steer),
+            ("left", Mode::FollowUp),
+            ("left", Mode::Last),
+            ("left\0", Mode::Steer),
+        ];
         for (text, mode) in others {
             assert_ne!(gist("left", Mode::Steer), gist(text, mode));
         }

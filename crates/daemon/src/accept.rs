@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use offshoot_client::wire::{Code, Fault, Hello, Taking, WIRE, Welcome};
 use offshoot_client::{Frame, FrameError, Greeting, read_frame, write_frame};
+use offshoot_core::TaskId;
 use tokio::io::BufReader;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
@@ -24,6 +25,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub(crate) struct Visitor {
     pub(crate) reader: BufReader<OwnedReadHalf>,
     pub(crate) writer: OwnedWriteHalf,
+    /// The task of whose command it is a process, if it says so.
+    pub(crate) within: Option<TaskId>,
     _visit: Visit,
 }
 
@@ -61,7 +64,7 @@ async fn receive(house: Shared, stream: UnixStream, visit: Visit) {
     }
     let (reader, writer) = stream.into_split();
     let reader = BufReader::with_capacity(64 << 10, reader);
-    let mut visitor = Visitor { reader, writer, _visit: visit };
+    let mut visitor = Visitor { reader, writer, within: None, _visit: visit };
     let greeted = tokio::time::timeout(PATIENCE, greet(&house, &mut visitor)).await;
     match greeted {
         Ok(Ok(true)) => {}
@@ -78,6 +81,8 @@ async fn receive(house: Shared, stream: UnixStream, visit: Visit) {
 /// Greets; whether the visitor may stay.
 async fn greet(house: &Shared, visitor: &mut Visitor) -> Result<bool, FrameError> {
     let hello: Hello = read_frame(&mut visitor.reader).await?.read()?;
+    // Another daemon's task may be called anything, and is none here.
+    visitor.within = hello.within.as_deref().and_then(|task| task.parse().ok());
     let refused = refusal(house, &hello).await;
     let greeting = match refused {
         Some(fault) => Greeting::Refused(fault),
@@ -95,8 +100,14 @@ async fn greet(house: &Shared, visitor: &mut Visitor) -> Result<bool, FrameError
 async fn refusal(house: &Shared, hello: &Hello) -> Option<Fault> {
     let data = house.place.data().to_string_lossy();
     if hello.data != data {
-        let text = format!("this daemon holds {data}, not {}", hello.data);
-        return Some(Fault::new(Code::BadRequest, text));
+        let process = std::process::id();
+        let text = format!(
+            "{} was moved or copied from {data}, whose daemon (process {process}) still runs",
+            hello.data
+        );
+        let hint = "if it was moved, that daemon soon notices and ends: try again in a few \
+                    seconds; if it was copied, remove daemon.json from the copy";
+        return Some(Fault::new(Code::Locked, text).hint(hint));
     }
     if hello.taking == Taking::Over && house.may_leave(hello).await {
         tracing::info!(version = hello.version, "makes room for a newer version");

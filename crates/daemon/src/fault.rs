@@ -1,8 +1,16 @@
 //! What an error of the runtime means to a visitor.
 
+use std::io::ErrorKind;
+use std::path::Path;
+
+use offshoot_backends::CommandsError;
+use offshoot_client::Place;
 use offshoot_client::wire::{Code, Fault};
+use offshoot_core::Cap;
 use offshoot_runtime::Error;
 use offshoot_store::StoreError;
+
+use crate::reserve::free_bytes;
 
 /// Why a request was refused.
 pub(crate) fn refusal(error: &Error) -> Fault {
@@ -16,6 +24,7 @@ pub(crate) fn refusal(error: &Error) -> Fault {
         Error::SessionBusy(_) => Code::Busy,
         Error::Cap(_) => Code::Cap,
         Error::TakesNoMessages(_) => Code::TakesNoMessages,
+        Error::InputEnded(_) => Code::InputEnded,
         Error::TooLarge(_) => Code::TooLarge,
         Error::Full { .. } => Code::Full,
         Error::ZeroDuration { .. } | Error::KeyReused { .. } | Error::MessageKeyReused { .. } => {
@@ -26,7 +35,65 @@ pub(crate) fn refusal(error: &Error) -> Fault {
         Error::Closed => Code::Closing,
         _ => Code::Other,
     };
-    Fault::from_error(code, error)
+    let fault = Fault::from_error(code, error);
+    match (error, way_out(error)) {
+        (Error::Store(StoreError::Full { path }), _) => no_room(fault, path),
+        (_, Some(hint)) => fault.hint(hint),
+        (_, None) => fault,
+    }
+}
+
+/// What a visitor can do about it at a command line.
+fn way_out(error: &Error) -> Option<&'static str> {
+    match error {
+        Error::NotFound { nearest: None, .. } => Some("`offshoot tasks ls --all` lists them"),
+        Error::Ended { .. } => {
+            Some("`offshoot tasks show` says how, and `tasks tail` what it wrote")
+        }
+        Error::TooLarge(_) => Some("write it into a file, and say where that is"),
+        Error::Cap(reached) => Some(match reached.cap {
+            Cap::Depth => "name a task further up with --parent, or none with --no-parent",
+            _ => "`offshoot tasks ls --all-sessions` shows what is live",
+        }),
+        _ => None,
+    }
+}
+
+/// A fault that is due to a full disk, with what to do about it.
+pub(crate) fn no_room(fault: Fault, folder: &Path) -> Fault {
+    measured(fault, folder).hint(
+        "free some space there, or remove sessions whose tasks have ended with `offshoot sessions \
+         rm`; nothing that was acknowledged is lost",
+    )
+}
+
+/// A fault that keeps a daemon from starting on a full disk.
+fn no_room_to_start(fault: Fault, folder: &Path) -> Fault {
+    measured(fault, folder).hint(
+        "the daemon needs some room to start, 100 KiB are enough: free it there and try again; \
+         nothing that was acknowledged is lost",
+    )
+}
+
+/// A fault, with how much room there is.
+fn measured(mut fault: Fault, folder: &Path) -> Fault {
+    if let Some(free) = free_bytes(folder) {
+        fault.causes.push(format!("{free} bytes are free on the disk of {}", folder.display()));
+    }
+    fault
+}
+
+/// Why the output of commands cannot be kept.
+pub(crate) fn no_output(error: &CommandsError, place: &Place) -> Fault {
+    let full = |source: &std::io::Error| source.kind() == ErrorKind::StorageFull;
+    match error {
+        CommandsError::Folder { source, .. } if full(source) => {
+            let data = place.data();
+            let text = format!("the disk under {} is full", data.display());
+            no_room_to_start(Fault::new(Code::Store, text), data)
+        }
+        error => Fault::from_error(Code::Store, error),
+    }
 }
 
 /// Why a data folder could not be opened.
@@ -36,6 +103,9 @@ pub(crate) fn unusable(error: &Error) -> Fault {
         Error::Store(StoreError::Locked { holder, .. }) => {
             let causes = vec![holder.to_string()];
             Fault { causes, ..Fault::new(Code::Locked, error.to_string()) }
+        }
+        Error::Store(StoreError::Full { path }) => {
+            no_room_to_start(Fault::from_error(Code::Store, error), path)
         }
         error => refusal(error),
     }

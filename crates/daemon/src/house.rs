@@ -6,19 +6,32 @@ use std::time::Duration;
 use hashbrown::HashMap;
 use offshoot_backends::Commands;
 use offshoot_client::Place;
-use offshoot_client::wire::{Code, Fault, Hello, Named};
+use offshoot_client::wire::{Code, Fault, Hello, Named, Stopped};
 use offshoot_core::{Caps, Ceiling, Name, Phase, SessionId, Stamp, TaskId};
 use offshoot_runtime::{Runtime, Session, TaskRef};
 use offshoot_sqlite::Sqlite;
-use offshoot_store::{OpenStore, Store};
+use offshoot_store::{OpenStore, Store, StoreError, TaskQuery, Within};
 use parking_lot::Mutex;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::fault::{refusal, unusable};
+use crate::fault::{no_output, refusal, unusable};
 use crate::idle::Idle;
-use crate::limits;
+use crate::limits::Limits;
 use crate::logfile::LogFile;
+use crate::reserve::{Reserve, free_bytes};
 use crate::run::Options;
+use crate::waiters::Waiters;
+
+/// How long a daemon that ends waits for what an earlier one left, for bodies to
+/// go, for its store to close, and for whoever asked to hear of it.
+const RECOVERY: Duration = Duration::from_secs(10);
+const BODIES: Duration = Duration::from_secs(15);
+const CLOSING: Duration = Duration::from_secs(15);
+const GOODBYE: Duration = Duration::from_secs(2);
+
+/// Below this much room a disk is full.
+const TIGHT: u64 = 64 << 10;
 
 /// How often logs of tasks that are no more are looked for.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(3600);
@@ -37,23 +50,33 @@ pub(crate) struct House {
     pub(crate) log: LogFile,
     pub(crate) started: Stamp,
     pub(crate) slots: u64,
+    pub(crate) waiters: Waiters,
     names: Mutex<HashMap<SessionId, Arc<str>>>,
+    pub(crate) reserve: Reserve,
+    /// Told to whoever asked the daemon to end.
+    stopped: watch::Sender<Option<Stopped>>,
 }
 
 impl House {
     pub(crate) async fn open(options: Options, log: LogFile) -> Result<Arc<Self>, Fault> {
         let Options { place, idle } = options;
-        let slots = limits::slots();
+        let limits = Limits::of_system();
+        let slots = limits.slots;
         let caps =
             Caps { executing: Ceiling { space: Some(slots), ..Ceiling::NONE }, ..Caps::default() };
         // Whoever has the store has the folder's lock, and only then may touch
         // what the commands of an earlier daemon left.
-        let store = Sqlite::at(place.data()).open_store().await;
-        let store = store.map_err(|error| unusable(&error.into()))?;
-        let commands = Commands::holding(place.data())
-            .sole_session()
-            .open()
-            .map_err(|error| Fault::from_error(Code::Store, &error))?;
+        let reserve = Reserve::in_folder(place.data());
+        let store = loop {
+            match Sqlite::at(place.data()).open_store().await {
+                Err(StoreError::Full { .. }) if reserve.share() => {}
+                opened => break opened.map_err(|error| unusable(&error.into()))?,
+            }
+        };
+        // What follows finds room, too, and may be read whatever else is full.
+        reserve.share();
+        let commands = Commands::holding(place.data()).sole_session().open();
+        let commands = commands.map_err(|error| no_output(&error, &place))?;
         let runtime = Runtime::builder(store.clone())
             .backend(Commands::KIND, commands.backend())
             .caps(caps)
@@ -70,8 +93,12 @@ impl House {
             log,
             started: now(),
             slots,
+            waiters: Waiters::new(limits),
             names: Mutex::default(),
+            reserve,
+            stopped: watch::Sender::default(),
         });
+        house.reserve.fill();
         tokio::spawn(house.clone().sweep_for_ever());
         Ok(house)
     }
@@ -81,19 +108,23 @@ impl House {
         self.runtime.lock().clone().ok_or_else(closing)
     }
 
-    /// Ends in good order, but no later than `patience`.
-    pub(crate) async fn shut_down(&self, patience: Duration) {
-        let Some(runtime) = self.runtime.lock().take() else { return };
+    /// Ends in good order, but no later than the sum of its patiences, which
+    /// is what the next one waits for ([`LONGEST_END`]).
+    ///
+    /// [`LONGEST_END`]: offshoot_client::LONGEST_END
+    pub(crate) async fn shut_down(&self) -> Stopped {
+        let Some(runtime) = self.runtime.lock().take() else { return Stopped::default() };
         self.idle.close();
+        self.reserve.share();
         // What an earlier daemon left is ended by this one, however short it
         // lives.
-        let recovered = tokio::time::timeout(patience, runtime.recovered()).await.is_ok();
+        let recovered = tokio::time::timeout(RECOVERY, runtime.recovered()).await.is_ok();
         if !recovered {
             tracing::warn!("what an earlier daemon left is left to the next one");
         }
         // Requests under way hold it for a moment longer.
         let runtime = self.idle.until_alone(runtime).await;
-        match runtime.map(|runtime| runtime.shutdown(patience)) {
+        match runtime.map(|runtime| runtime.shutdown(BODIES)) {
             Some(ending) => match ending.await {
                 Ok(0) if recovered => {
                     if let Err(error) = self.commands.leave() {
@@ -106,9 +137,54 @@ impl House {
             },
             None => tracing::warn!("a request is still under way; the next daemon settles it"),
         }
-        if let Err(error) = self.store.close(patience).await {
+        let stopped = self.unsettled().await;
+        if let Err(error) = self.store.close(CLOSING).await {
             tracing::error!(%error, "the store was not closed in good order");
         }
+        stopped
+    }
+
+    /// What is left in the records that nobody executes any more.
+    async fn unsettled(&self) -> Stopped {
+        let mut query = TaskQuery::new(Within::Everything);
+        query.phases = vec![Phase::Running, Phase::Waiting];
+        query.kind = Some(Commands::KIND.into());
+        let mut unsettled = 0;
+        loop {
+            let page = match self.store.tasks(query.clone()).await {
+                Ok(page) => page,
+                Err(error) => {
+                    tracing::warn!(%error, "the store cannot say what is left");
+                    break;
+                }
+            };
+            unsettled += page.items.len();
+            match page.next {
+                Some(next) => query.after = Some(next),
+                None => break,
+            }
+        }
+        let data = self.place.data();
+        let why = (unsettled > 0 && self.is_full())
+            .then(|| format!("the disk under {} is full", data.display()));
+        if unsettled > 0 {
+            tracing::warn!(
+                unsettled,
+                "the ends of some tasks are not written: the next daemon settles them"
+            );
+        }
+        Stopped { unsettled, why }
+    }
+
+    /// What became of everything when the daemon had ended, once it has.
+    pub(crate) fn stopped(&self) -> watch::Receiver<Option<Stopped>> {
+        self.stopped.subscribe()
+    }
+
+    /// Tells whoever asked for it that the daemon has ended.
+    pub(crate) async fn tell_stopped(&self, stopped: Stopped) {
+        self.stopped.send_replace(Some(stopped));
+        tokio::time::timeout(GOODBYE, self.stopped.closed()).await.ok();
     }
 
     /// Whether the daemon may make room for the next one: nothing executes that
@@ -134,10 +210,7 @@ impl House {
 
     /// The session of this name.
     pub(crate) async fn existing_session(&self, name: &str) -> Result<Session, Fault> {
-        self.known_session(name).await?.ok_or_else(|| {
-            let what = format!("there is no session {name:?} here");
-            Fault::new(Code::NotFound, what).hint("`offshoot sessions ls` lists them")
-        })
+        self.known_session(name).await?.ok_or_else(|| no_session(name))
     }
 
     /// The task that somebody calls so.
@@ -194,17 +267,45 @@ impl House {
             self.sweep(&runtime).await;
             drop(runtime);
             tokio::time::sleep(SWEEP_INTERVAL).await;
+            self.reserve.fill();
         }
     }
 
-    pub(crate) async fn sweep(&self, runtime: &Runtime) {
-        let kept = async |id| !matches!(runtime.get(id).await, Ok(None));
+    /// Deletes the logs of tasks that are no more, or whose session is going;
+    /// how many.
+    pub(crate) async fn sweep(&self, runtime: &Runtime) -> usize {
+        let kept = async |id| match runtime.get(id).await {
+            Ok(None) => false,
+            Ok(Some(task)) => {
+                let session = runtime.session_record(task.spec.lineage.session).await;
+                !matches!(session, Ok(Some(session)) if session.is_removing())
+            }
+            Err(_) => true,
+        };
         match self.commands.sweep(kept).await {
-            Ok(0) => {}
-            Ok(swept) => tracing::info!(swept, "logs of tasks that are no more were deleted"),
-            Err(error) => tracing::warn!(%error, "old logs could not be deleted"),
+            Ok(swept) => {
+                if swept > 0 {
+                    tracing::info!(swept, "logs of tasks that are no more were deleted");
+                }
+                swept
+            }
+            Err(error) => {
+                tracing::warn!(%error, "old logs could not be deleted");
+                0
+            }
         }
     }
+
+    /// Whether there is no room on the disk of the data folder.
+    pub(crate) fn is_full(&self) -> bool {
+        free_bytes(self.place.data()).is_some_and(|free| free < TIGHT)
+    }
+}
+
+/// What is said to whoever names a session that is not there.
+pub(crate) fn no_session(name: &str) -> Fault {
+    let what = format!("there is no session {name:?} here");
+    Fault::new(Code::NotFound, what).hint("`offshoot sessions ls` lists them")
 }
 
 /// What is said to whoever asks a daemon that is ending.

@@ -23,3 +23,13 @@ pub(crate) fn close() {
         nix::unistd::close(number).ok();
     }
 }
+
+/// Whether whoever started the process has it ignore that its terminal closes.
+/// Where the system does not tell, nobody has.
+pub(crate) fn ignores_hang_up() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|set| u64::from_str_radix(set.trim(), 16).ok());
+    // The first signal is the lowest bit.
+    ignored.is_some_and(|set| set & 1 == 1)
+}

@@ -14,9 +14,11 @@ mod inherited;
 mod limits;
 mod logfile;
 mod post;
+mod reserve;
 mod run;
 mod serve;
 mod view;
+mod waiters;
 
 pub use offshoot_backends::belong_to_no_task;
-pub use run::{Options, run};
+pub use run::{Options, fail, run};

@@ -12,9 +12,52 @@ const FILES_KEPT: u64 = 1_024;
 /// The most commands that execute at once, whatever the system allows.
 const MOST: u64 = 10_000;
 
-/// How many tasks may execute at once; the rest queue.
-pub(crate) fn slots() -> u64 {
-    let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    let kept = FILES_KEPT.min(files / 4);
-    ((files - kept) / FILES_PER_COMMAND).clamp(16, MOST)
+/// How many commands may be there for each that executes, where there are few.
+/// Those that wait for others need no slot, but keep their files: so all slots
+/// can be at work at the ends of chains of so many commands.
+const CHAIN: u64 = 4;
+
+/// For how many commands that wait files are kept, where there are enough.
+const WAITERS: u64 = 1_024;
+
+/// How many commands a daemon may have at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Limits {
+    /// How many may execute; the rest queue.
+    pub(crate) slots: u64,
+    /// How many more may wait for others.
+    pub(crate) waiters: u64,
+    /// How many files the system allows.
+    pub(crate) files: u64,
+}
+
+impl Limits {
+    /// What the system allows this process.
+    pub(crate) fn of_system() -> Self {
+        Self::of(getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX))
+    }
+
+    fn of(files: u64) -> Self {
+        let kept = FILES_KEPT.min(files / 4);
+        let commands = ((files - kept) / FILES_PER_COMMAND).max(2 * CHAIN);
+        let waiters = WAITERS.min(commands - commands / CHAIN);
+        let slots = (commands - waiters).min(MOST);
+        Self { slots, waiters: commands - slots, files }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_executes_and_what_waits_fits_into_the_files() {
+        for files in [64, 256, 1_024, 4_096, 65_536, 1 << 20] {
+            let Limits { slots, waiters, .. } = Limits::of(files);
+            assert!(slots >= 2 && waiters >= WAITERS.min((CHAIN - 1) * slots), "{files}");
+            assert!((slots + waiters) * FILES_PER_COMMAND <= files, "{files}");
+        }
+        assert_eq!(Limits::of(256).slots, 8);
+        assert_eq!(Limits::of(u64::MAX).slots, MOST);
+    }
 }

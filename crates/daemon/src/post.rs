@@ -2,6 +2,7 @@
 //! folder that says where it is. Both may be taken away while it lives: a
 //! runtime folder is emptied when its user logs out. Then it takes a new one.
 
+use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -23,6 +24,8 @@ pub(crate) struct Post {
     socket: PathBuf,
     bound: Option<File>,
     data: Option<File>,
+    /// What there was no room to say.
+    untold: Option<Whereabouts>,
 }
 
 impl Post {
@@ -38,18 +41,38 @@ impl Post {
         })?;
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let here = Whereabouts { pid: std::process::id(), version, socket: socket.clone() };
-        place.tell(&here).map_err(told)?;
+        let untold = match place.tell(&here) {
+            Ok(()) => None,
+            // Who looks where it would be by default finds it all the same.
+            Err(PlaceError::Unusable { error, .. }) if error.kind() == ErrorKind::StorageFull => {
+                tracing::warn!(%error, "there is no room to say where the daemon listens");
+                Some(here)
+            }
+            Err(error) => return Err(told(error)),
+        };
         let (bound, data) = (file(&socket), file(place.data()));
-        Ok(Self { listener, socket, bound, data })
+        Ok(Self { listener, socket, bound, data, untold })
     }
 
     /// Resolves once nobody finds the way here any more.
     pub(crate) async fn lost(&self, place: &Place) {
         loop {
             tokio::time::sleep(LOOK).await;
-            if !self.is_bound() || !is_told(place) {
+            if !self.is_bound() || !is_told(place) && !self.tells_again(place) {
                 return;
             }
+        }
+    }
+
+    /// Tries to say where it is if there was no room for that; whether so.
+    fn tells_again(&self, place: &Place) -> bool {
+        match &self.untold {
+            Some(here) if file(place.data()) == self.data => {
+                // There may be none yet.
+                place.tell(here).ok();
+                true
+            }
+            _ => false,
         }
     }
 
@@ -84,7 +107,7 @@ fn is_told(place: &Place) -> bool {
 
 fn bind(socket: &Path) -> std::io::Result<UnixListener> {
     match std::fs::remove_file(socket) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}
     }
     let listener = UnixListener::bind(socket)?;

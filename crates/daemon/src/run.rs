@@ -15,9 +15,6 @@ use crate::house::House;
 use crate::post::Post;
 use crate::{inherited, logfile};
 
-/// How long bodies may take to go when the daemon is told to end.
-const PATIENCE: Duration = Duration::from_secs(15);
-
 /// What a daemon is told when it is started.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -54,7 +51,8 @@ pub fn run(options: Options) -> ExitCode {
     }
 }
 
-fn fail(fault: Fault) -> ExitCode {
+/// Says that a daemon cannot run, to its log and to whoever started it.
+pub fn fail(fault: Fault) -> ExitCode {
     match fault.code {
         // Somebody else was first; that is how races end.
         Code::Locked => tracing::debug!(%fault, "another daemon holds the folder"),
@@ -75,6 +73,10 @@ fn say(ready: &Ready) {
     let null = std::fs::OpenOptions::new().write(true).open("/dev/null");
     if let Ok(null) = null {
         rustix::stdio::dup2_stdout(&null).ok();
+        // Whoever starts it hears there why it could not start.
+        if matches!(ready, Ready::Listening) {
+            rustix::stdio::dup2_stderr(&null).ok();
+        }
     }
 }
 
@@ -101,8 +103,9 @@ async fn live(options: Options, log: logfile::LogFile) -> Result<(), Fault> {
     tracing::info!(why, "the daemon ends");
     // Whoever comes now finds nobody, and starts the next one.
     post.give_up(&place);
-    house.shut_down(PATIENCE).await;
+    let stopped = house.shut_down().await;
     tracing::info!("the daemon has ended");
+    house.tell_stopped(stopped).await;
     Ok(())
 }
 
@@ -110,6 +113,10 @@ async fn live(options: Options, log: logfile::LogFile) -> Result<(), Fault> {
 struct Signals {
     terminate: tokio::signal::unix::Signal,
     interrupt: tokio::signal::unix::Signal,
+    /// Sent on purpose, or by the terminal of one that runs in the foreground:
+    /// one that stays has no terminal. `None` if whoever started it has it
+    /// ignored, as `nohup` does.
+    hang_up: Option<tokio::signal::unix::Signal>,
 }
 
 impl Signals {
@@ -118,13 +125,24 @@ impl Signals {
         Ok(Self {
             terminate: on(SignalKind::terminate())?,
             interrupt: on(SignalKind::interrupt())?,
+            hang_up: match inherited::ignores_hang_up() {
+                true => None,
+                false => Some(on(SignalKind::hangup())?),
+            },
         })
     }
 
     async fn next(&mut self) -> &'static str {
+        let hung_up = async {
+            match &mut self.hang_up {
+                Some(signal) => signal.recv().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
             _ = self.interrupt.recv() => "SIGINT",
+            _ = hung_up => "SIGHUP",
         }
     }
 }

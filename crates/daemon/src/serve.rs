@@ -6,6 +6,7 @@
 
 mod cancel;
 mod events;
+mod inflow;
 mod messages;
 mod sessions;
 mod spawn;
@@ -14,11 +15,13 @@ mod tail;
 mod tasks;
 mod wait;
 
+use offshoot_backends::Input;
 use offshoot_client::wire::{Chunk, Code, Fault, Reply, Request};
 use offshoot_client::{Frame, FrameError, read_frame, write_frame};
-use tokio::io::AsyncBufReadExt;
+use offshoot_core::TaskId;
 use tokio::net::unix::OwnedWriteHalf;
 
+use self::inflow::Inflow;
 use crate::accept::Visitor;
 use crate::house::House;
 use crate::run::Shared;
@@ -80,10 +83,12 @@ pub(crate) async fn serve(house: &Shared, visitor: &mut Visitor) -> Result<(), F
                 continue;
             }
         };
+        let (mut inflow, input) = Inflow::of(&request);
+        let visit = Visit { within: visitor.within, input };
         let mut out = Out(&mut visitor.writer);
         let answer = tokio::select! {
-            answer = answer(house, request, &mut out) => answer,
-            error = gone(&mut visitor.reader) => return Err(error),
+            answer = answer(house, request, visit, &mut out) => answer,
+            error = inflow.receive(&mut visitor.reader) => return Err(error),
         };
         let reply = match answer {
             Ok(reply) => reply,
@@ -96,39 +101,50 @@ pub(crate) async fn serve(house: &Shared, visitor: &mut Visitor) -> Result<(), F
             frame = Frame::say(&Reply::Fault(Fault::new(Code::TooLarge, text)))?;
         }
         write_frame(&mut visitor.writer, &frame).await?;
+        if inflow.is_open() {
+            return Ok(());
+        }
     }
 }
 
-/// Resolves when the visitor has gone. What it sends meanwhile is its next
-/// request, which is read in its turn.
-async fn gone<R: AsyncBufReadExt + Unpin>(reader: &mut R) -> FrameError {
-    match reader.fill_buf().await {
-        Ok([]) => FrameError::Closed,
-        Ok(_) => std::future::pending().await,
-        Err(error) => error.into(),
-    }
+/// Who asks, and what comes with the request.
+#[derive(Debug)]
+struct Visit {
+    /// The task of whose command the visitor is a process, if it is one.
+    within: Option<TaskId>,
+    /// The input of the command that is asked for.
+    input: Option<Input>,
 }
 
-async fn answer(house: &House, request: Request, out: &mut Out<'_>) -> Answer {
+async fn answer(house: &House, request: Request, visit: Visit, out: &mut Out<'_>) -> Answer {
+    let within = visit.within;
     match request {
-        Request::Spawn(spawn) => spawn::spawn(house, *spawn, out).await,
+        Request::Spawn(spawn) => spawn::spawn(house, *spawn, visit, out).await,
         Request::List(list) => tasks::list(house, list).await,
         Request::Show(named) => tasks::show(house, &named).await,
         Request::Why(named) => tasks::why(house, &named).await,
-        Request::Tail(tail) => tail::tail(house, &tail, out).await,
-        Request::Wait(wait) => wait::wait(house, wait).await,
+        Request::Tail(tail) => tail::tail(house, &tail, within, out).await,
+        Request::Wait(wait) => wait::wait(house, wait, within).await,
         Request::Ack { tasks } => wait::ack(house, &tasks).await,
-        Request::Send { to, text, key } => messages::send(house, &to, &text, &key).await,
+        Request::Send(message) => messages::send(house, &message).await,
         Request::Cancel { task, stop } => cancel::cancel(house, &task, &stop).await,
         Request::Sessions { cursor, limit } => sessions::list(house, cursor, limit).await,
         Request::CancelSession { session, stop } => cancel::session(house, &session, &stop).await,
         Request::RemoveSession { session } => sessions::remove(house, &session).await,
         Request::Events { session, cursor } => events::follow(house, &session, cursor, out).await,
         Request::Status => status::status(house).await,
-        Request::Quit => {
-            house.leave.cancel();
-            Ok(Reply::Done)
-        }
+        Request::Quit => quit(house, out).await,
         _ => Err(Fault::new(Code::BadRequest, "this daemon does not know the request").into()),
     }
+}
+
+/// Has the daemon end, and tells what became of everything.
+async fn quit(house: &House, out: &mut Out<'_>) -> Answer {
+    let mut stopped = house.stopped();
+    house.leave.cancel();
+    let told = stopped.wait_for(Option::is_some).await.ok().and_then(|told| told.clone());
+    out.say(&Reply::Stopped(told.unwrap_or_default())).await?;
+    // The process stays until nobody waits to be told.
+    drop(stopped);
+    Ok(Reply::Done)
 }

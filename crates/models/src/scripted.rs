@@ -46,14 +46,14 @@ impl Turn {
     pub fn parts(parts: Vec<Part>) -> Self {
         let calls = parts.iter().any(|part| matches!(part, Part::ToolCall(_)));
         let stop = if calls { Stop::ToolCalls } else { Stop::Done };
-        let usage = Usage { input: 10, output: 5, ..Usage::default() };
-        Self::Answer(Answer { parts, stop, usage })
+        Self::Answer(Answer { parts, stop, usage: Usage::default() })
     }
 }
 
 type Script = dyn FnMut(&Call) -> Turn + Send;
 
 /// A model that says what it was told to say, and remembers what it was asked.
+/// An answer that says nothing of its usage takes what its length would.
 /// Cheap to clone; clones share both.
 #[derive(Clone)]
 pub struct Scripted {
@@ -119,12 +119,37 @@ impl Model for Scripted {
     fn call(&self, call: Call) -> Pieces {
         let model = self.clone();
         let turn = stream::once(async move {
-            let turn = (model.script.lock())(&call);
+            let mut turn = (model.script.lock())(&call);
+            if let Turn::Answer(answer) = &mut turn
+                && answer.usage == Usage::default()
+            {
+                let output = tokens(&answer.parts);
+                answer.usage = Usage { input: read(&call), output, ..Usage::default() };
+            }
             model.asked.lock().push(call);
             pieces(turn)
         });
         Box::pin(turn.flatten())
     }
+}
+
+/// About how many tokens a call reads.
+fn read(call: &Call) -> u64 {
+    call.messages.iter().map(|message| tokens(&message.parts)).sum()
+}
+
+fn tokens(parts: &[Part]) -> u64 {
+    let bytes: usize = parts
+        .iter()
+        .map(|part| match part {
+            Part::Text { text } => text.len(),
+            Part::Thought(thought) => thought.text.len(),
+            Part::ToolCall(call) => call.arguments.len(),
+            Part::ToolResult(result) => result.text.len(),
+            Part::Image(_) => 4_000,
+        })
+        .sum();
+    bytes as u64 / 4 + 1
 }
 
 fn pieces(turn: Turn) -> Pieces {

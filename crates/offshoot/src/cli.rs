@@ -6,7 +6,7 @@ use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use offshoot_client::wire::{Code, Fault};
 
 mod bug;
@@ -19,6 +19,8 @@ mod duration;
 mod exit;
 mod globals;
 mod interrupt;
+mod lines;
+mod number;
 mod outlet;
 mod pump;
 mod sessions;
@@ -30,12 +32,12 @@ mod version;
 
 use exit::Exit;
 use globals::Globals;
-use show::{Colour, Form, Screen};
+use show::{Form, Screen};
 use trouble::Trouble;
 
 /// Send commands off, and get every result back
 #[derive(Debug, Parser)]
-#[command(name = "offshoot", version, after_help = exit::HELP, max_term_width = 100)]
+#[command(name = "offshoot", version, after_help = exit::HELP, max_term_width = 80)]
 #[command(disable_help_subcommand = true)]
 struct Cli {
     #[command(flatten)]
@@ -48,10 +50,10 @@ struct Cli {
 enum Command {
     Spawn(spawn::Spawn),
     /// Look at tasks, wait for them, write to them, stop them
-    #[command(subcommand, visible_alias = "task")]
+    #[command(subcommand, alias = "task")]
     Tasks(tasks::Tasks),
     /// List sessions, stop or remove them
-    #[command(subcommand, visible_alias = "session")]
+    #[command(subcommand, alias = "session")]
     Sessions(sessions::Sessions),
     Doctor(doctor::Doctor),
     Demo(demo::Demo),
@@ -73,7 +75,7 @@ pub(crate) fn main() -> ExitCode {
     if let Command::Daemon(daemon::Daemon::Run(daemon)) = cli.command {
         return daemon.run(&cli.globals).unwrap_or_else(|trouble| tell(trouble, screen).into());
     }
-    bug::be_told_shortly();
+    bug::be_told_shortly(screen.form);
     let exit = match catch_unwind(AssertUnwindSafe(|| run(cli, screen))) {
         Ok(Ok(exit)) => exit,
         Ok(Err(trouble)) => tell(trouble, screen),
@@ -110,13 +112,7 @@ fn block_on<T>(asked: impl Future<Output = Result<T, Trouble>>) -> Result<T, Tro
 /// Says what went wrong: on the standard error, for scripts as JSON there.
 fn tell(trouble: Trouble, screen: Screen) -> Exit {
     let Trouble::Told { fault, exit } = trouble else { return Exit::Done };
-    let shown = match screen.form {
-        Form::People => show::fault::render(&fault, screen.err),
-        Form::Json => {
-            let json = serde_json::json!({ "error": fault });
-            format!("{}\n", show::screen::inert(&json.to_string()))
-        }
-    };
+    let shown = show::fault::told(&fault, screen.form, screen.err);
     // Whoever closed it does not want to hear it.
     std::io::stderr().write_all(shown.as_bytes()).ok();
     exit
@@ -125,39 +121,73 @@ fn tell(trouble: Trouble, screen: Screen) -> Exit {
 /// What clap has to say: help, the version, or what is wrong.
 fn unparsed(error: &clap::Error) -> Exit {
     use clap::error::ErrorKind;
-    match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+    let screen = Screen::new(form_of(std::env::args_os()));
+    let answered = match (error.kind(), screen.form) {
+        (ErrorKind::DisplayHelp | ErrorKind::DisplayVersion, Form::People) => {
+            error.print().map(|()| Exit::Done).map_err(Trouble::output)
+        }
+        (ErrorKind::DisplayHelp, Form::Json) => {
+            let help = serde_json::json!({ "help": error.render().to_string() });
+            screen.json(&help).map(|()| Exit::Done)
+        }
+        (ErrorKind::DisplayVersion, Form::Json) => version::Version {}.run(screen),
+        (ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand, Form::People) => {
             // Nobody is there to read it.
             error.print().ok();
-            Exit::Done
+            Ok(Exit::Usage)
         }
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            error.print().ok();
-            Exit::Usage
-        }
-        _ => {
-            let fault = misread(&error.render().to_string());
-            let form = form_of(std::env::args_os());
-            let trouble = Trouble::Told { fault: Box::new(fault), exit: Exit::Usage };
-            tell(trouble, Screen { err: Colour::of(&std::io::stderr()), ..Screen::new(form) })
-        }
-    }
+        _ => Err(misread(error, &asked_for(std::env::args_os())).into()),
+    };
+    answered.unwrap_or_else(|trouble| tell(trouble, screen))
 }
 
 /// What clap says is wrong, in our own form. Its paragraphs are the error, a
 /// tip, the usage, and where to read more.
-fn misread(said: &str) -> Fault {
+fn misread(error: &clap::Error, command: &str) -> Fault {
+    use clap::error::ErrorKind;
+    let more = format!("`{command} --help` says what there is");
+    let kind = error.kind();
+    match kind {
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
+            let said = format!("`{command}` needs to be told what to do");
+            return Fault::new(Code::BadRequest, said).hint(more);
+        }
+        ErrorKind::InvalidUtf8 => {
+            let hint = "write it into a script, and have the script executed";
+            return Fault::new(Code::BadRequest, "an argument is not UTF-8").hint(hint);
+        }
+        _ => {}
+    }
+    let said = error.render().to_string();
     let mut paragraphs = said.split("\n\n").map(str::trim);
     let error = paragraphs.next().unwrap_or_default();
     let error = error.strip_prefix("error: ").unwrap_or(error);
     let rest: Vec<&str> = paragraphs.collect();
     let told = |label: &str| rest.iter().find_map(|told| told.strip_prefix(label)).map(str::trim);
     let hint = match (told("tip:"), told("Usage:")) {
-        (Some(tip), _) => tip.to_owned(),
-        (None, Some(usage)) => format!("it is used so: {usage}"),
-        (None, None) => "--help says what there is".to_owned(),
+        // The first of several is the likely one.
+        (Some(tip), _) => tip.lines().next().unwrap_or_default().to_owned(),
+        (None, Some(usage)) if kind != ErrorKind::InvalidSubcommand => {
+            format!("it is used so: {usage}")
+        }
+        _ => more,
     };
     Fault::new(Code::BadRequest, error).hint(hint)
+}
+
+/// The command that a line asks for which could not be read, as far as it can be
+/// told.
+fn asked_for(args: impl Iterator<Item = OsString>) -> String {
+    let root = Cli::command();
+    let mut command = &root;
+    let mut path = root.get_name().to_owned();
+    for word in args.skip(1).take_while(|arg| arg != "--") {
+        if let Some(next) = word.to_str().and_then(|word| command.find_subcommand(word)) {
+            command = next;
+            path.push_str(&format!(" {}", next.get_name()));
+        }
+    }
+    path
 }
 
 /// The form that a command line asks for which could not be read.
@@ -169,7 +199,7 @@ fn form_of(args: impl Iterator<Item = OsString>) -> Form {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
+    use show::Colour;
 
     #[test]
     fn the_command_line_is_consistent() {
@@ -180,15 +210,21 @@ mod tests {
     fn what_is_typed_wrongly_is_told_with_the_way_out() {
         let told = |line: &str| {
             let error = Cli::try_parse_from(line.split(' ')).unwrap_err();
-            show::fault::render(&misread(&error.render().to_string()), Colour::Plain)
+            let command = asked_for(line.split(' ').map(OsString::from));
+            show::fault::render(&misread(&error, &command), Colour::Plain)
         };
         let shown = told("offshoot taks ls");
         assert!(shown.starts_with("error: unrecognized subcommand 'taks'\nhint: "), "{shown}");
         assert!(shown.contains("'tasks'"), "{shown}");
+        let shown = told("offshoot tasks help");
+        assert!(shown.ends_with("hint: `offshoot tasks --help` says what there is\n"), "{shown}");
         let shown = told("offshoot spawn echo");
         assert!(shown.contains("it is used so: offshoot spawn [OPTIONS] -- <COMMAND>"), "{shown}");
         let shown = told("offshoot tasks wait --timeout 30 x");
         assert!(shown.contains("30s for seconds"), "{shown}");
+        assert!(shown.contains("`offshoot tasks wait --help` says"), "{shown}");
+        let shown = told("offshoot spawn --envv=A=b -- x");
+        assert!(shown.ends_with("hint: a similar argument exists: '--env'\n"), "{shown}");
     }
 
     #[test]
@@ -207,6 +243,21 @@ mod tests {
             command.get_subcommands().for_each(check);
         }
         Cli::command().get_subcommands().for_each(check);
+    }
+
+    #[test]
+    fn help_fits_eighty_columns() {
+        fn check(command: &mut clap::Command) {
+            let help = command.render_help().to_string();
+            let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            // What is wrapped already is not to be wrapped again.
+            let mut lines = help.lines().chain(after.lines());
+            assert_eq!(lines.find(|line| show::text::width(line) > 80), None, "{help}");
+            command.get_subcommands_mut().for_each(check);
+        }
+        let mut command = Cli::command();
+        command.build();
+        check(&mut command);
     }
 
     #[test]

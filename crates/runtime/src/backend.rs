@@ -5,7 +5,7 @@ use std::future::Future;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use offshoot_core::{Capabilities, Payload, PayloadError, Recovery, Task};
+use offshoot_core::{Capabilities, Message, Payload, PayloadError, Recovery, Task};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -38,9 +38,15 @@ pub trait Backend: Send + Sync + fmt::Debug + 'static {
     /// executes outside this process goes at once.
     fn close(&self) {}
 
-    /// A message was queued for a task that executes here. Bodies that read
-    /// their inbox need nothing more.
-    fn deliver(&self, _task: &Task) {}
+    /// Whether a task still reads messages. One that does not is sent none
+    /// more, and whoever tries is told.
+    fn hears(&self, _task: &Task) -> Hearing {
+        Hearing::Open
+    }
+
+    /// A message was queued for a task. Bodies that read their inbox need
+    /// nothing more.
+    fn deliver(&self, _task: &Task, _message: &Message) {}
 
     /// A task that executes here was asked to stop. Bodies that watch their
     /// token need nothing more.
@@ -53,6 +59,15 @@ pub trait Backend: Send + Sync + fmt::Debug + 'static {
     fn reconcile(&self, _task: &Task) -> BoxFuture<Reconciled> {
         Box::pin(std::future::ready(Reconciled::ByPolicy))
     }
+}
+
+/// Whether a task still reads messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hearing {
+    /// It does.
+    Open,
+    /// Its last one was sent.
+    Ended,
 }
 
 /// Why a body was dropped before its end.

@@ -103,6 +103,9 @@ pub enum Error {
     /// The task takes no messages.
     #[error("task {0} takes no messages")]
     TakesNoMessages(TaskId),
+    /// The task's last message was sent.
+    #[error("the input of task {0} has been ended: it reads no more messages")]
+    InputEnded(TaskId),
     /// The inbox is full.
     #[error("the inbox of {owner} is full ({limit} unread messages): try again later")]
     Full {

@@ -181,6 +181,9 @@ impl fmt::Display for Reason {
             Self::Restart(crashes) => {
                 write!(f, "starts again after a pause; crashes so far: {crashes}")
             }
+            // A body may wait for tasks that are not its own.
+            Self::Children(0) => f.write_str("waits for other tasks"),
+            Self::Children(1) => f.write_str("waits for 1 child"),
             Self::Children(live) => write!(f, "waits for {live} children"),
             Self::Input(number) => write!(f, "waits for the answer to question {number}"),
             Self::Approval(number) => write!(f, "waits for approval {number}"),

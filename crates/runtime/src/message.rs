@@ -10,7 +10,7 @@ use offshoot_core::{
 };
 use offshoot_store::{Batch, CommitError, Conflict, TaskQuery, Within, Write};
 
-use crate::backend::{Registered, Request};
+use crate::backend::{Hearing, Registered, Request};
 use crate::draft::{Parent, Sender};
 use crate::engine::{Concerns, Engine};
 use crate::environment::BoxFuture;
@@ -82,6 +82,14 @@ impl Sending {
     /// When the task shall read it; before its next step unless told.
     pub fn mode(mut self, mode: Mode) -> Self {
         self.mode = mode;
+        self
+    }
+
+    /// Makes it the last one: it ends the task's input, and any later message
+    /// is refused by a task that reads no more. To a command an empty one says
+    /// nothing else.
+    pub fn last(mut self) -> Self {
+        self.mode = Mode::Last;
         self
     }
 
@@ -200,12 +208,21 @@ impl Sending {
         {
             cell.note_outside_mail();
         }
-        match self.offer(id).await {
+        let backend = self.engine.kinds.get(&task.spec.kind);
+        let hearing = backend.map_or(Hearing::Open, |backend| {
+            panic::shield_or("hears", Hearing::Open, || backend.hears(task))
+        });
+        let message = self.message();
+        match self.offer(id, message.clone(), hearing).await {
             Ok(receipt) => {
-                if let Some(backend) = self.engine.kinds.get(&task.spec.kind) {
-                    panic::shield("deliver", || backend.deliver(task));
+                if let Some(backend) = backend {
+                    panic::shield("deliver", || backend.deliver(task, &message));
                 }
                 Ok(receipt)
+            }
+            // Only one that was sent before is found behind the end.
+            Err(CommitError::Conflict(Conflict::InboxFull { .. })) if hearing == Hearing::Ended => {
+                Err(Error::InputEnded(id))
             }
             Err(CommitError::Conflict(Conflict::MessageKeyUsed(sent))) => {
                 self.sent_before(id, sent).await
@@ -227,10 +244,18 @@ impl Sending {
         }
     }
 
-    /// Puts the message before a task.
-    async fn offer(&self, task: TaskId) -> Result<Receipt, CommitError> {
-        let message = self.message();
-        let room = self.engine.config.sizes.inbox;
+    /// Puts the message before a task. One that reads no more has room for
+    /// none.
+    async fn offer(
+        &self,
+        task: TaskId,
+        message: Arc<Message>,
+        hearing: Hearing,
+    ) -> Result<Receipt, CommitError> {
+        let room = match hearing {
+            Hearing::Open => self.engine.config.sizes.inbox,
+            Hearing::Ended => 0,
+        };
         let send = Write::Send { message: message.clone(), to: Owner::Task(task), room };
         let batch = Batch::new(message.at).write(send);
         self.engine.commit(batch, Concerns::Inbox(Owner::Task(task))).await?;
@@ -326,7 +351,7 @@ impl Sending {
     /// The receipt of the message that a task began with; the store knows
     /// under the key which it was.
     async fn first_of(&self, task: TaskId) -> Result<Receipt, Error> {
-        match self.offer(task).await {
+        match self.offer(task, self.message(), Hearing::Open).await {
             Ok(_) => Err(Error::Contended),
             Err(CommitError::Conflict(Conflict::MessageKeyUsed(sent))) => {
                 self.sent_before(task, sent).await

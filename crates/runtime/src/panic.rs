@@ -62,6 +62,13 @@ pub(crate) fn shield(hook: &'static str, call: impl FnOnce()) {
     }
 }
 
+/// The same for a hook that answers; one that panics answers as usual.
+pub(crate) fn shield_or<T>(hook: &'static str, usual: T, call: impl FnOnce() -> T) -> T {
+    let mut answer = usual;
+    shield(hook, || answer = call());
+    answer
+}
+
 fn message(panic: &(dyn Any + Send)) -> String {
     if let Some(text) = panic.downcast_ref::<&str>() {
         (*text).to_owned()

@@ -18,6 +18,7 @@ use crate::slots::Slot;
 
 /// A wait of a body. It must be ended with [`Parked::end`]; if it is dropped
 /// instead, because the body gave the wait up, the runtime ends it.
+#[derive(Debug)]
 pub(crate) struct Parked {
     engine: Arc<Engine>,
     cell: Option<Arc<Cell>>,

@@ -21,6 +21,9 @@ use crate::session::Session;
 /// How many things are deleted at a time.
 const BATCH: usize = 512;
 
+/// How often a full disk is tried again before somebody is told.
+const FULL_TRIES: u32 = 4;
+
 impl Engine {
     /// Removes a session. What has begun goes on to its end even if the caller
     /// does not wait for it.
@@ -28,11 +31,10 @@ impl Engine {
         let (tell, told) = oneshot::channel();
         let engine = self.clone();
         self.world.spawn(async move {
-            let removed = match engine.begin_removal(id).await {
-                Ok(()) => engine.remove_fully(id).await,
-                refused => refused,
-            };
-            drop(tell.send(removed));
+            match engine.begin_removal(id).await {
+                Ok(()) => engine.remove_fully(id, tell).await,
+                refused => drop(tell.send(refused)),
+            }
         });
         told.await.unwrap_or(Err(Error::Closed))
     }
@@ -77,15 +79,29 @@ impl Engine {
     }
 
     /// Deletes a session that is being removed, however often the store fails
-    /// on the way.
-    async fn remove_fully(&self, id: SessionId) -> Result<(), Error> {
+    /// on the way. Whoever waits for it is told if the disk is full: that does
+    /// not pass by itself.
+    async fn remove_fully(&self, id: SessionId, tell: oneshot::Sender<Result<(), Error>>) {
+        let mut tell = Some(tell);
         for tries in 0.. {
-            match self.finish_removal(id).await {
-                Err(Error::Store(_)) if !self.is_closed() => self.back_off(tries).await,
-                finished => return finished,
+            let finished = match self.finish_removal(id).await {
+                Err(Error::Store(error)) if !self.is_closed() => {
+                    if tries >= FULL_TRIES
+                        && matches!(error, StoreError::Full { .. })
+                        && let Some(tell) = tell.take()
+                    {
+                        drop(tell.send(Err(Error::Store(error))));
+                    }
+                    self.back_off(tries).await;
+                    continue;
+                }
+                finished => finished,
+            };
+            if let Some(tell) = tell {
+                drop(tell.send(finished));
             }
+            return;
         }
-        Err(Error::Closed)
     }
 
     /// Deletes what is left of a session that is being removed.

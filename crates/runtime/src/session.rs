@@ -238,6 +238,7 @@ impl Session {
     /// nothing new is taken in, every handle on it says
     /// [`Error::NoSession`], and what is there is deleted bit by bit. Neither
     /// dropping this nor a crash stops that; the next runtime goes on with it.
+    /// If the disk is full it is told, and goes on once there is room.
     pub async fn remove(&self) -> Result<(), Error> {
         self.check()?;
         self.engine.remove_session(self.id).await

@@ -16,6 +16,14 @@ const CHECKPOINT_PAGES: u32 = 4_000;
 /// What the log shrinks to after a burst, in bytes.
 const LOG_BYTES: u32 = 64 << 20;
 
+/// How much of the file the writer keeps in memory, in KiB. New rows go to the
+/// ends of tables, so what it works on is small; a cache would fill up with what
+/// nobody asks for again.
+const WRITER_CACHE: i64 = 4 << 10;
+
+/// How much each reader keeps, in KiB.
+const READER_CACHE: i64 = 1 << 10;
+
 /// The connection that writes.
 pub(crate) fn writer(folder: &Folder) -> rusqlite::Result<Connection> {
     let connection = match folder.medium {
@@ -29,7 +37,7 @@ pub(crate) fn writer(folder: &Folder) -> rusqlite::Result<Connection> {
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update_and_check(None, "wal_autocheckpoint", CHECKPOINT_PAGES, |_| Ok(()))?;
     connection.pragma_update_and_check(None, "journal_size_limit", LOG_BYTES, |_| Ok(()))?;
-    connection.pragma_update(None, "cache_size", -16_384)?;
+    connection.pragma_update(None, "cache_size", -WRITER_CACHE)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.pragma_update(None, "foreign_keys", false)?;
     if let Some(pages) = folder.pages {
@@ -47,6 +55,7 @@ pub(crate) fn reader(folder: &Folder) -> rusqlite::Result<Connection> {
         )?,
         Medium::Memory => memory(&folder.path)?,
     };
+    connection.pragma_update(None, "cache_size", -READER_CACHE)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.pragma_update(None, "query_only", true)?;
     connection.set_prepared_statement_cache_capacity(64);

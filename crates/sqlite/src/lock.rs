@@ -34,8 +34,10 @@ impl Lock {
             Ok(()) => Ok(Self { file, path, made }),
             Err(TryLockError::WouldBlock) => {
                 let mut holder = String::new();
-                let told = file.read_to_string(&mut holder).is_ok() && !holder.trim().is_empty();
-                let holder = if told { holder.trim() } else { "another process" };
+                // Behind the line may stand the rest of an earlier one.
+                let told = file.read_to_string(&mut holder).ok();
+                let told = told.and_then(|_| holder.lines().next()).map(str::trim);
+                let holder = told.filter(|told| !told.is_empty()).unwrap_or("another process");
                 Err(StoreError::Locked { path: folder.into(), holder: holder.into() })
             }
             Err(TryLockError::Error(error)) => Err(refused(&path, &error)),
@@ -54,11 +56,12 @@ impl Lock {
             name.to_string_lossy(),
             offshoot_core::Stamp::from_micros(since),
         );
+        // Over the signature before, which has its room even on a full disk.
         let signed = self
             .file
-            .set_len(0)
-            .and_then(|()| self.file.rewind())
-            .and_then(|()| self.file.write_all(holder.as_bytes()));
+            .rewind()
+            .and_then(|()| self.file.write_all(holder.as_bytes()))
+            .and_then(|()| self.file.set_len(holder.len() as u64));
         // On a full disk the lock holds all the same, unsigned.
         match signed {
             Err(error) if error.kind() != std::io::ErrorKind::StorageFull => {

@@ -14,6 +14,7 @@ use offshoot_store::{Batch, CommitError, Conflict, StoreError};
 use rusqlite::Connection;
 use tokio::sync::{Notify, oneshot};
 
+use crate::connection::{FILE, beside};
 use crate::error::{Fault, Refusal};
 use crate::image::Op;
 use crate::shared::{Request, Shared};
@@ -34,13 +35,16 @@ pub(crate) fn run(connection: &Connection, shared: &Shared, group: usize) -> Res
                 Request::Commit { batch, reply } => commits.push((batch, reply)),
                 Request::Expire { now, limit, reply } => {
                     writer.serve(std::mem::take(&mut commits));
-                    let expired = writer.expire(now, limit);
+                    let expired =
+                        writer.delete_some(limit, |writer, limit| writer.expire(now, limit));
                     // Nobody is left to tell if the caller has gone.
                     reply.send(expired).ok();
                 }
                 Request::Remove { session, limit, reply } => {
                     writer.serve(std::mem::take(&mut commits));
-                    reply.send(writer.remove(session, limit)).ok();
+                    let removed =
+                        writer.delete_some(limit, |writer, limit| writer.remove(session, limit));
+                    reply.send(removed).ok();
                 }
             }
         }
@@ -90,6 +94,15 @@ enum Failed {
     InDoubt(Fault),
 }
 
+impl Failed {
+    fn is_full(&self) -> bool {
+        match self {
+            Self::Refused(fault) | Self::Undone(fault) | Self::InDoubt(fault) => fault.is_full(),
+            Self::Removed(_) => false,
+        }
+    }
+}
+
 impl Writer<'_> {
     fn serve(&mut self, commits: Vec<(Batch, Reply)>) {
         if commits.is_empty() {
@@ -100,7 +113,7 @@ impl Writer<'_> {
             return self.refuse(replies, &removed.into());
         }
         let (batches, replies): (Vec<_>, Vec<_>) = commits.into_iter().unzip();
-        match self.attempt(&batches, Care::Trusting) {
+        match self.attempt_with_room(&batches, Care::Trusting) {
             Ok(written) => self.publish(written, replies),
             Err(Failed::Refused(fault)) => {
                 self.refuse(replies, &fault.not_written(&self.shared.path).into());
@@ -123,7 +136,7 @@ impl Writer<'_> {
 
     fn serve_alone(&mut self, batch: &Batch, reply: Reply) {
         let path = &self.shared.path;
-        match self.attempt(std::slice::from_ref(batch), Care::Wary) {
+        match self.attempt_with_room(std::slice::from_ref(batch), Care::Wary) {
             Ok(written) => self.publish(written, vec![reply]),
             Err(Failed::Refused(fault) | Failed::Undone(fault)) => {
                 self.refuse(vec![reply], &fault.not_written(path).into());
@@ -139,6 +152,55 @@ impl Writer<'_> {
         let error = removed.as_ref().unwrap_or(error);
         for reply in replies {
             reply.send(Err(error.clone())).ok();
+        }
+    }
+
+    /// Writes batches in one transaction. On a full disk the log is merged
+    /// first, if that gives room.
+    fn attempt_with_room(&mut self, batches: &[Batch], care: Care) -> Result<Written, Failed> {
+        let again = match self.attempt(batches, care) {
+            Err(failed) if failed.is_full() && self.make_room() => self.attempt(batches, care),
+            attempted => return attempted,
+        };
+        if again.as_ref().is_err_and(Failed::is_full) {
+            // What it has written in vain is given back.
+            self.make_room();
+        }
+        again
+    }
+
+    /// Merges the log, which takes room beside the file; whether that gave any.
+    fn make_room(&self) -> bool {
+        let log = beside(&self.shared.path.join(FILE), "-wal");
+        let bytes = || std::fs::metadata(&log).map_or(0, |log| log.len());
+        let before = bytes();
+        if before > 0 {
+            merge(self.connection);
+        }
+        bytes() < before
+    }
+
+    /// Deletes up to `limit` things. On a full disk fewer at a time: to delete
+    /// takes room, too, and what it took is free again once it is done.
+    pub(crate) fn delete_some(
+        &mut self,
+        limit: usize,
+        mut delete: impl FnMut(&mut Self, usize) -> Result<usize, StoreError>,
+    ) -> Result<usize, StoreError> {
+        let mut limit = limit.max(1);
+        loop {
+            match delete(self, limit) {
+                Err(StoreError::Full { .. }) if limit > 1 => {
+                    self.make_room();
+                    limit = (limit / 8).max(1);
+                }
+                // What it has written in vain is given back.
+                Err(full @ StoreError::Full { .. }) => {
+                    self.make_room();
+                    return Err(full);
+                }
+                deleted => return deleted,
+            }
         }
     }
 

@@ -11,7 +11,7 @@ use crate::report::Report;
 const SHOWN: usize = 120;
 
 /// One line about a task.
-pub(super) fn line(task: &Task, now: Stamp) -> String {
+pub(crate) fn line(task: &Task, now: Stamp) -> String {
     let mut told = format!("{} ({}): {}", task.handle(), task.spec.kind, task.state);
     let since = now.since(task.since);
     // Writing to a string does not fail.

@@ -91,20 +91,40 @@ async fn s8_1_at_the_depth_cap_the_spawn_tool_is_not_offered() -> Test {
 }
 
 #[tokio::test]
-async fn fork_begins_with_the_owners_conversation() -> Test {
+async fn s5_2_a_message_to_an_agent_that_has_ended_goes_on_with_its_conversation() -> Test {
     let world = World::new(|call| match answers(call) {
         0 => Turn::say("the secret is 7"),
-        _ => Turn::say("unused"),
+        _ => Turn::say("going on"),
     })
     .await;
-    // One more turn of the same conversation forks it.
     let agent = world.agent("remember").await;
     agent.wait().await?;
     let receipts = agent.send("go on").await?;
     let next = world.session.task(&receipts.first().unwrap().task.to_string()).await?;
-    next.wait().await?;
+    assert_eq!(next.wait().await?.decode::<String>()?, "going on");
     let asked = world.model.asked();
     let whole = format!("{:?}", asked[1].messages);
     assert!(whole.contains("the secret is 7") && whole.contains("go on"), "{whole}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_fork_knows_what_was_said_before_the_answer_that_made_it() -> Test {
+    let world = World::new(|call| match (purpose(call), answers(call)) {
+        ("lead", 0) => Turn::call([("list_tasks", json!({}))]),
+        ("lead", 1) if heard(call).last() == Some(&"dig deeper") => Turn::say("dug"),
+        ("lead", 1) => Turn::call([(
+            "spawn_agent",
+            json!({"task": "dig deeper", "context": "fork", "background": false}),
+        )]),
+        _ => Turn::say("done"),
+    })
+    .await;
+    assert_eq!(world.answer("lead").await, "done");
+    let asked = world.model.asked();
+    let fork = asked.iter().find(|call| heard(call).last() == Some(&"dig deeper")).unwrap();
+    let whole = format!("{:?}", fork.messages);
+    assert!(whole.contains("list_tasks"), "what was said before: {whole}");
+    assert!(!whole.contains("spawn_agent"), "not the answer that forked: {whole}");
     Ok(())
 }

@@ -9,7 +9,8 @@ pub(crate) type Test = Result<(), Box<dyn std::error::Error>>;
 
 /// A runtime with agents on a scripted model, and a session.
 pub(crate) struct World {
-    pub(crate) runtime: Runtime,
+    // The session ends with it.
+    _runtime: Runtime,
     pub(crate) session: Session,
     pub(crate) agents: Agents,
     pub(crate) model: Scripted,
@@ -31,7 +32,7 @@ impl World {
         let runtime = Runtime::builder(Memory::new()).backend(KIND, agents.backend());
         let runtime = runtime.open().await.unwrap();
         let session = runtime.session("main").await.unwrap();
-        Self { runtime, session, agents, model }
+        Self { _runtime: runtime, session, agents, model }
     }
 
     /// An agent that is asked to do this.

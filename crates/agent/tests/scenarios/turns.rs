@@ -27,7 +27,8 @@ async fn s12_2_steps_are_counted() -> Test {
     let agent = world.agent("look").await;
     agent.wait().await?;
     let report = Report::of(&agent.record().await?).unwrap();
-    assert_eq!((report.steps, report.tool_calls, report.usage.input), (2, 1, 20));
+    assert_eq!((report.steps, report.tool_calls), (2, 1));
+    assert!(report.usage.input > 0 && report.cost.is_some(), "{report:?}");
     Ok(())
 }
 

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use offshoot_core::{Capabilities, Recovery, Task};
-use offshoot_runtime::{Backend, BoxFuture, Clearing, Context, Ended, Reconciled};
+use offshoot_core::{Capabilities, Message, Mode, Recovery, Task};
+use offshoot_runtime::{Backend, BoxFuture, Clearing, Context, Ended, Hearing, Reconciled};
 use parking_lot::Mutex;
 
 use super::body::{self, Given};
 use super::commands::Shared;
 use super::keeper::Urgency;
-use super::line::Restart;
+use super::line::{Command, Restart, Stdin};
 use super::reconcile::reported;
 
 /// Executes tasks of kind [`command`](super::Commands::KIND). Get it from
@@ -18,20 +18,32 @@ use super::reconcile::reported;
 pub struct CommandBackend {
     shared: Arc<Shared>,
     restart: Restart,
+    stdin: Stdin,
     // For the first attempt alone: a later one may be in another process, and
     // all later ones are alike.
     given: Mutex<Given>,
 }
 
 impl CommandBackend {
-    pub(crate) fn new(shared: Arc<Shared>, restart: Restart, given: Given) -> Self {
-        Self { shared, restart, given: Mutex::new(given) }
+    pub(crate) fn new(shared: Arc<Shared>, given: Given) -> Self {
+        let (restart, stdin) = (Restart::default(), Stdin::default());
+        Self { shared, restart, stdin, given: Mutex::new(given) }
+    }
+
+    /// What executes this command.
+    pub(crate) fn of(command: &Command, shared: Arc<Shared>, given: Given) -> Self {
+        let (restart, stdin) = (command.restarts(), command.stdin());
+        Self { restart, stdin, ..Self::new(shared, given) }
     }
 }
 
 impl Backend for CommandBackend {
     fn capabilities(&self) -> Capabilities {
-        Capabilities::CANCEL.with(Capabilities::MESSAGES)
+        match self.stdin {
+            Stdin::Messages => Capabilities::CANCEL.with(Capabilities::MESSAGES),
+            // A line must not come between its bytes.
+            Stdin::Input => Capabilities::CANCEL,
+        }
     }
 
     fn recovery(&self) -> Recovery {
@@ -46,7 +58,17 @@ impl Backend for CommandBackend {
         Box::pin(body::execute(cx, self.shared.clone(), given))
     }
 
-    fn deliver(&self, task: &Task) {
+    fn hears(&self, task: &Task) -> Hearing {
+        match self.shared.ended_inputs.has(task.id()) {
+            true => Hearing::Ended,
+            false => Hearing::Open,
+        }
+    }
+
+    fn deliver(&self, task: &Task, message: &Message) {
+        if message.mode == Mode::Last {
+            self.shared.ended_inputs.note(task.id());
+        }
         if let Some(keeper) = self.shared.keepers.of(task.id()) {
             keeper.mail.notify_one();
         }
@@ -64,7 +86,7 @@ impl Backend for CommandBackend {
             }
             keeper.finished().await;
             body::tell(&cx, &keeper).await;
-            shared.keepers.forget(&keeper);
+            shared.forget(&keeper);
         })
     }
 

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_core::DEFAULT_GRACE;
-use offshoot_runtime::{Context, Ended};
+use offshoot_runtime::{BodyError, Context, Ended};
 
 use super::commands::Shared;
 use super::end::Asked;
 use super::keeper::{Job, Keeper, Urgency};
-use super::line::Command;
-use super::report::Report;
-use super::start::Start;
+use super::line::{Command, Stdin};
+use super::report::{Report, StartError};
+use super::start::{NotStarted, Start};
 use super::stdin;
 use super::surroundings::Surroundings;
 use crate::log::Hold;
@@ -36,7 +36,11 @@ pub(crate) async fn execute(cx: Context, shared: Arc<Shared>, given: Given) -> E
         earlier.finished().await;
     }
     cx.check_cancelled()?;
-    let Given { surroundings, hold } = given;
+    let Given { mut surroundings, hold } = given;
+    let input = surroundings.as_mut().and_then(Surroundings::take_input);
+    if command.stdin() == Stdin::Input && input.is_none() {
+        return Err(input_gone(&cx).await);
+    }
     let start = Start { task: cx.id(), command, surroundings };
     let grace = record.spec.terms.grace.unwrap_or(DEFAULT_GRACE);
     let job = Job { start, attempt: record.attempts, grace, hold };
@@ -46,11 +50,20 @@ pub(crate) async fn execute(cx: Context, shared: Arc<Shared>, given: Given) -> E
         finish = body.keeper.finished() => finish,
         never = report(&cx, &body.keeper) => match never {},
         never = heed(&cx, &body.keeper) => match never {},
-        never = stdin::feed(&cx, &body.keeper) => match never {},
+        never = stdin::feed(&cx, &body.keeper, input) => match never {},
     };
     let last = tell(&cx, &body.keeper).await;
-    shared.keepers.forget(&body.keeper);
+    shared.forget(&body.keeper);
     finish.ended(&last, if cx.is_cancelled() { Asked::Yes } else { Asked::No })
+}
+
+/// Without its input a command would do something else than was asked for.
+async fn input_gone(cx: &Context) -> BodyError {
+    let report = Report { start_error: Some(StartError::InputGone), ..Report::default() };
+    if let Err(error) = cx.progress(&report).await {
+        tracing::debug!(task = %cx.id(), %error, "a command's report was not written");
+    }
+    BodyError::Failed(NotStarted::without_input().failure())
 }
 
 /// A body's hold on its keeper: dropped before the end, it has the command

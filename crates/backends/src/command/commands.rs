@@ -11,8 +11,10 @@ use tokio::sync::OnceCell;
 
 use super::backend::CommandBackend;
 use super::body::Given;
+use super::input::EndedInputs;
+use super::keeper::Keeper;
 use super::keepers::Keepers;
-use super::line::{Command, CommandError, Restart};
+use super::line::{Command, CommandError, Stdin};
 use super::surroundings::Surroundings;
 use crate::log::{Lives, Log, LogLimits, Seat};
 use crate::process::{Formers, HolderFile, Scanner, Session};
@@ -52,6 +54,7 @@ pub(crate) struct Shared {
     pub(crate) lives: Lives,
     pub(crate) limits: LogLimits,
     pub(crate) keepers: Keepers,
+    pub(crate) ended_inputs: EndedInputs,
     pub(crate) scanner: Scanner,
     pub(crate) formers: Formers,
     pub(crate) sessions_ended: OnceCell<usize>,
@@ -127,6 +130,7 @@ impl Holding {
             lives: Lives::default(),
             limits,
             keepers: Keepers::default(),
+            ended_inputs: EndedInputs::default(),
             scanner: Scanner::default(),
             formers,
             sessions_ended: OnceCell::new(),
@@ -151,7 +155,7 @@ impl Commands {
 
     /// What executes commands, to be registered under [`KIND`](Self::KIND).
     pub fn backend(&self) -> CommandBackend {
-        CommandBackend::new(self.0.clone(), Restart::Never, Given::default())
+        CommandBackend::new(self.0.clone(), Given::default())
     }
 
     /// A request to execute a command in these surroundings; without any, in
@@ -164,6 +168,8 @@ impl Commands {
         surroundings: Option<Surroundings>,
         attach: Attach<'_>,
     ) -> Result<Request, CommandsError> {
+        let fed = surroundings.as_ref().is_some_and(Surroundings::has_input);
+        let command = command.reads(if fed { Stdin::Input } else { Stdin::Messages });
         command.check()?;
         let hold = match attach {
             Attach::No => None,
@@ -171,7 +177,7 @@ impl Commands {
         };
         let input = Payload::encode(&command)?;
         let given = Given { surroundings, hold };
-        let backend = CommandBackend::new(self.0.clone(), command.restarts(), given);
+        let backend = CommandBackend::of(&command, self.0.clone(), given);
         Ok(Request::new(Self::KIND, input).executed_by(Arc::new(backend)))
     }
 
@@ -209,6 +215,11 @@ impl Commands {
             crate::log::blocking(move || std::fs::remove_dir_all(folder)).await?;
             swept += 1;
         }
+        for task in self.0.ended_inputs.all() {
+            if !keep(task).await {
+                self.0.ended_inputs.forget(task);
+            }
+        }
         Ok(swept)
     }
 }
@@ -216,6 +227,12 @@ impl Commands {
 impl Shared {
     pub(crate) fn log_folder(&self, task: TaskId) -> PathBuf {
         self.logs.join(task.to_string())
+    }
+
+    /// Whoever had to be told of the end of a command has been.
+    pub(crate) fn forget(&self, keeper: &Arc<Keeper>) {
+        self.keepers.forget(keeper);
+        self.ended_inputs.forget(keeper.task);
     }
 
     pub(crate) fn log(&self, task: TaskId) -> Log {

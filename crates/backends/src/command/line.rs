@@ -32,6 +32,26 @@ pub struct Command {
     env: Sealed,
     #[serde(default)]
     restart: Restart,
+    #[serde(default, skip_serializing_if = "Stdin::is_messages")]
+    stdin: Stdin,
+}
+
+/// What a command reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stdin {
+    /// Each message to its task, as a line.
+    #[default]
+    Messages,
+    /// What whoever asked for it passes on: see
+    /// [`Surroundings::with_input`](super::Surroundings::with_input).
+    Input,
+}
+
+impl Stdin {
+    fn is_messages(&self) -> bool {
+        *self == Self::Messages
+    }
 }
 
 /// What becomes of a command whose runtime dies.
@@ -82,6 +102,12 @@ pub enum CommandError {
     /// The variable is Offshoot's own.
     #[error("{0} is set by Offshoot, so that a task's processes are known: choose another name")]
     Reserved(&'static str),
+    /// A second attempt could not be given its input.
+    #[error(
+        "a command whose input is passed on cannot be restarted, as its input cannot be given \
+         twice: leave out the one or the other"
+    )]
+    InputTwice,
 }
 
 impl Command {
@@ -90,8 +116,9 @@ impl Command {
     pub fn new(program: impl AsRef<OsStr>, folder: impl AsRef<Path>) -> Result<Self, CommandError> {
         let program = text("program", program.as_ref())?;
         let cwd = text("folder", folder.as_ref().as_os_str())?;
-        let (args, env, restart) = (Vec::new(), Sealed::default(), Restart::Never);
-        let command = Self { program, args, cwd, env, restart };
+        let (args, env) = (Vec::new(), Sealed::default());
+        let (restart, stdin) = (Restart::default(), Stdin::default());
+        let command = Self { program, args, cwd, env, restart, stdin };
         command.check()?;
         Ok(command)
     }
@@ -132,6 +159,12 @@ impl Command {
         self
     }
 
+    /// What it reads.
+    pub(crate) fn reads(mut self, stdin: Stdin) -> Self {
+        self.stdin = stdin;
+        self
+    }
+
     /// Says what is wrong with a command that came from elsewhere.
     pub fn check(&self) -> Result<(), CommandError> {
         let texts = self.args.iter().map(|arg| ("argument", arg));
@@ -147,6 +180,9 @@ impl Command {
         for (name, value) in self.env.open() {
             check_variable(name)?;
             check_nul("value of a variable", value)?;
+        }
+        if self.stdin == Stdin::Input && self.restart == Restart::OnCrash {
+            return Err(CommandError::InputTwice);
         }
         Ok(())
     }
@@ -180,6 +216,10 @@ impl Command {
 
     pub(crate) fn restarts(&self) -> Restart {
         self.restart
+    }
+
+    pub(crate) fn stdin(&self) -> Stdin {
+        self.stdin
     }
 }
 

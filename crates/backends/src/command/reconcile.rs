@@ -3,11 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use hashbrown::HashSet;
 use offshoot_core::{Task, TaskId};
+use parking_lot::Mutex;
 
 use super::commands::Shared;
 use super::report::Report;
 use crate::process::{Roots, boot, end_found, end_members};
+
+/// How much of the name of a process is told; the system keeps less.
+const LONGEST_NAME: usize = 64;
 
 /// How long what is left may take to end.
 const GRACE: Duration = Duration::from_secs(2);
@@ -37,10 +42,27 @@ impl Shared {
         if !self.formers.had_sole_session() {
             return;
         }
-        let find = |census: &crate::process::Census| census.left_in_sessions(&self.formers);
+        let told = Mutex::new(HashSet::new());
+        let find = |census: &crate::process::Census| {
+            let left = census.left_in_sessions(&self.formers);
+            for process in left.iter().filter(|process| told.lock().insert(**process)) {
+                tracing::warn!(
+                    pid = process.pid,
+                    name = name_of(process.pid),
+                    "ends a process: it is left in the session of a daemon that died"
+                );
+            }
+            left
+        };
         let end = || end_found(&self.scanner, u64::MAX, find, tokio::time::sleep(GRACE));
         self.sessions_ended.get_or_init(end).await;
     }
+}
+
+/// What the process of this number is called, where the system tells.
+fn name_of(pid: i32) -> String {
+    let name = std::fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
+    crate::text::safe_text(name.trim_ascii_end(), LONGEST_NAME)
 }
 
 /// What the record of a task tells of its process.

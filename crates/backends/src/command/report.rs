@@ -89,6 +89,8 @@ pub enum StartError {
     TooLong,
     /// The system has no more processes, files or memory to give.
     Exhausted,
+    /// Its input was to come from a process that is gone.
+    InputGone,
     /// The system gave another reason.
     Other,
 }

@@ -49,6 +49,16 @@ impl NotStarted {
         Self { error, message, cause: None }
     }
 
+    /// One whose input is nowhere any more.
+    pub(crate) fn without_input() -> Self {
+        Self::new(
+            StartError::InputGone,
+            "it was not started: its input was to be passed on, and the process that had it is \
+             gone; send the command off again"
+                .to_owned(),
+        )
+    }
+
     fn because(mut self, cause: &io::Error) -> Self {
         self.cause = Some(cause.to_string());
         self

@@ -1,40 +1,68 @@
-//! Messages as lines of a command's standard input.
+//! What a command reads: the input that is passed on to it, or messages as
+//! lines.
 
 use tokio::net::unix::pipe;
 
+use offshoot_core::Mode;
 use offshoot_runtime::{Context, Error, Rows};
 
 use super::body::Never;
+use super::input::Input;
 use super::keeper::Keeper;
-
-/// The message that closes a command's standard input instead of being
-/// written to it: what a terminal sends for Ctrl-D.
-pub const END_OF_INPUT: &str = "\u{4}";
 
 /// How many messages are read at a time.
 const MANY: usize = 64;
 
-/// Writes each message as a line, and acknowledges it once the pipe has it.
-/// Whatever cannot be written stays unread, and goes back to its sender when
-/// the task ends.
-pub(crate) async fn feed(cx: &Context, keeper: &Keeper) -> Never {
+/// Feeds a command once it is there, until its input has ended.
+pub(crate) async fn feed(cx: &Context, keeper: &Keeper, input: Option<Input>) -> Never {
     let mut reports = keeper.reports();
     let _ = reports.wait_for(|report| report.pid.is_some()).await;
     let stdin = keeper.stdin.lock().take();
     if let Some(stdin) = stdin {
-        let mut feeding = Feeding { cx, stdin, read: 0 };
-        loop {
-            match feeding.all().await {
-                Ok(Open::Yes) => keeper.mail.notified().await,
-                Ok(Open::No) => break,
-                Err(error) => {
-                    tracing::debug!(task = %cx.id(), %error, "messages could not be read");
-                    keeper.mail.notified().await;
-                }
-            }
+        match input {
+            Some(input) => pass_on(input, &stdin).await,
+            None => write_lines(cx, keeper, stdin).await,
         }
     }
     std::future::pending().await
+}
+
+/// Passes on the input until it has ended, or the command reads no more.
+async fn pass_on(mut input: Input, stdin: &pipe::Sender) {
+    while let Some(piece) = input.next().await {
+        if write(stdin, &piece).await.is_err() {
+            break;
+        }
+    }
+}
+
+/// Writes each message as a line, and acknowledges it once the pipe has it.
+/// Whatever cannot be written stays unread, and goes back to its sender when
+/// the task ends.
+async fn write_lines(cx: &Context, keeper: &Keeper, stdin: pipe::Sender) {
+    let mut feeding = Feeding { cx, stdin, read: 0 };
+    loop {
+        match feeding.all().await {
+            Ok(Open::Yes) => keeper.mail.notified().await,
+            Ok(Open::No) => break,
+            Err(error) => {
+                tracing::debug!(task = %cx.id(), %error, "messages could not be read");
+                keeper.mail.notified().await;
+            }
+        }
+    }
+}
+
+async fn write(stdin: &pipe::Sender, mut bytes: &[u8]) -> std::io::Result<()> {
+    while !bytes.is_empty() {
+        stdin.writable().await?;
+        match stdin.try_write(bytes) {
+            Ok(written) => bytes = &bytes[written..],
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 struct Feeding<'a> {
@@ -90,13 +118,12 @@ impl Feeding<'_> {
         let mut written = 0;
         let mut open = Open::Yes;
         for message in rows.iter().filter_map(|row| row.message()) {
-            open = match &*message.text {
-                END_OF_INPUT => Open::No,
-                text => match self.line(text).await {
-                    Ok(()) => Open::Yes,
-                    Err(_) => break,
-                },
-            };
+            let last = message.mode == Mode::Last;
+            let silent = last && message.text.is_empty();
+            if !silent && self.line(&message.text).await.is_err() {
+                break;
+            }
+            open = if last { Open::No } else { Open::Yes };
             written += 1;
             if open == Open::No {
                 break;
@@ -114,19 +141,7 @@ impl Feeding<'_> {
     }
 
     async fn line(&self, text: &str) -> std::io::Result<()> {
-        self.bytes(text.as_bytes()).await?;
-        if text.ends_with('\n') { Ok(()) } else { self.bytes(b"\n").await }
-    }
-
-    async fn bytes(&self, mut bytes: &[u8]) -> std::io::Result<()> {
-        while !bytes.is_empty() {
-            self.stdin.writable().await?;
-            match self.stdin.try_write(bytes) {
-                Ok(written) => bytes = &bytes[written..],
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
+        write(&self.stdin, text.as_bytes()).await?;
+        if text.ends_with('\n') { Ok(()) } else { write(&self.stdin, b"\n").await }
     }
 }

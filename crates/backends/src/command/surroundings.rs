@@ -1,20 +1,24 @@
-//! The environment in which a command was asked for.
+//! What a command is given by whoever asked for it.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 
-/// Whoever asks for a command has an environment, and the command gets it. It
-/// is kept in memory until the command starts and never stored.
-#[derive(Clone, Default)]
+use super::input::Input;
+
+/// Whoever asks for a command has an environment, and the command gets it. Its
+/// standard input may come from there, too. This is kept in memory until the
+/// command starts and never stored.
+#[derive(Default)]
 pub struct Surroundings {
     variables: Vec<(OsString, OsString)>,
+    input: Option<Input>,
     umask: Option<u32>,
 }
 
 impl Surroundings {
     /// These variables.
     pub fn new(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
-        Self { variables: variables.into_iter().collect(), umask: None }
+        Self { variables: variables.into_iter().collect(), input: None, umask: None }
     }
 
     /// The environment of this process.
@@ -32,6 +36,23 @@ impl Surroundings {
 
     pub(crate) fn umask(&self) -> Option<u32> {
         self.umask
+    }
+
+    /// The same with a standard input. The command takes no messages then: what
+    /// it reads is this input, byte for byte, and its end. It cannot be given
+    /// twice, so a command that did not start before this process is gone is
+    /// not started by the next one, and none is restarted.
+    pub fn with_input(mut self, input: Input) -> Self {
+        self.input = Some(input);
+        self
+    }
+
+    pub(crate) fn has_input(&self) -> bool {
+        self.input.is_some()
+    }
+
+    pub(crate) fn take_input(&mut self) -> Option<Input> {
+        self.input.take()
     }
 
     pub(crate) fn variables(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {

@@ -69,8 +69,18 @@ impl HolderFile {
         known.drain(..known.len().saturating_sub(REMEMBERED));
         let formers = Formers(known.clone().into());
         known.push(own);
-        crate::file::replace(&self.0, &serde_json::to_vec(&known)?)?;
+        self.write(&serde_json::to_vec(&known)?)?;
         Ok(formers)
+    }
+
+    fn write(&self, content: &[u8]) -> io::Result<()> {
+        match crate::file::replace(&self.0, content) {
+            // Who is in it is told by one that is torn no less than by none.
+            Err(full) if full.kind() == io::ErrorKind::StorageFull => {
+                crate::file::overwrite(&self.0, content).map_err(|_| full)
+            }
+            written => written,
+        }
     }
 }
 
@@ -78,12 +88,12 @@ impl HolderFile {
     /// Forgets those before this process: nothing is left of them. Their
     /// numbers may be somebody else's from now on.
     pub(crate) fn forget_formers(&self, session: Session) -> io::Result<()> {
-        crate::file::replace(&self.0, &serde_json::to_vec(&[Holder::own(session)])?)
+        self.write(&serde_json::to_vec(&[Holder::own(session)])?)
     }
 
     /// Forgets this process as well, which leaves nothing behind.
     pub(crate) fn leave(&self) -> io::Result<()> {
-        crate::file::replace(&self.0, b"[]")
+        self.write(b"[]")
     }
 }
 

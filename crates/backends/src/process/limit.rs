@@ -9,7 +9,7 @@ static BEFORE: OnceLock<Rlimit> = OnceLock::new();
 
 /// Lets this process have as many files open as the system allows it. Each
 /// command that runs takes four, and many systems start with a thousand.
-/// Commands are started with the limit as it was before: programs rely on it.
+/// Commands get the limit as it was before: programs rely on it.
 pub fn raise_file_limit() {
     let before = getrlimit(Resource::Nofile);
     if before.current < before.maximum || before.maximum.is_none() {
@@ -20,7 +20,8 @@ pub fn raise_file_limit() {
     }
 }
 
-/// Gives a process that was just started the limit as it was.
+/// Gives a process that was just started the limit as it was. It has begun by
+/// then: a program that asks at once may still find the raised one.
 #[cfg(target_os = "linux")]
 pub(crate) fn restore(pid: i32) {
     let Some(before) = BEFORE.get() else { return };

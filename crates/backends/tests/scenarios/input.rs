@@ -1,7 +1,7 @@
 //! Messages as a command's standard input.
 
-use offshoot_backends::END_OF_INPUT;
-use offshoot_core::{RowBody, State};
+use offshoot_core::{MessageState, RowBody, State};
+use offshoot_runtime::Error;
 
 use crate::support::{Test, World, bytes};
 
@@ -13,7 +13,7 @@ async fn each_message_is_a_line_and_one_closes_the_input() -> Test {
     task.send("second\n").await?;
     task.send("").await?;
     task.send("third\nfourth").await?;
-    task.send(END_OF_INPUT).await?;
+    task.send("").last().await?;
     let task = task.wait().await?.task;
     assert_eq!(task.state, State::Completed);
     assert_eq!(bytes(&world.log(&task)).await, b"first\nsecond\n\nthird\nfourth\n");
@@ -69,7 +69,7 @@ async fn results_of_tasks_below_stay_unread() -> Test {
     task.send("a").await?;
     task.send("b").await?;
     world.until_line(&task, "got b").await;
-    task.send(END_OF_INPUT).await?;
+    task.send("").last().await?;
     assert_eq!(task.wait().await?.task.state, State::Completed);
     let rows = world.session.drain(10).await?;
     let results: Vec<_> =
@@ -88,12 +88,44 @@ async fn s5_1_what_a_task_below_did_not_read_is_no_line_of_its_owner() -> Test {
     let host = world.runtime.task(&below.id().to_string()).await?;
     world.until_line(&below, "closed").await;
     host.send("for the one below").await?;
-    host.send(END_OF_INPUT).await?;
+    host.send("").last().await?;
     host.cancel("enough").await?;
     host.wait().await?;
     task.send("for the owner").await?;
-    task.send(END_OF_INPUT).await?;
+    task.send("").last().await?;
     let task = task.wait().await?.task;
     assert_eq!(bytes(&world.log(&task)).await, b"got for the owner\n");
+    Ok(())
+}
+
+#[tokio::test]
+async fn only_the_last_message_ends_the_input_whatever_others_say() -> Test {
+    let world = World::open().await;
+    let task = world.session.spawn(world.request(world.command("cat"))).await?;
+    task.send("\u{4}").await?;
+    task.send("the end").last().await?;
+    let task = task.wait().await?.task;
+    assert_eq!(task.state, State::Completed);
+    assert_eq!(bytes(&world.log(&task)).await, b"\x04\nthe end\n");
+    Ok(())
+}
+
+#[tokio::test]
+async fn s5_4_behind_the_last_message_there_is_room_for_no_other() -> Test {
+    let world = World::open().await;
+    let task = world.spawn("cat; echo over; until test -e go; do sleep 0.01; done").await;
+    let last = task.send("").last().key("once").await?.first().unwrap();
+    let refused = task.send("too late").await.unwrap_err();
+    assert!(matches!(refused, Error::InputEnded(id) if id == task.id()), "{refused}");
+    world.until_line(&task, "over").await;
+    let refused = task.send("too late").await.unwrap_err();
+    assert!(matches!(refused, Error::InputEnded(_)), "read or not: {refused}");
+    let again = task.send("").last().key("once").await?.first().unwrap();
+    assert_eq!(again.message, last.message, "one that was sent before is found again");
+    assert_ne!(again.state, MessageState::Returned);
+    std::fs::write(world.folder.path().join("go"), "")?;
+    task.wait().await?;
+    let refused = task.send("too late").await.unwrap_err();
+    assert!(matches!(refused, Error::Ended { .. }), "the end goes first: {refused}");
     Ok(())
 }

@@ -9,6 +9,7 @@ mod input;
 mod killed;
 mod many;
 mod output;
+mod passed_on;
 mod readers;
 mod reopened;
 mod stopping;

@@ -133,6 +133,10 @@ async fn the_last_lines_are_found_without_reading_everything() -> Test {
     assert_eq!(tail(3).await, "99999\n100000\nunfinished");
     let many = tail(5_000).await;
     assert_eq!((many.lines().count(), many.lines().next()), (5_000, Some("95002")));
+    // Wherever segments end.
+    for lines in (1..2_000).step_by(37) {
+        assert_eq!(tail(lines).await.lines().count(), lines);
+    }
     let all = tail(usize::MAX).await;
     assert!(all.ends_with("unfinished") && all.lines().count() < 20_000, "not across the gap");
     let task = world.run("echo one; echo two").await;

@@ -42,6 +42,8 @@ pub enum Code {
     Cap,
     /// The task takes no messages.
     TakesNoMessages,
+    /// The task's input has been ended: it reads no more messages.
+    InputEnded,
     /// Something is too large.
     TooLarge,
     /// An inbox is full: try again when some of it has been read.

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 
 /// The protocol that this version speaks.
-pub const WIRE: u32 = 1;
+pub const WIRE: u32 = 2;
 
 /// What a client says first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +18,10 @@ pub struct Hello {
     pub data: String,
     /// What it wants of an older daemon.
     pub taking: Taking,
+    /// The task of whose command it is a process, if it is one: while the
+    /// client waits for tasks, so does that one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<String>,
 }
 
 /// What a client wants of a daemon that is older than itself.
@@ -46,7 +50,13 @@ impl Hello {
     /// What this version says.
     pub fn new(data: &str, taking: Taking) -> Self {
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        Self { wire: (WIRE, WIRE), version, data: data.to_owned(), taking }
+        Self { wire: (WIRE, WIRE), version, data: data.to_owned(), taking, within: None }
+    }
+
+    /// The same from a process of this task's command.
+    pub fn within(mut self, task: Option<String>) -> Self {
+        self.within = task;
+        self
     }
 
     /// The protocols the client speaks.

@@ -61,6 +61,18 @@ pub enum Reply {
     },
     /// Something happened in a session.
     Happened(Box<Happened>),
+    /// The daemon has ended, all but its process.
+    Stopped(Stopped),
+}
+
+/// What became of everything when a daemon was asked to end.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stopped {
+    /// How many tasks do not execute any more and have no end in the records:
+    /// the next daemon settles them.
+    pub unsettled: usize,
+    /// Why their ends could not be written, if that is known.
+    pub why: Option<String>,
 }
 
 /// A piece of what a command wrote.

@@ -28,14 +28,7 @@ pub enum Request {
         tasks: Vec<String>,
     },
     /// A message to a task.
-    Send {
-        /// Whom.
-        to: Named,
-        /// What.
-        text: String,
-        /// Makes the request repeatable.
-        key: String,
-    },
+    Send(Message),
     /// Stop a task and everything below it.
     Cancel {
         /// Which.
@@ -84,6 +77,31 @@ pub struct Named {
     pub task: String,
 }
 
+/// A message to a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Message {
+    /// Whom.
+    pub to: Named,
+    /// What.
+    pub text: String,
+    /// Whether more may follow.
+    pub sequel: Sequel,
+    /// Makes the request repeatable.
+    pub key: String,
+}
+
+/// Whether more messages may follow one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sequel {
+    /// They may.
+    #[default]
+    More,
+    /// None may: it ends the input of the task, and an empty one does nothing
+    /// else.
+    End,
+}
+
 /// A command to be sent off.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spawn {
@@ -114,6 +132,8 @@ pub struct Spawn {
     pub key: String,
     /// Whether the caller stays to read what it writes.
     pub attachment: Attachment,
+    /// Where its standard input comes from.
+    pub stdin: Stdin,
 }
 
 /// What becomes of a command whose daemon dies.
@@ -136,6 +156,18 @@ pub enum Attachment {
     /// It stays, and misses nothing: a reader that is slow holds the command
     /// up, like a pipe.
     Attached,
+}
+
+/// Where the standard input of a command comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stdin {
+    /// Each message to the task is a line of it.
+    #[default]
+    Messages,
+    /// The caller passes it on over this connection, once it has been told of
+    /// the task; see [`Input`](crate::Input). The answer is a stream.
+    Follows,
 }
 
 /// Variables of an environment. Their values are not shown.

@@ -16,7 +16,7 @@ pub(super) async fn follow(
     from: Option<u64>,
     out: &mut Out<'_>,
 ) -> Answer {
-    let session = house.session(session).await?;
+    let session = house.existing_session(session).await?;
     let mut events = session.events(Cursor::new(from.unwrap_or_default()));
     if from.is_none() {
         events.snapshot().await?;

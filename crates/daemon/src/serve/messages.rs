@@ -1,14 +1,29 @@
 //! Messages to tasks.
 
-use offshoot_client::wire::{Code, Fault, Named, Reply};
+use offshoot_client::wire::{Code, Fault, Message, Reply, Sequel};
 use offshoot_core::MessageState;
 
 use super::Answer;
+use crate::fault::refusal;
 use crate::house::House;
 
 /// Sends a message to a task.
-pub(super) async fn send(house: &House, to: &Named, text: &str, key: &str) -> Answer {
-    let receipts = house.task(to).await?.send(text).key(key).await?;
+pub(super) async fn send(house: &House, message: &Message) -> Answer {
+    let sending = house.task(&message.to).await?.send(&message.text).key(&message.key);
+    let sending = match message.sequel {
+        Sequel::More => sending,
+        Sequel::End => sending.last(),
+    };
+    let receipts = sending.await.map_err(|error| {
+        let fault = refusal(&error);
+        match fault.code {
+            Code::TakesNoMessages => fault.hint(
+                "its input is passed on by the `spawn` that sent it off; with --no-stdin a command \
+                 reads messages",
+            ),
+            _ => fault,
+        }
+    })?;
     let Some(receipt) = receipts.first() else {
         return Err(Fault::new(Code::Other, "the message was queued for nobody").into());
     };

@@ -1,15 +1,22 @@
 //! Sessions: a page of them, and the end of one.
 
-use offshoot_client::wire::{Reply, Session, Sessions};
+use std::time::Duration;
+
+use offshoot_client::wire::{Code, Fault, Reply, Session, Sessions};
 use offshoot_core::Session as Record;
 use offshoot_runtime::{Error, Runtime};
+use offshoot_store::StoreError;
 
 use super::Answer;
 use super::tasks::{cursor, parse_cursor};
-use crate::house::House;
+use crate::fault::no_room;
+use crate::house::{self, House};
 
 /// How many unread rows are counted. One page must not read a whole store.
 const MOST_UNREAD: usize = 1_000;
+
+/// How long the end of a session waits for what a dead daemon left.
+const RECOVERY: Duration = Duration::from_secs(5);
 
 /// The longest page.
 const LONGEST: usize = 1_000;
@@ -44,11 +51,50 @@ async fn shown(runtime: &Runtime, record: &Record) -> Result<Option<Session>, Er
     }))
 }
 
-/// Deletes a session and everything in it.
+/// Deletes a session and everything in it. On a full disk that is what frees
+/// some of it, so the reserve is given up for it.
 pub(super) async fn remove(house: &House, name: &str) -> Answer {
-    let session = house.existing_session(name).await?;
-    session.remove().await?;
-    house.forget_name(session.id());
-    house.sweep(&*house.runtime()?).await;
+    let runtime = house.runtime()?;
+    let _lent = house.reserve.lend();
+    let session = house.known_session(name).await?;
+    let removed = match runtime.remove_session(name).await {
+        // What a dead daemon left counts as live until its end is written, for
+        // which there may be room now.
+        Err(Error::SessionBusy(_)) if !runtime.has_recovered() => {
+            tokio::time::timeout(RECOVERY, runtime.recovered()).await.ok();
+            runtime.remove_session(name).await
+        }
+        // It goes, and what its tasks wrote is in the way.
+        Err(Error::Store(StoreError::Full { .. })) if house.sweep(&runtime).await > 0 => {
+            runtime.remove_session(name).await
+        }
+        removed => removed,
+    };
+    match removed {
+        Ok(()) => {}
+        Err(Error::NoSession { .. }) => return Err(house::no_session(name).into()),
+        Err(error @ Error::SessionBusy(_)) if !runtime.has_recovered() => {
+            return Err(unsettled(house, &error).into());
+        }
+        Err(error) => return Err(error.into()),
+    }
+    if let Some(session) = session {
+        house.forget_name(session.id());
+    }
+    house.sweep(&runtime).await;
     Ok(Reply::Done)
+}
+
+/// Why a session is not removed whose tasks were left by a dead daemon.
+fn unsettled(house: &House, busy: &Error) -> Fault {
+    let text = format!(
+        "{busy}; an earlier daemon left it, and how it ended cannot be written yet (the log says \
+         why: {})",
+        house.log.path().display()
+    );
+    let fault = Fault::new(Code::Busy, text);
+    match house.is_full() {
+        true => no_room(fault, house.place.data()),
+        false => fault.hint("it goes on by itself: try again in a while"),
+    }
 }

@@ -7,13 +7,21 @@ use offshoot_backends::{Attach, Command, CommandsError, Restart, Seat, Surroundi
 use offshoot_client::wire::{Attachment, Code, Fault, Named, Reply, Restarting, Spawn};
 use offshoot_core::Visibility;
 
-use super::{Answer, Out, tail};
+use super::{Answer, Out, Visit, tail};
 use crate::house::House;
 use crate::view;
 
 /// Sends a command off. Whoever stays gets the task first, then what it
-/// writes, then the task as it has ended.
-pub(super) async fn spawn(house: &House, spawn: Spawn, out: &mut Out<'_>) -> Answer {
+/// writes, then the task as it has ended. Whoever has its input stays, too.
+pub(super) async fn spawn(
+    house: &House,
+    spawn: Spawn,
+    Visit { within, input }: Visit,
+    out: &mut Out<'_>,
+) -> Answer {
+    let stays = spawn.attachment == Attachment::Attached || input.is_some();
+    // Known before anything is there that nobody could wait for.
+    let waiter = house.waiters.enter(within.filter(|_| stays))?;
     let seat = match spawn.attachment {
         Attachment::Attached => Some(Seat::new()),
         Attachment::Detached => None,
@@ -21,11 +29,12 @@ pub(super) async fn spawn(house: &House, spawn: Spawn, out: &mut Out<'_>) -> Ans
     let attach = seat.as_ref().map_or(Attach::No, Attach::Lossless);
     let around = spawn.surroundings.0.iter();
     let around = around.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    let mut around = Surroundings::new(around).with_umask(spawn.umask);
+    if let Some(input) = input {
+        around = around.with_input(input);
+    }
     let request = command(&spawn)
-        .and_then(|command| {
-            let around = Surroundings::new(around).with_umask(spawn.umask);
-            house.commands.request(command, Some(around), attach)
-        })
+        .and_then(|command| house.commands.request(command, Some(around), attach))
         .map_err(|error| Fault::from_error(Code::BadRequest, &error))?;
     let parent = match &spawn.parent {
         Some(parent) => {
@@ -56,13 +65,11 @@ pub(super) async fn spawn(house: &House, spawn: Spawn, out: &mut Out<'_>) -> Ans
     let task = spawning.await?;
     let shown = view::task(house, task.snapshot().await?).await?;
     let reply = Reply::Task(Box::new(shown));
-    match seat {
-        None => Ok(reply),
-        Some(seat) => {
-            out.say(&reply).await?;
-            tail::attend(house, &task, seat, out).await
-        }
+    if !stays {
+        return Ok(reply);
     }
+    out.say(&reply).await?;
+    waiter.during(house, tail::attend(house, &task, seat, out)).await
 }
 
 fn command(spawn: &Spawn) -> Result<Command, CommandsError> {

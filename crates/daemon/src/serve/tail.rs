@@ -14,7 +14,12 @@ const MOST: usize = 256 << 10;
 
 /// Passes on what a command wrote and, if wanted, what it writes until it ends.
 /// The task as it is then comes last.
-pub(super) async fn tail(house: &House, tail: &Tail, out: &mut Out<'_>) -> Answer {
+pub(super) async fn tail(
+    house: &House,
+    tail: &Tail,
+    within: Option<TaskId>,
+    out: &mut Out<'_>,
+) -> Answer {
     let task = house.task(&tail.task).await?;
     let log = house.commands.log(task.id());
     let from = match tail.reading {
@@ -28,17 +33,29 @@ pub(super) async fn tail(house: &House, tail: &Tail, out: &mut Out<'_>) -> Answe
     let reader = Reader { task: &task, log: &log, at: from, attempt: 0 };
     match tail.following {
         Following::Stop => reader.read_on(out).await?,
-        Following::Follow => reader.follow(log.follow(from).at_most(MOST), out).await?,
+        Following::Follow => {
+            let live = task.record().await?.is_live();
+            let waiter = house.waiters.enter(within.filter(|_| live))?;
+            let follower = log.follow(from).at_most(MOST);
+            waiter.during(house, reader.follow(follower, out)).await?;
+        }
     }
     end(house, &task, out).await
 }
 
-/// Passes on everything that a command writes, which is held up rather than
-/// that anything is missed, until it ends.
-pub(super) async fn attend(house: &House, task: &TaskRef, seat: Seat, out: &mut Out<'_>) -> Answer {
-    let log = house.commands.log(task.id());
-    let follower = log.follow_seated(seat).at_most(MOST);
-    Reader { task, log: &log, at: 0, attempt: 0 }.follow(follower, out).await?;
+/// Stays until a command ends. With a seat everything that it writes is passed
+/// on, and it is held up rather than that anything is missed.
+pub(super) async fn attend(
+    house: &House,
+    task: &TaskRef,
+    seat: Option<Seat>,
+    out: &mut Out<'_>,
+) -> Answer {
+    if let Some(seat) = seat {
+        let log = house.commands.log(task.id());
+        let follower = log.follow_seated(seat).at_most(MOST);
+        Reader { task, log: &log, at: 0, attempt: 0 }.follow(follower, out).await?;
+    }
     until_ended(task).await?;
     end(house, task, out).await
 }

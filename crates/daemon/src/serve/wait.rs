@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use offshoot_client::wire::{Code, Fault, Named, Reply, Wait, Waited, WaitedEnd, Waiting};
-use offshoot_runtime::WaitEnd;
+use offshoot_core::TaskId;
+use offshoot_runtime::{Error, WaitEnd};
 
 use super::Answer;
 use crate::house::House;
@@ -13,7 +14,7 @@ use crate::view;
 const MOST: usize = 10_000;
 
 /// Waits for tasks.
-pub(super) async fn wait(house: &House, wait: Wait) -> Answer {
+pub(super) async fn wait(house: &House, wait: Wait, within: Option<TaskId>) -> Answer {
     if wait.tasks.is_empty() || wait.tasks.len() > MOST {
         let text = format!("wait for 1 to {MOST} tasks, not for {}", wait.tasks.len());
         return Err(Fault::new(Code::BadRequest, text).into());
@@ -22,6 +23,10 @@ pub(super) async fn wait(house: &House, wait: Wait) -> Answer {
     for task in wait.tasks {
         tasks.push(house.task(&Named { session: wait.session.clone(), task }).await?);
     }
+    if let Some(itself) = within.filter(|id| tasks.iter().any(|task| task.id() == *id)) {
+        return Err(Error::WaitsForItself(itself).into());
+    }
+    let waiter = house.waiters.enter(within)?;
     let runtime = house.runtime()?;
     let mut waiting = runtime.wait(&tasks);
     if wait.waiting == Waiting::Any {
@@ -33,7 +38,7 @@ pub(super) async fn wait(house: &House, wait: Wait) -> Answer {
     // The daemon may end meanwhile.
     drop(runtime);
     let mut found = Vec::with_capacity(tasks.len());
-    for waited in waiting.await? {
+    for waited in waiter.during(house, waiting.into_future()).await? {
         let end = match waited.end {
             WaitEnd::Ended => WaitedEnd::Ended,
             WaitEnd::NeedsInput => WaitedEnd::NeedsInput,

@@ -3,24 +3,28 @@
 use std::io::Write;
 use std::panic::PanicHookInfo;
 
-use super::show::text;
+use offshoot_client::wire::{Code, Fault};
+
+use super::show::{self, Colour, Form, text};
 
 /// Tells panics in a line or two, without the raw text that Rust would print.
-pub(crate) fn be_told_shortly() {
-    std::panic::set_hook(Box::new(|info| {
+pub(crate) fn be_told_shortly(form: Form) {
+    std::panic::set_hook(Box::new(move |info| {
+        let told = show::fault::told(&told(info), form, Colour::Plain);
         // Nobody is there to read it.
-        std::io::stderr().write_all(told(info).as_bytes()).ok();
+        std::io::stderr().write_all(told.as_bytes()).ok();
     }));
 }
 
-fn told(info: &PanicHookInfo<'_>) -> String {
+fn told(info: &PanicHookInfo<'_>) -> Fault {
     let said = info.payload_as_str().unwrap_or("no message");
     let place = info.location().map_or_else(String::new, |at| format!(" at {at}"));
-    format!(
-        "error: this is a bug in offshoot {}{place}: {}\nhint: tasks that were sent off go on; \
-         please report this at {}/issues\n",
+    let said = format!(
+        "this is a bug in offshoot {}{place}: {}",
         env!("CARGO_PKG_VERSION"),
-        text::line(said),
-        env!("CARGO_PKG_REPOSITORY"),
-    )
+        text::line(said)
+    );
+    let issues = concat!(env!("CARGO_PKG_REPOSITORY"), "/issues");
+    let hint = format!("tasks that were sent off go on; please report this at {issues}");
+    Fault::new(Code::Other, said).hint(hint)
 }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, ValueEnum};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
-use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Zsh};
+use clap_complete::env::{Elvish, EnvCompleter, Powershell, Shells};
 use offshoot_client::wire::{List, Reply, Request, Scope, Session, Task};
 
 use super::desk::Desk;
@@ -17,9 +17,13 @@ use super::exit::Exit;
 use super::globals::Globals;
 use super::show::{Form, Screen, task, text};
 use super::trouble::Trouble;
+use shell::Helped;
+
+mod shell;
+mod words;
 
 /// The variable by which a shell asks.
-const VARIABLE: &str = "COMPLETE";
+const VARIABLE: &str = "OFFSHOOT_COMPLETE";
 
 /// How many handles are offered at the most.
 const OFFERED: usize = 200;
@@ -47,24 +51,33 @@ enum Shell {
 impl Completions {
     pub(crate) fn run(self, screen: Screen) -> Result<Exit, Trouble> {
         let shell: &dyn EnvCompleter = match self.shell {
-            Shell::Bash => &Bash,
+            Shell::Bash => &Helped::Bash,
             Shell::Elvish => &Elvish,
-            Shell::Fish => &Fish,
+            Shell::Fish => &Helped::Fish,
             Shell::Powershell => &Powershell,
-            Shell::Zsh => &Zsh,
+            Shell::Zsh => &Helped::Zsh,
         };
         let mut script = Vec::new();
         let written =
             shell.write_registration(VARIABLE, "offshoot", "offshoot", "offshoot", &mut script);
         written.map_err(|error| Trouble::other(&error))?;
-        screen.say(&String::from_utf8_lossy(&script))?;
+        let script = String::from_utf8_lossy(&script);
+        match screen.form {
+            Form::People => screen.say(&script)?,
+            Form::Json => {
+                let answer = serde_json::json!({ "shell": shell.name(), "script": script });
+                screen.json(&answer)?;
+            }
+        }
         Ok(Exit::Done)
     }
 }
 
 /// Answers a shell and ends, if one asks.
 pub(crate) fn answer_shell<C: CommandFactory>() {
-    clap_complete::CompleteEnv::with_factory(C::command).var(VARIABLE).complete();
+    let shells = Shells(&[&Helped::Bash, &Elvish, &Helped::Fish, &Powershell, &Helped::Zsh]);
+    let answer = clap_complete::CompleteEnv::with_factory(C::command).var(VARIABLE);
+    answer.shells(shells).complete();
 }
 
 /// Completes handles of tasks.
@@ -121,15 +134,18 @@ fn offer(typed: &OsStr, found: impl Iterator<Item = (String, String)>) -> Vec<Co
 
 /// What the daemon says that runs; nothing if none does.
 fn asked<T: Default>(ask: impl AsyncFnOnce(Desk) -> T) -> T {
-    let globals = typed_globals(std::env::args_os());
+    let globals = typed_globals(&shell::words());
     let Ok(client) = globals.client_of_running() else { return T::default() };
-    let desk = Desk::with(client, &globals, Screen::new(Form::People));
+    let screen = Screen::new(Form::People);
+    let Ok(desk) = Desk::with(client, &globals, screen) else { return T::default() };
     super::block_on(async { Ok(ask(desk).await) }).unwrap_or_default()
 }
 
 /// The folder and session that stand in the line that is being typed.
-fn typed_globals(args: impl Iterator<Item = OsString>) -> Globals {
-    let words: Vec<OsString> = args.skip_while(|arg| arg != "--").collect();
+fn typed_globals(words: &[OsString]) -> Globals {
+    // What comes after that is the command that is sent off.
+    let ours = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    let words = &words[..ours];
     let value = |name: &str| {
         let glued = format!("{name}=");
         words.iter().enumerate().find_map(|(at, word)| match word.to_str() {
@@ -148,9 +164,10 @@ mod tests {
 
     #[test]
     fn the_line_that_is_typed_says_which_session_is_meant() {
-        let line = "offshoot -- offshoot tasks --session work --data=/d show b";
-        let globals = typed_globals(line.split(' ').map(OsString::from));
-        assert_eq!(globals.session().0, "work");
+        let line = "offshoot tasks --session work --data=/d show b -- --session theirs";
+        let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        let globals = typed_globals(&words);
+        assert_eq!(globals.session().unwrap().0, "work");
         assert_eq!(globals.typed(), ["--data", "/d", "--session", "work"]);
     }
 

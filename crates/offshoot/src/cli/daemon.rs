@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
-use offshoot_client::wire::{Reply, Request};
+use offshoot_client::wire::{Code, Fault, Reply, Request, Stopped};
 use offshoot_client::{Client, Connection, Error, Place};
 use offshoot_daemon::Options;
 
@@ -20,6 +20,9 @@ mod gone;
 
 /// How long a daemon stays with nothing to do.
 const IDLE: Duration = Duration::from_secs(300);
+
+/// After what time a person is told for whom they wait.
+const LATE: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Daemon {
@@ -68,13 +71,26 @@ impl Run {
             return start_apart();
         }
         let set = std::env::var("OFFSHOOT_IDLE").ok().filter(|set| !set.is_empty());
-        let idle = match (self.idle, set) {
-            (Some(idle), _) => idle,
-            (None, Some(set)) => duration::read(&set)
-                .map_err(|error| Trouble::usage(format!("OFFSHOOT_IDLE: {error}")))?,
-            (None, None) => IDLE,
+        let ready = || -> Result<Options, Trouble> {
+            let idle = match (self.idle, set) {
+                (Some(idle), _) => idle,
+                (None, Some(set)) => duration::read(&set).map_err(|error| {
+                    Trouble::usage(format!("OFFSHOOT_IDLE is {set:?}, which is no time: {error}"))
+                })?,
+                (None, None) => IDLE,
+            };
+            Ok(Options { place: globals.place()?, idle })
         };
-        Ok(offshoot_daemon::run(Options { place: globals.place()?, idle }))
+        match ready() {
+            Ok(options) => Ok(offshoot_daemon::run(options)),
+            Err(trouble) => {
+                if let Trouble::Told { fault, .. } = &trouble {
+                    // Whoever started it waits for this line.
+                    offshoot_daemon::fail((**fault).clone());
+                }
+                Err(trouble)
+            }
+        }
     }
 }
 
@@ -92,38 +108,73 @@ fn start_apart() -> Result<ExitCode, Trouble> {
 impl Stop {
     async fn run(self, client: &Client, screen: Screen) -> Result<Exit, Trouble> {
         let stopped = match client.connect().await {
-            Ok(daemon) => {
-                quit(daemon, client.place()).await?;
-                true
-            }
-            Err(Error::NotRunning(_)) => false,
+            Ok(daemon) => Some(quit(daemon, client.place(), screen).await?),
+            Err(Error::NotRunning(_)) => None,
             Err(error) => return Err(error.into()),
         };
+        let unsettled = stopped.as_ref().map_or(0, |stopped| stopped.unsettled);
         match screen.form {
-            Form::People if stopped => screen.say("the daemon has ended\n")?,
-            Form::People => screen.say("no daemon runs\n")?,
-            Form::Json => screen.json(&serde_json::json!({ "stopped": stopped }))?,
+            Form::Json => screen.json(&serde_json::json!({
+                "stopped": stopped.is_some(),
+                "unsettled": unsettled,
+            }))?,
+            Form::People if stopped.is_none() => screen.say("no daemon runs\n")?,
+            Form::People if unsettled == 0 => screen.say("the daemon has ended\n")?,
+            Form::People => {}
         }
-        Ok(Exit::Done)
+        match stopped {
+            Some(stopped) if unsettled > 0 => Err(unwritten(stopped).into()),
+            _ => Ok(Exit::Done),
+        }
     }
 }
 
+/// That a daemon could not write how everything ended.
+fn unwritten(stopped: Stopped) -> Fault {
+    let tasks = match stopped.unsettled {
+        1 => "1 task".to_owned(),
+        several => format!("{several} tasks"),
+    };
+    let text = format!("the daemon has ended, but how {tasks} ended could not be written");
+    let causes = stopped.why.into_iter().collect();
+    Fault { causes, ..Fault::new(Code::Store, text) }.hint(
+        "nothing is lost: the next command starts a daemon that settles what was left; if the disk \
+         is full, free some space first",
+    )
+}
+
 /// Asks a daemon to end, and waits until its process is gone.
-async fn quit(mut daemon: Connection, place: &Place) -> Result<(), Trouble> {
+async fn quit(mut daemon: Connection, place: &Place, screen: Screen) -> Result<Stopped, Trouble> {
+    let pid = daemon.welcome().pid;
     // Held before it is asked, so that its number cannot mean another process.
-    let process = gone::Process::of(daemon.welcome().pid, place);
-    match daemon.send(&Request::Quit).await {
+    let process = gone::Process::of(pid, place);
+    let mut stopped = Stopped::default();
+    let ended = async {
+        daemon.send(&Request::Quit).await?;
+        loop {
+            match daemon.reply().await? {
+                Reply::Stopped(told) => stopped = told,
+                _ => return Ok(()),
+            }
+        }
+    };
+    let late = async {
+        tokio::time::sleep(LATE).await;
+        screen.tell(&format!("waiting for the daemon (process {pid}) to end its commands"));
+        std::future::pending().await
+    };
+    let ended: Result<(), Error> = tokio::select! {
+        ended = ended => ended,
+        never = late => never,
+    };
+    match ended {
         Ok(()) => {}
         // It ends already.
         Err(error) if error.is_broken_off() => {}
         Err(error) => return Err(error.into()),
     }
-    match daemon.reply().await {
-        Ok(_) => {}
-        Err(error) if error.is_broken_off() => {}
-        Err(error) => return Err(error.into()),
-    }
-    process.gone().map_err(|error| Trouble::other(&error))
+    process.gone().map_err(|error| Trouble::other(&error))?;
+    Ok(stopped)
 }
 
 impl Status {

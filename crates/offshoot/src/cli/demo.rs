@@ -15,13 +15,18 @@ use std::time::Duration;
 use clap::Args;
 
 use super::exit::Exit;
-use super::show::{Part, Screen};
+use super::show::{Form, Part, Screen};
 use super::trouble::Trouble;
 use proof::Proof;
 use stage::{Errand, Stage};
 
-/// See what Offshoot does: real tasks, live, and a daemon killed with `kill -9`
+/// Watch real tasks outlive a daemon that is killed with `kill -9`
 #[derive(Debug, Args)]
+#[command(after_help = "\
+It takes some seconds and plays in a data folder of its own, which is gone
+afterwards: nothing is left running, and --data and --session mean nothing here.
+It exits with 0 if everything held that it claims. With --json each line is a
+step, a task that changed, or a claim and whether it holds.")]
 pub(super) struct Demo {}
 
 impl Demo {
@@ -30,11 +35,13 @@ impl Demo {
         let told = tell(&mut stage).await;
         stage.strike().await;
         let proof = told?;
-        screen.say(&proof.render(screen.out))?;
+        proof.show(screen)?;
         if !proof.holds() {
             return Ok(Exit::Trouble);
         }
-        screen.say(&next_steps(screen))?;
+        if screen.form == Form::People {
+            screen.say(&next_steps(screen))?;
+        }
         Ok(Exit::Done)
     }
 }

@@ -28,13 +28,13 @@ pub(crate) struct Desk {
 impl Desk {
     /// A desk whose daemon is started if it must be.
     pub(crate) fn new(globals: &Globals, screen: Screen) -> Result<Self, Trouble> {
-        Ok(Self::with(globals.client()?, globals, screen))
+        Self::with(globals.client()?, globals, screen)
     }
 
     /// A desk at this client.
-    pub(crate) fn with(client: Client, globals: &Globals, screen: Screen) -> Self {
-        let (session, chosen) = globals.session();
-        Self { client: Arc::new(client), session, chosen, screen, typed: globals.typed() }
+    pub(crate) fn with(client: Client, globals: &Globals, screen: Screen) -> Result<Self, Trouble> {
+        let (session, chosen) = globals.session()?;
+        Ok(Self { client: Arc::new(client), session, chosen, screen, typed: globals.typed() })
     }
 
     /// A task, as the command line calls it.
@@ -87,6 +87,16 @@ impl Desk {
             Form::People => self.screen.say(&people(answer)),
             Form::Json => self.screen.json(answer),
         }
+    }
+
+    /// Says what was done. If that cannot be said, it is done all the same.
+    pub(crate) fn report<T: Serialize>(
+        &self,
+        done: &T,
+        people: impl FnOnce(&T) -> String,
+    ) -> Result<(), Trouble> {
+        self.answer(done, people)
+            .map_err(|trouble| trouble.hint("what was asked for was done all the same"))
     }
 
     /// A command line that means the same place as this one.

@@ -1,13 +1,15 @@
 //! `offshoot doctor`
 //!
-//! Looks, and changes nothing: no daemon is started, and none is replaced.
+//! Looks, and changes nothing: no daemon is started, none is replaced, and no
+//! folder is made.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use clap::Args;
 use jiff::Timestamp;
 use offshoot_client::wire::{LogFile, Reply, Request, Status};
-use offshoot_client::{Client, Error, Place, Start, Whereabouts};
+use offshoot_client::{Client, Error, Place, PlaceError, Sought, Start, Whereabouts};
 use serde::Serialize;
 
 use super::exit::Exit;
@@ -25,8 +27,8 @@ mod log;
 /// Look at the data folder and its daemon, and name what is wrong
 #[derive(Debug, Args)]
 #[command(after_help = "\
-It starts no daemon and replaces none. It exits with 0 if all is well, and with
-125 if something is wrong.")]
+It starts no daemon, replaces none, and makes no folder. It exits with 0 if all
+is well, and with 125 if something is wrong.")]
 pub(crate) struct Doctor {}
 
 /// All that was seen.
@@ -61,14 +63,21 @@ async fn examine(globals: &Globals) -> Report {
         log: None,
         findings: Findings::default(),
     };
-    let place = match globals.place() {
-        Ok(place) => place,
+    let (place, folder) = match globals.seek() {
+        Ok(Sought::There(place)) => {
+            let folder = Folder::examine(place.data(), &mut report.findings);
+            (place, folder)
+        }
+        Ok(Sought::Absent(place)) => {
+            let folder = Folder::absent(place.data(), &mut report.findings);
+            (place, folder)
+        }
         Err(trouble) => {
             report.findings.add(Finding::of_trouble("data", &trouble));
             return report;
         }
     };
-    report.data = Some(Folder::examine(place.data(), &mut report.findings));
+    report.data = Some(folder);
     ask(&place, &mut report).await;
     report.log = match &report.daemon {
         Some(status) => Some(status.log.clone()),
@@ -80,12 +89,17 @@ async fn examine(globals: &Globals) -> Report {
 /// Asks the daemon that runs, and wonders if none answers.
 async fn ask(place: &Place, report: &mut Report) {
     let told = place.whereabouts();
-    match &told {
-        Some(told) => report.socket = Some(told.socket.to_string_lossy().into_owned()),
-        None => match place.socket() {
-            Ok(socket) => report.socket = Some(socket.to_string_lossy().into_owned()),
-            Err(error) => report.findings.add(Finding::wrong("socket", error.to_string())),
-        },
+    report.socket = match &told {
+        Some(told) => Some(shown(&told.socket)),
+        None => place.socket().ok().map(|socket| shown(&socket)),
+    };
+    match place.check_socket_folder() {
+        Ok(()) => {}
+        // It is made when it is needed.
+        Err(PlaceError::Unusable { error, .. }) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => {
+            report.findings.add(Finding::of_trouble("socket", &Error::from(error).into()));
+        }
     }
     let client = Client::new(place.clone(), Start::Never);
     match client.ask(&Request::Status).await {

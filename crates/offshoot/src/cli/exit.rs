@@ -31,7 +31,7 @@ pub(crate) enum Exit {
     NotFound,
     /// Ctrl-C stopped a command.
     Interrupted,
-    /// Whoever read the output of an attached command has gone; it goes on.
+    /// Whoever read the output of `spawn` has gone; the command goes on.
     ReaderGone,
     /// What a command exited with.
     Own(u8),
@@ -39,6 +39,11 @@ pub(crate) enum Exit {
 
 /// What the root's help says of exit codes.
 pub(crate) const HELP: &str = "\
+Examples:
+  offshoot spawn --detach --name build -- cargo build
+  offshoot tasks ls
+  offshoot tasks wait build
+
 A command that was sent off goes on when its terminal is closed. How it ended
 and what it wrote can be read for a week, or a month if nobody has read it yet.
 
@@ -54,10 +59,10 @@ Exit codes:
   125  Offshoot could not do it; the error says why
 
 An attached `spawn` exits with the command's own code, with 128 and the signal
-that ended it, 126 if it cannot be executed, 127 if it is not found, 130 if
-Ctrl-C stopped it, and 141 if the reader of its output has gone. Of several
-tasks the worst counts: lost, failed, cancelled, needs input, time up,
-completed.";
+that ended it, 126 if it cannot be executed, 127 if it is not found, and 130 if
+Ctrl-C stopped it. Any `spawn` exits with 141 if the reader of its output has
+gone; the command goes on. Of several tasks the worst counts: lost, failed,
+cancelled, needs input, time up, completed.";
 
 impl Exit {
     /// The number.

@@ -1,27 +1,38 @@
 //! What every command takes: the data folder, the session, and the form of the
 //! answer.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
-use offshoot_client::{Client, Place, Start};
+use offshoot_client::{Client, Place, Sought, Start};
 
-use super::show::Form;
+use super::completions;
+use super::show::{Form, Screen};
 use super::trouble::Trouble;
 
 /// The session of whoever names none.
 const MAIN: &str = "main";
 
+/// In which variable a command finds the task that it is.
+pub(crate) const AMBIENT: &str = "OFFSHOOT_TASK";
+
+/// The task of whose command this process is one, if it is.
+pub(crate) fn ambient() -> Option<String> {
+    std::env::var(AMBIENT).ok().filter(|id| !id.is_empty())
+}
+
 /// What every command takes.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Globals {
-    /// The data folder [env: OFFSHOOT_DATA; else the user's own]
+    /// Data folder [env: OFFSHOOT_DATA; else the user's own]
     #[arg(long, global = true, value_name = "DIR", help_heading = "Everywhere")]
     data: Option<PathBuf>,
-    /// The session [env: OFFSHOOT_SESSION; else `main`]
+    /// Session [env: OFFSHOOT_SESSION; else `main`]
     #[arg(long, global = true, value_name = "NAME", help_heading = "Everywhere")]
+    #[arg(add = completions::session_names())]
     session: Option<String>,
-    /// Answer in JSON; an error is a JSON object on the standard error
+    /// Answer in JSON, and tell errors so on the standard error
     #[arg(long, global = true, help_heading = "Everywhere")]
     json: bool,
 }
@@ -42,13 +53,16 @@ impl Globals {
     }
 
     /// The session, and who chose it.
-    pub(crate) fn session(&self) -> (String, Chosen) {
-        match &self.session {
-            Some(session) => (session.clone(), Chosen::Here),
-            None => {
-                let set = std::env::var("OFFSHOOT_SESSION").ok().filter(|set| !set.is_empty());
-                (set.unwrap_or_else(|| MAIN.to_owned()), Chosen::Elsewhere)
-            }
+    pub(crate) fn session(&self) -> Result<(String, Chosen), Trouble> {
+        if let Some(session) = &self.session {
+            return Ok((session.clone(), Chosen::Here));
+        }
+        let set = std::env::var_os("OFFSHOOT_SESSION").filter(|set| !set.is_empty());
+        match set.map(OsString::into_string) {
+            None => Ok((MAIN.to_owned(), Chosen::Elsewhere)),
+            Some(Ok(set)) => Ok((set, Chosen::Elsewhere)),
+            Some(Err(_)) => Err(Trouble::usage("OFFSHOOT_SESSION is set to what is not UTF-8")
+                .hint("name the session with --session")),
         }
     }
 
@@ -57,18 +71,27 @@ impl Globals {
         Ok(Place::find(self.data.as_deref())?)
     }
 
+    /// The data folder if it is there, else where it would be.
+    pub(crate) fn seek(&self) -> Result<Sought, Trouble> {
+        Ok(Place::seek(self.data.as_deref())?)
+    }
+
     /// A client that starts a daemon if none runs.
     pub(crate) fn client(&self) -> Result<Client, Trouble> {
         let place = self.place()?;
         let program = std::env::current_exe().map_err(|error| Trouble::other(&error))?;
         let data = place.data().to_owned().into_os_string();
         let args = vec!["daemon".into(), "run".into(), "--apart".into(), "--data".into(), data];
-        Ok(Client::new(place, Start::OnDemand { program, args }))
+        let client = Client::new(place, Start::OnDemand { program, args }).within(ambient());
+        Ok(match self.form() {
+            Form::People => client.remarking(|said| Screen::new(Form::People).tell(said)),
+            Form::Json => client,
+        })
     }
 
     /// A client of the daemon that runs, if one does.
     pub(crate) fn client_of_running(&self) -> Result<Client, Trouble> {
-        Ok(Client::new(self.place()?, Start::Never))
+        Ok(Client::new(self.place()?, Start::Never).within(ambient()))
     }
 
     /// The options that a further command needs to mean the same place, as they

@@ -1,5 +1,5 @@
-//! An outlet: one of our own streams, to which a command's output goes as it is
-//! or made safe.
+//! An outlet: one of our own streams, to which a command's output goes as it is,
+//! made safe, or as JSON.
 //!
 //! It is written by a thread of its own, so that a reader who takes his time
 //! holds up the output, and not Ctrl-C.
@@ -9,6 +9,7 @@ use std::io::{ErrorKind, Write};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
+use super::lines::Lines;
 use super::show::text::Safe;
 use super::trouble::Trouble;
 
@@ -25,6 +26,8 @@ pub(crate) enum Passing {
     Exact,
     /// So that no terminal obeys them.
     Safe(Safe),
+    /// As JSON lines.
+    Json(Lines),
 }
 
 impl Passing {
@@ -33,6 +36,7 @@ impl Passing {
         match self {
             Self::Exact => bytes,
             Self::Safe(safe) => safe.piece(&bytes).into_bytes(),
+            Self::Json(lines) => lines.piece(&bytes).into_bytes(),
         }
     }
 
@@ -41,6 +45,7 @@ impl Passing {
         match self {
             Self::Exact => Vec::new(),
             Self::Safe(safe) => safe.rest().into_bytes(),
+            Self::Json(lines) => lines.rest().into_bytes(),
         }
     }
 }

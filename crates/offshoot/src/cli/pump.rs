@@ -7,10 +7,12 @@
 
 use offshoot_client::wire::{Chunk, Reading, Reply, Request, StreamName, Tail, Task};
 use offshoot_client::{Error, Followed, Following as Stream};
+use serde::Serialize;
 
 use super::desk::Desk;
 use super::outlet::{Outlet, Passing};
-use super::show::size;
+use super::show::screen::json_line;
+use super::show::{Form, size};
 use super::trouble::Trouble;
 
 /// How often a stream may break in a row without having said anything.
@@ -39,6 +41,27 @@ struct Side {
     since: u64,
     /// What is to come again, and was written.
     again: u64,
+}
+
+/// What is said about the output, in its place.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Note {
+    /// So many bytes were not kept.
+    MissingBytes(u64),
+    /// The next attempt begins.
+    Attempt(u32),
+}
+
+impl std::fmt::Display for Note {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::MissingBytes(bytes) => {
+                write!(f, "{} missing here, not kept", size::bytes(*bytes))
+            }
+            Self::Attempt(number) => write!(f, "attempt {number} begins here"),
+        }
+    }
 }
 
 /// Where each of the streams of a command goes.
@@ -134,14 +157,13 @@ impl Pump {
                 self.tail.reading = Reading::From(at);
             }
             Followed::Said(Reply::Gap { bytes }) => {
-                let bytes = size::bytes(bytes);
-                self.desk.screen.remark(&format!("offshoot: {bytes} are missing here, not kept"));
+                self.note(Note::MissingBytes(bytes)).await?;
             }
             Followed::Said(Reply::Attempt { number }) if number > self.attempt => {
                 self.out.begins_anew();
                 self.err.begins_anew();
                 if number > 1 {
-                    self.desk.screen.remark(&format!("offshoot: attempt {number} begins here"));
+                    self.note(Note::Attempt(number)).await?;
                 }
                 self.attempt = number;
             }
@@ -151,11 +173,28 @@ impl Pump {
         Ok(())
     }
 
-    async fn finish(mut self) -> Result<Task, Trouble> {
+    /// Says something about the output, in its place.
+    async fn note(&mut self, note: Note) -> Result<(), Trouble> {
+        match self.desk.screen.form {
+            Form::People => self.desk.screen.remark(&format!("offshoot: {note}")),
+            Form::Json => {
+                self.flush().await?;
+                self.out.outlet.write(json_line(&note)?.into_bytes()).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn flush(&mut self) -> Result<(), Trouble> {
         for side in [&mut self.out, &mut self.err] {
             let rest = side.passing.rest();
             side.outlet.write(rest).await?;
         }
+        Ok(())
+    }
+
+    async fn finish(mut self) -> Result<Task, Trouble> {
+        self.flush().await?;
         self.task.ok_or_else(|| Error::WrongAnswer.into())
     }
 }

@@ -1,28 +1,27 @@
 //! `offshoot spawn`
 
 use std::collections::BTreeMap;
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use offshoot_client::Error;
-use offshoot_client::wire::{self, Attachment, Code, Named, Request, Restarting, Sealed, Task};
+use offshoot_client::wire::{
+    self, Attachment, Code, Named, Request, Restarting, Sealed, Stdin, Task,
+};
 
 use super::desk::{Desk, task_of};
 use super::exit::Exit;
-use super::globals::{Chosen, Globals};
+use super::globals::{AMBIENT, Chosen, Globals, ambient};
 use super::show::{Form, Screen, text};
 use super::trouble::Trouble;
 use super::{completions, duration};
+use variable::Variable;
 
 mod attached;
 mod feed;
-
-/// What says that there is no parent.
-const NO_PARENT: &str = "none";
-
-/// In which variable a command finds the task that it is.
-const AMBIENT: &str = "OFFSHOOT_TASK";
+mod variable;
 
 /// Send a command off
 #[derive(Debug, Args)]
@@ -31,45 +30,65 @@ const AMBIENT: &str = "OFFSHOOT_TASK";
   offshoot spawn --detach --name build -- make -j4    # prints the handle
   offshoot spawn --timeout 10m --env CI=1 -- ./check
   offshoot spawn --detach --restart on-crash -- rsync -a here/ there/
+  tar c src | offshoot spawn -- ssh host tar x        # part of a pipeline
 
 Without --detach it stays, passes on what the command writes, byte for byte,
 and exits with its code. Ctrl-C asks the command to stop, a second one stops it
 at once. Whatever else ends `spawn`, such as a closed terminal, leaves the
 command alone.
 
-The input of a command is what it is sent with `tasks send`, until `tasks send
---eof`; with --stdin it is ours. A command that reads its input waits for it.
+If our standard input is not a terminal, it is the command's, byte for byte, and
+its end is the end of the command's. That is so when `spawn` is gone, too: then
+the command goes on and finds its input ended. Such a command takes no messages,
+and nothing of its input is stored. In a `while read` loop use --no-stdin, or
+`spawn` reads what the loop should.
+
+Any other command (at a terminal, with --detach, --no-stdin or --restart
+on-crash) reads what `tasks send` writes, until `tasks send --eof`, and waits
+for it.
+
+What a command leaves running in the background is ended when the command ends.
+Whatever is to stay, such as a server, is spawned as the command itself, in the
+foreground; a script keeps it with `exec`, or waits for it with `wait`.
 
 Inside a command that Offshoot runs, what is spawned is a child of that command,
-and is stopped with it; --parent none makes it stand by itself.")]
+and is stopped with it; --no-parent makes it stand by itself.")]
 pub(crate) struct Spawn {
     /// What to call it [default: command-<n>]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// The task that owns it, or `none`
+    /// The task that owns it, and with which it is stopped
     #[arg(long, value_name = "TASK", add = completions::live_handles())]
     parent: Option<String>,
+    /// No task owns it, even inside of a command of Offshoot
+    #[arg(long, conflicts_with = "parent")]
+    no_parent: bool,
     /// Do not stay: print the handle
     #[arg(short, long)]
     detach: bool,
     /// How long it may run, such as 30s or 5m
     #[arg(long, value_name = "TIME", value_parser = duration::read)]
+    #[arg(allow_hyphen_values = true)]
     timeout: Option<Duration>,
-    /// How long it may take to stop before it is ended by force
+    /// Time it has to stop before it is ended by force
     #[arg(long, value_name = "TIME", value_parser = duration::read)]
+    #[arg(allow_hyphen_values = true)]
     grace: Option<Duration>,
-    /// Set a variable, never shown; KEY alone takes its value from here
-    #[arg(long = "env", value_name = "KEY=VALUE", value_parser = variable)]
+    /// Set a variable, or pass KEY on as it is; never shown
+    #[arg(long = "env", value_name = "KEY=VALUE", value_parser = variable::read)]
     env: Vec<Variable>,
     /// Where it runs [default: here]
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
-    /// Whether it is started again if the daemon dies: it may run twice
+    /// Start it again if the daemon dies; it may run twice
     #[arg(long, value_name = "WHEN", default_value = "never")]
     restart: Restart,
-    /// Pass our standard input on, as text, line by line
-    #[arg(long, conflicts_with = "detach")]
+    /// Pass our standard input on even if it is a terminal
+    #[arg(long, conflicts_with = "no_stdin")]
     stdin: bool,
+    /// Leave our standard input alone: the command reads messages
+    #[arg(long)]
+    no_stdin: bool,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<String>,
@@ -81,42 +100,61 @@ enum Restart {
     OnCrash,
 }
 
-/// A variable, with its value or the wish for the one that is set here.
-#[derive(Debug, Clone)]
-struct Variable {
-    key: String,
-    value: Option<String>,
-}
-
-fn variable(text: &str) -> Result<Variable, String> {
-    let (key, value) = match text.split_once('=') {
-        Some((key, value)) => (key, Some(value.to_owned())),
-        None => (text, None),
-    };
-    match key {
-        "" => Err("it has no name; write KEY=VALUE, or KEY for the value it has here".to_owned()),
-        key => Ok(Variable { key: key.to_owned(), value }),
-    }
-}
-
 impl Spawn {
     pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, Trouble> {
+        let stdin = self.input()?;
         let mut desk = Desk::new(globals, screen)?;
         let parent = self.parent(&mut desk).await?;
         let stays = !self.detach && screen.form == Form::People;
         let attachment = if stays { Attachment::Attached } else { Attachment::Detached };
-        let spawn = self.request(&desk, parent, attachment)?;
+        let spawn = wire::Spawn { stdin, ..self.request(&desk, parent, attachment)? };
         if !self.detach {
-            return attached::run(desk, spawn, self.input()).await;
+            let ended = attached::run(desk, spawn).await;
+            return ended.map_err(|trouble| self.parent_hint(trouble));
         }
-        let task = task_of(desk.ask(&Request::Spawn(Box::new(spawn))).await?)?;
-        desk.answer(&task, |task| format!("{}\n", text::line(&task.handle)))?;
-        desk.screen.tell(&how_to_follow(&desk, &task));
+        let spawned = desk.ask(&Request::Spawn(Box::new(spawn))).await;
+        let task = task_of(spawned.map_err(|trouble| self.parent_hint(trouble))?)?;
+        match desk.answer(&task, |task| format!("{}\n", text::line(&task.handle))) {
+            Ok(()) => desk.screen.tell(&how_to_follow(&desk, &task)),
+            // Whoever sent it off would not know of it.
+            Err(Trouble::ReaderGone) => {
+                desk.screen.remark(&format!("offshoot: {}", goes_on(&desk, &task)));
+                return Ok(Exit::ReaderGone);
+            }
+            Err(trouble) => return Err(trouble.hint(goes_on(&desk, &task))),
+        }
         Ok(Exit::Done)
     }
 
-    fn input(&self) -> feed::Input {
-        if self.stdin { feed::Input::PassedOn } else { feed::Input::LeftAlone }
+    /// What to do about a parent that is none.
+    fn parent_hint(&self, trouble: Trouble) -> Trouble {
+        match (&trouble, &self.parent) {
+            (Trouble::Told { fault, .. }, Some(parent))
+                if fault.code == Code::NotFound && parent == "none" =>
+            {
+                trouble.or_rather("--no-parent makes it stand by itself")
+            }
+            _ => trouble,
+        }
+    }
+
+    /// Where the command's input comes from: from us if that is wanted or, in a
+    /// pipeline, may be expected.
+    fn input(&self) -> Result<Stdin, Trouble> {
+        if self.stdin && self.detach {
+            return Err(Trouble::usage("--stdin needs `spawn` to stay, and --detach lets it go")
+                .hint("leave out one of them; a detached command reads what `tasks send` writes"));
+        }
+        let once = matches!(self.restart, Restart::Never);
+        if self.stdin && !once {
+            return Err(Trouble::usage(
+                "--stdin cannot go with --restart on-crash: a second attempt would miss its input",
+            )
+            .hint("leave out one of them; without --stdin it reads what `tasks send` writes"));
+        }
+        let ours = self.stdin
+            || !(self.no_stdin || self.detach) && once && !std::io::stdin().is_terminal();
+        Ok(if ours { Stdin::Follows } else { Stdin::Messages })
     }
 
     fn request(
@@ -131,7 +169,7 @@ impl Spawn {
             parent,
             argv: self.command.clone(),
             cwd: self.folder()?,
-            env: self.variables()?,
+            env: variable::sealed(&self.env)?,
             surroundings: surroundings(&desk.screen),
             umask: Some(own_umask()),
             timeout_ms: self.timeout.map(duration::millis),
@@ -142,20 +180,17 @@ impl Spawn {
             },
             key: uuid::Uuid::new_v4().to_string(),
             attachment,
+            stdin: Stdin::Messages,
         })
     }
 
     /// The parent that was named, else the task inside of which this runs, if
     /// it is a live one of this data folder and session.
     async fn parent(&self, desk: &mut Desk) -> Result<Option<String>, Trouble> {
-        match self.parent.as_deref() {
-            Some(NO_PARENT) => return Ok(None),
-            Some(parent) => return Ok(Some(parent.to_owned())),
-            None => {}
+        if self.no_parent || self.parent.is_some() {
+            return Ok(self.parent.clone());
         }
-        let Some(ambient) = std::env::var(AMBIENT).ok().filter(|id| !id.is_empty()) else {
-            return Ok(None);
-        };
+        let Some(ambient) = ambient() else { return Ok(None) };
         let task = Named { session: desk.session.clone(), task: ambient };
         let task = match desk.client.ask(&Request::Show(task)).await {
             Ok(reply) => task_of(reply)?,
@@ -194,21 +229,6 @@ impl Spawn {
                 .hint("name another one with --cwd")
         })
     }
-
-    fn variables(&self) -> Result<Sealed, Trouble> {
-        let mut variables = BTreeMap::new();
-        for Variable { key, value } in &self.env {
-            let value = match value {
-                Some(value) => value.clone(),
-                None => std::env::var(key).map_err(|error| {
-                    Trouble::usage(format!("--env {key}: {error}"))
-                        .hint(format!("write --env {key}=VALUE"))
-                })?,
-            };
-            variables.insert(key.clone(), value);
-        }
-        Ok(Sealed(variables))
-    }
 }
 
 fn is_unknown(code: Code) -> bool {
@@ -242,6 +262,12 @@ fn own_umask() -> u32 {
     let mask = rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     rustix::process::umask(mask);
     mask.as_raw_mode()
+}
+
+fn goes_on(desk: &Desk, task: &Task) -> String {
+    let Task { handle, id, .. } = task;
+    let see = desk.command("tasks show", &[id]);
+    format!("the command was sent off all the same, as {handle} ({id}); see {see}")
 }
 
 fn how_to_follow(desk: &Desk, task: &Task) -> String {

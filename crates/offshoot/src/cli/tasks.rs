@@ -18,7 +18,6 @@ mod wait;
 mod why;
 
 pub(super) use cancel::Stopping;
-pub(super) use send::{EOF, send};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Tasks {

@@ -24,6 +24,11 @@ impl Trouble {
         Fault::new(Code::BadRequest, message).into()
     }
 
+    /// Offshoot itself could not do it.
+    pub(crate) fn failed(message: impl Into<String>) -> Self {
+        Fault::new(Code::Other, message).into()
+    }
+
     /// An error that nobody foresaw.
     pub(crate) fn other(error: &dyn std::error::Error) -> Self {
         Fault::from_error(Code::Other, error).into()
@@ -45,6 +50,14 @@ impl Trouble {
         if let Self::Told { fault, .. } = &mut self
             && fault.hint.is_none()
         {
+            fault.hint = Some(hint.into());
+        }
+        self
+    }
+
+    /// This trouble, with this to do about it, whatever it says itself.
+    pub(crate) fn or_rather(mut self, hint: impl Into<String>) -> Self {
+        if let Self::Told { fault, .. } = &mut self {
             fault.hint = Some(hint.into());
         }
         self

@@ -1,7 +1,7 @@
 //! Bad input: clear, bounded, and never the text of a panic.
 
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use crate::support::{Said, World};
 
@@ -16,6 +16,7 @@ fn a_command_line_that_makes_no_sense_exits_with_2() {
         &["spawn", "echo"],
         &["spawn", "--restart", "always", "--", "true"],
         &["spawn", "--detach", "--stdin", "--", "true"],
+        &["spawn", "--stdin", "--no-stdin", "--", "true"],
         &["tasks", "ls", "--state", "asleep"],
         &["tasks", "tail", "-n", "-1", "x"],
     ] {
@@ -61,7 +62,7 @@ fn a_reader_that_goes_is_no_error() {
         format!("{offshoot} tasks ls | head -1 >/dev/null"),
         format!("{offshoot} --help | head -1 >/dev/null"),
     ] {
-        let said = shell(&world, &format!("{line}; echo ${{PIPESTATUS[0]}}"));
+        let said = world.shell(&format!("{line}; echo ${{PIPESTATUS[0]}}"));
         assert_eq!((said.out.as_str(), said.err.as_str()), ("0\n", ""), "{line}");
     }
 }
@@ -71,26 +72,13 @@ fn a_reader_that_goes_leaves_an_attached_command_running() {
     let world = World::new();
     let offshoot = env!("CARGO_BIN_EXE_offshoot");
     let line = format!("{offshoot} spawn --name a -- yes | head -1; echo ${{PIPESTATUS[0]}}");
-    let said = shell(&world, &line);
+    let said = world.shell(&line);
     assert_eq!((said.out.as_str(), said.err.as_str()), ("y\n141\n", ""));
     assert_eq!(world.json(&["tasks", "show", "a"])["state"], "running");
     let line = format!("{offshoot} tasks tail -f a | head -1; echo ${{PIPESTATUS[0]}}");
-    let said = shell(&world, &line);
+    let said = world.shell(&line);
     assert_eq!((said.out.as_str(), said.err.as_str()), ("y\n0\n", ""));
     world.done(&["tasks", "cancel", "a"]);
-}
-
-fn shell(world: &World, line: &str) -> Said {
-    let ours = world.command(&[]);
-    let mut command = Command::new("bash");
-    for (name, value) in ours.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
-    command.current_dir(world.folder.path()).args(["-c", line]).stdin(Stdio::null());
-    Said::of(command.output().unwrap())
 }
 
 #[test]
@@ -104,6 +92,128 @@ fn a_data_folder_that_cannot_be_used_is_named_with_the_way_out() {
     assert!(said.err.contains("--data"), "{said:?}");
     let said = world.run(&["--data", "", "tasks", "ls"]);
     assert_eq!(said.code, 2, "{said:?}");
+}
+
+#[test]
+fn a_data_folder_that_was_copied_while_its_daemon_runs_is_told_with_the_way_out() {
+    let world = World::new();
+    world.detach("a", "sleep 1000");
+    let copy = world.folder.path().join("copy");
+    std::fs::create_dir(&copy).unwrap();
+    std::fs::copy(world.data().join("daemon.json"), copy.join("daemon.json")).unwrap();
+    for args in [["tasks", "ls"].as_slice(), &["spawn", "--", "true"], &["daemon", "status"]] {
+        let said = world.run(&[["--data", copy.to_str().unwrap()].as_slice(), args].concat());
+        assert_eq!(said.code, 125, "{said:?}");
+        assert!(said.err.contains("copy was moved or copied from "), "{said:?}");
+        assert!(said.err.contains("\nhint: if it was moved, "), "{said:?}");
+    }
+}
+
+#[test]
+fn a_data_folder_that_was_moved_is_used_again_once_its_daemon_has_noticed() {
+    let world = World::new();
+    world.done(&["spawn", "--name", "a", "--", "true"]);
+    let moved = world.folder.path().join("moved");
+    std::fs::rename(world.data(), &moved).unwrap();
+    let moved = ["--data", moved.to_str().unwrap()];
+    loop {
+        let said = world.run(&[moved.as_slice(), &["tasks", "show", "a"]].concat());
+        if said.code == 0 {
+            break;
+        }
+        assert_eq!(said.code, 125, "{said:?}");
+        assert!(said.err.contains("\nhint: if it was moved, "), "{said:?}");
+    }
+    world.done(&[moved.as_slice(), &["daemon", "stop"]].concat());
+}
+
+#[test]
+fn a_value_of_a_variable_is_in_no_error() {
+    let world = World::new();
+    for env in ["=hidden", "hidden", "", "OFFSHOOT_TASK=hidden"] {
+        for form in [["--json"].as_slice(), &[]] {
+            let spawn = ["spawn", "--env", "A=1", "--env", env, "--", "true"];
+            let said = world.run(&[form, &spawn].concat());
+            assert_eq!(said.code, 2, "{env}: {said:?}");
+            assert!(!format!("{said:?}").contains("hidden"), "{env}: {said:?}");
+            assert!(said.err.contains("--env") || said.err.contains("OFFSHOOT_TASK"), "{said:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_not_text_is_told_as_that() {
+    use std::os::unix::ffi::OsStrExt;
+    let world = World::new();
+    let strange = std::ffi::OsStr::from_bytes(b"\xff");
+    for args in [["spawn", "--"].as_slice(), &["tasks", "show"], &["--session"]] {
+        let said = Said::of(world.command(args).arg(strange).output().unwrap());
+        assert_eq!(said.code, 2, "{said:?}");
+        assert!(said.err.starts_with("error: an argument is not UTF-8\nhint: "), "{said:?}");
+    }
+    let mut command = world.command(&["tasks", "ls"]);
+    let said = Said::of(command.env("OFFSHOOT_SESSION", strange).output().unwrap());
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.err.contains("OFFSHOOT_SESSION"), "{said:?}");
+}
+
+#[test]
+fn numbers_and_durations_below_zero_are_told_as_that() {
+    let world = World::new();
+    for (args, told) in [
+        (["spawn", "--timeout", "-5s", "--", "true"].as_slice(), "a duration is not negative"),
+        (&["tasks", "cancel", "--grace", "-5s", "x"], "a duration is not negative"),
+        (&["tasks", "ls", "--limit", "-1"], "1 or more"),
+        (&["tasks", "ls", "--limit", "0"], "1 or more"),
+        (&["sessions", "ls", "--limit", "99999999999999999999"], "1 or more"),
+        (&["tasks", "tail", "-n", "-1", "x"], "0 or more"),
+    ] {
+        let said = world.run(args);
+        assert_eq!(said.code, 2, "{args:?}: {said:?}");
+        assert!(said.err.contains(told) && said.err.contains("hint: "), "{args:?}: {said:?}");
+    }
+}
+
+#[test]
+fn an_output_that_cannot_be_written_hides_nothing_that_was_done() {
+    let world = World::new();
+    // A disk without room, and a pipe that nobody reads.
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let (_, unread) = std::io::pipe().unwrap();
+    for (out, code) in [(Stdio::from(full), 125), (Stdio::from(unread), 141)] {
+        let mut command = world.command(&["spawn", "--detach", "--name", "a(b", "--", "true"]);
+        let said = Said::of(command.stdout(out).stderr(Stdio::piped()).output().unwrap());
+        assert_eq!(said.code, code, "{said:?}");
+        let record = world.json(&["tasks", "show", "a(b"]);
+        let id = record["id"].as_str().unwrap();
+        let told = format!("as a(b ({id}); see offshoot tasks show {id}\n");
+        assert!(said.err.ends_with(&told), "{said:?}");
+        world.run(&["tasks", "wait", "a(b"]);
+    }
+    let offshoot = env!("CARGO_BIN_EXE_offshoot");
+    for line in ["--help", "version", "completions bash", "tasks ls", "doctor"] {
+        let said = world.shell(&format!("{offshoot} --json {line} >/dev/full; echo $?"));
+        assert_eq!(said.out, "125\n", "{line}: {said:?}");
+        assert!(said.err.contains("could not be written"), "{line}: {said:?}");
+    }
+}
+
+#[test]
+fn a_tree_that_is_too_deep_is_refused_with_the_way_out() {
+    let world = World::new();
+    world.detach("t0", "sleep 1000");
+    let spawn = |depth: u32| {
+        let (name, parent) = (format!("t{depth}"), format!("t{}", depth - 1));
+        let spawn = ["spawn", "--detach", "--name", &name, "--parent", &parent, "--"];
+        world.run(&[spawn.as_slice(), &["sleep", "1000"]].concat())
+    };
+    for depth in 1..=16 {
+        assert_eq!(spawn(depth).code, 0);
+    }
+    let said = spawn(17);
+    assert_eq!(said.code, 125, "{said:?}");
+    assert!(said.err.contains("at most 16, and this one would have 17"), "{said:?}");
+    assert!(said.err.contains("hint: ") && said.err.contains("--no-parent"), "{said:?}");
 }
 
 #[test]
@@ -147,59 +257,4 @@ fn what_was_typed_is_shown_safely() {
         assert_ne!(said.code, 0, "{args:?}");
         assert!(!said.err.contains('\u{1b}'), "{args:?}: {said:?}");
     }
-}
-
-/// A small disk of one's own, where the user may have one.
-struct Disk(std::path::PathBuf);
-
-impl Disk {
-    fn mount(at: std::path::PathBuf) -> Option<Self> {
-        std::fs::create_dir(&at).unwrap();
-        let mut mount = std::process::Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", "size=6m", "tmpfs"]).arg(&at).stderr(Stdio::null());
-        mount.status().is_ok_and(|mounted| mounted.success()).then_some(Self(at))
-    }
-
-    /// Takes all the room that is left, until the file is removed.
-    fn fill(&self) -> std::path::PathBuf {
-        let path = self.0.join("full");
-        let mut file = std::fs::File::create(&path).unwrap();
-        while std::io::Write::write_all(&mut file, &[1; 4096]).is_ok() {}
-        path
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        std::process::Command::new("umount").arg("-l").arg(&self.0).status().unwrap();
-    }
-}
-
-#[test]
-fn a_full_disk_refuses_what_it_cannot_keep_and_loses_nothing() {
-    let world = World::new();
-    let Some(disk) = Disk::mount(world.data()) else {
-        return eprintln!("skipped: this user may not mount a small disk");
-    };
-    world.detach("early", "read word; echo \"told $word\"; exit 7");
-    let full = disk.fill();
-    for refused in
-        [&["spawn", "--detach", "--", "true"][..], &["tasks", "send", "early", "too soon"]]
-    {
-        let said = world.run(refused);
-        assert_eq!(said.code, 125, "{said:?}");
-        assert!(said.err.contains("is full: free some space"), "{said:?}");
-    }
-    assert!(world.done(&["tasks", "ls"]).contains("early"), "what was sent off goes on");
-    std::fs::remove_file(full).unwrap();
-    world.done(&["tasks", "send", "early", "now"]);
-    // It may end with the disk full again: its end waits for room.
-    let full = disk.fill();
-    let waited = world.run(&["tasks", "wait", "early", "--timeout", "200ms"]);
-    std::fs::remove_file(full).unwrap();
-    assert!(waited.code == 124 || waited.code == 1, "{waited:?}");
-    let said = world.run(&["tasks", "wait", "early"]);
-    assert_eq!(said.code, 1, "{said:?}");
-    assert!(said.out.contains("exit 7"), "{said:?}");
-    world.done(&["daemon", "stop"]);
 }

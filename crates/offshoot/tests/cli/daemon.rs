@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use crate::support::{Started, World};
+use rustix::process::Signal;
+
+use crate::support::{Said, Started, World, send};
 
 #[test]
 fn many_that_start_at_once_get_one_daemon() {
@@ -48,7 +50,7 @@ fn a_daemon_that_is_stopped_is_gone_and_the_next_command_starts_one() {
 fn a_daemon_with_nothing_to_do_ends_by_itself() {
     let world = World::new();
     let mut command = world.command(&["daemon", "run", "--idle", "1ms"]);
-    let said = crate::support::Said::of(command.output().unwrap());
+    let said = Said::of(command.output().unwrap());
     assert_eq!((said.out.as_str(), said.code), ("\"listening\"\n", 0), "{said:?}");
 }
 
@@ -73,4 +75,57 @@ fn a_daemon_that_a_command_starts_elsewhere_does_not_end_with_the_command() {
     assert_eq!(world.run(&["tasks", "wait", "outer"]).code, 0);
     let shown = other.json(&["tasks", "show", "precious"]);
     assert_eq!((&shown["state"], &shown["attempts"]), (&"running".into(), &1.into()), "{shown}");
+}
+
+#[test]
+fn a_hang_up_ends_the_daemon_in_good_order_unless_it_is_to_be_ignored() {
+    let world = World::new();
+    world.detach("a", "sleep 1000");
+    send(world.daemon(), Signal::HUP);
+    // The next daemon finds nothing to settle.
+    assert_eq!(world.run(&["tasks", "wait", "a"]).code, 3);
+    let log = std::fs::read_to_string(world.data().join("daemon.log")).unwrap();
+    assert!(log.contains("SIGHUP") && log.contains("the daemon has ended"), "{log}");
+    world.done(&["daemon", "stop"]);
+    let line = format!("trap '' HUP; exec {} tasks ls", env!("CARGO_BIN_EXE_offshoot"));
+    let mut shell = std::process::Command::new("sh");
+    for (name, value) in world.command(&[]).get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    assert_eq!(Said::of(shell.args(["-c", &line]).output().unwrap()).code, 0);
+    let ignoring = world.daemon();
+    send(ignoring, Signal::HUP);
+    world.done(&["spawn", "--", "true"]);
+    assert_eq!(world.daemon(), ignoring);
+}
+
+#[test]
+fn what_keeps_a_daemon_from_starting_is_told() {
+    let world = World::new();
+    let said =
+        Said::of(world.command(&["tasks", "ls"]).env("OFFSHOOT_IDLE", "soon").output().unwrap());
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.err.contains("OFFSHOOT_IDLE is \"soon\""), "{said:?}");
+    assert_eq!(world.run(&["daemon", "status"]).code, 125);
+}
+
+#[test]
+fn a_folder_that_changes_hands_is_waited_for() {
+    let world = World::new();
+    world.done(&["tasks", "ls"]);
+    world.done(&["daemon", "stop"]);
+    let mut lock = std::fs::File::create(world.data().join("lock")).unwrap();
+    lock.lock().unwrap();
+    let signature = format!("process {} (offshoot, since ever)\n", std::process::id());
+    std::io::Write::write_all(&mut lock, signature.as_bytes()).unwrap();
+    let waiting: Vec<Started> =
+        (0..3).map(|_| Started::new(world.command(&["spawn", "--", "true"]))).collect();
+    lock.unlock().unwrap();
+    for started in waiting {
+        let said = started.finish();
+        assert_eq!(said.code, 0, "{said:?}");
+    }
 }

@@ -13,6 +13,10 @@ fn all_is_well_without_a_daemon_and_none_is_started() {
     let report = world.json(&["doctor"]);
     assert_eq!(report["daemon"], serde_json::Value::Null);
     assert_eq!(report["data"]["writable"], true);
+    assert_eq!(report["data"]["exists"], false);
+    assert!(said.out.contains("it is made when it is needed"), "{said:?}");
+    assert!(!world.data().exists(), "the folder was made");
+    assert!(!world.folder.path().join("run/offshoot").exists(), "the socket's folder was made");
     assert_eq!(world.run(&["daemon", "status"]).code, 125);
 }
 
@@ -73,4 +77,19 @@ fn a_program_that_holds_the_folder_is_named() {
     assert_eq!(said.code, 125, "{said:?}");
     assert!(said.err.contains("process 7 (embedder"), "{said:?}");
     drop(held);
+}
+
+#[test]
+fn a_folder_for_the_socket_that_others_may_write_to_is_wrong() {
+    let world = World::new();
+    std::fs::create_dir(world.data()).unwrap();
+    let sockets = world.folder.path().join("run/offshoot");
+    std::fs::create_dir(&sockets).unwrap();
+    for (mode, code) in [(0o777, 125), (0o700, 0)] {
+        std::fs::set_permissions(&sockets, std::fs::Permissions::from_mode(mode)).unwrap();
+        std::fs::set_permissions(world.data(), std::fs::Permissions::from_mode(0o700)).unwrap();
+        let said = world.run(&["doctor"]);
+        assert_eq!(said.code, code, "{said:?}");
+        assert_eq!(said.out.contains("wrong: socket: others may write"), code != 0, "{said:?}");
+    }
 }

@@ -1,7 +1,6 @@
 //! `offshoot spawn`
 
-use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use crate::support::{Said, Started, World, script};
 
@@ -189,7 +188,7 @@ fn s1_6_what_a_command_spawns_is_its_child_unless_it_says_otherwise() {
         &world.folder.path().join("lead"),
         &format!(
             "#!/bin/sh\n{offshoot} spawn --detach --name child -- sleep 1000\n\
-             {offshoot} spawn --detach --name alone --parent none -- sleep 1000\n\
+             {offshoot} spawn --detach --name alone --no-parent -- sleep 1000\n\
              {offshoot} --session other spawn --detach --name apart -- sleep 1000\n\
              echo ready; exec sleep 1000\n"
         ),
@@ -222,36 +221,6 @@ fn a_mark_that_is_no_task_of_this_folder_is_no_parent() {
 }
 
 #[test]
-fn our_input_is_passed_on_if_that_is_wanted() {
-    let world = World::new();
-    let mut command = world.command(&["spawn", "--stdin", "--", "sort"]);
-    command.stdin(Stdio::piped());
-    let mut spawned = Started::new(command);
-    let mut input = spawned.child.stdin.take().unwrap();
-    input.write_all("pear\n\napple\nZwölf".as_bytes()).unwrap();
-    drop(input);
-    let said = spawned.finish();
-    assert_eq!(said.code, 0, "{said:?}");
-    let mut lines: Vec<&str> = said.out.lines().collect();
-    lines.sort_unstable();
-    assert_eq!(lines, ["", "Zwölf", "apple", "pear"]);
-}
-
-#[test]
-fn a_file_is_passed_on_whole() {
-    let world = World::new();
-    let lines: String = (0..20_000).map(|n| format!("line {n}: é\n")).collect();
-    let file = world.folder.path().join("lines");
-    std::fs::write(&file, &lines).unwrap();
-    let mut command = world.command(&["spawn", "--stdin", "--", "cat"]);
-    let said = Said::of(command.stdin(std::fs::File::open(file).unwrap()).output().unwrap());
-    assert_eq!((said.code, said.out.len()), (0, lines.len()), "{}", said.err);
-    assert!(said.out == lines, "every line, in order");
-    let said = world.run(&["spawn", "--stdin", "--", "cat"]);
-    assert_eq!((said.code, said.out.as_str()), (0, ""), "an empty input ends at once");
-}
-
-#[test]
 fn whoever_goes_leaves_the_command_running() {
     use rustix::process::Signal;
     let world = World::new();
@@ -277,4 +246,29 @@ fn a_slow_reader_of_an_attached_command_misses_nothing() {
     let said = spawned.finish();
     assert_eq!((said.code, said.err.as_str()), (0, ""));
     assert!(said.out == whole[2..], "{} of {} bytes", said.out.len(), whole.len() - 2);
+}
+
+#[test]
+fn a_task_may_be_called_none_and_no_parent_is_said_otherwise() {
+    let world = World::new();
+    let said = world.run(&["spawn", "--parent", "none", "--", "true"]);
+    assert_eq!(said.code, 5, "{said:?}");
+    assert!(said.err.contains("hint: --no-parent"), "{said:?}");
+    world.detach("none", "sleep 1000");
+    world.done(&["spawn", "-d", "--name", "child", "--parent", "none", "--", "sleep", "1000"]);
+    let none = world.json(&["tasks", "show", "none"]);
+    assert_eq!(world.json(&["tasks", "show", "child"])["lineage"]["parent"], none["id"]);
+    let both = ["spawn", "--parent", "none", "--no-parent", "--", "true"];
+    assert_eq!(world.run(&both).code, 2);
+}
+
+#[test]
+fn what_is_left_in_the_background_ends_with_the_command_and_the_help_says_so() {
+    let world = World::new();
+    let help = world.done(&["spawn", "--help"]);
+    assert!(help.contains("in the background is ended when the command ends"), "{help}");
+    world.detach("a", "sleep 1000 & echo left");
+    world.run(&["tasks", "wait", "a"]);
+    let shown = world.done(&["tasks", "show", "a"]);
+    assert!(shown.contains("1 process behind"), "{shown}");
 }

@@ -44,7 +44,7 @@ impl World {
         }
         command.env("OFFSHOOT_DATA", self.data());
         command.env("XDG_RUNTIME_DIR", self.folder.path().join("run"));
-        command.env_remove("COMPLETE").env_remove("NO_COLOR");
+        command.env_remove("NO_COLOR");
         command.current_dir(self.folder.path()).args(args).stdin(Stdio::null());
         command
     }
@@ -52,6 +52,20 @@ impl World {
     /// What the program says.
     pub(crate) fn run(&self, args: &[&str]) -> Said {
         Said::of(self.command(args).output().unwrap())
+    }
+
+    /// What a shell says to this line, in which the program works on this folder.
+    pub(crate) fn shell(&self, line: &str) -> Said {
+        let ours = self.command(&[]);
+        let mut command = Command::new("bash");
+        for (name, value) in ours.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command.current_dir(self.folder.path()).args(["-c", line]).stdin(Stdio::null());
+        Said::of(command.output().unwrap())
     }
 
     /// What the program says that must do as asked.

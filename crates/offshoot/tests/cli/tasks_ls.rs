@@ -57,6 +57,22 @@ fn s10_1_pages_follow_each_other_and_the_next_one_is_told() {
 }
 
 #[test]
+fn as_many_are_listed_as_are_wanted_however_long_they_are() {
+    let world = World::new();
+    // More than the daemon tells of at once.
+    let long = "x".repeat(120_000);
+    for _ in 0..40 {
+        world.done(&["spawn", "--detach", "--", "true", &long]);
+    }
+    let listed = world.json(&["tasks", "ls", "--all"]);
+    assert_eq!(listed["tasks"].as_array().unwrap().len(), 40);
+    assert_eq!(listed["next"], serde_json::Value::Null);
+    let listed = world.json(&["tasks", "ls", "--all", "--limit", "38"]);
+    assert_eq!(listed["tasks"].as_array().unwrap().len(), 38);
+    assert!(listed["next"].is_string());
+}
+
+#[test]
 fn children_hang_below_their_parent() {
     let world = World::new();
     world.detach("lead", "sleep 1000");
@@ -96,6 +112,10 @@ fn a_list_of_nothing_is_refused_and_so_is_a_cursor_that_is_none() {
     let world = World::new();
     world.detach("a", "true");
     assert_eq!(world.run(&["tasks", "ls", "--limit", "0"]).code, 2);
+    assert_eq!(
+        world.json(&["tasks", "ls", "--all", "--limit", "5000"])["next"],
+        serde_json::Value::Null
+    );
     let said = world.run(&["tasks", "ls", "--cursor", "nonsense"]);
     assert_eq!(said.code, 2, "{said:?}");
 }

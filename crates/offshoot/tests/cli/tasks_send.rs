@@ -29,6 +29,22 @@ fn json_names_the_message_and_who_gets_it() {
 }
 
 #[test]
+fn an_input_that_was_ended_takes_no_message() {
+    let world = World::new();
+    world.detach("a", "cat; echo over; until test -e go; do sleep 0.01; done");
+    world.done(&["tasks", "send", "a", "\u{4}", "--eof"]);
+    for text in ["too late", "--eof"] {
+        let said = world.run(&["tasks", "send", "a", text]);
+        assert_eq!(said.code, 125, "{said:?}");
+        assert!(said.err.contains("has been ended"), "{said:?}");
+    }
+    world.until_line("a", "over");
+    std::fs::write(world.folder.path().join("go"), "").unwrap();
+    assert_eq!(world.run(&["tasks", "wait", "a"]).code, 0);
+    assert_eq!(world.done(&["tasks", "tail", "a"]), "\u{4}\nover\n");
+}
+
+#[test]
 fn a_task_that_has_ended_takes_no_message() {
     let world = World::new();
     world.detach("a", "true");

@@ -42,6 +42,46 @@ fn a_handle_that_is_mistyped_is_corrected_everywhere() {
 }
 
 #[test]
+fn the_command_that_is_shown_is_the_same_one_in_a_shell() {
+    let world = World::new();
+    let strange = [
+        "a b",
+        "it's",
+        "\u{1b}[2J\n\t7",
+        "é\u{202e}",
+        "",
+        "~",
+        "=x",
+        "$HOME",
+        "*",
+        "a\\b",
+        "{1,2}",
+        "-n",
+        "!",
+        "#",
+    ];
+    let spawn = ["spawn", "--detach", "--name", "a", "--", "printf", "%s\\0"];
+    world.done(&[spawn.as_slice(), &strange].concat());
+    let shown = world.done(&["tasks", "show", "a"]);
+    let line = shown.lines().find_map(|line| line.strip_prefix("command")).unwrap().trim();
+    assert!(!line.contains(char::is_control), "{line:?}");
+    let said = world.shell(line);
+    assert_eq!(said.out, strange.map(|word| format!("{word}\0")).concat(), "{line}");
+}
+
+#[test]
+fn one_child_is_a_child() {
+    let world = World::new();
+    world.detach("lead", "read line");
+    let spawn = ["spawn", "--detach", "--parent", "lead", "--name", "child", "--"];
+    world.done(&[spawn.as_slice(), &["sh", "-c", "read line"]].concat());
+    world.done(&["tasks", "send", "lead", "go"]);
+    while world.json(&["tasks", "show", "lead"])["state"] != "waiting" {}
+    let said = world.done(&["tasks", "why", "lead"]);
+    assert!(said.contains("waits for 1 child\n"), "{said}");
+}
+
+#[test]
 fn what_a_command_wrote_reaches_no_terminal_as_it_is() {
     let world = World::new();
     world.detach("a", "printf 'x\\033]0;title\\007\\033[2J\\302\\2331m\\n'; exit 1");

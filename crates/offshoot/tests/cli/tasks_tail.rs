@@ -39,9 +39,35 @@ fn following_goes_on_until_the_task_has_ended() {
 }
 
 #[test]
-fn output_is_no_json() {
+fn scripts_read_pieces_and_then_the_task() {
     let world = World::new();
-    world.detach("a", "true");
-    let said = world.run(&["--json", "tasks", "tail", "a"]);
-    assert_eq!(said.code, 2, "{said:?}");
+    world.detach("a", "printf 'a\\377b'; echo oops >&2; exit 3");
+    world.run(&["tasks", "wait", "a"]);
+    let said = world.done(&["--json", "tasks", "tail", "-f", "a"]);
+    let lines: Vec<serde_json::Value> =
+        said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |stream: &str| lines.iter().find(|line| line["stream"] == stream).unwrap();
+    assert_eq!(of("stdout")["text"], "a\u{fffd}b");
+    assert_eq!(of("stdout")["bytes"], "Yf9i");
+    assert_eq!(of("stderr")["text"], "oops\n");
+    assert_eq!(of("stderr").get("bytes"), None);
+    let last = &lines.last().unwrap()["task"];
+    assert_eq!((&last["handle"], &last["state"]), (&"a".into(), &"failed".into()), "{said}");
+}
+
+#[test]
+fn scripts_are_told_where_something_is_missing() {
+    let world = World::new();
+    world.detach("a", "head -c 12000000 /dev/zero | tr '\\0' x");
+    world.run(&["tasks", "wait", "a"]);
+    let said = world.done(&["--json", "tasks", "tail", "a"]);
+    let (mut kept, mut missing) = (0, 0);
+    for line in said.lines() {
+        assert!(line.len() < 100_000, "{}", line.len());
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        kept += line["text"].as_str().map_or(0, |text| text.len() as u64);
+        missing += line["missing_bytes"].as_u64().unwrap_or(0);
+    }
+    assert!(missing > 0);
+    assert_eq!(kept + missing, 12_000_000);
 }

@@ -1,9 +1,11 @@
-//! How a client and a daemon meet: greetings, hand-overs, and strangers at the
-//! door. The daemon is the real program.
+//! How a client and a daemon meet: greetings, hand-overs, strangers at the
+//! door, and input on its way. The daemon is the real program.
 
 // A test that cannot go on is one that fails: a panic is how it says so.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod door;
+mod following;
+mod input;
 mod support;
 mod taking_over;

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use offshoot_client::wire::{
-    Attachment, Hello, Reply, Request, Restarting, Sealed, Spawn, Status, Task,
+    Attachment, Following, Hello, Named, Reading, Reply, Request, Restarting, Sealed, Spawn,
+    Status, Stdin, Tail, Task,
 };
 use offshoot_client::{Client, Connection, Place, Start};
 use tempfile::TempDir;
@@ -91,8 +92,26 @@ pub(crate) async fn status(client: &Client) -> Status {
 }
 
 /// Sends a shell script off.
-pub(crate) async fn send_off(client: &Client, script: &str, restart: Restarting) -> Task {
-    let spawn = Request::Spawn(Box::new(Spawn {
+pub(crate) async fn send_off(client: &Client, text: &str, restart: Restarting) -> Task {
+    let spawn = Request::Spawn(Box::new(Spawn { restart, ..script(text) }));
+    match client.ask(&spawn).await.unwrap() {
+        Reply::Task(task) => *task,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A request to follow what a task writes.
+pub(crate) fn tail(task: &str) -> Request {
+    Request::Tail(Tail {
+        task: Named { session: "main".into(), task: task.into() },
+        reading: Reading::Start,
+        following: Following::Follow,
+    })
+}
+
+/// A shell script to be sent off.
+pub(crate) fn script(script: &str) -> Spawn {
+    Spawn {
         session: "main".into(),
         name: None,
         parent: None,
@@ -103,13 +122,10 @@ pub(crate) async fn send_off(client: &Client, script: &str, restart: Restarting)
         umask: None,
         timeout_ms: None,
         grace_ms: None,
-        restart,
+        restart: Restarting::Never,
         key: uuid(),
         attachment: Attachment::Detached,
-    }));
-    match client.ask(&spawn).await.unwrap() {
-        Reply::Task(task) => *task,
-        other => panic!("{other:?}"),
+        stdin: Stdin::Messages,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use offshoot::core::{Capabilities, Outcome, Payload, Recovery, State, Task};
+use offshoot::core::{Capabilities, Message, Outcome, Payload, Recovery, State, Task};
 use offshoot::{
     Backend, BodyError, BoxFuture, Context, Ended, Error, Kind, Memory, Reconciled, Request,
     Runtime,
@@ -64,7 +64,7 @@ impl Backend for Plugin {
         })
     }
 
-    fn deliver(&self, task: &Task) {
+    fn deliver(&self, task: &Task, _message: &Message) {
         self.calls.note("deliver", task);
     }
 

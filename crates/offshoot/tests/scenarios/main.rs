@@ -46,5 +46,6 @@ mod taken_over;
 mod timers;
 mod traces;
 mod waiting;
+mod waiting_elsewhere;
 mod waking;
 mod watching;

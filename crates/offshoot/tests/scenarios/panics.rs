@@ -1,6 +1,6 @@
 //! Code of others that panics, in destructors and hooks, harms nobody else.
 
-use offshoot::core::{Capabilities, FailureKind, Outcome, Payload, Recovery, State, Task};
+use offshoot::core::{Capabilities, FailureKind, Message, Outcome, Payload, Recovery, State, Task};
 use offshoot::{
     Backend, BodyError, BoxFuture, Context, Ended, Memory, Reconciled, Request, Runtime,
 };
@@ -70,7 +70,7 @@ impl Backend for Clumsy {
         Box::pin(async move { obedient(cx).await.map(|()| Payload::Null) })
     }
 
-    fn deliver(&self, _task: &Task) {
+    fn deliver(&self, _task: &Task, _message: &Message) {
         panic!("deliver");
     }
 

@@ -261,6 +261,7 @@ async fn many_may_remove_and_open_a_session_at_once() -> Test {
 struct Stuck {
     memory: Memory,
     stuck: Arc<AtomicBool>,
+    error: StoreError,
 }
 
 impl Around for Stuck {
@@ -274,16 +275,39 @@ impl Around for Stuck {
 
     fn remove_around(&self, session: SessionId, limit: usize) -> Read<usize> {
         match self.stuck.load(Ordering::SeqCst) {
-            true => Read::ready(Err(StoreError::NotWritten("stuck".into()))),
+            true => Read::ready(Err(self.error.clone())),
             false => self.memory.remove(session, limit),
         }
     }
 }
 
 async fn stuck(memory: &Memory) -> (Runtime, Arc<AtomicBool>) {
+    stuck_with(memory, StoreError::NotWritten("stuck".into())).await
+}
+
+async fn stuck_with(memory: &Memory, error: StoreError) -> (Runtime, Arc<AtomicBool>) {
     let stuck = Arc::new(AtomicBool::new(true));
-    let store: Arc<dyn Store> = Arc::new(Stuck { memory: memory.clone(), stuck: stuck.clone() });
+    let store = Stuck { memory: memory.clone(), stuck: stuck.clone(), error };
+    let store: Arc<dyn Store> = Arc::new(store);
     (Runtime::builder(store).open().await.expect("memory opens"), stuck)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_removal_that_finds_the_disk_full_says_so_and_goes_on_once_there_is_room() -> Test {
+    let full = StoreError::Full { path: "/data".into() };
+    let (runtime, stuck) = stuck_with(&Memory::new(), full).await;
+    let (session, _) = busy(&runtime, "main").await;
+    for _ in 0..2 {
+        let refused = runtime.remove_session("main").await.unwrap_err();
+        assert!(matches!(refused, Error::Store(StoreError::Full { .. })), "{refused:?}");
+    }
+    assert!(runtime.find_session("main").await?.is_none());
+    stuck.store(false, Ordering::SeqCst);
+    while !runtime.sessions(None, 9).await?.items.is_empty() {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    is_gone(session.receive(9).await);
+    Ok(())
 }
 
 #[tokio::test(start_paused = true)]

@@ -148,7 +148,8 @@ impl Driver<'_> {
                 args.extend([option.to_owned(), value]);
             }
         }
-        args.push("--".into());
+        // What it reads are messages.
+        args.extend(["--no-stdin".into(), "--".into()]);
         args.extend(errand.argv(&self.stage.work));
         self.stage.ledger.note(errand.number, |entry| entry.begun = Instant::now());
         Ok(args)

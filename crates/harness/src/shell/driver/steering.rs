@@ -8,7 +8,7 @@ use crate::shell::binary::Said;
 use crate::shell::ledger::{Ask, Entry, Message};
 
 /// What a line may be refused for: its reader has ended, or is about to.
-const DEAF: [Code; 2] = [Code::Ended, Code::TakesNoMessages];
+const DEAF: [Code; 3] = [Code::Ended, Code::TakesNoMessages, Code::InputEnded];
 
 impl Driver<'_> {
     pub(super) fn send(&mut self) -> Result<()> {

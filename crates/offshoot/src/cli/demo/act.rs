@@ -8,6 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::board::{find, written};
 use super::{Errand, Stage};
+use crate::cli::show::size;
 use crate::cli::trouble::Trouble;
 
 /// Prints until somebody says that it is enough.
@@ -49,7 +50,7 @@ pub(super) async fn steer(stage: &mut Stage) -> Result<(), Trouble> {
 pub(super) async fn stop(stage: &mut Stage) -> Result<(), Trouble> {
     stage.heading(3, "Stop: a cancel goes down the tree; what ignores TERM is ended by KILL")?;
     let reached = stage.cancel("storm", "the weather is better").await?;
-    stage.say(&format!("{reached} tasks were reached."))?;
+    stage.say(&format!("{} reached.", size::count(reached as u64, "task")))?;
     stage.board.until(|tasks| ["storm", "rain", "hail"].iter().all(|one| ended(tasks, one))).await
 }
 
@@ -58,7 +59,7 @@ pub(super) async fn kill(stage: &mut Stage) -> Result<(), Trouble> {
     let pid = stage.status().await?.pid;
     stage.board.close();
     let process = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    let Some(process) = process else { return Err(Trouble::usage("the daemon has no number")) };
+    let Some(process) = process else { return Err(Trouble::failed("the daemon has no number")) };
     kill_process(process, Signal::KILL).map_err(|error| Trouble::other(&error))?;
     stage.say(&format!("$ kill -9 {pid}    # press and errand were running"))?;
     let began = Instant::now();

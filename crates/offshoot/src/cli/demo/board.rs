@@ -1,7 +1,7 @@
 //! The board of the demo: the tasks as they are, drawn while they change.
 //!
 //! On a terminal it is a tree that is drawn over itself; in a pipe it is a line
-//! for each change of a state.
+//! for each change of a state, and for scripts its record.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 
 use super::PATIENCE;
 use crate::cli::desk::Desk;
-use crate::cli::show::{Part, Screen, task, text, time, tree};
+use crate::cli::show::{Form, Part, Screen, task, text, time, tree};
 use crate::cli::trouble::Trouble;
 
 /// How often the tree is drawn again for the time that passes.
@@ -79,17 +79,18 @@ impl Board {
                 return Ok(());
             }
             let Some((_, told)) = &mut self.following else {
-                return Err(Trouble::usage("nobody follows what happens"));
+                return Err(Trouble::failed("nobody follows what happens"));
             };
             tokio::select! {
                 seen = told.recv() => match seen {
                     Some(seen) => self.note(seen),
-                    None => return Err(Trouble::usage("the daemon went away unasked")),
+                    None => return Err(Trouble::failed("the daemon went away unasked")),
                 },
                 _ = tick.tick() => {}
                 () = &mut patience => {
                     let waited = PATIENCE.as_secs();
-                    return Err(Trouble::usage(format!("nothing came of it in {waited} seconds")));
+                    return Err(Trouble::failed(format!("nothing came of it in {waited} seconds"))
+                        .hint("try again when the machine has less to do"));
                 }
             }
         }
@@ -105,10 +106,27 @@ impl Board {
     }
 
     fn draw(&mut self) -> Result<(), Trouble> {
-        match self.screen.width {
-            Some(width) => self.draw_tree(width),
-            None => self.draw_changes(),
+        match (self.screen.form, self.screen.width) {
+            (Form::People, Some(width)) => self.draw_tree(width),
+            (Form::People, None) => self.draw_changes(),
+            (Form::Json, _) => {
+                let screen = self.screen;
+                let mut changed = self.changed().into_iter();
+                changed.try_for_each(|task| screen.json_line(&serde_json::json!({ "task": task })))
+            }
         }
+    }
+
+    /// The tasks whose state is another than the one that was told.
+    fn changed(&mut self) -> Vec<&Task> {
+        let mut changed = Vec::new();
+        for task in &self.tasks {
+            let now = (task.state, task.attempts);
+            if self.told.insert(task.id.clone(), now) != Some(now) {
+                changed.push(task);
+            }
+        }
+        changed
     }
 
     fn draw_tree(&mut self, width: usize) -> Result<(), Trouble> {
@@ -149,23 +167,21 @@ impl Board {
     }
 
     fn draw_changes(&mut self) -> Result<(), Trouble> {
+        let screen = self.screen;
         let mut shown = String::new();
-        for task in &self.tasks {
-            let now = (task.state, task.attempts);
-            if self.told.insert(task.id.clone(), now) != Some(now) {
-                let again = match task.attempts {
-                    0 | 1 => String::new(),
-                    attempt => format!(", attempt {attempt}"),
-                };
-                let line = format!("   {:<10}{}{again}", task.handle, task.state.word());
-                let what = if task.state.is_terminal() { what(task) } else { String::new() };
-                match what.as_str() {
-                    "" => shown.push_str(&format!("{line}\n")),
-                    what => shown.push_str(&format!("{line}: {what}\n")),
-                }
+        for task in self.changed() {
+            let again = match task.attempts {
+                0 | 1 => String::new(),
+                attempt => format!(", attempt {attempt}"),
+            };
+            let line = format!("   {:<10}{}{again}", task.handle, task.state.word());
+            let what = if task.state.is_terminal() { what(task) } else { String::new() };
+            match what.as_str() {
+                "" => shown.push_str(&format!("{line}\n")),
+                what => shown.push_str(&format!("{line}: {what}\n")),
             }
         }
-        self.screen.say(&shown)
+        screen.say(&shown)
     }
 }
 

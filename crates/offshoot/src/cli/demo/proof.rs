@@ -8,7 +8,7 @@ use offshoot_client::{Error, Followed};
 use super::Stage;
 use super::board::find;
 use crate::cli::desk::waited_of;
-use crate::cli::show::{Colour, Part};
+use crate::cli::show::{Colour, Form, Part, Screen, size};
 use crate::cli::trouble::Trouble;
 
 /// What was looked at, and whether it held.
@@ -36,9 +36,9 @@ impl Proof {
         proof.claim(
             completed + cancelled + lost == sent.len() && listed(stage).await? == sent.len(),
             format!(
-                "{} tasks sent off, {} ended, each once: {completed} completed, {cancelled} \
-                 cancelled, {lost} lost and said so",
-                sent.len(),
+                "{} sent off, {} ended, each once: {completed} completed, {cancelled} cancelled, \
+                 {lost} lost and said so",
+                size::count(sent.len() as u64, "task"),
                 tasks.iter().filter(|task| task.state.is_terminal()).count()
             ),
         );
@@ -73,9 +73,13 @@ impl Proof {
         );
         stage.desk.acknowledge(sent.clone()).await;
         let unread = unread(stage).await?;
-        proof.claim(unread == 0, format!("{} results delivered, {unread} unread", sent.len()));
+        let delivered = size::count(sent.len() as u64, "result");
+        proof.claim(unread == 0, format!("{delivered} delivered, {unread} unread"));
         if let Some(left) = processes_of(&sent) {
-            proof.claim(left == 0, format!("{left} processes left running"));
+            proof.claim(
+                left == 0,
+                format!("{} left running", size::many(left as u64, "process", "processes")),
+            );
         }
         Ok(proof)
     }
@@ -89,7 +93,18 @@ impl Proof {
         self.claims.iter().all(|(_, holds)| *holds)
     }
 
-    pub(super) fn render(&self, colour: Colour) -> String {
+    /// Says what was proved.
+    pub(super) fn show(&self, screen: Screen) -> Result<(), Trouble> {
+        if screen.form == Form::People {
+            return screen.say(&self.render(screen.out));
+        }
+        for (claim, holds) in &self.claims {
+            screen.json_line(&serde_json::json!({ "claim": claim, "holds": holds }))?;
+        }
+        screen.json_line(&serde_json::json!({ "proved": self.holds() }))
+    }
+
+    fn render(&self, colour: Colour) -> String {
         let mut shown = format!("\n{}\n", colour.paint(Part::Name, "What was just proved"));
         for (claim, holds) in &self.claims {
             let mark = match holds {

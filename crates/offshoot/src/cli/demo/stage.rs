@@ -3,14 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use offshoot_client::wire::{
-    Attachment, Reply, Request, Restarting, Sealed, Spawn, Status, Stop, Task,
+    Attachment, Code, Fault, Message, Reply, Request, Restarting, Sealed, Sequel, Spawn, Status,
+    Stdin, Stop, Task,
 };
 use offshoot_client::{Client, Error};
 
 use super::board::Board;
 use crate::cli::desk::{Desk, task_of};
 use crate::cli::globals::Globals;
-use crate::cli::show::{Part, Screen, text};
+use crate::cli::show::{Form, Part, Screen, text};
 use crate::cli::trouble::Trouble;
 
 /// A data folder of the demo's own, gone with it.
@@ -20,9 +21,17 @@ struct Folder(PathBuf);
 impl Folder {
     fn new() -> Result<Self, Trouble> {
         let name = format!("offshoot-demo-{}", uuid::Uuid::new_v4().simple());
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir(&path).map_err(|error| Trouble::other(&error))?;
-        Ok(Self(path))
+        let temporary = std::env::temp_dir();
+        let path = temporary.join(name);
+        match std::fs::create_dir(&path) {
+            Ok(()) => Ok(Self(path)),
+            Err(error) => {
+                let said = format!("the demo cannot make a folder in {}", temporary.display());
+                let fault =
+                    Fault { causes: vec![error.to_string()], ..Fault::new(Code::Other, said) };
+                Err(Trouble::from(fault).hint("set TMPDIR to a folder that is there and yours"))
+            }
+        }
     }
 }
 
@@ -87,18 +96,28 @@ impl Stage {
     /// Begins an act.
     pub(super) fn heading(&mut self, number: u32, title: &str) -> Result<(), Trouble> {
         let screen = self.desk.screen;
-        let title = screen.out.paint(Part::Name, title);
-        screen.say(&format!("\n{number}  {title}\n"))
+        match screen.form {
+            Form::People => {
+                screen.say(&format!("\n{number}  {}\n", screen.out.paint(Part::Name, title)))
+            }
+            Form::Json => screen.json_line(&serde_json::json!({ "act": number, "title": title })),
+        }
     }
 
     /// Says something.
     pub(super) fn say(&mut self, said: &str) -> Result<(), Trouble> {
-        self.desk.screen.say(&format!("   {}\n", text::lines(said)))
+        match self.desk.screen.form {
+            Form::People => self.desk.screen.say(&format!("   {}\n", text::lines(said))),
+            Form::Json => self.desk.screen.json_line(&serde_json::json!({ "said": said })),
+        }
     }
 
     /// Shows the command that does what is done now.
     fn typed(&mut self, command: &str) -> Result<(), Trouble> {
         let screen = self.desk.screen;
+        if screen.form == Form::Json {
+            return screen.json_line(&serde_json::json!({ "typed": command }));
+        }
         let line = text::cut(&text::line(command), screen.width.unwrap_or(100).saturating_sub(6));
         screen.say(&format!("   {}\n", screen.out.paint(Part::Faint, format!("$ {line}"))))
     }
@@ -127,6 +146,7 @@ impl Stage {
             restart: errand.restart,
             key: uuid::Uuid::new_v4().to_string(),
             attachment: Attachment::Detached,
+            stdin: Stdin::Messages,
         }));
         self.cast.push(task_of(self.desk.ask(&request).await?)?);
         Ok(())
@@ -135,9 +155,10 @@ impl Stage {
     /// Writes to a task.
     pub(super) async fn send(&mut self, to: &str, text: &str) -> Result<(), Trouble> {
         self.typed(&format!("offshoot tasks send {to} {}", text::quoted(text)))?;
-        let (to, text, key) =
-            (self.desk.named(to), text.to_owned(), uuid::Uuid::new_v4().to_string());
-        self.desk.ask(&Request::Send { to, text, key }).await?;
+        let key = uuid::Uuid::new_v4().to_string();
+        let (to, text) = (self.desk.named(to), text.to_owned());
+        let message = Message { to, text, sequel: Sequel::More, key };
+        self.desk.ask(&Request::Send(message)).await?;
         Ok(())
     }
 

@@ -25,6 +25,8 @@ pub(super) struct Folder {
     free_bytes: Option<u64>,
     used_bytes: u64,
     writable: bool,
+    /// Whether it is there, or would be made.
+    exists: bool,
 }
 
 impl Folder {
@@ -37,37 +39,72 @@ impl Folder {
             let way_out = format!("chmod 700 {}", text::quoted(&super::shown(path)));
             findings.add(Finding::odd("data", said).way_out(way_out));
         }
-        let writable = rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok();
+        let writable = is_writable(path);
         if !writable {
             let said = "it cannot be written";
             let way_out = "give yourself the right to, or choose another folder with --data";
             findings.add(Finding::wrong("data", said).way_out(way_out));
-        }
-        let free_bytes = rustix::fs::statvfs(path).ok();
-        let free_bytes = free_bytes.map(|fs| fs.f_bavail.saturating_mul(fs.f_frsize));
-        if let Some(free) = free_bytes.filter(|free| *free < TIGHT) {
-            let said = format!("only {} are free on its disk", size::bytes(free));
-            let way_out = "make room: a task is refused, not lost, when there is none";
-            findings.add(Finding::odd("data", said).way_out(way_out));
         }
         strangers(path, findings);
         Self {
             path: super::shown(path),
             owner: found.as_ref().map(MetadataExt::uid),
             mode: mode.map(|mode| format!("{mode:04o}")),
-            free_bytes,
+            free_bytes: free(path, findings),
             used_bytes: used(path),
             writable,
+            exists: true,
+        }
+    }
+
+    /// Looks at where the folder would be made.
+    pub(super) fn absent(path: &Path, findings: &mut Findings) -> Self {
+        let above = path.ancestors().skip(1).find(|above| above.exists());
+        let above = above.unwrap_or(Path::new("/"));
+        let writable = is_writable(above);
+        if !writable {
+            let said = format!("it cannot be made: {} cannot be written", super::shown(above));
+            let way_out = "give yourself the right to, or choose another folder with --data";
+            findings.add(Finding::wrong("data", said).way_out(way_out));
+        }
+        Self {
+            path: super::shown(path),
+            owner: None,
+            mode: None,
+            free_bytes: free(above, findings),
+            used_bytes: 0,
+            writable,
+            exists: false,
         }
     }
 
     /// The folder, for people.
     pub(super) fn told(&self) -> String {
-        let mode = self.mode.as_deref().unwrap_or("unknown");
         let free = self.free_bytes.map_or_else(|| "unknown room".to_owned(), size::bytes);
+        if !self.exists {
+            return format!("{} (not there: it is made when it is needed; {free} free)", self.path);
+        }
+        let mode = self.mode.as_deref().unwrap_or("unknown");
         let used = size::bytes(self.used_bytes);
         format!("{} (mode {mode}, {used} used, {free} free)", self.path)
     }
+}
+
+fn is_writable(path: &Path) -> bool {
+    rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok()
+}
+
+/// How much is free on the disk that this is on.
+fn free(path: &Path, findings: &mut Findings) -> Option<u64> {
+    let disk = rustix::fs::statvfs(path).ok()?;
+    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    if free < TIGHT {
+        let said = format!("only {} are free on its disk", size::bytes(free));
+        let way_out = "make room, or remove sessions with `offshoot sessions rm`: a task is \
+                       refused, not lost, when there is none";
+        findings.add(Finding::odd("data", said).way_out(way_out));
+    }
+    Some(free)
 }
 
 /// Files in the folder that belong to somebody else.

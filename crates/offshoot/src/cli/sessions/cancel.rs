@@ -13,6 +13,11 @@ use crate::cli::trouble::Trouble;
 
 /// Stop all tasks of a session
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  offshoot sessions cancel nightly --reason 'the disk is full'
+  offshoot sessions cancel --grace 0s     # of this session, at once
+
+It asks and does not wait: `offshoot sessions ls` says how many are still live.")]
 pub(crate) struct Cancel {
     #[command(flatten)]
     stopping: Stopping,
@@ -30,7 +35,7 @@ impl Cancel {
             Reply::Reached { tasks } => tasks,
             _ => return Err(Error::WrongAnswer.into()),
         };
-        desk.answer(&serde_json::json!({ "session": session, "reached": reached }), |_| {
+        desk.report(&serde_json::json!({ "session": session, "reached": reached }), |_| {
             let tasks = size::count(reached as u64, "task");
             let were = if reached == 1 { "was" } else { "were" };
             format!("{tasks} of {} {were} asked to stop\n", text::line(&session))

@@ -7,6 +7,7 @@ use offshoot_client::wire::{Reply, Request, Sessions};
 
 use crate::cli::desk::Desk;
 use crate::cli::exit::Exit;
+use crate::cli::number;
 use crate::cli::show::table::{Cell, Column, Table};
 use crate::cli::show::{Form, Part, time};
 use crate::cli::trouble::Trouble;
@@ -16,25 +17,22 @@ const PAGE: usize = 100;
 
 /// List sessions
 #[derive(Debug, Args)]
+#[command(after_help = "\
+The first opened stands first. UNREAD counts tasks whose end nobody has read, up
+to 1000: `offshoot tasks wait` reads it.")]
 pub(crate) struct Ls {
     /// Go on where the page before ended
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
     /// How many at the most
-    #[arg(long, value_name = "N", default_value_t = PAGE)]
+    #[arg(long, value_name = "N", default_value_t = PAGE, value_parser = number::at_least_one)]
+    #[arg(allow_negative_numbers = true)]
     limit: usize,
 }
 
 impl Ls {
     pub(crate) async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
-        if self.limit == 0 {
-            return Err(Trouble::usage("--limit 0 lists nothing: write 1 or more"));
-        }
-        let request = Request::Sessions { cursor: self.cursor, limit: self.limit };
-        let page = match desk.ask(&request).await? {
-            Reply::Sessions(page) => page,
-            _ => return Err(Error::WrongAnswer.into()),
-        };
+        let page = self.read(desk).await?;
         if desk.screen.form == Form::Json {
             desk.screen.json(&page)?;
             return Ok(Exit::Done);
@@ -53,6 +51,25 @@ impl Ls {
             desk.screen.remark(&format!("more: {}", desk.command("sessions ls", &words)));
         }
         Ok(Exit::Done)
+    }
+
+    /// As many sessions as are wanted. The daemon gives them in pages of its
+    /// own.
+    async fn read(&self, desk: &Desk) -> Result<Sessions, Trouble> {
+        let mut read = Sessions { sessions: Vec::new(), next: self.cursor.clone() };
+        loop {
+            let limit = self.limit - read.sessions.len();
+            let request = Request::Sessions { cursor: read.next.take(), limit };
+            let page = match desk.ask(&request).await? {
+                Reply::Sessions(page) => page,
+                _ => return Err(Error::WrongAnswer.into()),
+            };
+            read.sessions.extend(page.sessions);
+            read.next = page.next;
+            if read.next.is_none() || read.sessions.len() >= self.limit {
+                return Ok(read);
+            }
+        }
     }
 }
 

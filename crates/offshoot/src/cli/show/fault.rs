@@ -3,7 +3,19 @@
 use offshoot_client::wire::Fault;
 
 use super::colour::{Colour, Part};
+use super::screen::{Form, inert};
 use super::text;
+
+/// An error as it is told: in words, or as a JSON object.
+pub(crate) fn told(fault: &Fault, form: Form, colour: Colour) -> String {
+    match form {
+        Form::People => render(fault, colour),
+        Form::Json => {
+            let json = serde_json::json!({ "error": fault });
+            format!("{}\n", inert(&json.to_string()))
+        }
+    }
+}
 
 /// `error: what`, then what is behind it, then a hint.
 pub(crate) fn render(fault: &Fault, colour: Colour) -> String {

@@ -78,19 +78,37 @@ impl Screen {
         self.say(&format!("{}\n", inert(&json)))
     }
 
+    /// Prints one of several answers for scripts, on a line of its own.
+    pub(crate) fn json_line<T: Serialize>(&self, answer: &T) -> Result<(), Trouble> {
+        self.say(&json_line(answer)?)
+    }
+
     /// Says something beside the answer.
     pub(crate) fn remark(&self, shown: &str) {
+        let said = match self.form {
+            Form::People => format!("{}\n", text::lines(shown)),
+            Form::Json => {
+                let json = serde_json::json!({ "remark": text::lines(shown).trim() });
+                format!("{}\n", inert(&json.to_string()))
+            }
+        };
         // Whoever closed it does not want to hear it.
-        writeln!(std::io::stderr(), "{}", text::lines(shown)).ok();
+        std::io::stderr().write_all(said.as_bytes()).ok();
     }
 
     /// Says something beside the answer, if somebody is there to read it.
     pub(crate) fn tell(&self, shown: &str) {
-        if self.watched == Watched::Yes {
+        if self.watched == Watched::Yes && self.form == Form::People {
             let shown = self.err.paint(Part::Faint, text::lines(shown));
             writeln!(std::io::stderr(), "{shown}").ok();
         }
     }
+}
+
+/// An answer for scripts on one line.
+pub(crate) fn json_line<T: Serialize>(answer: &T) -> Result<String, Trouble> {
+    let json = serde_json::to_string(answer).map_err(|error| Trouble::other(&error))?;
+    Ok(format!("{}\n", inert(&json)))
 }
 
 /// JSON in which no character is left that a terminal obeys. JSON itself lets

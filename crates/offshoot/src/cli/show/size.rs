@@ -22,9 +22,14 @@ pub(crate) fn bytes(bytes: u64) -> String {
 
 /// A number and its noun, such as `1 task` or `3 tasks`.
 pub(crate) fn count(number: u64, noun: &str) -> String {
+    many(number, noun, &format!("{noun}s"))
+}
+
+/// A number and its noun, of which several have another form.
+pub(crate) fn many(number: u64, one: &str, several: &str) -> String {
     match number {
-        1 => format!("1 {noun}"),
-        _ => format!("{number} {noun}s"),
+        1 => format!("1 {one}"),
+        _ => format!("{number} {several}"),
     }
 }
 
@@ -55,5 +60,6 @@ mod tests {
     fn one_is_not_many() {
         assert_eq!(count(1, "task"), "1 task");
         assert_eq!(count(0, "task"), "0 tasks");
+        assert_eq!(many(2, "process", "processes"), "2 processes");
     }
 }

@@ -240,7 +240,8 @@ fn report_fields(fields: &mut Fields, task: &Task) {
     fields.add_some("log error", reported(task, "log_error").map(value));
     fields.add_some("last line", reported(task, "last_line").map(value));
     if let Some(left @ 1..) = reported(task, "left_behind").and_then(Value::as_u64) {
-        fields.add("left", format!("{} behind, which were ended", size::count(left, "process")));
+        let left = size::many(left, "process", "processes");
+        fields.add("left", format!("{left} behind, ended with it"));
     }
     if reported(task, "environment").is_some_and(|origin| origin == "daemon") {
         fields.add("variables", "of the daemon: those of its caller are never stored");

@@ -155,18 +155,71 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
     shown
 }
 
-/// A word as a shell reads it back.
+/// Words that mean something else than a program where a command stands.
+const KEYWORDS: [&str; 16] = [
+    "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if",
+    "select", "then", "time", "until", "while",
+];
+
+/// A word as a shell reads it back, with nothing in it that a terminal obeys.
 pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
+    if word.chars().any(is_unsafe) {
+        return escaped(word);
+    }
+    // Some shells look a word up that begins so.
+    if !word.is_empty() && word.chars().all(plain) && !word.starts_with('=') {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// A command line as a shell reads it back, safe and on one line.
+/// A word in which everything that is not to be shown is written by its bytes,
+/// in the form that shells read: `$'a\nb'`.
+fn escaped(word: &str) -> String {
+    let mut shown = String::from("$'");
+    for c in word.chars() {
+        match c {
+            '\n' => shown.push_str(r"\n"),
+            '\t' => shown.push_str(r"\t"),
+            '\r' => shown.push_str(r"\r"),
+            '\'' | '\\' => shown.extend(['\\', c]),
+            _ if is_unsafe(c) => {
+                let mut bytes = [0; 4];
+                // Three digits each, so that no digit that follows belongs to it.
+                c.encode_utf8(&mut bytes)
+                    .bytes()
+                    .for_each(|byte| shown.push_str(&format!("\\{byte:03o}")));
+            }
+            _ => shown.push(c),
+        }
+    }
+    shown.push('\'');
+    shown
+}
+
+/// A command line as a shell reads it back: pasted, it is the same command.
 pub(crate) fn command(argv: &[String]) -> String {
-    line(&argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "))
+    let mut words = argv.iter();
+    let mut shown = match words.next() {
+        Some(program) => program_quoted(program),
+        None => String::new(),
+    };
+    for word in words {
+        shown.push(' ');
+        shown.push_str(&quoted(word));
+    }
+    shown
+}
+
+/// The first word of a command line, which is no keyword and sets no variable.
+fn program_quoted(word: &str) -> String {
+    match quoted(word) {
+        bare if bare == word && (KEYWORDS.contains(&word) || word.contains('=')) => {
+            format!("'{bare}'")
+        }
+        shown => shown,
+    }
 }
 
 #[cfg(test)]
@@ -240,6 +293,12 @@ mod tests {
         assert_eq!(quoted("two words"), "'two words'");
         assert_eq!(quoted("it's"), r"'it'\''s'");
         assert_eq!(quoted(""), "''");
-        assert_eq!(command(&["sh".into(), "-c".into(), "a\nb".into()]), "sh -c 'a b'");
+        assert_eq!(quoted("=ls"), "'=ls'");
+        assert_eq!(quoted("a\nb'\\"), r"$'a\nb\'\\'");
+        assert_eq!(quoted("\u{1b}[2J1"), r"$'\033[2J1'");
+        assert_eq!(quoted("\u{202e}"), r"$'\342\200\256'");
+        assert_eq!(command(&["sh".into(), "-c".into(), " a ".into()]), "sh -c ' a '");
+        assert_eq!(command(&["if".into(), "if".into()]), "'if' if");
+        assert_eq!(command(&["A=1".into(), "B=2".into()]), "'A=1' B=2");
     }
 }

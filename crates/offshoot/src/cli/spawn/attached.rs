@@ -1,11 +1,11 @@
 //! Staying with a command: what it writes is passed on, and its end is ours.
 
 use offshoot_client::wire::{
-    Attachment, Code, Following, Reading, Reply, Request, Spawn, State, Stop, Tail, Task,
+    Attachment, Following, Reading, Reply, Request, Spawn, State, Stdin, Stop, Tail, Task,
 };
-use offshoot_client::{Error, Followed, Following as Stream};
+use offshoot_client::{Error, Followed, Following as Stream, Input};
 
-use super::feed::{self, Input};
+use super::feed;
 use crate::cli::desk::{Desk, task_of};
 use crate::cli::exit::{Exit, StoppedBy};
 use crate::cli::interrupt::{Interrupts, Wish};
@@ -18,13 +18,13 @@ use crate::cli::trouble::Trouble;
 const TRIES: u32 = 5;
 
 /// Sends the command off and stays until it has ended.
-pub(super) async fn run(desk: Desk, spawn: Spawn, input: Input) -> Result<Exit, Trouble> {
+pub(super) async fn run(desk: Desk, spawn: Spawn) -> Result<Exit, Trouble> {
     // Before the command is there, so that no Ctrl-C is missed.
     let mut interrupts = Interrupts::listen()?;
-    let Sent { task, stream } = send_off(&desk, spawn).await?;
+    let Sent { task, stream, input } = send_off(&desk, spawn).await?;
     let mut following = tokio::spawn(to_the_end(desk.clone(), task.id.clone(), stream));
-    if input == Input::PassedOn {
-        tokio::spawn(fed(desk.clone(), task.id.clone()));
+    if let Some(input) = input {
+        tokio::spawn(fed(desk.clone(), input));
     }
     let ended = loop {
         tokio::select! {
@@ -53,22 +53,26 @@ struct Sent {
     task: Task,
     /// What it writes, if that comes with the answer.
     stream: Option<Stream>,
+    /// Where our input goes, if it gets that.
+    input: Option<Input>,
 }
 
 /// Sends the command off. If the daemon dies before it has said so, the next
-/// one is asked for the same: it has such a task, or it makes it now.
+/// one is asked for the same: it has such a task, or it makes it now. None of
+/// our input is read before that, so that none is lost with a daemon.
 async fn send_off(desk: &Desk, spawn: Spawn) -> Result<Sent, Trouble> {
-    let attachment = spawn.attachment;
+    let (attachment, stdin) = (spawn.attachment, spawn.stdin);
     let request = Request::Spawn(Box::new(spawn));
-    if attachment == Attachment::Detached {
-        return Ok(Sent { task: task_of(desk.ask(&request).await?)?, stream: None });
+    if attachment == Attachment::Detached && stdin == Stdin::Messages {
+        return Ok(Sent { task: task_of(desk.ask(&request).await?)?, stream: None, input: None });
     }
     let mut tries = 1;
     loop {
         let mut stream = desk.client.follow(&request).await?;
         match stream.next().await {
             Ok(Some(Followed::Said(Reply::Task(task)))) => {
-                return Ok(Sent { task: *task, stream: Some(stream) });
+                let input = if stdin == Stdin::Follows { stream.input() } else { None };
+                return Ok(Sent { task: *task, stream: Some(stream), input });
             }
             Ok(_) => return Err(Error::WrongAnswer.into()),
             Err(error) if error.is_broken_off() && tries < TRIES => tries += 1,
@@ -80,7 +84,10 @@ async fn send_off(desk: &Desk, spawn: Spawn) -> Result<Sent, Trouble> {
 /// Passes on what the command writes, and gives its record once it has ended.
 async fn to_the_end(desk: Desk, task: String, stream: Option<Stream>) -> Result<Task, Trouble> {
     if desk.screen.form == Form::Json {
-        return desk.end_of(task).await;
+        let ended = desk.end_of(task).await;
+        // The input goes the same way, for as long as it is open.
+        drop(stream);
+        return ended;
     }
     let outlets = Outlets {
         out: (Outlet::stdout()?, Passing::Exact),
@@ -96,14 +103,9 @@ async fn to_the_end(desk: Desk, task: String, stream: Option<Stream>) -> Result<
     if ended.state.is_terminal() { Ok(ended) } else { desk.end_of(task).await }
 }
 
-async fn fed(desk: Desk, task: String) {
-    match feed::feed(desk.clone(), task).await {
-        Ok(()) | Err(Trouble::ReaderGone) => {}
-        // It has ended, or wants no more.
-        Err(Trouble::Told { fault, .. }) if matches!(fault.code, Code::Ended | Code::NotFound) => {}
-        Err(Trouble::Told { fault, .. }) => {
-            desk.screen.remark(&format!("offshoot: the input is passed on no more: {fault}"));
-        }
+async fn fed(desk: Desk, input: Input) {
+    if let Err(error) = feed::feed(input).await {
+        desk.screen.remark(&format!("offshoot: the input ends here, it cannot be read: {error}"));
     }
 }
 

@@ -1,95 +1,71 @@
-//! Feeds our standard input to a command.
+//! Feeds our standard input to a command, byte for byte.
 
-use std::time::Duration;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::os::fd::AsFd;
 
-use offshoot_client::wire::Code;
-use tokio::io::AsyncReadExt;
+use offshoot_client::Input;
+use tokio::sync::mpsc;
 
-use crate::cli::desk::Desk;
-use crate::cli::tasks::{EOF, send};
-use crate::cli::trouble::Trouble;
+/// How many pieces are read ahead. A command that does not read holds up the
+/// reading of our input, and so whoever writes that.
+const AHEAD: usize = 2;
 
-/// The most that goes in one message: whole lines, as many as are there. A line
-/// that is longer goes in pieces, each of which the command reads as a line.
-const LONGEST: usize = 60 << 10;
-
-/// How long to wait for room before a piece is sent again.
-const PAUSE: Duration = Duration::from_millis(50);
-
-/// What becomes of our standard input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Input {
-    /// The command gets it.
-    PassedOn,
-    /// Nobody reads it.
-    LeftAlone,
-}
-
-/// Sends all of our input to the task, then that it is over.
-pub(super) async fn feed(desk: Desk, task: String) -> Result<(), Trouble> {
-    let mut input = tokio::io::stdin();
-    let mut read = Vec::with_capacity(LONGEST);
-    loop {
-        let room = u64::try_from(LONGEST - read.len()).unwrap_or(u64::MAX);
-        let more = (&mut input).take(room).read_buf(&mut read).await;
-        if more.map_err(|error| Trouble::other(&error))? == 0 {
-            break;
-        }
-        let ready: Vec<u8> = read.drain(..whole(&read)).collect();
-        if !ready.is_empty() {
-            pass(&desk, &task, text(&desk, ready)).await?;
-        }
-    }
-    if !read.is_empty() {
-        pass(&desk, &task, text(&desk, read)).await?;
-    }
-    pass(&desk, &task, EOF.to_owned()).await
-}
-
-/// Sends a piece, once there is room for it: a command that reads slowly holds
-/// its input up.
-async fn pass(desk: &Desk, task: &str, text: String) -> Result<(), Trouble> {
-    loop {
-        match send(desk, task, text.clone()).await {
-            Err(Trouble::Told { fault, .. }) if fault.code == Code::Full => {
-                tokio::time::sleep(PAUSE).await;
+/// Passes on all of our input, then its end. What cannot be read is the error;
+/// a command that wants no more, or a daemon that is gone, is none.
+pub(super) async fn feed(mut to: Input) -> std::io::Result<()> {
+    let mut pieces = read()?;
+    let mut ended = Ok(());
+    while let Some(piece) = pieces.recv().await {
+        match piece {
+            Ok(piece) => {
+                if to.pass(piece).await.is_err() {
+                    return Ok(());
+                }
             }
-            sent => return sent.map(drop),
+            Err(error) => ended = Err(error),
         }
     }
+    to.end().await.ok();
+    ended
 }
 
-/// How much of this can be sent: whole lines or, of a line that is too long,
-/// whole characters.
-fn whole(read: &[u8]) -> usize {
-    let lines = read.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
-    if lines > 0 || read.len() < LONGEST {
-        return lines;
-    }
-    match std::str::from_utf8(read) {
-        Err(error) if error.error_len().is_none() => error.valid_up_to(),
-        _ => read.len(),
-    }
+/// Our input, read by a thread of its own: a read cannot be given up, and must
+/// hold up nothing else.
+fn read() -> std::io::Result<mpsc::Receiver<std::io::Result<Vec<u8>>>> {
+    let own = std::io::stdin().as_fd().try_clone_to_owned()?;
+    let (pieces, read) = mpsc::channel(AHEAD);
+    tokio::task::spawn_blocking(move || {
+        let own = File::from(own);
+        loop {
+            let piece = piece(&own).transpose();
+            let Some(piece) = piece else { return };
+            let over = piece.is_err();
+            if pieces.blocking_send(piece).is_err() || over {
+                return;
+            }
+        }
+    });
+    Ok(read)
 }
 
-fn text(desk: &Desk, bytes: Vec<u8>) -> String {
-    String::from_utf8(bytes).unwrap_or_else(|bytes| {
-        desk.screen.remark("offshoot: some of the input is not UTF-8 and was changed");
-        String::from_utf8_lossy(bytes.as_bytes()).into_owned()
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_go_whole_and_what_is_too_long_in_whole_characters() {
-        assert_eq!(whole(b"one\ntwo\nthr"), 8);
-        assert_eq!(whole(b"no end yet"), 0);
-        let mut long = vec![b'x'; LONGEST - 1];
-        long.push("é".as_bytes()[0]);
-        assert_eq!(whole(&long), LONGEST - 1, "the character is not cut");
-        assert_eq!(whole(&vec![0xff; LONGEST]), LONGEST, "what is no text must not stay for ever");
+/// The next piece, as soon as there is any, also where somebody made the stream
+/// one that never blocks; `None` at the end.
+fn piece(mut file: &File) -> std::io::Result<Option<Vec<u8>>> {
+    use rustix::event::{PollFd, PollFlags, poll};
+    let mut piece = vec![0; Input::MOST];
+    loop {
+        match file.read(&mut piece) {
+            Ok(0) => return Ok(None),
+            Ok(length) => {
+                piece.truncate(length);
+                return Ok(Some(piece));
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                poll(&mut [PollFd::new(&file, PollFlags::IN)], None)?;
+            }
+            Err(error) => return Err(error),
+        }
     }
 }

@@ -15,7 +15,11 @@ use crate::cli::{completions, duration};
 
 /// Stop tasks and everything below them
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_help = "Examples:
+  offshoot tasks cancel build-1 --reason 'the wrong branch'
+  offshoot tasks cancel --grace 0s a b    # at once
+  offshoot tasks cancel a && offshoot tasks wait a
+
 It asks and does not wait: `offshoot tasks wait` says when they are gone. A
 command is sent TERM, and KILL when its grace is over.")]
 pub(crate) struct Cancel {
@@ -32,8 +36,9 @@ pub(crate) struct Stopping {
     /// Why; it is kept with the task
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
-    /// How long it may take before it is ended by force, such as 10s
+    /// Time it has before it is ended by force, such as 10s
     #[arg(long, value_name = "TIME", value_parser = duration::read)]
+    #[arg(allow_hyphen_values = true)]
     grace: Option<Duration>,
 }
 
@@ -84,7 +89,7 @@ impl Cancel {
             };
             reached.push(Reached { task: task.id, handle: task.handle, reached: tasks, found });
         }
-        desk.answer(&serde_json::json!({ "cancelled": reached }), |_| {
+        desk.report(&serde_json::json!({ "cancelled": reached }), |_| {
             reached.iter().map(told).collect()
         })?;
         Ok(Exit::Done)

@@ -7,6 +7,7 @@ use offshoot_client::wire::{List, Reply, Request, Scope, State, Tasks};
 
 use crate::cli::desk::Desk;
 use crate::cli::exit::Exit;
+use crate::cli::number;
 use crate::cli::show::table::{Cell, Column, Table};
 use crate::cli::show::{Form, Part, task, text, time, tree};
 use crate::cli::trouble::Trouble;
@@ -19,20 +20,29 @@ const WIDEST: usize = 200;
 
 /// List tasks
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  offshoot tasks ls                       # what is live
+  offshoot tasks ls --all --limit 20      # the last 20, finished ones too
+  offshoot tasks ls --state failed --state lost
+
+The last spawned stand first, children below their parent. If there are more
+than --limit, the command for the next page is told on the standard error;
+with --json its cursor stands in `next`.")]
 pub(crate) struct Ls {
-    /// Finished tasks, too
+    /// List finished tasks, too
     #[arg(long)]
     all: bool,
-    /// Only tasks in this state; may be repeated
+    /// List only tasks in this state; may be repeated
     #[arg(long = "state", value_name = "STATE", value_parser = states())]
     states: Vec<String>,
     /// Go on where the page before ended
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
     /// How many at the most
-    #[arg(long, value_name = "N", default_value_t = PAGE)]
+    #[arg(long, value_name = "N", default_value_t = PAGE, value_parser = number::at_least_one)]
+    #[arg(allow_negative_numbers = true)]
     limit: usize,
-    /// Of every session
+    /// List tasks of every session
     #[arg(long)]
     all_sessions: bool,
 }
@@ -43,13 +53,7 @@ fn states() -> PossibleValuesParser {
 
 impl Ls {
     pub(crate) async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
-        if self.limit == 0 {
-            return Err(Trouble::usage("--limit 0 lists nothing: write 1 or more"));
-        }
-        let page = match desk.ask(&Request::List(self.request(desk))).await? {
-            Reply::Tasks(page) => page,
-            _ => return Err(Error::WrongAnswer.into()),
-        };
+        let page = self.read(desk).await?;
         if desk.screen.form == Form::Json {
             desk.screen.json(&page)?;
             return Ok(Exit::Done);
@@ -63,6 +67,25 @@ impl Ls {
             desk.screen.remark(&format!("more: {}", self.next(desk, next)));
         }
         Ok(Exit::Done)
+    }
+
+    /// As many tasks as are wanted. The daemon gives them in pages of its own.
+    async fn read(&self, desk: &Desk) -> Result<Tasks, Trouble> {
+        let mut read = Tasks { tasks: Vec::new(), next: self.cursor.clone() };
+        loop {
+            let cursor = read.next.take();
+            let limit = self.limit - read.tasks.len();
+            let list = List { cursor, limit, ..self.request(desk) };
+            let page = match desk.ask(&Request::List(list)).await? {
+                Reply::Tasks(page) => page,
+                _ => return Err(Error::WrongAnswer.into()),
+            };
+            read.tasks.extend(page.tasks);
+            read.next = page.next;
+            if read.next.is_none() || read.tasks.len() >= self.limit {
+                return Ok(read);
+            }
+        }
     }
 
     fn request(&self, desk: &Desk) -> List {

@@ -1,19 +1,16 @@
 //! `offshoot tasks send`
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 
 use clap::Args;
 use offshoot_client::Error;
-use offshoot_client::wire::{Reply, Request};
+use offshoot_client::wire::{Message, Reply, Request, Sequel};
 
 use crate::cli::completions;
 use crate::cli::desk::Desk;
 use crate::cli::exit::Exit;
 use crate::cli::show::text;
 use crate::cli::trouble::Trouble;
-
-/// What closes the standard input of a command.
-pub(crate) const EOF: &str = "\u{4}";
 
 /// Send a task a message; a command reads it as a line of its input
 #[derive(Debug, Args)]
@@ -25,7 +22,7 @@ pub(crate) struct Send {
     /// Its handle, `<parent>/<name>` or id
     #[arg(value_name = "TASK", add = completions::live_handles())]
     task: String,
-    /// The message; words are joined with spaces, `-` reads the standard input
+    /// The message, joined with spaces; `-` reads the standard input
     #[arg(value_name = "TEXT", required_unless_present = "eof")]
     text: Vec<String>,
     /// Close the standard input of the command, after the message
@@ -38,16 +35,16 @@ impl Send {
         let mut messages = Vec::new();
         match self.text.as_slice() {
             [] => {}
-            [dash] if dash == "-" => messages.push(input()?),
-            words => messages.push(words.join(" ")),
+            [dash] if dash == "-" => messages.push((input()?, Sequel::More)),
+            words => messages.push((words.join(" "), Sequel::More)),
         }
         if self.eof {
-            messages.push(EOF.to_owned());
+            messages.push((String::new(), Sequel::End));
         }
         let mut task = self.task;
         let mut all = Vec::with_capacity(messages.len());
-        for message in messages {
-            let sent = send(desk, &task, message).await?;
+        for (text, sequel) in messages {
+            let sent = send(desk, &task, text, sequel).await?;
             // What follows goes where the first one went, whatever is called so
             // by then.
             if let Reply::Sent { task: taker, .. } = &sent {
@@ -55,7 +52,7 @@ impl Send {
             }
             all.push(Sent::of(sent)?);
         }
-        desk.answer(&serde_json::json!({ "sent": all }), |_| {
+        desk.report(&serde_json::json!({ "sent": all }), |_| {
             let last = all.last().map(|sent| text::line(&sent.state));
             format!("{}\n", last.unwrap_or_default())
         })?;
@@ -80,18 +77,19 @@ impl Sent {
     }
 }
 
-/// Sends a message to a task.
-pub(crate) async fn send(desk: &Desk, task: &str, text: String) -> Result<Reply, Trouble> {
+async fn send(desk: &Desk, task: &str, text: String, sequel: Sequel) -> Result<Reply, Trouble> {
     let key = uuid::Uuid::new_v4().to_string();
-    desk.ask(&Request::Send { to: desk.named(task), text, key }).await
+    desk.ask(&Request::Send(Message { to: desk.named(task), text, sequel, key })).await
 }
 
 /// All of our own input, without the line break that ends it.
 fn input() -> Result<String, Trouble> {
     let mut text = String::new();
-    std::io::stdin()
-        .read_to_string(&mut text)
-        .map_err(|error| Trouble::usage(format!("the standard input cannot be sent: {error}")))?;
+    std::io::stdin().read_to_string(&mut text).map_err(|error| match error.kind() {
+        ErrorKind::InvalidData => Trouble::usage("the standard input is not UTF-8")
+            .hint("a message is text: write it into a file, and say where that is"),
+        _ => Trouble::usage(format!("the standard input cannot be read: {error}")),
+    })?;
     if text.ends_with('\n') {
         text.pop();
     }

@@ -11,6 +11,11 @@ use crate::cli::trouble::Trouble;
 
 /// Show all that is known of a task
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  offshoot tasks show build-1
+  offshoot tasks show --json build-1 | jq .outcome
+
+The command it shows can be pasted into a shell.")]
 pub(crate) struct Show {
     /// Its handle, `<parent>/<name>` or id
     #[arg(value_name = "TASK", add = completions::handles())]

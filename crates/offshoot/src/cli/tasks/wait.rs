@@ -27,15 +27,16 @@ const AT_ONCE: usize = 64;
   offshoot tasks wait --timeout 5m a b    # exits with 124 if time is up
 
 What was printed counts as read. If a task asks something, the wait for it is
-over, too. It exits with 0 if all completed, 1 failed, 3 cancelled, 4 lost, 5 unknown,
-6 needs input, 124 time up. Of several the worst counts: lost, failed,
-cancelled, needs input, time up, completed.")]
+over, too. It exits with 0 if all completed, 1 failed, 3 cancelled, 4 lost,
+5 unknown, 6 needs input, 124 time up. Of several the worst counts: lost,
+failed, cancelled, needs input, time up, completed.")]
 pub(crate) struct Wait {
-    /// Until the first of them ends
+    /// Wait only until the first of them ends
     #[arg(long)]
     any: bool,
     /// How long at the most, such as 30s or 5m
     #[arg(long, value_name = "TIME", value_parser = duration::read)]
+    #[arg(allow_hyphen_values = true)]
     timeout: Option<Duration>,
     /// Handles, `<parent>/<name>` or ids
     #[arg(value_name = "TASK", required = true, add = completions::handles())]

@@ -13,6 +13,8 @@ use crate::cli::trouble::Trouble;
 
 /// Say what a task waits on, and what holds it up
 #[derive(Debug, Args)]
+#[command(after_help = "Example:
+  offshoot tasks why build-1")]
 pub(crate) struct Why {
     /// Its handle, `<parent>/<name>` or id
     #[arg(value_name = "TASK", add = completions::live_handles())]

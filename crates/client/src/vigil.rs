@@ -1,0 +1,183 @@
+//! Waiting for whoever holds a data folder to listen or to let go.
+//!
+//! Only a daemon that is started finds out for sure who holds the folder. One
+//! that fails costs a process, so the next is tried when the holder is gone,
+//! or after a while that grows.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::process::Pid;
+
+use crate::error::Error;
+
+/// How long a daemon that has been told to end may take: it asks its commands
+/// to stop, writes how they ended and closes its store. Whoever wants the next
+/// one waits a little longer than that.
+pub const LONGEST_END: Duration = Duration::from_secs(55);
+
+/// How much longer whoever waits for it does.
+const ALLOWANCE: Duration = Duration::from_secs(5);
+
+/// How long a program may take that is no daemon of ours by its name.
+const STRANGERS_PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long to wait between two looks at a folder that changes hands.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// How long a daemon is not started again at first, and at the longest.
+const FIRST: Duration = Duration::from_millis(40);
+const LONGEST: Duration = Duration::from_secs(2);
+
+/// After what time a person is told whom they wait for.
+const REMARK: Duration = Duration::from_secs(3);
+
+/// What is said to a person who waits.
+pub(crate) type Remark = fn(&str);
+
+/// A wait for a folder that may be somebody's.
+#[derive(Debug)]
+pub(crate) struct Vigil {
+    began: Instant,
+    /// Since when somebody has it who is no daemon of ours by the name.
+    strange: Option<Instant>,
+    holder: Option<Holder>,
+    next: Instant,
+    pause: Duration,
+    remark: Option<Remark>,
+}
+
+#[derive(Debug)]
+struct Holder {
+    name: String,
+    /// Its process, if it lived when it was met.
+    process: Option<Process>,
+}
+
+impl Vigil {
+    pub(crate) fn new(remark: Option<Remark>) -> Self {
+        let began = Instant::now();
+        Self { began, strange: None, holder: None, next: began, pause: FIRST, remark }
+    }
+
+    /// Whether it is worth while to start a daemon now.
+    pub(crate) fn is_due(&self) -> bool {
+        let process = self.holder.as_ref().and_then(|holder| holder.process.as_ref());
+        Instant::now() >= self.next || process.is_some_and(Process::is_gone)
+    }
+
+    /// Notes that the folder is held by this one; an error if that has lasted
+    /// too long.
+    pub(crate) fn meet(&mut self, holder: &str, data: &Path) -> Result<(), Error> {
+        // A daemon is a stranger, too, until it has signed the lock.
+        let over = if holder.contains("(offshoot") {
+            self.strange = None;
+            self.began.elapsed() > LONGEST_END + ALLOWANCE
+        } else {
+            self.strange.get_or_insert_with(Instant::now).elapsed() > STRANGERS_PATIENCE
+        };
+        if over {
+            return Err(Error::Held { data: data.to_owned(), holder: holder.to_owned() });
+        }
+        let process = pid_of(holder).and_then(Process::of).filter(|process| !process.is_gone());
+        self.holder = Some(Holder { name: holder.to_owned(), process });
+        self.next = Instant::now() + self.pause;
+        self.pause = (self.pause * 2).min(LONGEST);
+        Ok(())
+    }
+
+    /// Waits a moment. A person is told once for whom.
+    pub(crate) async fn pause(&mut self, data: &Path) {
+        if let Some(holder) = &self.holder
+            && self.began.elapsed() > REMARK
+            && let Some(remark) = self.remark.take()
+        {
+            let data = data.display();
+            remark(&format!("waiting for {}, which has {data} and is not ready", holder.name));
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// The process that a holder names when it signs.
+fn pid_of(holder: &str) -> Option<Pid> {
+    let number = holder.strip_prefix("process ")?.split(' ').next()?;
+    Pid::from_raw(number.parse().ok()?)
+}
+
+/// A process that somebody waits for, held so that its number means no other.
+#[cfg(target_os = "linux")]
+#[derive(Debug)]
+struct Process(std::os::fd::OwnedFd);
+
+#[cfg(target_os = "linux")]
+impl Process {
+    fn of(pid: Pid) -> Option<Self> {
+        use rustix::process::{PidfdFlags, pidfd_open};
+        pidfd_open(pid, PidfdFlags::empty()).ok().map(Self)
+    }
+
+    /// Whether it has ended, though its parent may not have heard of it.
+    fn is_gone(&self) -> bool {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+#[derive(Debug)]
+struct Process(Pid);
+
+#[cfg(not(target_os = "linux"))]
+impl Process {
+    fn of(pid: Pid) -> Option<Self> {
+        Some(Self(pid))
+    }
+
+    fn is_gone(&self) -> bool {
+        // Another user's may not be signalled, and lives.
+        rustix::process::test_kill_process(self.0) == Err(rustix::io::Errno::SRCH)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn met(times: u32, holder: &str) -> Vigil {
+        let mut vigil = Vigil::new(None);
+        for _ in 0..times {
+            vigil.meet(holder, Path::new("/data")).unwrap();
+        }
+        vigil
+    }
+
+    #[test]
+    fn a_daemon_is_not_started_at_each_look_while_the_holder_lives() {
+        assert!(Vigil::new(None).is_due());
+        let holder = format!("process {} (offshoot, since ever)", std::process::id());
+        assert!(!met(9, &holder).is_due());
+        assert_eq!(met(9, &holder).pause, LONGEST);
+    }
+
+    #[test]
+    fn a_holder_that_has_gone_is_followed_at_once() {
+        let mut child =
+            std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+        let vigil = met(9, &format!("process {} (offshoot, since ever)", child.id()));
+        assert!(!vigil.is_due());
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert!(vigil.is_due());
+    }
+
+    #[test]
+    fn a_name_that_was_left_by_a_dead_one_makes_nobody_hurry() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        child.wait().unwrap();
+        let holder = format!("process {} (offshoot, since ever)", child.id());
+        assert!(!met(9, &holder).is_due());
+        assert!(!met(9, "another process").is_due());
+    }
+}
