@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use offshoot_core::{Payload, PayloadError, SessionId};
 use offshoot_models::{Gate, Model, ModelName, Prices};
-use offshoot_runtime::Request;
+use offshoot_runtime::{BoxFuture, Request};
 
 use crate::KIND;
 use crate::backend::AgentBackend;
@@ -23,6 +23,11 @@ pub trait Catalogue: Send + Sync + fmt::Debug + 'static {
         model: &ModelName,
         session: SessionId,
     ) -> Result<(Arc<dyn Model>, Gate), NoModel>;
+
+    /// Resolves once a model that lacked its key has it.
+    fn has_key(&self, _model: &ModelName, _session: SessionId) -> BoxFuture<()> {
+        Box::pin(std::future::ready(()))
+    }
 }
 
 /// Why there is no model of a name.

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use offshoot_core::{Capabilities, Recovery};
+use offshoot_core::{Capabilities, Recovery, Task};
 use offshoot_runtime::{Backend, BoxFuture, Context, Ended};
 
-use crate::agents::Seat;
+use crate::agents::{NoModel, Seat};
+use crate::brief::Brief;
 use crate::life::Life;
 
 /// What executes agents.
@@ -31,6 +32,21 @@ impl Backend for AgentBackend {
 
     fn recovery(&self) -> Recovery {
         Recovery::Resume
+    }
+
+    fn lacks(&self, task: &Task) -> Option<String> {
+        let brief: Brief = task.spec.input.decode().ok()?;
+        match self.seat.catalogue.find(&brief.model, task.spec.lineage.session) {
+            Err(NoModel::NoKey(words)) => Some(words),
+            _ => None,
+        }
+    }
+
+    fn ready(&self, task: &Task) -> BoxFuture<()> {
+        match task.spec.input.decode::<Brief>() {
+            Ok(brief) => self.seat.catalogue.has_key(&brief.model, task.spec.lineage.session),
+            Err(_) => Box::pin(std::future::ready(())),
+        }
     }
 
     fn start(&self, cx: Context) -> BoxFuture<Ended> {

@@ -145,6 +145,7 @@ pub(crate) fn reason(reason: &Reason) -> wire::Reason {
         Reason::Ended => "ended",
         Reason::Queue(_) => "queue",
         Reason::NoWorker(_) => "no_worker",
+        Reason::Lacks(_) => "lacks",
         Reason::Recovery => "recovery",
         Reason::Restart(_) => "restart",
         Reason::Children(_) => "children",

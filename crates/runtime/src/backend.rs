@@ -52,6 +52,18 @@ pub trait Backend: Send + Sync + fmt::Debug + 'static {
     /// token need nothing more.
     fn cancel(&self, _task: &Task) {}
 
+    /// What keeps this process from executing a task that an earlier one left,
+    /// in words: a key, say, that is never stored. The task stays queued until
+    /// it is [`ready`](Self::ready), and `why` tells this.
+    fn lacks(&self, _task: &Task) -> Option<String> {
+        None
+    }
+
+    /// Resolves once the task lacks nothing.
+    fn ready(&self, _task: &Task) -> BoxFuture<()> {
+        Box::pin(std::future::ready(()))
+    }
+
     /// What became of a task that was executing when the runtime died, as far
     /// as the outside world tells. The kind's [`recovery`](Self::recovery)
     /// decides where this knows nothing, and a request to stop the task where

@@ -144,6 +144,8 @@ pub enum Reason {
     Queue(usize),
     /// Nobody here executes tasks of this kind.
     NoWorker(Arc<str>),
+    /// This process lacks something to execute it, in words.
+    Lacks(String),
     /// An earlier process left it, and recovery has not come to it yet.
     Recovery,
     /// So many of its attempts have crashed, and the next one begins after a
@@ -177,6 +179,7 @@ impl fmt::Display for Reason {
             Self::Ended => f.write_str("it has ended"),
             Self::Queue(before) => write!(f, "waits for a slot, {before} before it"),
             Self::NoWorker(kind) => write!(f, "no worker here runs the kind {kind:?}"),
+            Self::Lacks(what) => f.write_str(what),
             Self::Recovery => f.write_str("an earlier process left it: it awaits recovery"),
             Self::Restart(crashes) => {
                 write!(f, "starts again after a pause; crashes so far: {crashes}")
@@ -265,10 +268,15 @@ impl Engine {
         if !self.cell(task.id()).is_some_and(|cell| cell.is_manned()) {
             return self.why_not_here(task);
         }
+        let backend = self.kinds.get(&task.spec.kind);
+        let lacks = || backend.and_then(|backend| backend.lacks(task));
         match self.slots.position(task.id(), seat(&task.spec)) {
             Some(before) => Reason::Queue(before),
-            None if task.crashes > 0 => Reason::Restart(task.crashes),
-            None => Reason::Queue(0),
+            None => match lacks() {
+                Some(lacks) => Reason::Lacks(lacks),
+                None if task.crashes > 0 => Reason::Restart(task.crashes),
+                None => Reason::Queue(0),
+            },
         }
     }
 

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use offshoot_agent::{Agents, Brief, Function, KIND, ToolContext, ToolError};
-use offshoot_models::{Call, Scripted, Turn};
-use offshoot_runtime::Runtime;
+use offshoot_agent::{Agents, Brief, Catalogue, Function, KIND, NoModel, ToolContext, ToolError};
+use offshoot_core::SessionId;
+use offshoot_models::{Call, Gate, Model, ModelName, Scripted, Turn};
+use offshoot_runtime::{BoxFuture, Runtime};
 use offshoot_sqlite::Sqlite;
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
@@ -117,5 +118,59 @@ async fn s9_4_a_spawn_that_is_repeated_finds_its_child() -> Test {
     assert!(children <= 2, "a call in flight is repeated, one that was answered is not");
     let whole = format!("{:?}", asked.last().unwrap().messages);
     assert_eq!(whole.matches("child is done").count(), 1, "told exactly once: {whole}");
+    Ok(())
+}
+
+/// Models that need a key.
+#[derive(Debug)]
+struct Locked {
+    model: Scripted,
+    unlocked: tokio::sync::watch::Receiver<bool>,
+}
+
+impl Catalogue for Locked {
+    fn find(&self, _: &ModelName, _: SessionId) -> Result<(Arc<dyn Model>, Gate), NoModel> {
+        match *self.unlocked.borrow() {
+            true => Ok((Arc::new(self.model.clone()), Gate::default())),
+            false => Err(NoModel::NoKey("there is no key: set OPENAI_API_KEY".into())),
+        }
+    }
+
+    fn has_key(&self, _: &ModelName, _: SessionId) -> BoxFuture<()> {
+        let mut unlocked = self.unlocked.clone();
+        Box::pin(async move { drop(unlocked.wait_for(|unlocked| *unlocked).await) })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_without_its_key_stays_queued_and_why_names_the_variable() -> Test {
+    let folder = tempfile::tempdir()?;
+    let begun = Arc::new(Notify::new());
+    let tell = begun.clone();
+    let mut calls = 0;
+    let model = Scripted::new(move |_| {
+        calls += 1;
+        tell.notify_one();
+        if calls == 1 { Turn::Hang(Vec::new()) } else { Turn::say("again") }
+    });
+    let (unlock, unlocked) = tokio::sync::watch::channel(true);
+    let agents = Agents::new(Locked { model, unlocked });
+    let open = || async {
+        let runtime = Runtime::builder(Sqlite::at(folder.path())).backend(KIND, agents.backend());
+        runtime.open().await
+    };
+    let runtime = open().await?;
+    let brief = Brief::new("scripted/model".parse()?, "think");
+    let id = runtime.session("main").await?.spawn(agents.request(&brief)?).await?.id();
+    begun.notified().await;
+    drop(runtime);
+    unlock.send_replace(false);
+    let runtime = open().await?;
+    runtime.recovered().await;
+    let task = runtime.session("main").await?.task(&id.to_string()).await?;
+    let why = task.why().await?.to_string();
+    assert!(why.contains("queued") && why.contains("set OPENAI_API_KEY"), "{why}");
+    unlock.send_replace(true);
+    assert_eq!(task.wait().await?.decode::<String>()?, "again");
     Ok(())
 }
