@@ -90,8 +90,25 @@ impl Life {
         }
     }
 
-    /// Makes one call. Whatever becomes of it is told to the model.
+    /// Makes one call. A look that would show the same for the third time waits
+    /// for a change first.
     async fn run(&self, key: String, call: &ToolCall, company: Company) -> Result<Output, Trouble> {
+        let output = self.run_once(key.clone(), call, company).await?;
+        if company == Company::Others || !self.talk.looks().is_third(call, &output.text) {
+            return Ok(output);
+        }
+        self.wait_for_change().await?;
+        let again = self.run_once(key, call, company).await?;
+        Ok(Output { text: format!("{POLLED}\n{}", again.text), ..again })
+    }
+
+    /// Makes one call. Whatever becomes of it is told to the model.
+    async fn run_once(
+        &self,
+        key: String,
+        call: &ToolCall,
+        company: Company,
+    ) -> Result<Output, Trouble> {
         let Some(tool) = self.tools.find(&call.name).cloned() else {
             return Ok(Output::failure(format!(
                 "There is no tool {:?}. Nothing was done. The tools are: {}.",
@@ -144,6 +161,10 @@ impl Life {
         }
     }
 }
+
+/// What is said to a model that looks again and again.
+const POLLED: &str = "You have looked for the third time and nothing had changed, so this look \
+     waited for a change. Polling does not help: results come to you by themselves.";
 
 fn unknown() -> Output {
     Output::failure(

@@ -9,6 +9,7 @@ use offshoot_models::{Message, Part, Role, Stop, ToolCall, ToolResult, Usage};
 
 use crate::block::{Answered, Entry, Summary};
 use crate::finish::FINISH;
+use crate::looks::Looks;
 use crate::notice::is_repair;
 use crate::tool::Branch;
 
@@ -26,6 +27,8 @@ pub(crate) struct Conversation {
     total: Usage,
     /// How many turns have ended since somebody spoke to the agent.
     turns: u32,
+    /// How often in this turn a look at a task showed what the one before did.
+    looks: Looks,
     /// How often the agent was asked for what was missing at its end.
     repairs: u32,
     /// The result that it has handed in, if it has.
@@ -103,6 +106,11 @@ impl Conversation {
     /// Where a conversation branches off that is forked now.
     pub(crate) fn branch(&self) -> Branch {
         Branch { blocks: self.recent[1].block, size: self.size() }
+    }
+
+    /// The looks at tasks in this turn.
+    pub(crate) fn looks(&self) -> &Looks {
+        &self.looks
     }
 
     /// How often the agent was asked for what was missing at its end.
@@ -213,6 +221,7 @@ impl Conversation {
             .collect();
         self.tail = if calls.is_empty() {
             self.turns = self.turns.saturating_add(1);
+            self.looks = Looks::default();
             Tail::Ended(answered.stop.clone())
         } else {
             Tail::Calls(calls)
@@ -226,6 +235,7 @@ impl Conversation {
         if let Tail::Calls(calls) = &mut self.tail {
             if let Some(at) = calls.iter().position(|call| call.id == result.call) {
                 let call = calls.remove(at);
+                self.looks.note(&call, &result.text);
                 if call.name == FINISH && !result.failed {
                     self.finished = Some(call.arguments);
                 }

@@ -21,6 +21,7 @@ mod delta;
 mod finish;
 mod life;
 mod load;
+mod looks;
 mod mail;
 mod notice;
 mod report;

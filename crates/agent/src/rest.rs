@@ -1,6 +1,7 @@
 //! The end of a turn: the agent waits for what it has sent off, or has ended.
 
 use std::pin::pin;
+use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use offshoot_core::{FailureKind, Payload, Task, Tie};
@@ -9,7 +10,7 @@ use offshoot_runtime::TaskRef;
 
 use crate::block::Entry;
 use crate::life::{Life, Next, Trouble};
-use crate::mail::When;
+use crate::mail::{When, steered};
 use crate::notice::envelope;
 
 /// How many of its tasks an agent waits for by name. If there are more it is
@@ -49,6 +50,22 @@ impl Life {
             let Some(next) = page.next else { return Ok(found) };
             page = self.cx.tasks().live().after(next).await?;
         }
+    }
+
+    /// Waits until one of the agent's tasks has ended or asks, a message has
+    /// come, or a minute has passed.
+    pub(crate) async fn wait_for_change(&self) -> Result<(), Trouble> {
+        const LONGEST: Duration = Duration::from_secs(60);
+        let children = self.children().await?;
+        if children.is_empty() {
+            return Ok(());
+        }
+        let ended = pin!(self.cx.wait(&children).any().timeout(LONGEST).into_future());
+        match select(ended, pin!(steered(&self.cx))).await {
+            Either::Left((ended, _)) => drop(ended?),
+            Either::Right(_) => {}
+        }
+        Ok(())
     }
 
     /// Waits until something has come home that is worth a turn, or nothing is

@@ -128,3 +128,40 @@ async fn a_fork_knows_what_was_said_before_the_answer_that_made_it() -> Test {
     assert!(!whole.contains("spawn_agent"), "not the answer that forked: {whole}");
     Ok(())
 }
+
+#[tokio::test(start_paused = true)]
+async fn s11_6_a_third_look_that_shows_the_same_waits_for_a_change() -> Test {
+    let world = World::new(|call| match (purpose(call), answers(call)) {
+        ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "a", "task": "hang"}))]),
+        ("lead", 1..=3) => Turn::call([("list_tasks", json!({}))]),
+        ("lead", 4) => Turn::call([("cancel_task", json!({"task": "a"}))]),
+        ("lead", _) => Turn::say("done"),
+        _ => Turn::Hang(Vec::new()),
+    })
+    .await;
+    let begun = tokio::time::Instant::now();
+    assert_eq!(world.answer("lead").await, "done");
+    assert!(begun.elapsed().as_secs() >= 60, "it waited: {:?}", begun.elapsed());
+    let asked = world.model.asked();
+    let lead: Vec<_> = asked.iter().filter(|call| purpose(call) == "lead").collect();
+    assert!(!heard(lead[3])[0].contains("Polling"), "{:?}", heard(lead[3]));
+    assert!(heard(lead[4])[0].contains("Polling does not help"), "{:?}", heard(lead[4]));
+    Ok(())
+}
+
+#[tokio::test]
+async fn s11_5_a_wait_returns_results_once_and_messages_end_it() -> Test {
+    let world = World::new(|call| match (purpose(call), answers(call)) {
+        ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "a", "task": "quick"}))]),
+        ("lead", 1) => Turn::call([("wait_tasks", json!({"tasks": ["a"]}))]),
+        ("lead", _) => Turn::say("done"),
+        _ => Turn::say("quick is done"),
+    })
+    .await;
+    assert_eq!(world.answer("lead").await, "done");
+    let asked = world.model.asked();
+    let last = asked.iter().rfind(|call| purpose(call) == "lead").unwrap();
+    let whole = format!("{:?}", last.messages);
+    assert_eq!(whole.matches("quick is done").count(), 1, "{whole}");
+    Ok(())
+}
