@@ -122,6 +122,7 @@ impl Life {
             key: key.as_str().into(),
             seat: self.seat.clone(),
             branch: self.talk.branch(),
+            brief: self.brief.clone(),
         };
         let work = guarded(tool, cx, call.arguments.clone());
         let key = format!("call {key}");

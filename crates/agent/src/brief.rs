@@ -1,5 +1,7 @@
 //! What an agent is asked to do, frozen when it is sent off.
 
+use std::path::PathBuf;
+
 use offshoot_models::ModelName;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -15,6 +17,9 @@ pub struct Brief {
     /// How it shall behave.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub system: String,
+    /// The folder in which it works.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<PathBuf>,
     /// What it knows of its owner's conversation.
     #[serde(default)]
     pub context: Context,
@@ -48,6 +53,7 @@ impl Brief {
             task: task.into(),
             model,
             system: String::new(),
+            folder: None,
             context: Context::Fresh,
             result_schema: None,
             steps: None,
@@ -58,6 +64,13 @@ impl Brief {
     #[must_use]
     pub fn system(mut self, system: impl Into<String>) -> Self {
         self.system = system.into();
+        self
+    }
+
+    /// The folder in which it works.
+    #[must_use]
+    pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.folder = Some(folder.into());
         self
     }
 

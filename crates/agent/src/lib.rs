@@ -34,7 +34,7 @@ pub use backend::AgentBackend;
 pub use brief::{Brief, Context as BriefContext};
 pub use delta::{Delta, Deltas, Watching};
 pub use report::Report;
-pub use tool::{Effect, Function, Output, Returns, Span, Tool, ToolContext, ToolError};
+pub use tool::{Effect, Function, Output, Returns, Span, Tool, ToolContext, ToolError, survey};
 
 /// The kind of task that an agent is.
 pub const KIND: &str = "agent";

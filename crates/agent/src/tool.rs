@@ -6,9 +6,11 @@
 //! tool does ends the agent.
 
 mod function;
+mod survey;
 mod toolbox;
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 use offshoot_core::TaskId;
@@ -17,6 +19,7 @@ use offshoot_runtime::{BoxFuture, Context};
 use serde::{Deserialize, Serialize};
 
 pub use function::{Function, Returns};
+pub use survey::survey;
 pub(crate) use toolbox::Toolbox;
 
 /// A tool.
@@ -66,6 +69,7 @@ pub struct ToolContext {
     pub(crate) key: Arc<str>,
     pub(crate) seat: Arc<crate::agents::Seat>,
     pub(crate) branch: Branch,
+    pub(crate) brief: Arc<crate::brief::Brief>,
 }
 
 /// Where a conversation branches off if it is forked by a call: before the
@@ -82,6 +86,11 @@ impl ToolContext {
     /// The agent that calls it, as a task.
     pub fn task(&self) -> &Context {
         &self.cx
+    }
+
+    /// The folder in which the agent works, if it has one.
+    pub fn folder(&self) -> Option<&Path> {
+        self.brief.folder.as_deref()
     }
 
     /// What tells this call from any other of the agent's, also after a crash.

@@ -94,7 +94,7 @@ async fn spawn(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
              comes to you by itself."
         )));
     }
-    let brief = brief(&cx, &asked).await?;
+    let brief = brief(&cx, &asked)?;
     let request =
         Request::new(KIND, Payload::encode(&brief).map_err(|error| ToolError::of(&error))?);
     let mut spawn = cx.cx.spawn(request).key(&format!("call {}", cx.key)).wake(match asked.wake {
@@ -158,15 +158,16 @@ async fn twin(cx: &ToolContext, task: &str) -> Result<Option<String>, ToolError>
     }
 }
 
-async fn brief(cx: &ToolContext, asked: &Arguments) -> Result<Brief, ToolError> {
-    let own: Brief = cx.cx.input().await?;
+fn brief(cx: &ToolContext, asked: &Arguments) -> Result<Brief, ToolError> {
+    let own = &cx.brief;
     let model: ModelName = match &asked.model {
         Some(model) => model.parse().map_err(|error| ToolError::of(&error))?,
-        None => own.model,
+        None => own.model.clone(),
     };
     let found = cx.seat.catalogue.find(&model, cx.cx.lineage().session);
     let (found, _) = found.map_err(|error| ToolError::of(&error))?;
     let mut brief = Brief::new(model, asked.task.clone());
+    brief.folder.clone_from(&own.folder);
     if let Some(schema) = &asked.result_schema {
         Finish::new(schema).map_err(|error| ToolError::of(&error))?;
         brief = brief.result_schema(schema.clone());

@@ -5,6 +5,7 @@
 mod calls;
 mod children;
 mod mail;
+mod offline;
 mod resume;
 mod summary;
 mod support;

@@ -1,0 +1,228 @@
+//! A model that needs no network and no key, for first steps and for `demo`.
+//!
+//! It is no language model and says so. It plans by rule: it looks at the
+//! current folder, sends one agent off for each folder in it, and adds up what
+//! they have counted. What it does is decided by the conversation alone, so it
+//! does the same after a crash.
+
+use std::collections::BTreeMap;
+
+use futures_util::stream;
+use serde_json::{Value, json};
+
+use crate::answer::{Answer, Piece, Stop};
+use crate::call::Call;
+use crate::message::{Part, Role, ToolCall, ToolResult};
+use crate::model::{Facts, Model, Pieces};
+use crate::name::{ModelName, Provider};
+use crate::usage::Usage;
+
+/// How the task of an agent begins that counts one folder.
+const ERRAND: &str = "Survey the folder ";
+
+/// What it calls itself in everything it says.
+const LABEL: &str = "(offline model: counted by rule, no language model was asked)";
+
+/// How many agents it sends off in one answer.
+const AT_ONCE: usize = 16;
+
+/// A model that surveys the current folder by rule.
+#[derive(Clone, Debug)]
+pub struct Offline {
+    name: ModelName,
+}
+
+/// What there is in a folder.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Figures {
+    files: u64,
+    folders: u64,
+    bytes: u64,
+    lines: u64,
+}
+
+impl Default for Offline {
+    fn default() -> Self {
+        // The name is one.
+        let name = ModelName::new(Provider::Offline, "survey");
+        Self { name: name.unwrap_or_else(|_| unreachable!("a valid name")) }
+    }
+}
+
+impl Model for Offline {
+    fn name(&self) -> &ModelName {
+        &self.name
+    }
+
+    fn facts(&self) -> Facts {
+        Facts { window: 10_000_000, output: 1_000_000 }
+    }
+
+    fn call(&self, call: Call) -> Pieces {
+        let parts = match errand(&call) {
+            Some(folder) => count(&call, &folder),
+            None => lead(&call),
+        };
+        let mut pieces: Vec<_> = parts.iter().filter_map(text_of).map(Ok).collect();
+        let calls = parts.iter().any(|part| matches!(part, Part::ToolCall(_)));
+        let stop = if calls { Stop::ToolCalls } else { Stop::Done };
+        let answer = Answer { parts, stop, usage: Usage::default() };
+        pieces.push(Ok(Piece::Whole(Box::new(answer))));
+        Box::pin(stream::iter(pieces))
+    }
+}
+
+fn text_of(part: &Part) -> Option<Piece> {
+    match part {
+        Part::Text { text } => Some(Piece::Text(text.clone())),
+        _ => None,
+    }
+}
+
+/// The folder that this agent was sent off for, if it was.
+fn errand(call: &Call) -> Option<String> {
+    let first = call.messages.first()?.parts.first()?;
+    let Part::Text { text } = first else { return None };
+    serde_json::from_str(text.strip_prefix(ERRAND)?).ok()
+}
+
+/// Counts one folder.
+fn count(call: &Call, folder: &str) -> Vec<Part> {
+    match results(call, "survey").next() {
+        None => vec![calling("survey-1", "survey", json!({ "path": folder, "deep": true }))],
+        Some(result) => vec![Part::text(match Survey::read(result) {
+            Ok(survey) => format!("{}: {}", Value::from(folder), survey.figures.told()),
+            Err(words) => format!("{folder} could not be counted: {words}"),
+        })],
+    }
+}
+
+/// Looks, sends off, and adds up.
+fn lead(call: &Call) -> Vec<Part> {
+    let Some(result) = results(call, "survey").next() else {
+        return vec![calling("survey-1", "survey", json!({ "path": ".", "deep": false }))];
+    };
+    let top = match Survey::read(result) {
+        Ok(top) => top,
+        Err(words) => return vec![Part::text(format!("{LABEL}\nNothing was counted: {words}"))],
+    };
+    let sent = results(call, "spawn_agent").count();
+    if sent < top.folders.len() {
+        let next = top.folders.iter().enumerate().skip(sent).take(AT_ONCE);
+        return next.map(|(number, folder)| send_off(number, folder)).collect();
+    }
+    let (home, failed) = (come_home(call), failures(call));
+    let out = sent.saturating_sub(home.len() + failed.len());
+    if out > 0 {
+        return vec![Part::text(format!("{LABEL}\nWaiting for {out} of {sent} surveys."))];
+    }
+    vec![Part::text(told(&top, &home, &failed))]
+}
+
+fn send_off(number: usize, folder: &str) -> Part {
+    let id = format!("spawn-{}", number + 1);
+    let task = format!("{ERRAND}{}", Value::from(folder));
+    calling(&id, "spawn_agent", json!({ "task": task }))
+}
+
+fn calling(id: &str, name: &str, arguments: Value) -> Part {
+    let (id, name, arguments) = (id.to_owned(), name.to_owned(), arguments.to_string());
+    Part::ToolCall(ToolCall { id, name, arguments, item: Value::Null })
+}
+
+fn results<'a>(call: &'a Call, tool: &'a str) -> impl Iterator<Item = &'a ToolResult> {
+    let parts = call.messages.iter().flat_map(|message| &message.parts);
+    parts.filter_map(move |part| match part {
+        Part::ToolResult(result) if result.name == tool => Some(result),
+        _ => None,
+    })
+}
+
+/// What a survey says of one folder and those in it.
+struct Survey {
+    folders: Vec<String>,
+    figures: Figures,
+}
+
+impl Survey {
+    fn read(result: &ToolResult) -> Result<Self, String> {
+        if result.failed {
+            return Err(result.text.clone());
+        }
+        let told: Value = serde_json::from_str(&result.text).map_err(|error| error.to_string())?;
+        let number = |name: &str| told[name].as_u64().unwrap_or(0);
+        let names = told["names"].as_array().into_iter().flatten();
+        Ok(Self {
+            folders: names.filter_map(|name| Some(name.as_str()?.to_owned())).collect(),
+            figures: Figures {
+                files: number("files"),
+                folders: number("folders"),
+                bytes: number("bytes"),
+                lines: number("lines"),
+            },
+        })
+    }
+}
+
+impl Figures {
+    fn told(self) -> String {
+        let Self { files, folders, bytes, lines } = self;
+        format!("{files} files, {folders} folders, {bytes} bytes, {lines} lines")
+    }
+
+    fn read(told: &str) -> Option<Self> {
+        let mut parts = told.split(", ");
+        let mut number = |what: &str| -> Option<u64> {
+            parts.next()?.trim().strip_suffix(what)?.trim().parse().ok()
+        };
+        let (files, folders) = (number("files")?, number("folders")?);
+        Some(Self { files, folders, bytes: number("bytes")?, lines: number("lines")? })
+    }
+
+    fn add(&mut self, more: Self) {
+        self.files += more.files;
+        self.folders += more.folders;
+        self.bytes += more.bytes;
+        self.lines += more.lines;
+    }
+}
+
+/// Notices of results, by the task they tell of.
+fn notices(call: &Call) -> impl Iterator<Item = (&str, &str)> {
+    let said = call.messages.iter().filter(|message| message.role == Role::User);
+    said.flat_map(|message| &message.parts).filter_map(|part| match part {
+        Part::Text { text } => {
+            let rest = text.strip_prefix("<notice kind=\"result\" task=\"")?;
+            rest.split_once('"')
+        }
+        _ => None,
+    })
+}
+
+/// What the agents that have ended have counted, by their folders.
+fn come_home(call: &Call) -> BTreeMap<String, Figures> {
+    notices(call).filter_map(|(_, rest)| counted(rest)).collect()
+}
+
+/// The agents that have ended and have counted nothing.
+fn failures(call: &Call) -> Vec<&str> {
+    notices(call).filter(|(_, rest)| counted(rest).is_none()).map(|(task, _)| task).collect()
+}
+
+fn counted(notice: &str) -> Option<(String, Figures)> {
+    notice.lines().find_map(|line| {
+        let (folder, figures) = line.rsplit_once(": ")?;
+        Some((serde_json::from_str(folder).ok()?, Figures::read(figures)?))
+    })
+}
+
+fn told(top: &Survey, home: &BTreeMap<String, Figures>, failed: &[&str]) -> String {
+    let mut all = top.figures;
+    home.values().for_each(|figures| all.add(*figures));
+    let mut lines = vec![LABEL.to_owned(), format!("Here: {}", all.told())];
+    lines.extend(home.iter().map(|(folder, figures)| format!("  {folder}: {}", figures.told())));
+    if !failed.is_empty() {
+        lines.push(format!("Not counted, because their agents failed: {}", failed.join(", ")));
+    }
+    lines.join("\n")
+}
