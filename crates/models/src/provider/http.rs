@@ -1,0 +1,302 @@
+//! The connection to a provider, with bounds on everything a server can do.
+//!
+//! rig takes any HTTP client. This one adds the key, which rig never sees, reads
+//! errors only so far, gives up on silence, and tells what could not be reached
+//! from what was cut. Dropping an answer closes its connection.
+
+use std::error::Error as _;
+use std::fmt;
+use std::future::Future;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream;
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, header};
+use rig_core::http_client::{
+    BoxedStream, Error, HttpClientExt, LazyBody, MultipartForm, Result, StreamingResponse,
+};
+use tokio::time::timeout;
+
+use crate::keys::{Access, Secret};
+use crate::name::Provider;
+
+use super::patience::Patience;
+use super::tls;
+
+/// How much of an error is read.
+const ERROR_BYTES: usize = 64 * 1024;
+
+/// The longest answer on the wire. Each few letters of it come in an event of
+/// some hundred bytes.
+const BODY_BYTES: usize = 256 * 1024 * 1024;
+
+/// The longest event. The last one may repeat the whole answer.
+const EVENT_BYTES: usize = 16 * 1024 * 1024;
+
+/// How long it may take to be connected.
+const CONNECT: Duration = Duration::from_secs(30);
+
+/// What carries requests, for all models of a process: connections are kept and
+/// used again.
+pub(crate) fn connection() -> std::result::Result<reqwest::Client, String> {
+    let tls = tls::config().map_err(|error| error.to_string())?;
+    let client = reqwest::Client::builder()
+        .tls_backend_preconfigured(tls)
+        .connect_timeout(CONNECT)
+        // A redirect would carry the key to where nobody sent it.
+        .redirect(reqwest::redirect::Policy::none())
+        .user_agent(concat!("offshoot/", env!("CARGO_PKG_VERSION")))
+        .build();
+    client.map_err(|error| cause(&error))
+}
+
+/// A connection as one provider is reached through it, with the key.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    client: reqwest::Client,
+    key: Option<(HeaderName, HeaderValue)>,
+    patience: Patience,
+}
+
+/// A key that cannot be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the key of {0} holds what no key holds, such as a line break: copy it again")]
+pub struct BadKey(pub Provider);
+
+impl Line {
+    pub(crate) fn new(
+        client: reqwest::Client,
+        provider: Provider,
+        access: &Access,
+        patience: Patience,
+    ) -> std::result::Result<Self, BadKey> {
+        let key = access.key.as_ref().map(|key| key_header(provider, key)).transpose()?;
+        Ok(Self { client, key, patience })
+    }
+
+    pub(super) fn patience(&self) -> Patience {
+        self.patience
+    }
+
+    /// The request with the key in its place and nothing in the place of one.
+    fn prepared(&self, request: Request<Bytes>) -> Result<reqwest::Request> {
+        let mut request = reqwest::Request::try_from(request)
+            .map_err(|error| Error::instance(Lost::Unsent(cause(&error))))?;
+        for name in ["authorization", "x-api-key", "x-goog-api-key"] {
+            request.headers_mut().remove(name);
+        }
+        // Where rig has a key in the address, ours goes into a header.
+        let rest: Vec<_> = request
+            .url()
+            .query()
+            .into_iter()
+            .flat_map(|query| query.split('&'))
+            .filter(|pair| !pair.starts_with("key="))
+            .map(str::to_owned)
+            .collect();
+        let query = (!rest.is_empty()).then(|| rest.join("&"));
+        request.url_mut().set_query(query.as_deref());
+        if let Some((name, value)) = &self.key {
+            request.headers_mut().insert(name, value.clone());
+        }
+        Ok(request)
+    }
+
+    async fn open(self, request: Request<Bytes>) -> Result<StreamingResponse> {
+        let request = self.prepared(request)?;
+        let patience = self.patience;
+        let sent = timeout(patience.first, self.client.execute(request)).await;
+        let response = match sent {
+            Err(_) => return Err(Error::instance(Lost::Silent(patience.first))),
+            Ok(Err(error)) => return Err(Error::instance(Lost::of(&error))),
+            Ok(Ok(response)) => response,
+        };
+        let (status, headers) = (response.status(), response.headers().clone());
+        if status != StatusCode::OK || !is_stream(&headers) {
+            let body = beginning(response, patience.next).await;
+            return Err(Error::non_success_with_details(status, headers, body));
+        }
+        let mut opened = Response::builder().status(status);
+        if let Some(all) = opened.headers_mut() {
+            *all = headers;
+        }
+        opened.body(chunks(response, patience)).map_err(Error::Protocol)
+    }
+}
+
+fn key_header(
+    provider: Provider,
+    key: &Secret,
+) -> std::result::Result<(HeaderName, HeaderValue), BadKey> {
+    let (name, value) = match provider {
+        Provider::Anthropic => (HeaderName::from_static("x-api-key"), key.reveal().to_owned()),
+        Provider::Gemini => (HeaderName::from_static("x-goog-api-key"), key.reveal().to_owned()),
+        _ => (header::AUTHORIZATION, format!("Bearer {}", key.reveal())),
+    };
+    let mut value = HeaderValue::from_str(&value).map_err(|_| BadKey(provider))?;
+    value.set_sensitive(true);
+    Ok((name, value))
+}
+
+fn is_stream(headers: &HeaderMap) -> bool {
+    let said = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let kind = said.and_then(|said| said.split(';').next()).unwrap_or_default();
+    kind.trim().eq_ignore_ascii_case("text/event-stream")
+}
+
+/// As much of a body as says what is wrong. One that fails on the way says less.
+async fn beginning(mut response: reqwest::Response, patience: Duration) -> String {
+    let mut body = Vec::new();
+    while body.len() < ERROR_BYTES {
+        match timeout(patience, response.chunk()).await {
+            Ok(Ok(Some(chunk))) => body.extend_from_slice(&chunk),
+            _ => break,
+        }
+    }
+    body.truncate(ERROR_BYTES);
+    String::from_utf8_lossy(&body).into_owned()
+}
+
+/// A body being read.
+struct Body {
+    response: reqwest::Response,
+    patience: Patience,
+    bytes: usize,
+    event: usize,
+    line_is_blank: bool,
+    over: bool,
+}
+
+fn chunks(response: reqwest::Response, patience: Patience) -> BoxedStream {
+    let body = Body { response, patience, bytes: 0, event: 0, line_is_blank: true, over: false };
+    Box::pin(stream::unfold(body, async |mut body| {
+        if body.over {
+            return None;
+        }
+        let next = body.next().await.transpose()?;
+        body.over = next.is_err();
+        Some((next.map_err(Error::instance), body))
+    }))
+}
+
+impl Body {
+    async fn next(&mut self) -> std::result::Result<Option<Bytes>, Lost> {
+        let patience =
+            if self.bytes == 0 { self.patience.first } else { self.patience.next };
+        let chunk = match timeout(patience, self.response.chunk()).await {
+            Err(_) => return Err(Lost::Silent(patience)),
+            Ok(Err(error)) => return Err(Lost::Cut(cause(&error))),
+            Ok(Ok(None)) => return Ok(None),
+            Ok(Ok(Some(chunk))) => chunk,
+        };
+        self.measure(&chunk)?;
+        Ok(Some(chunk))
+    }
+
+    fn measure(&mut self, chunk: &[u8]) -> std::result::Result<(), Lost> {
+        self.bytes += chunk.len();
+        for byte in chunk {
+            self.event += 1;
+            match byte {
+                b'\n' if self.line_is_blank => self.event = 0,
+                b'\n' => self.line_is_blank = true,
+                b'\r' => {}
+                _ => self.line_is_blank = false,
+            }
+        }
+        if self.bytes > BODY_BYTES || self.event > EVENT_BYTES {
+            return Err(Lost::Endless);
+        }
+        Ok(())
+    }
+}
+
+/// Why there is no more to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Lost {
+    /// The request is none.
+    Unsent(String),
+    /// Nobody was there.
+    Unreached(String),
+    /// The connection ended.
+    Cut(String),
+    /// Nothing came for so long.
+    Silent(Duration),
+    /// It would not end.
+    Endless,
+}
+
+impl Lost {
+    fn of(error: &reqwest::Error) -> Self {
+        if error.is_builder() {
+            Self::Unsent(cause(error))
+        } else if error.is_connect() {
+            Self::Unreached(cause(error))
+        } else {
+            Self::Cut(cause(error))
+        }
+    }
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unsent(cause) | Self::Unreached(cause) | Self::Cut(cause) => f.write_str(cause),
+            Self::Silent(silent) => write!(f, "nothing came for {} s", silent.as_secs()),
+            Self::Endless => f.write_str("the answer does not end"),
+        }
+    }
+}
+
+impl std::error::Error for Lost {}
+
+/// The innermost cause: the others only say that there is one, and where to.
+fn cause(error: &reqwest::Error) -> String {
+    let mut innermost = error.source();
+    while let Some(deeper) = innermost.and_then(|error| error.source()) {
+        innermost = Some(deeper);
+    }
+    innermost.map_or_else(|| "the connection failed".to_owned(), ToString::to_string)
+}
+
+impl HttpClientExt for Line {
+    fn send<T, U>(
+        &self,
+        _request: Request<T>,
+    ) -> impl Future<Output = Result<Response<LazyBody<U>>>> + Send + 'static
+    where
+        T: Into<Bytes>,
+        U: From<Bytes> + Send + 'static,
+    {
+        only_streams()
+    }
+
+    fn send_multipart<U>(
+        &self,
+        _request: Request<MultipartForm>,
+    ) -> impl Future<Output = Result<Response<LazyBody<U>>>> + Send + 'static
+    where
+        U: From<Bytes> + Send + 'static,
+    {
+        only_streams()
+    }
+
+    fn send_streaming<T>(
+        &self,
+        request: Request<T>,
+    ) -> impl Future<Output = Result<StreamingResponse>> + Send
+    where
+        T: Into<Bytes> + Send,
+    {
+        self.clone().open(request.map(Into::into))
+    }
+}
+
+/// Every answer is read as it comes; nothing asks for one in one piece.
+fn only_streams<U: 'static>()
+-> impl Future<Output = Result<Response<LazyBody<U>>>> + Send + 'static {
+    std::future::ready(Err(Error::instance(Lost::Unsent("only streams are read".to_owned()))))
+}
+
+#[cfg(test)]
+mod tests;
