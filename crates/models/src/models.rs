@@ -75,9 +75,8 @@ impl Models {
             return Err(CannotOpen::NotRemote(name.clone()));
         }
         let access = keys.access(provider)?;
-        let proper = reqwest::Url::parse(&access.address).is_ok_and(|url| {
-            matches!(url.scheme(), "http" | "https") && url.host_str().is_some()
-        });
+        let proper = reqwest::Url::parse(&access.address)
+            .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.host_str().is_some());
         if !proper {
             let address = access.address.chars().take(200).collect();
             return Err(CannotOpen::BadAddress { provider, address });
@@ -90,8 +89,7 @@ impl Models {
     /// The providers that are reached over the network.
     pub fn list(keys: &Keys) -> Vec<Listed> {
         let remote = Provider::ALL.into_iter();
-        let remote =
-            remote.filter(|one| !matches!(one, Provider::Offline | Provider::Scripted));
+        let remote = remote.filter(|one| !matches!(one, Provider::Offline | Provider::Scripted));
         let listed = remote.map(|provider| Listed {
             provider,
             variables: Keys::variables(provider),

@@ -124,8 +124,7 @@ mod tests {
     fn each_kind_of_token_costs_its_own() {
         let usage =
             Usage { input: 1_000, cache_read: 600, cache_write: 100, output: 10, thought: 5 };
-        let price =
-            Price { input: 1_000, cache_read: 100, cache_write: 2_000, output: 10_000 };
+        let price = Price { input: 1_000, cache_read: 100, cache_write: 2_000, output: 10_000 };
         assert_eq!(price.of(usage), Money(300_000 + 60_000 + 200_000 + 100_000));
     }
 

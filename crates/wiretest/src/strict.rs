@@ -84,7 +84,12 @@ impl Strict {
         Ok(())
     }
 
-    fn thoughts(&self, model: &str, thoughts: &[Value], answer: &Answered<'_>) -> Result<(), String> {
+    fn thoughts(
+        &self,
+        model: &str,
+        thoughts: &[Value],
+        answer: &Answered<'_>,
+    ) -> Result<(), String> {
         let same: Vec<_> = self.sent.iter().filter(|(_, said)| answer.is(said)).collect();
         if same.is_empty() {
             let known = |thought| self.sent.iter().any(|(_, said)| said.thoughts.contains(thought));
@@ -99,7 +104,8 @@ impl Strict {
             expected.push(&[]);
         }
         // Chats run thoughts together; what counts is what is in them.
-        let joined = |all: &[Value]| match all.iter().map(Value::as_str).collect::<Option<String>>() {
+        let joined = |all: &[Value]| match all.iter().map(Value::as_str).collect::<Option<String>>()
+        {
             Some(text) => text.replace('\n', ""),
             None => Value::from(all.to_vec()).to_string(),
         };

@@ -15,6 +15,7 @@ use crate::usage::Usage;
 
 use super::assembly::Assembly;
 use super::fault::{Fault, Faults};
+use super::http::Tail;
 use super::patience::Patience;
 use super::request::request;
 use super::wire::Wire;
@@ -41,6 +42,7 @@ enum State {
 
 struct Reading {
     reply: CompletionStream,
+    tail: Tail,
     assembly: Assembly,
     seen: Seen,
     faults: Arc<Faults>,
@@ -64,14 +66,14 @@ async fn step(state: State) -> Option<(Result<Piece, ModelError>, State)> {
 
 fn open(ask: Ask) -> Result<Reading, ModelError> {
     let Ask { call, by, wire, faults, patience } = ask;
-    let model = wire.model(call.cache);
+    let (model, tail) = wire.model(call.cache);
     let request = request(call, &by, &wire).map_err(|wrong| faults.unsendable(&wrong))?;
     let reply = model.stream(request).map_err(|error| match faults.of(&error, Seen::Nothing) {
         Fault::Error(error) => error,
         Fault::Refused(message) => faults.unsendable(&message),
     })?;
     let (seen, last) = (Seen::Nothing, Instant::now());
-    Ok(Reading { reply, assembly: Assembly::new(by), seen, faults, patience, last })
+    Ok(Reading { reply, tail, assembly: Assembly::new(by), seen, faults, patience, last })
 }
 
 async fn read(mut reading: Box<Reading>) -> (Result<Piece, ModelError>, State) {
@@ -108,9 +110,12 @@ async fn read(mut reading: Box<Reading>) -> (Result<Piece, ModelError>, State) {
 }
 
 async fn finish(reading: Reading) -> Result<Piece, ModelError> {
-    let Reading { reply, assembly, seen, faults, .. } = reading;
+    let Reading { reply, tail, assembly, seen, faults, .. } = reading;
     match reply.finish().await {
-        Ok(response) => Ok(Piece::Whole(Box::new(assembly.whole(response)))),
+        Ok(response) => {
+            tail.finish().await;
+            Ok(Piece::Whole(Box::new(assembly.whole(response))))
+        }
         Err(error) => ended(faults.of(&error, seen)),
     }
 }

@@ -45,7 +45,11 @@ impl Faults {
         if let Some(response) = error.provider_response() {
             let headers = response.headers.as_ref();
             let said = Said::new(response.status, headers, &response.body);
-            return if response.refusal { Fault::Refused(self.words(&said)) } else { self.said(&said) };
+            return if response.refusal {
+                Fault::Refused(self.words(&said))
+            } else {
+                self.said(&said)
+            };
         }
         Fault::Error(match error {
             ProviderError::Http(error) => self.lost(error, seen),
@@ -98,12 +102,8 @@ impl Faults {
             Meaning::Filtered => return Fault::Refused(message),
             Meaning::Auth => ModelError::Auth { provider, message },
             Meaning::TooLong => ModelError::ContextTooLong { message },
-            Meaning::TooMany => {
-                ModelError::RateLimited { provider, retry_after: wait(), message }
-            }
-            Meaning::Trouble => {
-                ModelError::Overloaded { provider, retry_after: wait(), message }
-            }
+            Meaning::TooMany => ModelError::RateLimited { provider, retry_after: wait(), message },
+            Meaning::Trouble => ModelError::Overloaded { provider, retry_after: wait(), message },
             Meaning::Wrong => ModelError::BadRequest { provider, message },
             Meaning::Unclear => ModelError::Unreadable { provider, message },
         })
@@ -261,8 +261,17 @@ impl<'a> Said<'a> {
             Some(408 | 409 | 425 | 500..) => Meaning::Trouble,
             Some(_) => Meaning::Wrong,
             None if is(&[
-                "overloaded", "server_error", "api_error", "internal", "unavailable", "timeout",
-                "500", "502", "503", "504", "529",
+                "overloaded",
+                "server_error",
+                "api_error",
+                "internal",
+                "unavailable",
+                "timeout",
+                "500",
+                "502",
+                "503",
+                "504",
+                "529",
             ]) =>
             {
                 Meaning::Trouble

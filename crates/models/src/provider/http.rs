@@ -7,11 +7,13 @@
 use std::error::Error as _;
 use std::fmt;
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, header};
+use parking_lot::Mutex;
 use rig_core::http_client::{
     BoxedStream, Error, HttpClientExt, LazyBody, MultipartForm, Result, StreamingResponse,
 };
@@ -32,6 +34,10 @@ const BODY_BYTES: usize = 256 * 1024 * 1024;
 
 /// The longest event. The last one may repeat the whole answer.
 const EVENT_BYTES: usize = 16 * 1024 * 1024;
+
+/// How much may follow the last event, and how soon.
+const REST_BYTES: usize = 64 * 1024;
+const REST: Duration = Duration::from_millis(500);
 
 /// How long it may take to be connected.
 const CONNECT: Duration = Duration::from_secs(30);
@@ -55,7 +61,9 @@ pub(crate) fn connection() -> std::result::Result<reqwest::Client, String> {
 pub(crate) struct Line {
     client: reqwest::Client,
     key: Option<(HeaderName, HeaderValue)>,
+    field: Option<&'static str>,
     patience: Patience,
+    tail: Tail,
 }
 
 /// A key that cannot be sent.
@@ -71,7 +79,20 @@ impl Line {
         patience: Patience,
     ) -> std::result::Result<Self, BadKey> {
         let key = access.key.as_ref().map(|key| key_header(provider, key)).transpose()?;
-        Ok(Self { client, key, patience })
+        Ok(Self { client, key, field: None, patience, tail: Tail::default() })
+    }
+
+    /// Has every request hold this field, too.
+    #[must_use]
+    pub(super) fn with_field(mut self, field: &'static str) -> Self {
+        self.field = Some(field);
+        self
+    }
+
+    /// The line for one call, and its end.
+    pub(super) fn for_one_call(&self) -> (Self, Tail) {
+        let tail = Tail::default();
+        (Self { tail: tail.clone(), ..self.clone() }, tail)
     }
 
     pub(super) fn patience(&self) -> Patience {
@@ -80,6 +101,10 @@ impl Line {
 
     /// The request with the key in its place and nothing in the place of one.
     fn prepared(&self, request: Request<Bytes>) -> Result<reqwest::Request> {
+        let request = request.map(|body| match (self.field, body.strip_prefix(b"{")) {
+            (Some(field), Some(rest)) => [b"{", field.as_bytes(), b",", rest].concat().into(),
+            _ => body,
+        });
         let mut request = reqwest::Request::try_from(request)
             .map_err(|error| Error::instance(Lost::Unsent(cause(&error))))?;
         for name in ["authorization", "x-api-key", "x-goog-api-key"] {
@@ -120,7 +145,8 @@ impl Line {
         if let Some(all) = opened.headers_mut() {
             *all = headers;
         }
-        opened.body(chunks(response, patience)).map_err(Error::Protocol)
+        *self.tail.0.lock() = Some(response);
+        opened.body(chunks(self.tail, patience)).map_err(Error::Protocol)
     }
 }
 
@@ -157,9 +183,34 @@ async fn beginning(mut response: reqwest::Response, patience: Duration) -> Strin
     String::from_utf8_lossy(&body).into_owned()
 }
 
+/// The end of an answer that is being read. rig stops at the last event; what
+/// HTTP has to say after it is read here, so that the connection can be used
+/// again. Dropped with the answer unread, it closes the connection.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tail(Arc<Mutex<Option<reqwest::Response>>>);
+
+impl Tail {
+    /// Reads what is left after the last event, if it comes at once.
+    pub(super) async fn finish(self) {
+        let response = self.0.lock().take();
+        if let Some(mut response) = response {
+            let rest = async {
+                let mut bytes = 0;
+                while let Ok(Some(chunk)) = response.chunk().await {
+                    bytes += chunk.len();
+                    if bytes > REST_BYTES {
+                        return;
+                    }
+                }
+            };
+            let _in_time = timeout(REST, rest).await;
+        }
+    }
+}
+
 /// A body being read.
 struct Body {
-    response: reqwest::Response,
+    tail: Tail,
     patience: Patience,
     bytes: usize,
     event: usize,
@@ -167,8 +218,8 @@ struct Body {
     over: bool,
 }
 
-fn chunks(response: reqwest::Response, patience: Patience) -> BoxedStream {
-    let body = Body { response, patience, bytes: 0, event: 0, line_is_blank: true, over: false };
+fn chunks(tail: Tail, patience: Patience) -> BoxedStream {
+    let body = Body { tail, patience, bytes: 0, event: 0, line_is_blank: true, over: false };
     Box::pin(stream::unfold(body, async |mut body| {
         if body.over {
             return None;
@@ -181,15 +232,19 @@ fn chunks(response: reqwest::Response, patience: Patience) -> BoxedStream {
 
 impl Body {
     async fn next(&mut self) -> std::result::Result<Option<Bytes>, Lost> {
-        let patience =
-            if self.bytes == 0 { self.patience.first } else { self.patience.next };
-        let chunk = match timeout(patience, self.response.chunk()).await {
+        let patience = if self.bytes == 0 { self.patience.first } else { self.patience.next };
+        // Whoever stops waiting here drops it, and so closes the connection.
+        let Some(mut response) = self.tail.0.lock().take() else {
+            return Ok(None);
+        };
+        let chunk = match timeout(patience, response.chunk()).await {
             Err(_) => return Err(Lost::Silent(patience)),
             Ok(Err(error)) => return Err(Lost::Cut(cause(&error))),
             Ok(Ok(None)) => return Ok(None),
             Ok(Ok(Some(chunk))) => chunk,
         };
         self.measure(&chunk)?;
+        *self.tail.0.lock() = Some(response);
         Ok(Some(chunk))
     }
 
@@ -293,8 +348,8 @@ impl HttpClientExt for Line {
 }
 
 /// Every answer is read as it comes; nothing asks for one in one piece.
-fn only_streams<U: 'static>()
--> impl Future<Output = Result<Response<LazyBody<U>>>> + Send + 'static {
+fn only_streams<U: 'static>() -> impl Future<Output = Result<Response<LazyBody<U>>>> + Send + 'static
+{
     std::future::ready(Err(Error::instance(Lost::Unsent("only streams are read".to_owned()))))
 }
 

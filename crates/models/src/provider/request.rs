@@ -2,9 +2,8 @@
 
 use rig_core::completion::{CompletionRequest, ToolDefinition};
 use rig_core::message::{
-    self as theirs, AssistantContent, AssistantMessage, CallId, DocumentSourceKind,
-    ImageMediaType, MimeType, Reasoning, Text, ToolFunction, ToolName, ToolResultContent,
-    UserContent,
+    self as theirs, AssistantContent, AssistantMessage, CallId, DocumentSourceKind, ImageMediaType,
+    MimeType, Reasoning, Text, ToolFunction, ToolName, ToolResultContent, UserContent,
 };
 use rig_core::schemars::Schema;
 use serde_json::Value;

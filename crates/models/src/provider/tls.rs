@@ -18,9 +18,7 @@ pub(super) fn config() -> Result<ClientConfig, rustls::Error> {
     };
     let config = match builder()?.with_platform_verifier() {
         Ok(trusting) => trusting.with_no_client_auth(),
-        Err(_) => {
-            builder()?.with_root_certificates(RootCertStore::empty()).with_no_client_auth()
-        }
+        Err(_) => builder()?.with_root_certificates(RootCertStore::empty()).with_no_client_auth(),
     };
     Ok(config)
 }

@@ -1,8 +1,6 @@
 //! The other providers, and how models are found.
 
-use offshoot_models::{
-    CannotOpen, Keys, Message, ModelName, Models, Provider, Stop, Usage, whole,
-};
+use offshoot_models::{CannotOpen, Keys, Message, ModelName, Models, Provider, Stop, Usage, whole};
 use offshoot_wiretest::{Language, Reply, Say, Server};
 use serde_json::{Value, json};
 
@@ -31,7 +29,8 @@ async fn gemini_gets_its_signatures_back() {
         {"functionCall": {"name": "look", "args": {"path": "a"}}, "thoughtSignature": "c2lnMQ=="},
         {"functionCall": {"name": "list", "args": {}}},
     ]);
-    let first = Reply::events([gemini(thought, None), gemini(text, None), gemini(calls, Some("STOP"))]);
+    let first =
+        Reply::events([gemini(thought, None), gemini(text, None), gemini(calls, Some("STOP"))]);
     let second = Reply::events([gemini(json!([{"text": "done"}]), Some("STOP"))]);
     let server = Server::of([first, second]).await.unwrap();
     let model = Models::default().open(&name("gemini/gemini-3-pro"), &keys(server.address()));
@@ -43,7 +42,10 @@ async fn gemini_gets_its_signatures_back() {
     assert_eq!(answer.usage, usage);
     let parts = shown(&answer);
     assert_eq!(&parts[..2], ["thought Let me look.", "text I look."]);
-    assert!(parts[2].ends_with(r#"look {"path":"a"}"#) && parts[3].ends_with("list {}"), "{parts:?}");
+    assert!(
+        parts[2].ends_with(r#"look {"path":"a"}"#) && parts[3].ends_with("list {}"),
+        "{parts:?}"
+    );
     assert_eq!(whole(model.call(after(go, answer))).await.unwrap().text(), "done");
     let asked = server.asked();
     assert_eq!(asked[0].path, "/v1beta/models/gemini-3-pro:streamGenerateContent");
@@ -52,8 +54,12 @@ async fn gemini_gets_its_signatures_back() {
     let contents = asked[1].body["contents"].as_array().unwrap();
     let roles: Vec<_> = contents.iter().map(|it| it["role"].as_str().unwrap()).collect();
     assert_eq!(roles, ["user", "model", "user", "user"]);
-    let calls: Vec<_> = contents[1]["parts"].as_array().unwrap().iter()
-        .filter(|part| !part["functionCall"].is_null()).collect();
+    let calls: Vec<_> = contents[1]["parts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|part| !part["functionCall"].is_null())
+        .collect();
     assert_eq!(calls[0]["thoughtSignature"], "c2lnMQ==");
     let results = contents[2]["parts"].as_array().unwrap();
     let answered: Vec<_> = results.iter().map(|it| &it["functionResponse"]["name"]).collect();

@@ -182,8 +182,7 @@ async fn what_does_not_end_is_bounded() {
 #[tokio::test]
 async fn s6_6_dropping_the_call_closes_the_connection() {
     for language in Language::ALL {
-        let replies =
-            [Reply::default().then_hang(), language.reply(&answer()).only(7).then_hang()];
+        let replies = [Reply::default().then_hang(), language.reply(&answer()).only(7).then_hang()];
         let world = World::of(language, replies).await;
         {
             // Before there is an answer at all.
@@ -232,8 +231,11 @@ async fn an_error_in_the_middle_of_an_answer_is_told_by_what_it_is() {
     for (language, event) in [
         (Language::Anthropic, overloaded),
         (Language::Responses, failed),
-        (Language::Responses, json!({"type": "error", "code": "server_error",
-            "message": "Overloaded"})),
+        (
+            Language::Responses,
+            json!({"type": "error", "code": "server_error",
+            "message": "Overloaded"}),
+        ),
         (Language::Chat, chat),
     ] {
         let begun = language.reply(&answer()).only(7).then_event(&event).then_end();

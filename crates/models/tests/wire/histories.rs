@@ -1,9 +1,7 @@
 //! What goes back: histories, as each provider wants them. The server itself
 //! checks pairs, order and thoughts, and fails the test.
 
-use offshoot_models::{
-    Image, Message, ModelError, Part, Picture, ToolChoice, ToolResult, whole,
-};
+use offshoot_models::{Image, Message, ModelError, Part, Picture, ToolChoice, ToolResult, whole};
 use offshoot_wiretest::{Language, Reply, Say};
 use serde_json::{Value, json};
 
@@ -109,11 +107,8 @@ async fn bad_arguments_are_mended_for_the_provider_alone() {
 async fn ids_that_come_again_are_told_apart() {
     for language in Language::ALL {
         let says = [Say::call("call_1", "look", r#"{"path":"a"}"#)];
-        let replies = [
-            language.reply(&says),
-            language.reply(&says),
-            language.reply(&[Say::text("done")]),
-        ];
+        let replies =
+            [language.reply(&says), language.reply(&says), language.reply(&[Say::text("done")])];
         let world = World::of(language, replies).await;
         let first = call(vec![Message::user("go")]);
         let second = after(first.clone(), world.ask(first).await.unwrap());

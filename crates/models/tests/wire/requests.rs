@@ -45,9 +45,7 @@ async fn the_system_prompt_the_tools_and_the_choice_are_sent() {
         let body = asked(language, call).await.body;
         let (system, limit, choice) = match language {
             Language::Chat => (&body["messages"][0]["content"], "max_tokens", json!("required")),
-            Language::Responses => {
-                (&body["instructions"], "max_output_tokens", json!("required"))
-            }
+            Language::Responses => (&body["instructions"], "max_output_tokens", json!("required")),
             Language::Anthropic => (&body["system"], "max_tokens", json!({"type": "any"})),
         };
         assert!(system.to_string().contains("Be brief."), "{language:?}: {body}");
@@ -57,7 +55,8 @@ async fn the_system_prompt_the_tools_and_the_choice_are_sent() {
             _ => &body["tools"][1],
         };
         assert_eq!(tool["name"], "list");
-        let schema = &tool[if language == Language::Anthropic { "input_schema" } else { "parameters" }];
+        let schema =
+            &tool[if language == Language::Anthropic { "input_schema" } else { "parameters" }];
         assert_eq!(*schema, *tools()[1].parameters, "{language:?}");
     }
 }
@@ -102,9 +101,11 @@ fn marked(value: &Value) -> usize {
 
 #[tokio::test]
 async fn what_is_kept_for_the_next_call_is_marked_where_it_has_to_be() {
-    let messages =
-        vec![Message::user("one"), Message::assistant(vec![offshoot_models::Part::text("two")]),
-            Message::user("three")];
+    let messages = vec![
+        Message::user("one"),
+        Message::assistant(vec![offshoot_models::Part::text("two")]),
+        Message::user("three"),
+    ];
     let body = asked(Language::Anthropic, call(messages.clone())).await.body;
     let mark = json!({"type": "ephemeral"});
     assert_eq!(body["system"][0]["cache_control"], mark);

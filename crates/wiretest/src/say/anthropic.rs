@@ -61,7 +61,8 @@ fn block(say: &Say, number: &str, thoughts: &mut Vec<Value>) -> (Value, Vec<Valu
             (json!({"type": "thinking", "thinking": "", "signature": ""}), deltas)
         }
         Say::Hidden(text) => {
-            let hidden = json!({"type": "redacted_thinking", "data": format!("{text}{number}/+==")});
+            let hidden =
+                json!({"type": "redacted_thinking", "data": format!("{text}{number}/+==")});
             thoughts.push(hidden.clone());
             (hidden, Vec::new())
         }

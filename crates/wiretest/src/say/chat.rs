@@ -47,13 +47,13 @@ pub(super) fn events(says: &[Say], tokens: Tokens) -> (Vec<String>, Vec<Value>) 
     let finish = if calls(says) { "tool_calls" } else { "stop" };
     events.push(chunk(json!({}), Value::from(finish)));
     events.push(event(&json!({"id": id, "object": "chat.completion.chunk", "choices": [],
-        "usage": {
-            "prompt_tokens": tokens.input,
-            "completion_tokens": tokens.output,
-            "total_tokens": tokens.input + tokens.output,
-            "prompt_tokens_details": {"cached_tokens": tokens.cached},
-            "completion_tokens_details": {"reasoning_tokens": tokens.thought},
-        }})));
+    "usage": {
+        "prompt_tokens": tokens.input,
+        "completion_tokens": tokens.output,
+        "total_tokens": tokens.input + tokens.output,
+        "prompt_tokens_details": {"cached_tokens": tokens.cached},
+        "completion_tokens_details": {"reasoning_tokens": tokens.thought},
+    }})));
     events.push("data: [DONE]\n\n".to_owned());
     (events, thoughts)
 }

@@ -8,9 +8,7 @@ use super::{Say, Tokens, fresh, pieces};
 pub(super) fn events(says: &[Say], tokens: Tokens) -> (Vec<String>, Vec<Value>) {
     let number = fresh();
     let id = format!("resp_{number}");
-    let response = |status: &str, output: &[Value]| {
-        json!({"id": id, "object": "response", "status": status, "model": "m", "output": output})
-    };
+    let response = |status: &str, output: &[Value]| json!({"id": id, "object": "response", "status": status, "model": "m", "output": output});
     let mut stream = Stream { events: Vec::new(), sequence: 0 };
     stream.push("response.created", json!({"response": response("in_progress", &[])}));
     stream.push("response.in_progress", json!({"response": response("in_progress", &[])}));

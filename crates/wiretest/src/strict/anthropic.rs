@@ -92,9 +92,9 @@ fn marks(body: &Value) -> Result<(), String> {
     let blocks = messages.filter_map(|message| message["content"].as_array()).flatten();
     let all = blocks.chain(optional(body, "system")?).chain(optional(body, "tools")?);
     let marked: Vec<_> = all.filter(|block| !block["cache_control"].is_null()).collect();
-    let on_thought = marked.iter().any(|block| {
-        block["type"].as_str().is_some_and(|kind| kind.ends_with("thinking"))
-    });
+    let on_thought = marked
+        .iter()
+        .any(|block| block["type"].as_str().is_some_and(|kind| kind.ends_with("thinking")));
     if marked.len() > 4 || on_thought {
         return Err(format!("{} marks say what is kept: {marked:?}", marked.len()));
     }

@@ -34,7 +34,11 @@ fn each_provider_is_understood() {
     let cases = [
         (401, error(json!({"type": "invalid_request_error", "code": "invalid_api_key"})), "auth"),
         (403, json!("<html>no</html>"), "auth"),
-        (400, error(json!({"status": "INVALID_ARGUMENT", "message": "API key not valid."})), "auth"),
+        (
+            400,
+            error(json!({"status": "INVALID_ARGUMENT", "message": "API key not valid."})),
+            "auth",
+        ),
         (429, error(json!({"type": "insufficient_quota", "code": "insufficient_quota"})), "auth"),
         (402, error(json!({"message": "pay"})), "auth"),
         (400, error(json!({"code": "context_length_exceeded"})), "too long"),
@@ -46,8 +50,10 @@ fn each_provider_is_understood() {
         ),
         (
             400,
-            error(json!({"message": "The input token count (1200000) exceeds the maximum number of \
-                tokens allowed (1048576)."})),
+            error(
+                json!({"message": "The input token count (1200000) exceeds the maximum number of \
+                tokens allowed (1048576)."}),
+            ),
             "too long",
         ),
         (400, error(json!({"type": "exceed_context_size_error"})), "too long"),
