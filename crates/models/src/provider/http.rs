@@ -100,13 +100,13 @@ impl Line {
     }
 
     /// The request with the key in its place and nothing in the place of one.
-    fn prepared(&self, request: Request<Bytes>) -> Result<reqwest::Request> {
+    fn prepared(&self, request: Request<Bytes>) -> std::result::Result<reqwest::Request, Lost> {
         let request = request.map(|body| match (self.field, body.strip_prefix(b"{")) {
             (Some(field), Some(rest)) => [b"{", field.as_bytes(), b",", rest].concat().into(),
             _ => body,
         });
-        let mut request = reqwest::Request::try_from(request)
-            .map_err(|error| Error::instance(Lost::Unsent(cause(&error))))?;
+        let mut request =
+            reqwest::Request::try_from(request).map_err(|error| Lost::Unsent(cause(&error)))?;
         for name in ["authorization", "x-api-key", "x-goog-api-key"] {
             request.headers_mut().remove(name);
         }
@@ -128,7 +128,7 @@ impl Line {
     }
 
     async fn open(self, request: Request<Bytes>) -> Result<StreamingResponse> {
-        let request = self.prepared(request)?;
+        let request = self.prepared(request).map_err(Error::instance)?;
         let patience = self.patience;
         let sent = timeout(patience.first, self.client.execute(request)).await;
         let response = match sent {

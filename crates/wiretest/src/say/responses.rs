@@ -17,8 +17,8 @@ pub(super) fn events(says: &[Say], tokens: Tokens) -> (Vec<String>, Vec<Value>) 
     while at < says.len() {
         let run = says[at..].iter().take_while(|say| matches!(say, Say::Call { .. })).count();
         let end = at + run.max(1);
-        for index in at..end {
-            stream.begin(index, &items[index]);
+        for (index, item) in items.iter().enumerate().take(end).skip(at) {
+            stream.begin(index, item);
         }
         stream.deltas(at, &says[at..end], &items[at..end]);
         for (index, item) in items.iter().enumerate().take(end).skip(at) {

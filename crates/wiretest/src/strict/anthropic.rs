@@ -6,7 +6,7 @@ use super::{Entry, Request, list, optional, text};
 
 pub(super) fn read(body: &Value) -> Result<Request, String> {
     text(body, "model")?;
-    if body["stream"] != true || !body["max_tokens"].as_u64().is_some_and(|n| n > 0) {
+    if body["stream"] != true || body["max_tokens"].as_u64().is_none_or(|n| n == 0) {
         return Err("a stream of a length is not asked for".to_owned());
     }
     let mut entries = Vec::new();
