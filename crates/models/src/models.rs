@@ -6,13 +6,25 @@ use crate::catalog::{self, Known};
 use crate::keys::{Keys, MissingKey};
 use crate::model::Model;
 use crate::name::{ModelName, Provider};
-use crate::provider::{BadKey, Line, Patience, Remote, connection};
+use crate::provider::{BadKey, Connections, Line, Patience, Remote};
 
 /// All models that can be reached over the network. Cheap to clone; clones share
 /// their connections.
+///
+/// ```no_run
+/// use offshoot_models::{Call, Keys, Message, Models, whole};
+///
+/// # async fn ask() -> Result<(), Box<dyn std::error::Error>> {
+/// let models = Models::default();
+/// let model = models.open(&"anthropic/claude-haiku-4-5".parse()?, &Keys::own())?;
+/// let call = Call::new("Be brief.", vec![Message::user("What is a fern?")]);
+/// println!("{}", whole(model.call(call)).await?.text());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Models {
-    client: Result<reqwest::Client, String>,
+    connections: Result<Connections, String>,
     patience: Patience,
 }
 
@@ -64,7 +76,7 @@ impl Default for Models {
 impl Models {
     /// Models that are waited for as long as this.
     pub fn new(patience: Patience) -> Self {
-        Self { client: connection(), patience }
+        Self { connections: Connections::new(), patience }
     }
 
     /// The model of this name, with the key that is its provider's. Nothing is
@@ -81,8 +93,9 @@ impl Models {
             let address = access.address.chars().take(200).collect();
             return Err(CannotOpen::BadAddress { provider, address });
         }
-        let client = self.client.clone().map_err(CannotOpen::NoConnection)?;
-        let line = Line::new(client, provider, &access, self.patience)?;
+        let none = |why: &String| CannotOpen::NoConnection(why.clone());
+        let connections = self.connections.as_ref().map_err(none)?;
+        let line = Line::new(connections, provider, &access, self.patience)?;
         Ok(Arc::new(Remote::new(name.clone(), catalog::facts(name), &access, line)))
     }
 

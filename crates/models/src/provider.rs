@@ -20,7 +20,7 @@ mod tls;
 mod wire;
 
 pub use self::http::BadKey;
-pub(crate) use self::http::{Line, connection};
+pub(crate) use self::http::{Connections, Line};
 pub use self::patience::Patience;
 
 use std::sync::Arc;

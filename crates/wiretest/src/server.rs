@@ -36,6 +36,7 @@ struct Shared {
     asked: Mutex<Vec<Asked>>,
     violations: Mutex<Vec<String>>,
     connections: Mutex<usize>,
+    requests: watch::Sender<usize>,
     // How often a client has hung up on a reply that was not over.
     hang_ups: watch::Sender<usize>,
 }
@@ -57,6 +58,7 @@ impl Server {
             asked: Mutex::default(),
             violations: Mutex::default(),
             connections: Mutex::default(),
+            requests: watch::Sender::new(0),
             hang_ups: watch::Sender::new(0),
         });
         let accepting = tokio::spawn(accept(listener, shared.clone()));
@@ -78,6 +80,13 @@ impl Server {
     /// What it was asked so far.
     pub fn asked(&self) -> Vec<Asked> {
         self.shared.asked.lock().clone()
+    }
+
+    /// Waits until it was asked this many times.
+    pub async fn was_asked(&self, times: usize) {
+        let mut asked = self.shared.requests.subscribe();
+        // The sender lives as long as the server.
+        let _ = asked.wait_for(|seen| *seen >= times).await;
     }
 
     /// How many connections were made to it so far.
@@ -120,6 +129,7 @@ async fn serve(socket: TcpStream, shared: Arc<Shared>) {
     while let Ok(Some(asked)) = Asked::read(&mut socket).await {
         let reply = shared.reply(&asked);
         shared.asked.lock().push(asked);
+        shared.requests.send_modify(|seen| *seen += 1);
         match send(&mut socket, reply.steps).await {
             Sent::Whole => {}
             Sent::Closed => return,

@@ -7,6 +7,7 @@
 use std::error::Error as _;
 use std::fmt;
 use std::future::Future;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,16 +45,36 @@ const CONNECT: Duration = Duration::from_secs(30);
 
 /// What carries requests, for all models of a process: connections are kept and
 /// used again.
-pub(crate) fn connection() -> std::result::Result<reqwest::Client, String> {
-    let tls = tls::config().map_err(|error| error.to_string())?;
-    let client = reqwest::Client::builder()
-        .tls_backend_preconfigured(tls)
-        .connect_timeout(CONNECT)
-        // A redirect would carry the key to where nobody sent it.
-        .redirect(reqwest::redirect::Policy::none())
-        .user_agent(concat!("offshoot/", env!("CARGO_PKG_VERSION")))
-        .build();
-    client.map_err(|error| cause(&error))
+#[derive(Clone, Debug)]
+pub(crate) struct Connections {
+    here: reqwest::Client,
+    away: reqwest::Client,
+}
+
+impl Connections {
+    pub(crate) fn new() -> std::result::Result<Self, String> {
+        let tls = tls::config().map_err(|error| error.to_string())?;
+        let builder = || {
+            reqwest::Client::builder()
+                .tls_backend_preconfigured(tls.clone())
+                .connect_timeout(CONNECT)
+                // A redirect would carry the key to where nobody sent it.
+                .redirect(reqwest::redirect::Policy::none())
+                .user_agent(concat!("offshoot/", env!("CARGO_PKG_VERSION")))
+        };
+        let built = |builder: reqwest::ClientBuilder| builder.build().map_err(|it| cause(&it));
+        Ok(Self { here: built(builder().no_proxy())?, away: built(builder())? })
+    }
+
+    /// The one for this address. What is on this machine is not asked for
+    /// through a proxy, which would look for it on its own.
+    fn to(&self, address: &str) -> reqwest::Client {
+        let url = reqwest::Url::parse(address);
+        let host = url.as_ref().ok().and_then(|url| url.host_str()).unwrap_or_default();
+        let ip = host.trim_matches(['[', ']']).parse::<IpAddr>();
+        let here = host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback());
+        if here { self.here.clone() } else { self.away.clone() }
+    }
 }
 
 /// A connection as one provider is reached through it, with the key.
@@ -73,11 +94,12 @@ pub struct BadKey(pub Provider);
 
 impl Line {
     pub(crate) fn new(
-        client: reqwest::Client,
+        connections: &Connections,
         provider: Provider,
         access: &Access,
         patience: Patience,
     ) -> std::result::Result<Self, BadKey> {
+        let client = connections.to(&access.address);
         let key = access.key.as_ref().map(|key| key_header(provider, key)).transpose()?;
         Ok(Self { client, key, field: None, patience, tail: Tail::default() })
     }

@@ -51,7 +51,7 @@ pub(super) fn request(
         });
     }
     let last = history.pop().ok_or(Unsendable::Nothing)?;
-    let mut request = CompletionRequest::new(last).messages([]).max_tokens(call.max_output);
+    let mut request = CompletionRequest::new(last).max_tokens(call.max_output);
     request.chat_history.splice(0..0, history);
     request.tools = tools(&call.tools)?;
     if !request.tools.is_empty() {

@@ -7,7 +7,7 @@ use rig_core::completion::ReplayTarget;
 use rig_core::driver::{Model, Transport};
 use rig_core::message::Origin;
 use rig_core::operation::Completion;
-use rig_core::providers::anthropic::wire::AnthropicConfig;
+use rig_core::providers::anthropic::wire::{ANTHROPIC, AnthropicConfig, ToolInputStreaming};
 use rig_core::providers::gemini::GeminiConfig;
 use rig_core::providers::ollama::OllamaConfig;
 use rig_core::providers::openai::OpenAIConfig;
@@ -44,6 +44,10 @@ impl Wire {
                 let mut wire = config.connect(line.clone()).completion(model).wire;
                 if wire.default_max_tokens.is_none() {
                     wire.default_max_tokens = Some(facts.output);
+                }
+                if wire.provider.base_url != ANTHROPIC.base_url {
+                    // Others may not know the field that asks for it.
+                    wire.tool_input_streaming = ToolInputStreaming::Off;
                 }
                 let caching = bind(wire.clone().with_prompt_caching());
                 Self { caching, ..Self::alike(wire, line) }

@@ -187,14 +187,9 @@ async fn s6_6_dropping_the_call_closes_the_connection() {
         {
             // Before there is an answer at all.
             let mut pieces = world.pieces(go());
-            let asked = async {
-                while world.server.asked().is_empty() {
-                    tokio::task::yield_now().await;
-                }
-            };
             tokio::select! {
                 _ = pieces.next() => panic!("nothing can come"),
-                () = asked => {}
+                () = world.server.was_asked(1) => {}
             }
         }
         world.server.hung_up(1).await;

@@ -128,6 +128,20 @@ async fn anthropic_always_hears_how_long_an_answer_may_be() {
 }
 
 #[tokio::test]
+async fn a_tool_holds_nothing_that_only_its_inventor_knows() {
+    for language in Language::ALL {
+        let body = asked(language, Call { cache: Cache::Off, ..go() }).await.body;
+        let tool = match language {
+            Language::Chat => &body["tools"][0]["function"],
+            _ => &body["tools"][0],
+        };
+        let known = ["type", "name", "description", "parameters", "input_schema", "strict"];
+        let odd = tool.as_object().unwrap().keys().find(|key| !known.contains(&key.as_str()));
+        assert_eq!(odd, None, "{language:?}: {tool}");
+    }
+}
+
+#[tokio::test]
 async fn connections_are_used_again() {
     for language in Language::ALL {
         let reply = || language.reply(&[Say::text("ok")]);

@@ -25,12 +25,12 @@ fn what_does_not_end_is_given_up() {
 #[test]
 fn a_key_never_shows() {
     let access = Access { address: "".into(), key: Some(Secret::new("sk-123")) };
-    let client = connection().unwrap();
+    let connections = Connections::new().unwrap();
     for provider in [Provider::OpenAi, Provider::Anthropic, Provider::Gemini] {
-        let line = Line::new(client.clone(), provider, &access, Patience::default()).unwrap();
+        let line = Line::new(&connections, provider, &access, Patience::default()).unwrap();
         assert!(!format!("{line:?}").contains("123"));
     }
     let broken = Access { key: Some(Secret::new("a\nb")), ..access };
-    let told = Line::new(client, Provider::OpenAi, &broken, Patience::default()).unwrap_err();
+    let told = Line::new(&connections, Provider::OpenAi, &broken, Patience::default()).unwrap_err();
     assert!(told.to_string().contains("copy it again"));
 }
