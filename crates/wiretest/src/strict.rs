@@ -78,60 +78,61 @@ impl Strict {
         pairs(&request)?;
         for entry in &request.entries {
             if let Entry::Answer { thoughts, text, calls } = entry {
-                self.thoughts(asked.model(), thoughts, &Answered { text, calls })?;
+                self.unchanged(asked.model(), &Answered { thoughts, text, calls })?;
             }
         }
         Ok(())
     }
 
-    fn thoughts(
-        &self,
-        model: &str,
-        thoughts: &[Value],
-        answer: &Answered<'_>,
-    ) -> Result<(), String> {
-        let same: Vec<_> = self.sent.iter().filter(|(_, said)| answer.is(said)).collect();
-        if same.is_empty() {
+    /// Whether an answer is as it was sent, with the thoughts that this model may
+    /// see. One that was never sent is somebody's own; only its thoughts must be
+    /// known.
+    fn unchanged(&self, model: &str, answer: &Answered<'_>) -> Result<(), String> {
+        let alike: Vec<_> = self.sent.iter().filter(|(_, said)| answer.is(said)).collect();
+        if alike.is_empty() {
             let known = |thought| self.sent.iter().any(|(_, said)| said.thoughts.contains(thought));
-            return match thoughts.iter().find(|thought| !known(thought)) {
+            return match answer.thoughts.iter().find(|thought| !known(thought)) {
                 Some(thought) => Err(format!("a thought that was never sent: {thought}")),
                 None => Ok(()),
             };
         }
-        let own = same.iter().filter(|(whose, _)| whose == model).map(|(_, said)| said);
-        let mut expected: Vec<&[Value]> = own.map(|said| &*said.thoughts).collect();
-        if expected.is_empty() {
-            expected.push(&[]);
-        }
-        // Chats run thoughts together; what counts is what is in them.
-        let joined = |all: &[Value]| match all.iter().map(Value::as_str).collect::<Option<String>>()
-        {
-            Some(text) => text.replace('\n', ""),
-            None => Value::from(all.to_vec()).to_string(),
-        };
-        if expected.iter().any(|expected| joined(expected) == joined(thoughts)) {
+        let same = alike.iter().any(|(whose, said)| {
+            let thoughts: &[Value] = if whose == model { &said.thoughts } else { &[] };
+            answer.text == said.text && joined(answer.thoughts) == joined(thoughts)
+        });
+        if same {
             return Ok(());
         }
-        let (thoughts, expected) = (Value::from(thoughts.to_vec()), joined(expected[0]));
-        Err(format!("the thoughts of an answer are {thoughts}, but were {expected}"))
+        let (text, thoughts) = (answer.text, joined(answer.thoughts));
+        Err(format!("an answer is {text:?} with the thoughts {thoughts}, but was {alike:?}"))
+    }
+}
+
+/// Chats run thoughts together; what counts is what is in them.
+fn joined(thoughts: &[Value]) -> String {
+    match thoughts.iter().map(Value::as_str).collect::<Option<String>>() {
+        Some(text) => text.replace('\n', ""),
+        None => Value::from(thoughts.to_vec()).to_string(),
     }
 }
 
 struct Answered<'a> {
+    thoughts: &'a [Value],
     text: &'a str,
     calls: &'a [(String, String, String)],
 }
 
 impl Answered<'_> {
-    /// Whether it is this one. Arguments that were no JSON are mended on the way.
+    /// Whether it must be this one: it makes the same calls or, without any, says
+    /// the same. Arguments that were no JSON are mended on the way.
     fn is(&self, said: &Said) -> bool {
         let object = |text: &str| serde_json::from_str::<Value>(text).ok().filter(Value::is_object);
         let alike = |((_, tool, now), (name, sent)): (&(_, String, String), &(String, String))| {
             tool == name && object(sent).is_none_or(|sent| object(now) == Some(sent))
         };
-        self.text == said.text
-            && self.calls.len() == said.calls.len()
+        self.calls.len() == said.calls.len()
             && self.calls.iter().zip(&said.calls).all(alike)
+            && (!self.calls.is_empty() || self.text == said.text)
     }
 }
 

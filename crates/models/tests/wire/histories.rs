@@ -88,6 +88,30 @@ async fn another_provider_gets_the_same_conversation() {
 }
 
 #[tokio::test]
+async fn a_thought_that_nobody_signed_is_not_sent_as_text() {
+    let event = |data: Value| format!("data: {data}\n\n");
+    let delta = |index: u8, delta: Value| {
+        event(json!({"type": "content_block_delta", "index": index, "delta": delta}))
+    };
+    let thinking = json!({"type": "thinking", "thinking": ""});
+    let unsigned = Reply::events([
+        event(json!({"type": "message_start", "message": {"id": "m", "usage": {}}})),
+        event(json!({"type": "content_block_start", "index": 0, "content_block": thinking})),
+        delta(0, json!({"type": "thinking_delta", "thinking": "secretly"})),
+        event(json!({"type": "content_block_stop", "index": 0})),
+        delta(1, json!({"type": "text_delta", "text": "Well."})),
+        event(json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {}})),
+    ]);
+    let world = World::of(Language::Anthropic, [unsigned, Language::Anthropic.reply(&[])]).await;
+    let first = call(vec![Message::user("go")]);
+    let answer = world.ask(first.clone()).await.unwrap();
+    assert_eq!(crate::support::shown(&answer), ["thought secretly", "text Well."]);
+    world.ask(after(first, answer)).await.unwrap();
+    let sent = &world.server.asked()[1].text;
+    assert!(sent.contains("Well.") && !sent.contains("secretly"), "{sent}");
+}
+
+#[tokio::test]
 async fn bad_arguments_are_mended_for_the_provider_alone() {
     for language in Language::ALL {
         let says = [

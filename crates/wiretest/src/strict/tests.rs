@@ -88,11 +88,13 @@ fn a_thought_comes_back_as_it_was_and_to_its_model_alone() {
     let tool = json!({"type": "tool_use", "id": "a", "name": "look", "input": {}});
     assert_eq!(strict.check(&anthropic("m", json!([thought, tool]))), Ok(()));
     assert_eq!(strict.check(&anthropic("other", json!([tool]))), Ok(()));
-    assert!(broken(&strict, &anthropic("other", json!([thought, tool]))).contains("the thoughts"));
-    assert!(broken(&strict, &anthropic("m", json!([tool]))).contains("the thoughts"));
+    assert!(broken(&strict, &anthropic("other", json!([thought, tool]))).contains("an answer is"));
+    assert!(broken(&strict, &anthropic("m", json!([tool]))).contains("an answer is"));
     let mut changed = thought.clone();
     changed["thinking"] = json!("hm.");
-    assert!(broken(&strict, &anthropic("m", json!([changed, tool]))).contains("the thoughts"));
+    assert!(broken(&strict, &anthropic("m", json!([changed, tool]))).contains("an answer is"));
+    let as_text = json!([{"type": "text", "text": "hm"}, tool]);
+    assert!(broken(&strict, &anthropic("m", as_text)).contains("an answer is \"hm\""));
     let mut unsigned = thought;
     unsigned["signature"] = json!("");
     assert!(broken(&strict, &anthropic("m", json!([unsigned, tool]))).contains("not signed"));
