@@ -1,6 +1,6 @@
 //! All models that can be reached from here.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::catalog::{self, Known};
 use crate::keys::{Keys, MissingKey};
@@ -24,7 +24,8 @@ use crate::provider::{BadKey, Connections, Line, Patience, Remote};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Models {
-    connections: Result<Connections, String>,
+    // Made when first needed: whom this machine trusts takes a while to read.
+    connections: Arc<OnceLock<Result<Connections, String>>>,
     patience: Patience,
 }
 
@@ -76,7 +77,7 @@ impl Default for Models {
 impl Models {
     /// Models that are waited for as long as this.
     pub fn new(patience: Patience) -> Self {
-        Self { connections: Connections::new(), patience }
+        Self { connections: Arc::default(), patience }
     }
 
     /// The model of this name, with the key that is its provider's. Nothing is
@@ -94,7 +95,8 @@ impl Models {
             return Err(CannotOpen::BadAddress { provider, address });
         }
         let none = |why: &String| CannotOpen::NoConnection(why.clone());
-        let connections = self.connections.as_ref().map_err(none)?;
+        let connections = self.connections.get_or_init(Connections::new);
+        let connections = connections.as_ref().map_err(none)?;
         let line = Line::new(connections, provider, &access, self.patience)?;
         Ok(Arc::new(Remote::new(name.clone(), catalog::facts(name), &access, line)))
     }
