@@ -9,6 +9,7 @@ mod clippy;
 mod crash;
 mod demo;
 mod doc;
+mod emulator;
 mod fmt;
 mod licences;
 mod shell;
@@ -26,6 +27,7 @@ pub(crate) const ALL: &[Stage] = &[
     clippy::STAGE,
     bench::STAGE,
     test::STAGE,
+    emulator::STAGE,
     doc::STAGE,
     licences::STAGE,
     advisories::STAGE,

@@ -50,7 +50,7 @@ impl Answer {
     /// The text alone.
     pub fn text(&self) -> String {
         let texts = self.parts.iter().filter_map(|part| match part {
-            Part::Text { text } => Some(text.as_str()),
+            Part::Text { text, .. } => Some(text.as_str()),
             _ => None,
         });
         texts.collect()

@@ -108,6 +108,17 @@ impl Keys {
         Self::found(|name| std::env::var(name).ok())
     }
 
+    /// The variables that may hold the key of a provider, the first of them
+    /// first; none if it wants no key.
+    pub fn variables(provider: Provider) -> &'static [&'static str] {
+        variables(provider).keys
+    }
+
+    /// The variable that holds the key of a provider, if one does.
+    pub fn found_in(&self, provider: Provider) -> Option<&'static str> {
+        variables(provider).keys.iter().find(|name| self.0.contains_key(*name)).copied()
+    }
+
     /// Whether there are none at all.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -8,26 +8,32 @@
 
 mod answer;
 mod call;
+mod catalog;
 mod error;
 mod gate;
 mod keys;
 mod message;
 mod model;
+mod models;
 mod name;
 mod offline;
 mod price;
+mod provider;
 mod scripted;
 mod usage;
 
 pub use answer::{Answer, Piece, Stop};
 pub use call::{Cache, Call, ToolChoice, ToolSpec};
+pub use catalog::Known;
 pub use error::{Again, ModelError, Seen};
 pub use gate::{Gate, Gates, Pass};
 pub use keys::{Access, Keys, MissingKey, Secret};
 pub use message::{Image, Message, Part, Picture, Role, Thought, ToolCall, ToolResult};
 pub use model::{Facts, Model, Pieces, whole};
+pub use models::{CannotOpen, Listed, Models};
 pub use name::{BadModelName, ModelName, Provider};
 pub use offline::Offline;
 pub use price::{Money, Price, Prices};
+pub use provider::{BadKey, Patience};
 pub use scripted::{Scripted, Turn};
 pub use usage::Usage;

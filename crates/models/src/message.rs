@@ -37,6 +37,9 @@ pub enum Part {
     Text {
         /// The text.
         text: String,
+        /// What the provider wants back.
+        #[serde(default, skip_serializing_if = "Value::is_null")]
+        item: Value,
     },
     /// A picture.
     Image(Image),
@@ -132,6 +135,6 @@ impl Message {
 impl Part {
     /// Text.
     pub fn text(text: impl Into<String>) -> Self {
-        Self::Text { text: text.into() }
+        Self::Text { text: text.into(), item: Value::Null }
     }
 }

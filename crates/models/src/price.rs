@@ -6,6 +6,7 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
+use crate::catalog;
 use crate::name::{ModelName, Provider};
 use crate::usage::Usage;
 
@@ -53,10 +54,6 @@ pub struct Price {
 }
 
 impl Price {
-    const fn new(input: u64, cache_read: u64, cache_write: u64, output: u64) -> Self {
-        Self { input, cache_read, cache_write, output }
-    }
-
     /// What so much costs, rounded up.
     pub fn of(&self, usage: Usage) -> Money {
         let fresh = usage.input.saturating_sub(usage.cache_read).saturating_sub(usage.cache_write);
@@ -71,29 +68,6 @@ impl Price {
         Money(u64::try_from(sum).unwrap_or(u64::MAX))
     }
 }
-
-/// The list prices that are known, by what a model's name begins with. Where
-/// several fit the longest counts.
-const KNOWN: &[(Provider, &str, Price)] = &[
-    (Provider::OpenAi, "gpt-4o", Price::new(2_500, 1_250, 2_500, 10_000)),
-    (Provider::OpenAi, "gpt-4o-mini", Price::new(150, 75, 150, 600)),
-    (Provider::OpenAi, "gpt-4.1", Price::new(2_000, 500, 2_000, 8_000)),
-    (Provider::OpenAi, "gpt-4.1-mini", Price::new(400, 100, 400, 1_600)),
-    (Provider::OpenAi, "gpt-4.1-nano", Price::new(100, 25, 100, 400)),
-    (Provider::OpenAi, "gpt-5", Price::new(1_250, 125, 1_250, 10_000)),
-    (Provider::OpenAi, "gpt-5-mini", Price::new(250, 25, 250, 2_000)),
-    (Provider::OpenAi, "gpt-5-nano", Price::new(50, 5, 50, 400)),
-    (Provider::OpenAi, "o3", Price::new(2_000, 500, 2_000, 8_000)),
-    (Provider::OpenAi, "o4-mini", Price::new(1_100, 275, 1_100, 4_400)),
-    (Provider::Anthropic, "claude-sonnet-4", Price::new(3_000, 300, 3_750, 15_000)),
-    (Provider::Anthropic, "claude-opus-4", Price::new(15_000, 1_500, 18_750, 75_000)),
-    (Provider::Anthropic, "claude-opus-4-5", Price::new(5_000, 500, 6_250, 25_000)),
-    (Provider::Anthropic, "claude-haiku-4-5", Price::new(1_000, 100, 1_250, 5_000)),
-    (Provider::Anthropic, "claude-3-5-haiku", Price::new(800, 80, 1_000, 4_000)),
-    (Provider::Gemini, "gemini-2.5-pro", Price::new(1_250, 125, 1_250, 10_000)),
-    (Provider::Gemini, "gemini-2.5-flash", Price::new(300, 30, 300, 2_500)),
-    (Provider::Gemini, "gemini-2.5-flash-lite", Price::new(100, 10, 100, 400)),
-];
 
 /// What models cost: the list prices that are known, and what somebody says
 /// over them.
@@ -113,30 +87,12 @@ impl Prices {
         if let Some(said) = self.0.get(model) {
             return Some(*said);
         }
-        let provider = match model.provider() {
+        match model.provider() {
             // They run here.
-            Provider::Ollama | Provider::Offline | Provider::Scripted => {
-                return Some(Price::default());
-            }
-            Provider::OpenAiResponses => Provider::OpenAi,
-            other => other,
-        };
-        let fits = |(whose, begins, _): &&(Provider, &str, Price)| {
-            *whose == provider && is_version_of(model.name(), begins)
-        };
-        let longest = KNOWN.iter().filter(fits).max_by_key(|(_, begins, _)| begins.len());
-        longest.map(|(_, _, price)| *price)
+            Provider::Ollama | Provider::Offline | Provider::Scripted => Some(Price::default()),
+            _ => catalog::price(model),
+        }
     }
-}
-
-/// Whether a name is this one, or a dated version of it.
-fn is_version_of(name: &str, begins: &str) -> bool {
-    let rest = name.strip_prefix(begins).and_then(|rest| match rest {
-        "" => Some(rest),
-        _ => rest.strip_prefix(['-', '@']),
-    });
-    rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()) || rest.is_empty())
-        || rest == Some("latest")
 }
 
 #[cfg(test)]
@@ -160,7 +116,7 @@ mod tests {
     #[test]
     fn what_is_said_goes_before_what_is_listed() {
         let model: ModelName = "openai/gpt-5".parse().unwrap();
-        let said = Price::new(1, 2, 3, 4);
+        let said = Price { input: 1, cache_read: 2, cache_write: 3, output: 4 };
         assert_eq!(Prices::default().with(model.clone(), said).of(&model), Some(said));
     }
 
@@ -168,7 +124,7 @@ mod tests {
     fn each_kind_of_token_costs_its_own() {
         let usage =
             Usage { input: 1_000, cache_read: 600, cache_write: 100, output: 10, thought: 5 };
-        let price = Price::new(1_000, 100, 2_000, 10_000);
+        let price = Price { input: 1_000, cache_read: 100, cache_write: 2_000, output: 10_000 };
         assert_eq!(price.of(usage), Money(300_000 + 60_000 + 200_000 + 100_000));
     }
 

@@ -171,7 +171,7 @@ fn pieces(turn: Turn) -> Pieces {
 
 fn piece(part: &Part) -> Option<Piece> {
     match part {
-        Part::Text { text } => Some(Piece::Text(text.clone())),
+        Part::Text { text, .. } => Some(Piece::Text(text.clone())),
         Part::Thought(thought) => Some(Piece::Thought(thought.text.clone())),
         Part::ToolCall(call) => Some(Piece::Calling(call.name.clone())),
         Part::Image(_) | Part::ToolResult(_) => None,

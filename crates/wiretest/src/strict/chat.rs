@@ -1,0 +1,60 @@
+//! What OpenAI's chat demands.
+
+use serde_json::Value;
+
+use super::{Entry, Request, list, optional, text};
+
+pub(super) fn read(body: &Value) -> Result<Request, String> {
+    text(body, "model")?;
+    if body["stream"] != true || body["stream_options"]["include_usage"] != true {
+        return Err("a stream with its usage is not asked for".to_owned());
+    }
+    let mut entries = Vec::new();
+    for (at, message) in list(body, "messages")?.iter().enumerate() {
+        match text(message, "role")? {
+            "system" | "developer" if at == 0 => {}
+            "user" => {
+                content(message)?;
+                entries.push(Entry::User);
+            }
+            "assistant" => entries.push(answer(message)?),
+            "tool" => {
+                content(message)?;
+                entries.push(Entry::Result(text(message, "tool_call_id")?.to_owned()));
+            }
+            role => return Err(format!("message {at} has the role {role:?}")),
+        }
+    }
+    let tools = optional(body, "tools")?.iter();
+    let tools = tools.map(|tool| Ok(text(&tool["function"], "name")?.to_owned()));
+    Ok(Request { entries, tools: tools.collect::<Result<_, String>>()? })
+}
+
+fn content(message: &Value) -> Result<String, String> {
+    match &message["content"] {
+        Value::String(text) if !text.is_empty() => Ok(text.clone()),
+        Value::Array(parts) if !parts.is_empty() => {
+            Ok(parts.iter().filter_map(|part| part["text"].as_str()).collect())
+        }
+        _ => Err(format!("a message has no content: {message}")),
+    }
+}
+
+fn answer(message: &Value) -> Result<Entry, String> {
+    let mut calls = Vec::new();
+    for call in optional(message, "tool_calls")? {
+        if call["type"] != "function" {
+            return Err(format!("a call is of no kind: {call}"));
+        }
+        let function = &call["function"];
+        let (name, arguments) = (text(function, "name")?, text(function, "arguments")?);
+        calls.push((text(call, "id")?.to_owned(), name.to_owned(), arguments.to_owned()));
+    }
+    let said = match content(message) {
+        Ok(said) => said,
+        Err(_) if !calls.is_empty() => String::new(),
+        Err(empty) => return Err(empty),
+    };
+    let thoughts = message.get("reasoning_content").filter(|thought| **thought != "").cloned();
+    Ok(Entry::Answer { thoughts: thoughts.into_iter().collect(), text: said, calls })
+}
