@@ -99,6 +99,11 @@ struct Said {
 }
 
 #[derive(Serialize, Deserialize)]
+struct Telling {
+    item: Value,
+}
+
+#[derive(Serialize, Deserialize)]
 struct Thinking {
     by: ModelName,
     #[serde(default)]
@@ -144,8 +149,11 @@ impl Entry {
                 (BlockKind::User, None, text.as_str(), data(Said { images: images.clone() })?)
             }
             Self::Notice { text } => (BlockKind::Notice, None, text.as_str(), Payload::Null),
-            Self::Part(Part::Text { text }) => {
+            Self::Part(Part::Text { text, item }) if item.is_null() => {
                 (BlockKind::Assistant, None, text.as_str(), Payload::Null)
+            }
+            Self::Part(Part::Text { text, item }) => {
+                (BlockKind::Assistant, None, text.as_str(), data(Telling { item: item.clone() })?)
             }
             Self::Part(Part::Thought(Thought { text, by, item })) => {
                 let kept = Thinking { by: by.clone(), item: item.clone() };
@@ -191,7 +199,13 @@ impl Entry {
                 Self::Said { text: text(), images }
             }
             (BlockKind::Notice, _) => Self::Notice { text: text() },
-            (BlockKind::Assistant, _) => Self::Part(Part::text(text())),
+            (BlockKind::Assistant, _) => {
+                let item = match block.data {
+                    Payload::Null => Value::Null,
+                    _ => read.data::<Telling>()?.item,
+                };
+                Self::Part(Part::Text { text: text(), item })
+            }
             (BlockKind::Thought, _) => {
                 let Thinking { by, item } = read.data()?;
                 Self::Part(Part::Thought(Thought { text: text(), by, item }))
@@ -259,6 +273,7 @@ mod tests {
             Entry::Said { text: "look".into(), images: vec![image.clone()] },
             Entry::Notice { text: "<notice>".into() },
             Entry::Part(Part::text("ü")),
+            Entry::Part(Part::Text { text: "said".into(), item: json!({"id": "msg_1"}) }),
             Entry::Part(Part::Thought(Thought {
                 text: "hm".into(),
                 by: model.clone(),
@@ -300,7 +315,7 @@ mod tests {
 
     #[test]
     fn a_later_form_is_told_as_such() {
-        let mut block = entries()[5].to_block(Stamp::from_millis(5)).unwrap();
+        let mut block = entries()[6].to_block(Stamp::from_millis(5)).unwrap();
         block.data = Payload::encode(&json!({"v": 2, "id": "c"})).unwrap();
         let told = Entry::of_block(&block, 9).unwrap_err().to_string();
         assert!(told.contains("block 9") && told.contains("form 2"), "{told}");

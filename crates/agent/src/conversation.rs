@@ -134,7 +134,7 @@ impl Conversation {
         let last = self.messages.iter().rfind(|message| message.role == Role::Assistant);
         let texts =
             last.into_iter().flat_map(|message| &message.parts).filter_map(|part| match part {
-                Part::Text { text } => Some(text.as_str()),
+                Part::Text { text, .. } => Some(text.as_str()),
                 _ => None,
             });
         texts.collect()
@@ -260,7 +260,7 @@ fn part_bytes(part: &Part) -> usize {
     // What a picture costs does not go by its bytes.
     const PICTURE: usize = 4_800;
     match part {
-        Part::Text { text } => text.len(),
+        Part::Text { text, .. } => text.len(),
         Part::Thought(thought) => thought.text.len(),
         Part::ToolCall(call) => call.arguments.len() + call.name.len(),
         Part::ToolResult(result) => result.text.len() + PICTURE * result.images.len(),

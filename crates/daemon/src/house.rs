@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hashbrown::HashMap;
+use offshoot_agent::Agents;
 use offshoot_backends::Commands;
 use offshoot_client::Place;
 use offshoot_client::wire::{Code, Fault, Hello, Named, Stopped};
@@ -17,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::fault::{no_output, refusal, unusable};
 use crate::idle::Idle;
+use crate::keyring::KeyRing;
 use crate::limits::Limits;
 use crate::logfile::LogFile;
 use crate::reserve::{Reserve, free_bytes};
@@ -43,6 +45,8 @@ pub(crate) struct House {
     runtime: Mutex<Option<Arc<Runtime>>>,
     store: Arc<dyn Store>,
     pub(crate) commands: Commands,
+    pub(crate) agents: Agents,
+    pub(crate) keys: KeyRing,
     pub(crate) place: Place,
     pub(crate) idle: Idle,
     /// Cancelled when somebody asks the daemon to end.
@@ -77,8 +81,11 @@ impl House {
         reserve.share();
         let commands = Commands::holding(place.data()).sole_session().open();
         let commands = commands.map_err(|error| no_output(&error, &place))?;
+        let keys = KeyRing::default();
+        let agents = Agents::new(keys.clone()).tool(offshoot_agent::survey());
         let runtime = Runtime::builder(store.clone())
             .backend(Commands::KIND, commands.backend())
+            .backend(offshoot_agent::KIND, agents.backend())
             .caps(caps)
             .open()
             .await
@@ -87,6 +94,8 @@ impl House {
             runtime: Mutex::new(Some(Arc::new(runtime))),
             store,
             commands,
+            agents,
+            keys,
             place,
             idle: Idle::new(idle),
             leave: CancellationToken::new(),

@@ -11,6 +11,7 @@ mod fault;
 mod house;
 mod idle;
 mod inherited;
+mod keyring;
 mod limits;
 mod logfile;
 mod post;

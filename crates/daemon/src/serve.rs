@@ -8,6 +8,8 @@ mod cancel;
 mod events;
 mod inflow;
 mod messages;
+mod models;
+mod run;
 mod sessions;
 mod spawn;
 mod status;
@@ -120,6 +122,8 @@ async fn answer(house: &House, request: Request, visit: Visit, out: &mut Out<'_>
     let within = visit.within;
     match request {
         Request::Spawn(spawn) => spawn::spawn(house, *spawn, visit, out).await,
+        Request::Run(run) => run::run(house, *run).await,
+        Request::Models { keys } => Ok(models::list(&keys)),
         Request::List(list) => tasks::list(house, list).await,
         Request::Show(named) => tasks::show(house, &named).await,
         Request::Why(named) => tasks::why(house, &named).await,

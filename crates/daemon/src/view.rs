@@ -1,5 +1,6 @@
 //! Records, as visitors see them. What must not be shown does not get here.
 
+use offshoot_agent::Brief;
 use offshoot_backends::{Command, Commands, Report, Restart};
 use offshoot_client::wire::{self, Fault};
 use offshoot_core::{Cancel, Outcome, Payload, State, Task, Tie};
@@ -47,6 +48,7 @@ pub(crate) async fn task(house: &House, snapshot: Snapshot) -> Result<wire::Task
             at: progress.at.to_string(),
         }),
         command: command(&task),
+        agent: agent(&task),
         settling,
         unresponsive,
     })
@@ -137,6 +139,14 @@ fn command(task: &Task) -> Option<wire::CommandLine> {
             Restart::OnCrash => wire::Restarting::OnCrash,
         },
     })
+}
+
+fn agent(task: &Task) -> Option<wire::AgentBrief> {
+    if *task.spec.kind != *offshoot_agent::KIND {
+        return None;
+    }
+    let brief: Brief = task.spec.input.decode().ok()?;
+    Some(wire::AgentBrief { task: brief.task, model: brief.model.to_string() })
 }
 
 /// What holds a task up.

@@ -74,7 +74,7 @@ impl Model for Offline {
 
 fn text_of(part: &Part) -> Option<Piece> {
     match part {
-        Part::Text { text } => Some(Piece::Text(text.clone())),
+        Part::Text { text, .. } => Some(Piece::Text(text.clone())),
         _ => None,
     }
 }
@@ -82,7 +82,7 @@ fn text_of(part: &Part) -> Option<Piece> {
 /// The folder that this agent was sent off for, if it was.
 fn errand(call: &Call) -> Option<String> {
     let first = call.messages.first()?.parts.first()?;
-    let Part::Text { text } = first else { return None };
+    let Part::Text { text, .. } = first else { return None };
     serde_json::from_str(text.strip_prefix(ERRAND)?).ok()
 }
 
@@ -191,7 +191,7 @@ impl Figures {
 fn notices(call: &Call) -> impl Iterator<Item = (&str, &str)> {
     let said = call.messages.iter().filter(|message| message.role == Role::User);
     said.flat_map(|message| &message.parts).filter_map(|part| match part {
-        Part::Text { text } => {
+        Part::Text { text, .. } => {
             let rest = text.strip_prefix("<notice kind=\"result\" task=\"")?;
             rest.split_once('"')
         }

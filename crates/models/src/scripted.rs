@@ -142,7 +142,7 @@ fn tokens(parts: &[Part]) -> u64 {
     let bytes: usize = parts
         .iter()
         .map(|part| match part {
-            Part::Text { text } => text.len(),
+            Part::Text { text, .. } => text.len(),
             Part::Thought(thought) => thought.text.len(),
             Part::ToolCall(call) => call.arguments.len(),
             Part::ToolResult(result) => result.text.len(),

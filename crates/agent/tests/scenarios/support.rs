@@ -57,7 +57,7 @@ impl World {
 /// What an agent was asked first: tells agents apart.
 pub(crate) fn purpose(call: &Call) -> &str {
     match call.messages.first().and_then(|message| message.parts.first()) {
-        Some(Part::Text { text }) => text,
+        Some(Part::Text { text, .. }) => text,
         _ => "",
     }
 }
@@ -70,7 +70,7 @@ pub(crate) fn last(call: &Call) -> &[Part] {
 /// The texts that were said to the model since its last answer.
 pub(crate) fn heard(call: &Call) -> Vec<&str> {
     let texts = last(call).iter().filter_map(|part| match part {
-        Part::Text { text } => Some(text.as_str()),
+        Part::Text { text, .. } => Some(text.as_str()),
         Part::ToolResult(result) => Some(result.text.as_str()),
         _ => None,
     });

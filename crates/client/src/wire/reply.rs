@@ -20,6 +20,11 @@ pub enum Reply {
     Tasks(Tasks),
     /// What a task waits on.
     Why(Why),
+    /// The providers of models and what is known of them.
+    Models {
+        /// Each of them.
+        providers: Vec<Provider>,
+    },
     /// The tasks that were waited for, in the order of the request.
     Waited {
         /// Each of them.
@@ -94,6 +99,32 @@ pub enum StreamName {
     Stdout,
     /// Its standard error.
     Stderr,
+}
+
+/// A provider of models.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Provider {
+    /// What stands before the slash in the names of its models.
+    pub provider: String,
+    /// The variables that may hold its key; none if it wants none.
+    pub variables: Vec<String>,
+    /// Whether it can be asked with what the caller has.
+    pub usable: bool,
+    /// The models that are known. There may be others.
+    pub models: Vec<ListedModel>,
+}
+
+/// A model that is known.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListedModel {
+    /// Its name, with its provider's.
+    pub name: String,
+    /// How many tokens it can read.
+    pub window: u64,
+    /// What a million tokens that it reads cost, in thousandths of a dollar.
+    pub input: Option<u64>,
+    /// What a million that it writes cost.
+    pub output: Option<u64>,
 }
 
 /// A task that was waited for.

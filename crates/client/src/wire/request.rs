@@ -12,6 +12,13 @@ use serde::{Deserialize, Serialize};
 pub enum Request {
     /// Send a command off.
     Spawn(Box<Spawn>),
+    /// Have an agent do something.
+    Run(Box<Run>),
+    /// Which models there are.
+    Models {
+        /// The caller's keys and addresses, never stored.
+        keys: Sealed,
+    },
     /// A page of tasks.
     List(List),
     /// One task.
@@ -134,6 +141,35 @@ pub struct Spawn {
     pub attachment: Attachment,
     /// Where its standard input comes from.
     pub stdin: Stdin,
+}
+
+/// Something for an agent to do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// In which session.
+    pub talk: Talk,
+    /// What to do, in words.
+    pub task: String,
+    /// The model that does it; the first whose key is there, if nobody says.
+    pub model: Option<String>,
+    /// The folder in which it works.
+    pub folder: String,
+    /// The caller's keys and addresses, never stored.
+    pub keys: Sealed,
+    /// Makes the request repeatable.
+    pub key: String,
+}
+
+/// In which session an agent is asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Talk {
+    /// In a new one.
+    New,
+    /// In the one of this name, which is opened if it is new.
+    In(String),
+    /// In the one in which an agent was asked last.
+    Latest,
 }
 
 /// What becomes of a command whose daemon dies.

@@ -39,10 +39,22 @@ pub struct Task {
     pub progress: Option<Progress>,
     /// What it executes, if it is a command.
     pub command: Option<CommandLine>,
+    /// What it was asked to do, if it is an agent.
+    #[serde(default)]
+    pub agent: Option<AgentBrief>,
     /// It has ended, and its end could not be written yet.
     pub settling: bool,
     /// It was stopped by force and is still there.
     pub unresponsive: bool,
+}
+
+/// What an agent was asked to do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentBrief {
+    /// In words.
+    pub task: String,
+    /// The model that does it.
+    pub model: String,
 }
 
 /// Where a task stands.

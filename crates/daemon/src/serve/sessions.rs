@@ -79,7 +79,8 @@ pub(super) async fn remove(house: &House, name: &str) -> Answer {
         Err(error) => return Err(error.into()),
     }
     if let Some(session) = session {
-        house.forget_name(session.id());
+        house.keys.forget(session.id());
+    house.forget_name(session.id());
     }
     house.sweep(&runtime).await;
     Ok(Reply::Done)

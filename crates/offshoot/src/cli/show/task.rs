@@ -45,7 +45,7 @@ fn progress(task: &Task) -> Option<String> {
 pub(crate) fn executes(task: &Task) -> String {
     match &task.command {
         Some(command) => text::command(&command.argv),
-        None => text::line(&task.kind),
+        None => text::line(task.agent.as_ref().map_or(&task.kind, |agent| &agent.task)),
     }
 }
 

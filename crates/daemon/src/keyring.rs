@@ -1,0 +1,76 @@
+//! The keys with which agents ask their models, as long as this process lives.
+//!
+//! They come with the request that sends an agent off and are never stored, so
+//! after a restart an agent waits until somebody of its session brings them
+//! again.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use offshoot_agent::{Catalogue, NoModel};
+use offshoot_core::SessionId;
+use offshoot_models::{CannotOpen, Gate, Gates, Keys, Model, ModelName, Models, Offline, Provider};
+use offshoot_runtime::BoxFuture;
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+/// Which keys the agents of each session have. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KeyRing(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    keys: Mutex<HashMap<SessionId, Keys>>,
+    /// Rings whenever somebody has brought some.
+    brought: watch::Sender<()>,
+    models: Models,
+    gates: Gates,
+}
+
+impl KeyRing {
+    /// Lets the agents of a session have these.
+    pub(crate) fn give(&self, session: SessionId, keys: Keys) {
+        if !keys.is_empty() {
+            self.0.keys.lock().insert(session, keys);
+            self.0.brought.send_replace(());
+        }
+    }
+
+    /// Forgets what a session had.
+    pub(crate) fn forget(&self, session: SessionId) {
+        self.0.keys.lock().remove(&session);
+    }
+
+    fn of(&self, session: SessionId) -> Keys {
+        self.0.keys.lock().get(&session).cloned().unwrap_or_default()
+    }
+}
+
+impl Catalogue for KeyRing {
+    fn find(
+        &self,
+        model: &ModelName,
+        session: SessionId,
+    ) -> Result<(Arc<dyn Model>, Gate), NoModel> {
+        let keys = self.of(session);
+        if model.provider() == Provider::Offline {
+            return Ok((Arc::new(Offline::default()), Gate::default()));
+        }
+        let found = self.0.models.open(model, &keys).map_err(|error| match error {
+            CannotOpen::MissingKey(_) => NoModel::NoKey(error.to_string()),
+            error => NoModel::Unknown(error.to_string()),
+        })?;
+        Ok((found, self.0.gates.before(model.provider(), &keys)))
+    }
+
+    fn has_key(&self, model: &ModelName, session: SessionId) -> BoxFuture<()> {
+        let (ring, model) = (self.clone(), model.clone());
+        Box::pin(async move {
+            let mut brought = ring.0.brought.subscribe();
+            while let Err(NoModel::NoKey(_)) = ring.find(&model, session) {
+                // The sender is in the ring.
+                brought.changed().await.ok();
+            }
+        })
+    }
+}

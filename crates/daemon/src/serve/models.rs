@@ -1,0 +1,40 @@
+//! Which models there are.
+
+use offshoot_client::wire::{ListedModel, Provider, Reply, Sealed};
+use offshoot_models::{Listed, Models};
+
+/// The providers, whether the caller can ask them, and the models that are
+/// known of each.
+pub(super) fn list(keys: &Sealed) -> Reply {
+    let listed = Models::list(&super::run::keys(keys)).into_iter().map(shown);
+    let offline = Provider {
+        provider: "offline".to_owned(),
+        variables: Vec::new(),
+        usable: true,
+        models: vec![ListedModel {
+            name: "offline/survey".to_owned(),
+            window: 0,
+            input: Some(0),
+            output: Some(0),
+        }],
+    };
+    Reply::Models { providers: listed.chain([offline]).collect() }
+}
+
+fn shown(listed: Listed) -> Provider {
+    let Listed { provider, variables, found, models } = listed;
+    Provider {
+        provider: provider.to_string(),
+        variables: variables.iter().map(|name| (*name).to_owned()).collect(),
+        usable: variables.is_empty() || found.is_some(),
+        models: models
+            .into_iter()
+            .map(|known| ListedModel {
+                name: known.name.to_string(),
+                window: known.facts.window,
+                input: known.price.map(|price| price.input),
+                output: known.price.map(|price| price.output),
+            })
+            .collect(),
+    }
+}
