@@ -91,7 +91,7 @@ async fn converse(turns: Vec<Turn>) -> Result<(), String> {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 96,
+        cases: 64,
         failure_persistence: None,
         ..ProptestConfig::default()
     })]
