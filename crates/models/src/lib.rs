@@ -1,10 +1,10 @@
 //! What Offshoot asks of a model and what comes back, whoever the provider is.
 //!
 //! A [`Model`] takes a [`Call`] and streams its [`Piece`]s, the last of which is
-//! the whole [`Answer`]. Messages are types of our own, because they are stored
-//! and outlive any library; what only the provider understands travels in them
-//! as it came. Nothing is retried here: whoever calls owns that, and knows from
-//! the [`ModelError`] what to do.
+//! the whole [`Answer`]; [`Models`] finds those of the providers. Messages are
+//! types of our own, because they are stored and outlive any library; what only
+//! the provider understands travels in them as it came. Nothing is retried here:
+//! whoever calls owns that, and knows from the [`ModelError`] what to do.
 
 mod answer;
 mod call;

@@ -40,10 +40,7 @@ pub(super) fn request(
     wire: &Wire,
 ) -> Result<CompletionRequest, Unsendable> {
     pairing::check(&call.messages)?;
-    let mut history = Vec::with_capacity(call.messages.len() + 1);
-    if !call.system.trim().is_empty() {
-        history.push(theirs::Message::system(&*call.system));
-    }
+    let mut history = Vec::with_capacity(call.messages.len());
     for message in call.messages {
         history.extend(match message.role {
             Role::User => user(message)?,
@@ -53,6 +50,9 @@ pub(super) fn request(
     let last = history.pop().ok_or(Unsendable::Nothing)?;
     let mut request = CompletionRequest::new(last).max_tokens(call.max_output);
     request.chat_history.splice(0..0, history);
+    if !call.system.trim().is_empty() {
+        request = request.preamble(&*call.system);
+    }
     request.tools = tools(&call.tools)?;
     if !request.tools.is_empty() {
         request.tool_choice = Some(choice(call.choice));
@@ -162,13 +162,18 @@ fn tool_call(
     native: Option<Value>,
 ) -> Result<(theirs::ToolCall, Option<Value>), Unsendable> {
     let function = ToolFunction::parse(name(&call.name)?, &call.arguments);
-    let sendable = function.arguments_value().to_string();
-    let mended = function.invalid_arguments.is_some();
+    let sendable = function.arguments_value();
     let native = native.map(|mut item| {
-        if mended && let Some(Value::String(arguments)) = item.get_mut("arguments") {
-            *arguments = sendable;
+        if let Some(Value::String(arguments)) = item.get_mut("arguments")
+            && !is_object(arguments)
+        {
+            *arguments = sendable.to_string();
         }
         item
     });
     Ok((theirs::ToolCall::from_wire(call.id, function), native))
+}
+
+fn is_object(text: &str) -> bool {
+    serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_object())
 }

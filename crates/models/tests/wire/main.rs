@@ -9,3 +9,4 @@ mod faults;
 mod histories;
 mod requests;
 mod support;
+mod switching;

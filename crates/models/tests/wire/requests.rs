@@ -128,6 +128,20 @@ async fn anthropic_always_hears_how_long_an_answer_may_be() {
 }
 
 #[tokio::test]
+async fn what_is_no_call_is_not_sent() {
+    for language in Language::ALL {
+        let world = World::of(language, []).await;
+        let told = async |call: Call| world.ask(call).await.unwrap_err().to_string();
+        assert!(told(call(Vec::new())).await.contains("no message to answer"));
+        let schema = Some(Arc::new(json!("what")));
+        assert!(told(Call { schema, ..go() }).await.contains("not a JSON Schema"));
+        let nameless = offshoot_models::ToolSpec { name: "".into(), ..tools()[0].clone() };
+        assert!(told(Call { tools: [nameless].into(), ..go() }).await.contains("no name"));
+        assert!(world.server.asked().is_empty());
+    }
+}
+
+#[tokio::test]
 async fn a_tool_holds_nothing_that_only_its_inventor_knows() {
     for language in Language::ALL {
         let body = asked(language, Call { cache: Cache::Off, ..go() }).await.body;
