@@ -46,8 +46,7 @@ impl Ls {
             desk.screen.json(&serde_json::json!({ "providers": providers }))?;
             return Ok(Exit::Done);
         }
-        let missing: Vec<_> =
-            providers.iter().filter(|one| !one.usable).map(missing).collect();
+        let missing: Vec<_> = providers.iter().filter(|one| !one.usable).map(missing).collect();
         if !self.all {
             providers.retain(|one| one.usable);
         }

@@ -19,7 +19,6 @@ pub(crate) fn task(handle: &str, state: State) -> Task {
             root: format!("id-of-{handle}"),
             run: None,
             tool_call: None,
-            agent: None,
             depth: 0,
             detached: false,
         },
@@ -36,6 +35,7 @@ pub(crate) fn task(handle: &str, state: State) -> Task {
             env: Vec::new(),
             restart: Restarting::Never,
         }),
+        agent: None,
         settling: false,
         unresponsive: false,
     }
