@@ -19,6 +19,7 @@ pub(crate) fn task(handle: &str, state: State) -> Task {
             root: format!("id-of-{handle}"),
             run: None,
             tool_call: None,
+            agent: None,
             depth: 0,
             detached: false,
         },
