@@ -10,6 +10,7 @@ use offshoot_core::Cap;
 use offshoot_runtime::Error;
 use offshoot_store::StoreError;
 
+use crate::house::closing;
 use crate::reserve::free_bytes;
 
 /// Why a request was refused.
@@ -32,7 +33,7 @@ pub(crate) fn refusal(error: &Error) -> Fault {
         }
         Error::Store(StoreError::Locked { .. }) => Code::Locked,
         Error::Store(_) => Code::Store,
-        Error::Closed => Code::Closing,
+        Error::Closed => return closing(),
         _ => Code::Other,
     };
     let fault = Fault::from_error(code, error);
