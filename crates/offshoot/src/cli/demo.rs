@@ -86,13 +86,17 @@ impl Ends {
     }
 }
 
-/// Ends what was running. Whoever does not wait for that leaves at once: what
-/// is left then ends by itself.
+/// Ends what was running. Whoever does not wait for that leaves soon: what is
+/// left then ends by itself.
 async fn interrupted(mut stage: Stage, mut ends: Ends, end: Exit) -> Exit {
     let screen = stage.screen();
+    let hurry = async {
+        ends.next().await;
+        tokio::time::sleep(HURRY).await;
+    };
     tokio::select! {
         () = stage.strike() => screen.remark("\ninterrupted: ended what was running"),
-        _ = ends.next() => screen.remark("\ninterrupted: what was running ends by itself"),
+        () = hurry => screen.remark("\ninterrupted: what was running ends by itself"),
     }
     end
 }
@@ -109,6 +113,9 @@ async fn tell(stage: &mut Stage) -> Result<Proof, Trouble> {
 
 /// How long anything in the demo may take before it is given up.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long the end may take for somebody who has asked for it twice.
+const HURRY: Duration = Duration::from_secs(1);
 
 /// From how many columns on a command and what it does stand side by side.
 const BESIDE: usize = 80;
