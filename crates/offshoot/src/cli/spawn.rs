@@ -46,9 +46,9 @@ and nothing of its input is stored. In a `while read` loop use --no-stdin, or
 `spawn` reads what the loop should.
 
 Any other command (at a terminal, with --detach or --no-stdin) reads what
-`tasks send` writes, until `tasks send --eof`, and waits for it. So does one with
---restart on-crash, which could not be given the same input twice: in a pipeline
-it needs --no-stdin.
+`tasks send` writes, until `tasks send --eof`, and waits for it. So does one
+with --restart on-crash, which could not be given the same input twice: in a
+pipeline it needs --no-stdin.
 
 What a command leaves running in the background is ended when the command ends.
 Whatever is to stay, such as a server, is spawned as the command itself, in the
