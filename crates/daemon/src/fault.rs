@@ -7,7 +7,7 @@ use offshoot_backends::CommandsError;
 use offshoot_client::Place;
 use offshoot_client::wire::{Code, Fault};
 use offshoot_core::Cap;
-use offshoot_runtime::Error;
+use offshoot_runtime::{Error, TaskRef};
 use offshoot_store::StoreError;
 
 use crate::house::closing;
@@ -42,6 +42,16 @@ pub(crate) fn refusal(error: &Error) -> Fault {
         (_, Some(hint)) => fault.hint(hint),
         (_, None) => fault,
     }
+}
+
+/// Why a request about a task was refused, in the words of whoever asked.
+pub(crate) fn refusal_about(task: &TaskRef, named: &str, error: &Error) -> Fault {
+    let mut fault = refusal(error);
+    let id = task.id().to_string();
+    if named.trim() != id {
+        fault.message = fault.message.replace(&id, &format!("{named:?}"));
+    }
+    fault
 }
 
 /// What a visitor can do about it at a command line.

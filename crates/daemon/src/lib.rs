@@ -13,6 +13,7 @@ mod idle;
 mod inherited;
 mod limits;
 mod logfile;
+mod look;
 mod post;
 mod reserve;
 mod run;
@@ -20,5 +21,6 @@ mod serve;
 mod view;
 mod waiters;
 
+pub use look::look;
 pub use offshoot_backends::belong_to_no_task;
 pub use run::{Options, fail, run};

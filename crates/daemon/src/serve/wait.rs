@@ -7,6 +7,7 @@ use offshoot_core::TaskId;
 use offshoot_runtime::{Error, WaitEnd};
 
 use super::Answer;
+use crate::fault::refusal_about;
 use crate::house::House;
 use crate::view;
 
@@ -21,10 +22,13 @@ pub(super) async fn wait(house: &House, wait: Wait, within: Option<TaskId>) -> A
     }
     let mut tasks = Vec::with_capacity(wait.tasks.len());
     for task in wait.tasks {
-        tasks.push(house.task(&Named { session: wait.session.clone(), task }).await?);
-    }
-    if let Some(itself) = within.filter(|id| tasks.iter().any(|task| task.id() == *id)) {
-        return Err(Error::WaitsForItself(itself).into());
+        let named = Named { session: wait.session.clone(), task };
+        let task = house.task(&named).await?;
+        if within == Some(task.id()) {
+            let error = Error::WaitsForItself(task.id());
+            return Err(refusal_about(&task, &named.task, &error).into());
+        }
+        tasks.push(task);
     }
     let waiter = house.waiters.enter(within)?;
     let runtime = house.runtime()?;

@@ -95,9 +95,10 @@ impl Globals {
         })
     }
 
-    /// A client of the daemon that runs, if one does.
+    /// A client of the daemon that runs, if one does. No folder is made for it.
     pub(crate) fn client_of_running(&self) -> Result<Client, Trouble> {
-        Ok(Client::new(self.place()?, Start::Never).within(ambient()))
+        let (Sought::There(place) | Sought::Absent(place)) = self.seek()?;
+        Ok(Client::new(place, Start::Never).within(ambient()))
     }
 
     /// The options that a further command needs to mean the same place, as they

@@ -43,3 +43,17 @@ fn a_wait_goes_on_with_the_next_daemon() {
     let said = follower.finish();
     assert_eq!((said.out.as_str(), said.code), ("up\n", 0), "{said:?}");
 }
+
+#[test]
+fn s9_2_whoever_looks_first_after_a_death_is_told_of_the_lost() {
+    for look in [["tasks", "ls", "--all"].as_slice(), &["tasks", "show", "a"]] {
+        let world = World::new();
+        world.detach("a", "exec sleep 1000");
+        world.kill_daemon();
+        let mut said = world.json(look);
+        if look[1] == "ls" {
+            said = said["tasks"][0].take();
+        }
+        assert_eq!(said["state"], "lost", "{look:?}: {said}");
+    }
+}

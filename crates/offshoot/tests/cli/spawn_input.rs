@@ -161,7 +161,7 @@ fn a_message_does_not_come_between_what_is_passed_on() {
     stdin.write_all(b"half a ").unwrap();
     let refused = world.run(&["tasks", "send", "a", "in between"]);
     assert_eq!(refused.code, 125, "{refused:?}");
-    assert!(refused.err.contains("takes no messages"), "{refused:?}");
+    assert!(refused.err.contains("task \"a\" takes no messages"), "{refused:?}");
     assert!(refused.err.contains("--no-stdin"), "{refused:?}");
     stdin.write_all(b"line\n").unwrap();
     drop(stdin);
