@@ -68,7 +68,7 @@ impl Life {
     /// Commits an answer.
     async fn take(&mut self, mut answer: Answer) -> Result<(), Trouble> {
         let step = self.talk.step() + 1;
-        name_calls(&mut answer, step);
+        name_calls(&mut answer, step, |id| self.talk.has_called(id));
         let mut total = self.talk.usage();
         total += answer.usage;
         let calls = self.talk.calls() + answer.calls().count() as u64;
@@ -198,12 +198,13 @@ fn gave_up(error: &ModelError, failures: u32) -> Trouble {
     Trouble::failure(FailureKind::Error, words)
 }
 
-/// Gives each call a name of its own. Providers leave them out or repeat them.
-fn name_calls(answer: &mut Answer, step: u64) {
+/// Gives each call a name of its own in its conversation. Providers leave them
+/// out or repeat them.
+fn name_calls(answer: &mut Answer, step: u64, is_used: impl Fn(&str) -> bool) {
     let mut names: Vec<String> = Vec::new();
     for part in &mut answer.parts {
         let Part::ToolCall(ToolCall { id, .. }) = part else { continue };
-        if id.is_empty() || names.contains(id) {
+        if id.is_empty() || names.contains(id) || is_used(id) {
             *id = format!("call_{step}_{}", names.len() + 1);
         }
         names.push(id.clone());

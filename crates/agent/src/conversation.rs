@@ -98,6 +98,16 @@ impl Conversation {
         self.answered.as_ref().map_or(0, |answered| answered.calls)
     }
 
+    /// Whether a call in the conversation has this id.
+    pub(crate) fn has_called(&self, id: &str) -> bool {
+        let parts = self.messages.iter().flat_map(|message| &message.parts);
+        let mut calls = parts.filter_map(|part| match part {
+            Part::ToolCall(call) => Some(&call.id),
+            _ => None,
+        });
+        calls.any(|used| used == id)
+    }
+
     /// How many turns have ended since somebody spoke to the agent.
     pub(crate) fn turns(&self) -> u32 {
         self.turns

@@ -47,7 +47,9 @@ impl Trouble {
 impl From<Error> for Trouble {
     fn from(error: Error) -> Self {
         match error {
-            Error::Store(_) => Self::Store(error),
+            // Somebody else may have read a row meanwhile: what is there is to be
+            // looked at again.
+            Error::Store(_) | Error::RowGone(_) | Error::Contended => Self::Store(error),
             error => Self::End(error.into()),
         }
     }

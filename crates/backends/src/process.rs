@@ -1,7 +1,6 @@
 //! Processes: who they are, which belong to a task, and how they are ended
 //! without ever touching a stranger.
 
-mod birth;
 mod brand;
 mod census;
 mod child;
@@ -15,8 +14,8 @@ mod limit;
 mod roots;
 mod scanner;
 mod stat;
+mod umask;
 
-pub(crate) use birth::Birth;
 pub(crate) use brand::Brand;
 pub use brand::belong_to_no_task;
 pub(crate) use census::Census;
@@ -28,6 +27,7 @@ pub use limit::raise_file_limit;
 pub(crate) use limit::restore;
 pub(crate) use roots::Roots;
 pub(crate) use scanner::Scanner;
+pub(crate) use umask::under as under_umask;
 
 /// The variable that tells a process which task it belongs to.
 pub(crate) const MARK: &str = "OFFSHOOT_TASK";

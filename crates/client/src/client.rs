@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use crate::connection::Connection;
 use crate::error::Error;
 use crate::frame::FrameError;
-use crate::place::Place;
+use crate::place::{Place, Whereabouts};
 use crate::start::{Ready, Start};
 use crate::stream::Following;
 use crate::vigil::{Remark, Vigil};
@@ -144,8 +144,9 @@ impl Client {
         let data = self.place.data().to_string_lossy();
         let hello = Hello::new(&data, taking).within(self.within.clone());
         // One that found no room for its note is where it would be by default.
-        let socket = match self.place.whereabouts() {
-            Some(whereabouts) => Some(whereabouts.socket),
+        let told = self.place.whereabouts();
+        let socket = match &told {
+            Some(whereabouts) => Some(whereabouts.socket.clone()),
             None if self.place.has_been_held() => self.place.socket().ok(),
             None => None,
         };
@@ -156,11 +157,30 @@ impl Client {
             }
             None => return Err(FrameError::Closed.into()),
         };
-        match Connection::open(&socket, &hello).await {
+        let opened = match Connection::open(&socket, &hello).await {
+            Err(Error::Elsewhere { process, .. }) if self.is_led_astray(told, process) => {
+                Err(FrameError::Closed.into())
+            }
+            Err(Error::Elsewhere { fault, .. }) => Err(fault.into()),
+            opened => opened,
+        };
+        match opened {
             Err(error) if error.is_gone() && self.start == Start::Never => {
                 Err(Error::NotRunning(self.place.data().to_owned()))
             }
             opened => opened,
+        }
+    }
+
+    /// Whether a daemon of another folder was met by chance, or will have let
+    /// go of this one soon, so that its lock decides who is next. The note of
+    /// a folder that was moved leads to where the folder was.
+    fn is_led_astray(&self, told: Option<Whereabouts>, met: Option<u32>) -> bool {
+        match (told, met) {
+            (Some(told), Some(met)) if told.pid != met => true,
+            // It was moved: the daemon notices, and ends. In a copy nobody
+            // holds the lock, and what the daemon executes is in its records.
+            _ => self.start != Start::Never && self.place.is_held(),
         }
     }
 }

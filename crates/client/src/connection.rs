@@ -10,7 +10,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 
 use crate::error::Error;
 use crate::frame::{Frame, FrameError, read_frame, write_frame};
-use crate::wire::{Fault, Hello, Reply, Request, Welcome};
+use crate::wire::{Code, Fault, Hello, Reply, Request, Welcome};
 
 /// How long a daemon may take to greet back. It does so at once unless it is
 /// stopped, or the machine is very busy.
@@ -45,7 +45,8 @@ impl Connection {
 
     async fn greet(socket: &Path, hello: &Hello) -> Result<Self, Error> {
         let stream = UnixStream::connect(socket).await.map_err(FrameError::from)?;
-        let owner = stream.peer_cred().map_err(FrameError::from)?.uid();
+        let peer = stream.peer_cred().map_err(FrameError::from)?;
+        let owner = peer.uid();
         if owner != rustix::process::geteuid().as_raw() {
             return Err(Error::Stranger { socket: socket.to_owned(), owner });
         }
@@ -54,6 +55,10 @@ impl Connection {
         write_frame(&mut writer, &Frame::say(hello)?).await?;
         match read_frame(&mut reader).await?.read()? {
             Greeting::Welcome(welcome) => Ok(Self { reader, writer, welcome }),
+            Greeting::Refused(fault) if fault.code == Code::Locked => {
+                let process = peer.pid().and_then(|pid| u32::try_from(pid).ok());
+                Err(Error::Elsewhere { fault, process })
+            }
             Greeting::Refused(fault) => Err(fault.into()),
         }
     }

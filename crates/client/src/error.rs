@@ -41,6 +41,14 @@ pub enum Error {
         /// Who.
         holder: String,
     },
+    /// The daemon that is found holds another folder, as far as it knows.
+    #[error("{fault}")]
+    Elsewhere {
+        /// What it says.
+        fault: Fault,
+        /// Its process, where the platform tells.
+        process: Option<u32>,
+    },
     /// Somebody else listens where the daemon should.
     #[error("{socket} is served by user {owner}, not by you: nothing was sent")]
     Stranger {

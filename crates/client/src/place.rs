@@ -6,6 +6,7 @@
 //! environment finds it all the same.
 
 use std::ffi::OsString;
+use std::fs::TryLockError;
 use std::io::{ErrorKind, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
@@ -173,6 +174,13 @@ impl Place {
     /// made again in place of another has none.
     pub(crate) fn has_been_held(&self) -> bool {
         self.data.join(LOCK).exists()
+    }
+
+    /// Whether somebody holds the folder now.
+    pub(crate) fn is_held(&self) -> bool {
+        // Let go at once, with the file: whoever wants it now tries again.
+        let lock = std::fs::File::open(self.data.join(LOCK));
+        lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
     /// Where the daemon of this folder is, or last was.

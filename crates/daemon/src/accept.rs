@@ -106,7 +106,8 @@ async fn refusal(house: &Shared, hello: &Hello) -> Option<Fault> {
             hello.data
         );
         let hint = "if it was moved, that daemon soon notices and ends: try again in a few \
-                    seconds; if it was copied, remove daemon.json from the copy";
+                    seconds; if it was copied, end that daemon with `offshoot daemon stop` and \
+                    copy it again: the copy has records of commands that it executes";
         return Some(Fault::new(Code::Locked, text).hint(hint));
     }
     if hello.taking == Taking::Over && house.may_leave(hello).await {

@@ -7,9 +7,10 @@ use offshoot_backends::CommandsError;
 use offshoot_client::Place;
 use offshoot_client::wire::{Code, Fault};
 use offshoot_core::Cap;
-use offshoot_runtime::Error;
+use offshoot_runtime::{Error, TaskRef};
 use offshoot_store::StoreError;
 
+use crate::house::closing;
 use crate::reserve::free_bytes;
 
 /// Why a request was refused.
@@ -32,7 +33,7 @@ pub(crate) fn refusal(error: &Error) -> Fault {
         }
         Error::Store(StoreError::Locked { .. }) => Code::Locked,
         Error::Store(_) => Code::Store,
-        Error::Closed => Code::Closing,
+        Error::Closed => return closing(),
         _ => Code::Other,
     };
     let fault = Fault::from_error(code, error);
@@ -41,6 +42,16 @@ pub(crate) fn refusal(error: &Error) -> Fault {
         (_, Some(hint)) => fault.hint(hint),
         (_, None) => fault,
     }
+}
+
+/// Why a request about a task was refused, in the words of whoever asked.
+pub(crate) fn refusal_about(task: &TaskRef, named: &str, error: &Error) -> Fault {
+    let mut fault = refusal(error);
+    let id = task.id().to_string();
+    if named.trim() != id {
+        fault.message = fault.message.replace(&id, &format!("{named:?}"));
+    }
+    fault
 }
 
 /// What a visitor can do about it at a command line.

@@ -14,6 +14,7 @@ use offshoot_sqlite::Sqlite;
 use offshoot_store::{OpenStore, Store, StoreError, TaskQuery, Within};
 use parking_lot::Mutex;
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::fault::{no_output, refusal, unusable};
@@ -32,11 +33,28 @@ const BODIES: Duration = Duration::from_secs(15);
 const CLOSING: Duration = Duration::from_secs(15);
 const GOODBYE: Duration = Duration::from_secs(2);
 
+/// How long bodies are waited for whose ends cannot be written anywhere. Their
+/// processes are killed after that.
+const HOMELESS_BODIES: Duration = Duration::from_secs(2);
+
+/// How long after its start requests wait until what an earlier daemon left has
+/// been judged.
+const SETTLING: Duration = Duration::from_secs(5);
+
 /// Below this much room a disk is full.
 const TIGHT: u64 = 64 << 10;
 
 /// How often logs of tasks that are no more are looked for.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(3600);
+
+/// How a daemon ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// Everything that ends is written.
+    InOrder,
+    /// Its data folder is gone, and nothing can be written.
+    Homeless,
+}
 
 /// What a daemon holds.
 #[derive(Debug)]
@@ -53,6 +71,7 @@ pub(crate) struct House {
     pub(crate) leave: CancellationToken,
     pub(crate) log: LogFile,
     pub(crate) started: Stamp,
+    opened: Instant,
     pub(crate) slots: u64,
     pub(crate) waiters: Waiters,
     names: Mutex<HashMap<SessionId, Arc<str>>>,
@@ -101,6 +120,7 @@ impl House {
             leave: CancellationToken::new(),
             log,
             started: now(),
+            opened: Instant::now(),
             slots,
             waiters: Waiters::new(limits),
             names: Mutex::default(),
@@ -117,11 +137,22 @@ impl House {
         self.runtime.lock().clone().ok_or_else(closing)
     }
 
+    /// Waits until what an earlier daemon left has been judged, so that nobody
+    /// is told that the dead run. When that takes long, it is not waited for:
+    /// not everything that is left can be judged at once.
+    pub(crate) async fn settled(&self) -> Result<(), Fault> {
+        let runtime = self.runtime()?;
+        if !runtime.has_recovered() {
+            tokio::time::timeout_at(self.opened + SETTLING, runtime.recovered()).await.ok();
+        }
+        Ok(())
+    }
+
     /// Ends in good order, but no later than the sum of its patiences, which
     /// is what the next one waits for ([`LONGEST_END`]).
     ///
     /// [`LONGEST_END`]: offshoot_client::LONGEST_END
-    pub(crate) async fn shut_down(&self) -> Stopped {
+    pub(crate) async fn shut_down(&self, ending: Ending) -> Stopped {
         let Some(runtime) = self.runtime.lock().take() else { return Stopped::default() };
         self.idle.close();
         self.reserve.share();
@@ -133,7 +164,11 @@ impl House {
         }
         // Requests under way hold it for a moment longer.
         let runtime = self.idle.until_alone(runtime).await;
-        match runtime.map(|runtime| runtime.shutdown(BODIES)) {
+        let patience = match ending {
+            Ending::InOrder => BODIES,
+            Ending::Homeless => HOMELESS_BODIES,
+        };
+        match runtime.map(|runtime| runtime.shutdown(patience)) {
             Some(ending) => match ending.await {
                 Ok(0) if recovered => {
                     if let Err(error) = self.commands.leave() {

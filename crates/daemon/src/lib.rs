@@ -14,6 +14,7 @@ mod inherited;
 mod keyring;
 mod limits;
 mod logfile;
+mod look;
 mod post;
 mod reserve;
 mod run;
@@ -21,5 +22,6 @@ mod serve;
 mod view;
 mod waiters;
 
+pub use look::look;
 pub use offshoot_backends::belong_to_no_task;
 pub use run::{Options, fail, run};

@@ -11,9 +11,12 @@ use offshoot_client::{Place, Ready};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::accept::accept;
-use crate::house::House;
+use crate::house::{Ending, House};
 use crate::post::Post;
 use crate::{inherited, logfile};
+
+/// Why a daemon ends whose data folder was moved or removed.
+const HOMELESS: &str = "its data folder is gone";
 
 /// What a daemon is told when it is started.
 #[derive(Clone, Debug)]
@@ -95,7 +98,7 @@ async fn live(options: Options, log: logfile::LogFile) -> Result<(), Fault> {
             signal = stop.next() => break signal,
             () = post.lost(&place) => match post.again(&place) {
                 Ok(Some(next)) => post = next,
-                Ok(None) => break "its data folder is gone",
+                Ok(None) => break HOMELESS,
                 Err(fault) => tracing::warn!(%fault, "nobody can reach the daemon"),
             },
         }
@@ -103,7 +106,12 @@ async fn live(options: Options, log: logfile::LogFile) -> Result<(), Fault> {
     tracing::info!(why, "the daemon ends");
     // Whoever comes now finds nobody, and starts the next one.
     post.give_up(&place);
-    let stopped = house.shut_down().await;
+    let stopped = house
+        .shut_down(match why {
+            HOMELESS => Ending::Homeless,
+            _ => Ending::InOrder,
+        })
+        .await;
     tracing::info!("the daemon has ended");
     house.tell_stopped(stopped).await;
     Ok(())

@@ -120,6 +120,9 @@ struct Visit {
 
 async fn answer(house: &House, request: Request, visit: Visit, out: &mut Out<'_>) -> Answer {
     let within = visit.within;
+    if looks_at_tasks(&request) {
+        house.settled().await?;
+    }
     match request {
         Request::Spawn(spawn) => spawn::spawn(house, *spawn, visit, out).await,
         Request::Run(run) => run::run(house, *run).await,
@@ -139,6 +142,17 @@ async fn answer(house: &House, request: Request, visit: Visit, out: &mut Out<'_>
         Request::Status => status::status(house).await,
         Request::Quit => quit(house, out).await,
         _ => Err(Fault::new(Code::BadRequest, "this daemon does not know the request").into()),
+    }
+}
+
+/// Whether somebody wants to know where tasks stand.
+fn looks_at_tasks(request: &Request) -> bool {
+    use Request::{Events, List, Sessions, Show, Tail, Why};
+    match request {
+        List(_) | Show(_) | Why(_) | Tail(_) | Sessions { .. } | Events { .. } => true,
+        // One that is bounded is over when it is to be.
+        Request::Wait(wait) => wait.timeout_ms.is_none(),
+        _ => false,
     }
 }
 

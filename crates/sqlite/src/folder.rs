@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use offshoot_store::{OpenStore, Read, Store};
+use offshoot_store::{OpenStore, Read, Store, StoreError};
+
+use crate::inspect::inspect;
 
 /// A data folder, not opened yet.
 ///
@@ -48,6 +50,12 @@ impl Folder {
     pub fn max_pages(mut self, pages: u32) -> Self {
         self.pages = Some(pages);
         self
+    }
+
+    /// Whether the folder's file can be a store that this version opens, or
+    /// there is none yet. Only its header is read, and nothing is changed.
+    pub fn look(&self) -> Result<(), StoreError> {
+        inspect(&self.path).map(|_| ())
     }
 
     /// Keeps the records in memory instead of in the file: what a measurement

@@ -23,6 +23,10 @@ impl Shared {
         if let Some(earlier) = self.keepers.of(task) {
             earlier.finished().await;
         }
+        if self.formers.any_lives() {
+            tracing::warn!(%task, "ends nothing: who held the folder that this is a copy of lives");
+            return;
+        }
         self.end_sessions().await;
         let main = match &report {
             // Nothing outlives the machine.

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use super::line::Command;
 use super::report::{Origin, StartError};
 use super::surroundings::Surroundings;
-use crate::process::{Birth, Brand, MARK, Process, restore};
+use crate::process::{Brand, MARK, Process, restore, under_umask};
 
 /// Where a program without a path is looked for if nobody says.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -110,9 +110,9 @@ impl Start {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let birth = Birth { brand: Brand::of(task), umask: surroundings.umask() };
-        let mut child =
-            birth.give(&mut process).map_err(|error| refusal(&command, &program, &error))?;
+        let begin = || under_umask(surroundings.umask(), || process.spawn());
+        let begun = Brand::of(task).worn_during(begin);
+        let mut child = begun.map_err(|error| refusal(&command, &program, &error))?;
         let stdin = child.stdin.take().map(OwnedFd::from);
         let stdout = child.stdout.take().map(OwnedFd::from);
         let stderr = child.stderr.take().map(OwnedFd::from);

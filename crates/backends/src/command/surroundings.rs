@@ -26,8 +26,8 @@ impl Surroundings {
         Self::new(std::env::vars_os())
     }
 
-    /// Which permissions files do not get for the group and others; as those of
-    /// this process if it is not said.
+    /// Which permissions files do not get; as those of this process if it is not
+    /// said.
     #[must_use]
     pub fn with_umask(mut self, umask: Option<u32>) -> Self {
         self.umask = umask;

@@ -19,6 +19,8 @@ pub(crate) struct Census {
     children: HashMap<i32, Vec<i32>>,
     /// This process and those above it, which nothing here ends.
     spared: HashSet<i32>,
+    /// This process.
+    own: i32,
 }
 
 impl Census {
@@ -34,7 +36,8 @@ impl Census {
             let mark = (stat.started >= since).then(|| mark_of(stat.pid)).flatten();
             census.enter(stat, mark);
         }
-        census.spare(rustix::process::getpid().as_raw_nonzero().get());
+        census.own = rustix::process::getpid().as_raw_nonzero().get();
+        census.spare(census.own);
         census
     }
 
@@ -75,7 +78,8 @@ impl Census {
     }
 
     fn roots(&self, of: &Roots) -> Vec<i32> {
-        let mut roots = self.marked.get(&Brand::of(of.mark)).cloned().unwrap_or_default();
+        let marked = self.marked.get(&Brand::of(of.mark)).into_iter().flatten().copied();
+        let mut roots: Vec<i32> = marked.filter(|pid| !self.is_anothers(*pid, of)).collect();
         let Some(main) = of.main else { return roots };
         let led = self.all.get(&main.pid).is_some_and(|stat| stat.identity() == main);
         if led {
@@ -87,6 +91,24 @@ impl Census {
             led || who(*pid).is_some_and(|stat| of.formers.left_session(stat.session, who))
         }));
         roots
+    }
+
+    /// Whether a marked process comes from one that this process has started for
+    /// something else, which may have been at the same moment.
+    fn is_anothers(&self, mut pid: i32, of: &Roots) -> bool {
+        // Numbers that are used again could go round in a circle.
+        for _ in 0..self.all.len() {
+            let Some(stat) = self.all.get(&pid) else { return false };
+            if Some(stat.identity()) == of.main {
+                return false;
+            }
+            // The first process of all is left with everybody's children.
+            if stat.parent == self.own && self.own != 1 {
+                return true;
+            }
+            pid = stat.parent;
+        }
+        false
     }
 
     /// The group of a process, if it is there.

@@ -121,6 +121,16 @@ impl Holder {
 }
 
 impl Formers {
+    /// Whether one of them lives: then this folder is a copy of the one that it
+    /// holds, and what is told here of its processes is not about leftovers.
+    pub(crate) fn any_lives(&self) -> bool {
+        let lives = |former: &Holder| {
+            Stat::of(former.pid)
+                .is_some_and(|stat| stat.identity() == former.identity() && stat.is_alive())
+        };
+        self.0.iter().any(lives)
+    }
+
     /// Whether one of them led this session and is dead.
     pub(crate) fn left_session(&self, session: i32, who: impl Fn(i32) -> Option<Stat>) -> bool {
         self.0.iter().any(|former| former.led(session, &who))

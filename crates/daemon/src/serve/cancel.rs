@@ -5,6 +5,7 @@ use std::time::Duration;
 use offshoot_client::wire::{Named, Reply, Stop};
 
 use super::Answer;
+use crate::fault::refusal_about;
 use crate::house::House;
 
 /// What is said if nobody says why.
@@ -16,11 +17,13 @@ fn reason(stop: &Stop) -> &str {
 
 /// Stops a task and everything below it.
 pub(super) async fn cancel(house: &House, task: &Named, stop: &Stop) -> Answer {
-    let mut cancelling = house.task(task).await?.cancel(reason(stop));
+    let found = house.task(task).await?;
+    let mut cancelling = found.cancel(reason(stop));
     if let Some(grace) = stop.grace_ms {
         cancelling = cancelling.grace(Duration::from_millis(grace));
     }
-    Ok(Reply::Reached { tasks: cancelling.await? })
+    let refused = |error| refusal_about(&found, &task.task, &error);
+    Ok(Reply::Reached { tasks: cancelling.await.map_err(refused)? })
 }
 
 /// Stops all tasks of a session.

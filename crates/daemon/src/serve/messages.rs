@@ -4,18 +4,19 @@ use offshoot_client::wire::{Code, Fault, Message, Reply, Sequel};
 use offshoot_core::MessageState;
 
 use super::Answer;
-use crate::fault::refusal;
+use crate::fault::refusal_about;
 use crate::house::House;
 
 /// Sends a message to a task.
 pub(super) async fn send(house: &House, message: &Message) -> Answer {
-    let sending = house.task(&message.to).await?.send(&message.text).key(&message.key);
+    let task = house.task(&message.to).await?;
+    let sending = task.send(&message.text).key(&message.key);
     let sending = match message.sequel {
         Sequel::More => sending,
         Sequel::End => sending.last(),
     };
     let receipts = sending.await.map_err(|error| {
-        let fault = refusal(&error);
+        let fault = refusal_about(&task, &message.to.task, &error);
         match fault.code {
             Code::TakesNoMessages => fault.hint(
                 "its input is passed on by the `spawn` that sent it off; with --no-stdin a command \

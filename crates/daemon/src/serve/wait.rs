@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use offshoot_client::wire::{Code, Fault, Named, Reply, Wait, Waited, WaitedEnd, Waiting};
-use offshoot_core::TaskId;
+use offshoot_core::{Owner, TaskId};
 use offshoot_runtime::{Error, WaitEnd};
 
 use super::Answer;
+use crate::fault::refusal_about;
 use crate::house::House;
 use crate::view;
 
@@ -21,10 +22,13 @@ pub(super) async fn wait(house: &House, wait: Wait, within: Option<TaskId>) -> A
     }
     let mut tasks = Vec::with_capacity(wait.tasks.len());
     for task in wait.tasks {
-        tasks.push(house.task(&Named { session: wait.session.clone(), task }).await?);
-    }
-    if let Some(itself) = within.filter(|id| tasks.iter().any(|task| task.id() == *id)) {
-        return Err(Error::WaitsForItself(itself).into());
+        let named = Named { session: wait.session.clone(), task };
+        let task = house.task(&named).await?;
+        if within == Some(task.id()) {
+            let error = Error::WaitsForItself(task.id());
+            return Err(refusal_about(&task, &named.task, &error).into());
+        }
+        tasks.push(task);
     }
     let waiter = house.waiters.enter(within)?;
     let runtime = house.runtime()?;
@@ -50,11 +54,20 @@ pub(super) async fn wait(house: &House, wait: Wait, within: Option<TaskId>) -> A
     Ok(Reply::Waited { tasks: found })
 }
 
-/// Acknowledges the ends of tasks, so that nobody is told of them again.
+/// Acknowledges the ends of tasks, so that nobody is told of them again. What an
+/// agent sent off is told to the agent, whoever else has seen it.
 pub(super) async fn ack(house: &House, tasks: &[String]) -> Answer {
     let runtime = house.runtime()?;
     for task in tasks {
-        runtime.task(task).await?.wait().timeout(Duration::ZERO).await?.ack().await?;
+        let task = runtime.task(task).await?;
+        if let Owner::Task(owner) = task.spec().owner()
+            && let Some(owner) = runtime.get(owner).await?
+            && owner.is_live()
+            && *owner.spec.kind == *offshoot_agent::KIND
+        {
+            continue;
+        }
+        task.wait().timeout(Duration::ZERO).await?.ack().await?;
     }
     Ok(Reply::Done)
 }

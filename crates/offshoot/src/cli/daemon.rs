@@ -144,7 +144,11 @@ fn unwritten(stopped: Stopped) -> Fault {
 }
 
 /// Asks a daemon to end, and waits until its process is gone.
-async fn quit(mut daemon: Connection, place: &Place, screen: Screen) -> Result<Stopped, Trouble> {
+pub(super) async fn quit(
+    mut daemon: Connection,
+    place: &Place,
+    screen: Screen,
+) -> Result<Stopped, Trouble> {
     let pid = daemon.welcome().pid;
     // Held before it is asked, so that its number cannot mean another process.
     let process = gone::Process::of(pid, place);

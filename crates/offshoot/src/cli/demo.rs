@@ -13,6 +13,7 @@ mod stage;
 use std::time::Duration;
 
 use clap::Args;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::exit::Exit;
 use super::show::{Form, Part, Screen};
@@ -31,9 +32,17 @@ pub(super) struct Demo {}
 
 impl Demo {
     pub(super) async fn run(self, screen: Screen) -> Result<Exit, Trouble> {
+        // Before anything is there that would have to be ended.
+        let mut ends = Ends::listen()?;
         let mut stage = Stage::set(screen)?;
-        let told = tell(&mut stage).await;
-        stage.strike().await;
+        let told = tokio::select! {
+            told = tell(&mut stage) => told,
+            end = ends.next() => return Ok(interrupted(stage, ends, end).await),
+        };
+        tokio::select! {
+            () = stage.strike() => {}
+            end = ends.next() => return Ok(interrupted(stage, ends, end).await),
+        }
         let proof = told?;
         proof.show(screen)?;
         if !proof.holds() {
@@ -44,6 +53,52 @@ impl Demo {
         }
         Ok(Exit::Done)
     }
+}
+
+/// The signals that end the demo.
+#[derive(Debug)]
+struct Ends {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
+
+impl Ends {
+    /// Listens. From here on none of them ends the program by itself.
+    fn listen() -> Result<Self, Trouble> {
+        let listen = |kind| signal(kind).map_err(|error| Trouble::other(&error));
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            hangup: listen(SignalKind::hangup())?,
+        })
+    }
+
+    /// How the program ends for the next of them.
+    async fn next(&mut self) -> Exit {
+        let number = |kind: SignalKind| u8::try_from(kind.as_raw_value()).unwrap_or_default();
+        tokio::select! {
+            Some(()) = self.interrupt.recv() => Exit::Interrupted,
+            Some(()) = self.terminate.recv() => Exit::Signalled(number(SignalKind::terminate())),
+            Some(()) = self.hangup.recv() => Exit::Signalled(number(SignalKind::hangup())),
+            else => std::future::pending().await,
+        }
+    }
+}
+
+/// Ends what was running. Whoever does not wait for that leaves soon: what is
+/// left then ends by itself.
+async fn interrupted(mut stage: Stage, mut ends: Ends, end: Exit) -> Exit {
+    let screen = stage.screen();
+    let hurry = async {
+        ends.next().await;
+        tokio::time::sleep(HURRY).await;
+    };
+    tokio::select! {
+        () = stage.strike() => screen.remark("\ninterrupted: ended what was running"),
+        () = hurry => screen.remark("\ninterrupted: what was running ends by itself"),
+    }
+    end
 }
 
 /// The story, act by act, and what it has proved.
@@ -59,17 +114,27 @@ async fn tell(stage: &mut Stage) -> Result<Proof, Trouble> {
 /// How long anything in the demo may take before it is given up.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How long the end may take for somebody who has asked for it twice.
+const HURRY: Duration = Duration::from_secs(1);
+
+/// From how many columns on a command and what it does stand side by side.
+const BESIDE: usize = 80;
+
 fn next_steps(screen: Screen) -> String {
     let mut shown = format!("\n{}\n", screen.out.paint(Part::Name, "What to type next"));
     for (command, about) in [
         ("offshoot spawn --detach --name build -- cargo build", "send a command off"),
         ("offshoot tasks ls", "see what is under way"),
         ("offshoot tasks tail -f build", "read along"),
-        ("offshoot tasks wait build", "get its result, also tomorrow"),
+        ("offshoot tasks wait build", "get its result, any day"),
         ("offshoot --help", "everything else"),
     ] {
+        let narrow = screen.width.is_some_and(|columns| columns < BESIDE);
         let about = screen.out.paint(Part::Faint, about);
-        shown.push_str(&format!("  {command:<53}{about}\n"));
+        shown.push_str(&match narrow {
+            true => format!("  {command}\n    {about}\n"),
+            false => format!("  {command:<53}{about}\n"),
+        });
     }
     shown
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use clap::Args;
 use jiff::Timestamp;
 use offshoot_client::wire::{LogFile, Reply, Request, Status};
-use offshoot_client::{Client, Error, Place, PlaceError, Sought, Start, Whereabouts};
+use offshoot_client::{Client, Error, LONGEST_END, Place, PlaceError, Sought, Start, Whereabouts};
 use serde::Serialize;
 
 use super::exit::Exit;
@@ -129,13 +129,32 @@ fn compare(status: &Status, findings: &mut Findings) {
 
 /// Nobody answers: that is as it should be, unless somebody should be there.
 fn absent(place: &Place, told: Option<Whereabouts>, findings: &mut Findings) {
+    let last = log::read(place.data()).map(|log| log::Last::of(&log, Timestamp::now()));
     if let Some(holder) = folder::holder(place.data()) {
+        if last == Some(log::Last::Ends) && holder.contains("(offshoot") {
+            let said = format!("the daemon is ending ({holder}): it stops its commands");
+            let way_out = format!(
+                "it is gone in {} at the most, and the next command waits for that",
+                time::long(u64::try_from(LONGEST_END.as_millis()).unwrap_or(u64::MAX))
+            );
+            findings.add(Finding::odd("daemon", said).way_out(way_out));
+            return;
+        }
         let said = format!("the folder is held by {holder}, which does not answer");
         findings.add(Finding::wrong("daemon", said).way_out(
             "if it is a program of yours that embeds Offshoot, stop it or choose another folder \
              with --data; if it is a daemon that hangs, end that process",
         ));
         return;
+    }
+    if let Err(fault) = offshoot_daemon::look(place) {
+        let way_out = "put a copy of the folder in its place, or choose another with --data; \
+                       nothing is written to this one";
+        findings.add(Finding::of_trouble("store", &Trouble::from(fault).hint(way_out)));
+    } else if let Some(log::Last::CannotRun(why)) = last {
+        let said = format!("the last daemon could not run: {why}");
+        let way_out = "mend that; the next command tries again";
+        findings.add(Finding::wrong("daemon", said).way_out(way_out));
     }
     if let Some(told) = told {
         let said = format!("a daemon (process {}) ended without a word", told.pid);

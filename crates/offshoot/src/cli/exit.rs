@@ -33,6 +33,8 @@ pub(crate) enum Exit {
     Interrupted,
     /// Whoever read the output of `spawn` has gone; the command goes on.
     ReaderGone,
+    /// This signal ended what was being done.
+    Signalled(u8),
     /// What a command exited with.
     Own(u8),
 }
@@ -81,6 +83,7 @@ impl Exit {
             Self::NotFound => 127,
             Self::Interrupted => 130,
             Self::ReaderGone => 141,
+            Self::Signalled(signal) => 128 + signal,
             Self::Own(code) => code,
         }
     }

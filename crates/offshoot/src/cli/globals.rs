@@ -78,10 +78,16 @@ impl Globals {
 
     /// A client that starts a daemon if none runs.
     pub(crate) fn client(&self) -> Result<Client, Trouble> {
+        self.client_starting(&[])
+    }
+
+    /// A client that starts a daemon with these options if none runs.
+    pub(crate) fn client_starting(&self, options: &[&str]) -> Result<Client, Trouble> {
         let place = self.place()?;
         let program = std::env::current_exe().map_err(|error| Trouble::other(&error))?;
         let data = place.data().to_owned().into_os_string();
-        let args = vec!["daemon".into(), "run".into(), "--apart".into(), "--data".into(), data];
+        let mut args = vec!["daemon".into(), "run".into(), "--apart".into(), "--data".into(), data];
+        args.extend(options.iter().map(OsString::from));
         let client = Client::new(place, Start::OnDemand { program, args }).within(ambient());
         Ok(match self.form() {
             Form::People => client.remarking(|said| Screen::new(Form::People).tell(said)),
@@ -89,9 +95,10 @@ impl Globals {
         })
     }
 
-    /// A client of the daemon that runs, if one does.
+    /// A client of the daemon that runs, if one does. No folder is made for it.
     pub(crate) fn client_of_running(&self) -> Result<Client, Trouble> {
-        Ok(Client::new(self.place()?, Start::Never).within(ambient()))
+        let (Sought::There(place) | Sought::Absent(place)) = self.seek()?;
+        Ok(Client::new(place, Start::Never).within(ambient()))
     }
 
     /// The options that a further command needs to mean the same place, as they

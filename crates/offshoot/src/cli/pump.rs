@@ -30,6 +30,17 @@ pub(crate) struct Pump {
     attempt: u32,
     /// The task, as it was last told of.
     task: Option<Task>,
+    /// How many bytes it wrote that nobody has.
+    missing: u64,
+}
+
+/// What came of pumping.
+#[derive(Debug)]
+pub(crate) struct Pumped {
+    /// The task as it is now.
+    pub(crate) task: Task,
+    /// How many bytes it wrote that were not kept, and so not passed on.
+    pub(crate) missing: u64,
 }
 
 /// One of the command's streams, and where it goes.
@@ -107,18 +118,18 @@ impl Pump {
     /// A pump of what is asked for.
     pub(crate) fn new(desk: Desk, tail: Tail, outlets: Outlets) -> Self {
         let (out, err) = (Side::new(outlets.out), Side::new(outlets.err));
-        Self { desk, tail, out, err, attempt: 0, task: None }
+        Self { desk, tail, out, err, attempt: 0, task: None, missing: 0 }
     }
 
     /// Pumps until all is read that was asked for. What comes last is the task
     /// as it is then.
-    pub(crate) async fn run(self) -> Result<Task, Trouble> {
+    pub(crate) async fn run(self) -> Result<Pumped, Trouble> {
         let stream = self.open().await?;
         self.run_on(stream).await
     }
 
     /// Pumps what comes from a stream that is open already.
-    pub(crate) async fn run_on(mut self, mut stream: Stream) -> Result<Task, Trouble> {
+    pub(crate) async fn run_on(mut self, mut stream: Stream) -> Result<Pumped, Trouble> {
         let mut breaks = 0;
         loop {
             match stream.next().await {
@@ -157,6 +168,7 @@ impl Pump {
                 self.tail.reading = Reading::From(at);
             }
             Followed::Said(Reply::Gap { bytes }) => {
+                self.missing = self.missing.saturating_add(bytes);
                 self.note(Note::MissingBytes(bytes)).await?;
             }
             Followed::Said(Reply::Attempt { number }) if number > self.attempt => {
@@ -193,8 +205,9 @@ impl Pump {
         Ok(())
     }
 
-    async fn finish(mut self) -> Result<Task, Trouble> {
+    async fn finish(mut self) -> Result<Pumped, Trouble> {
         self.flush().await?;
-        self.task.ok_or_else(|| Error::WrongAnswer.into())
+        let task = self.task.ok_or(Error::WrongAnswer)?;
+        Ok(Pumped { task, missing: self.missing })
     }
 }

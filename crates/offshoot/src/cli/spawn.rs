@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ use super::{completions, duration};
 use variable::Variable;
 
 mod attached;
+mod children;
 mod feed;
 mod variable;
 
@@ -43,16 +45,18 @@ the command goes on and finds its input ended. Such a command takes no messages,
 and nothing of its input is stored. In a `while read` loop use --no-stdin, or
 `spawn` reads what the loop should.
 
-Any other command (at a terminal, with --detach, --no-stdin or --restart
-on-crash) reads what `tasks send` writes, until `tasks send --eof`, and waits
-for it.
+Any other command (at a terminal, with --detach or --no-stdin) reads what
+`tasks send` writes, until `tasks send --eof`, and waits for it. So does one
+with --restart on-crash, which could not be given the same input twice: in a
+pipeline it needs --no-stdin.
 
 What a command leaves running in the background is ended when the command ends.
 Whatever is to stay, such as a server, is spawned as the command itself, in the
 foreground; a script keeps it with `exec`, or waits for it with `wait`.
 
 Inside a command that Offshoot runs, what is spawned is a child of that command,
-and is stopped with it; --no-parent makes it stand by itself.")]
+and is stopped with it; --no-parent makes it stand by itself. A command with
+live children ends when they have, and `spawn` stays until then.")]
 pub(crate) struct Spawn {
     /// What to call it [default: command-<n>]
     #[arg(long, value_name = "NAME")]
@@ -152,6 +156,12 @@ impl Spawn {
             )
             .hint("leave out one of them; without --stdin it reads what `tasks send` writes"));
         }
+        if !(once || self.no_stdin || self.detach) && is_input(&std::io::stdin()) {
+            return Err(Trouble::usage(
+                "an input cannot go with --restart on-crash: a second attempt would miss it",
+            )
+            .hint("--no-stdin leaves the input alone; it then reads what `tasks send` writes"));
+        }
         let ours = self.stdin
             || !(self.no_stdin || self.detach) && once && !std::io::stdin().is_terminal();
         Ok(if ours { Stdin::Follows } else { Stdin::Messages })
@@ -229,6 +239,13 @@ impl Spawn {
                 .hint("name another one with --cwd")
         })
     }
+}
+
+/// Whether this stream is one that somebody means for a command to read.
+fn is_input<S: AsFd>(stream: &S) -> bool {
+    use rustix::fs::{FileType, fstat};
+    let kind = fstat(stream).map(|stat| FileType::from_raw_mode(stat.st_mode));
+    matches!(kind, Ok(FileType::Fifo | FileType::RegularFile))
 }
 
 fn is_unknown(code: Code) -> bool {

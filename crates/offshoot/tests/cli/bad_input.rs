@@ -116,14 +116,23 @@ fn a_data_folder_that_was_moved_is_used_again_once_its_daemon_has_noticed() {
     let moved = world.folder.path().join("moved");
     std::fs::rename(world.data(), &moved).unwrap();
     let moved = ["--data", moved.to_str().unwrap()];
-    loop {
-        let said = world.run(&[moved.as_slice(), &["tasks", "show", "a"]].concat());
-        if said.code == 0 {
-            break;
-        }
-        assert_eq!(said.code, 125, "{said:?}");
-        assert!(said.err.contains("\nhint: if it was moved, "), "{said:?}");
-    }
+    world.done(&[moved.as_slice(), &["tasks", "show", "a"]].concat());
+    world.done(&[moved.as_slice(), &["daemon", "stop"]].concat());
+}
+
+#[test]
+fn a_data_folder_that_was_moved_is_used_while_another_daemon_runs_where_it_was() {
+    let world = World::new();
+    world.detach("a", "sleep 1000");
+    let moved = world.folder.path().join("moved");
+    std::fs::rename(world.data(), &moved).unwrap();
+    world.detach("b", "sleep 1000");
+    let moved = ["--data", moved.to_str().unwrap()];
+    let said = world.run(&[moved.as_slice(), &["daemon", "status"]].concat());
+    assert!(said.err.contains("no daemon runs for "), "{said:?}");
+    let shown = world.json(&[moved.as_slice(), &["tasks", "show", "a"]].concat());
+    assert_eq!(shown["state"], "lost", "{shown}");
+    assert_eq!(world.json(&["tasks", "show", "b"])["state"], "running");
     world.done(&[moved.as_slice(), &["daemon", "stop"]].concat());
 }
 

@@ -28,6 +28,7 @@ fn every_shell_gets_its_script() {
 fn handles_are_completed_by_the_daemon_that_runs() {
     let world = World::new();
     assert_eq!(completed(&world, "offshoot tasks show bu"), [""; 0]);
+    assert!(!world.data().exists(), "the folder was made");
     assert_eq!(world.run(&["daemon", "status"]).code, 125, "nothing was started for it");
     world.detach("build", "sleep 1000");
     world.detach("bundle", "sleep 1000");

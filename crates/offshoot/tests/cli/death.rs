@@ -43,3 +43,33 @@ fn a_wait_goes_on_with_the_next_daemon() {
     let said = follower.finish();
     assert_eq!((said.out.as_str(), said.code), ("up\n", 0), "{said:?}");
 }
+
+#[test]
+fn s9_2_whoever_looks_first_after_a_death_is_told_of_the_lost() {
+    for look in [["tasks", "ls", "--all"].as_slice(), &["tasks", "show", "a"]] {
+        let world = World::new();
+        world.detach("a", "exec sleep 1000");
+        world.kill_daemon();
+        let mut said = world.json(look);
+        if look[1] == "ls" {
+            said = said["tasks"][0].take();
+        }
+        assert_eq!(said["state"], "lost", "{look:?}: {said}");
+    }
+}
+
+#[test]
+fn a_daemon_of_a_copied_folder_leaves_the_commands_of_the_original_alone() {
+    let world = World::new();
+    world.detach("a", "echo up; read line; echo \"$line\"");
+    world.until_line("a", "up");
+    let copied = world.shell("cp -r \"$OFFSHOOT_DATA\" copy && rm copy/daemon.json");
+    assert_eq!(copied.code, 0, "{copied:?}");
+    let copy = world.folder.path().join("copy");
+    let seen = world.json(&["--data", copy.to_str().unwrap(), "tasks", "show", "a"]);
+    assert_eq!(seen["state"], "lost", "{seen}");
+    world.done(&["tasks", "send", "a", "still here"]);
+    assert_eq!(world.run(&["tasks", "wait", "a"]).code, 0);
+    assert_eq!(world.run(&["tasks", "tail", "a"]).out, "up\nstill here\n");
+    world.done(&["--data", copy.to_str().unwrap(), "daemon", "stop"]);
+}

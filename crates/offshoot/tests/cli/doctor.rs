@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use crate::support::World;
+use crate::support::{Started, World};
 
 #[test]
 fn all_is_well_without_a_daemon_and_none_is_started() {
@@ -92,4 +92,46 @@ fn a_folder_for_the_socket_that_others_may_write_to_is_wrong() {
         assert_eq!(said.code, code, "{said:?}");
         assert_eq!(said.out.contains("wrong: socket: others may write"), code != 0, "{said:?}");
     }
+}
+
+#[test]
+fn a_store_that_is_none_is_wrong() {
+    let world = World::new();
+    world.done(&["spawn", "--", "true"]);
+    world.done(&["daemon", "stop"]);
+    std::fs::write(world.data().join("offshoot.db"), [7; 5_000]).unwrap();
+    let said = world.run(&["doctor"]);
+    assert_eq!(said.code, 125, "{said:?}");
+    assert!(said.out.contains("wrong: store: "), "{said:?}");
+}
+
+#[test]
+fn a_daemon_that_could_not_run_is_named() {
+    let world = World::new();
+    std::fs::create_dir(world.data()).unwrap();
+    let log = "2026-01-02T03:04:05.000000Z ERROR the daemon cannot run fault=no room\n";
+    std::fs::write(world.data().join("daemon.log"), log).unwrap();
+    let said = world.run(&["doctor"]);
+    assert_eq!(said.code, 125, "{said:?}");
+    assert!(said.out.contains("wrong: daemon: the last daemon could not run: no room"), "{said:?}");
+}
+
+#[test]
+fn a_daemon_that_ends_is_not_taken_for_one_that_hangs() {
+    let world = World::new();
+    world.detach("a", "trap '' TERM; echo up; while :; do sleep 1; done");
+    world.until_line("a", "up");
+    let stop = Started::new(world.command(&["daemon", "stop"]));
+    let log = || std::fs::read_to_string(world.data().join("daemon.log")).unwrap();
+    while !log().contains("the daemon ends") {
+        std::thread::yield_now();
+    }
+    // Until it has given up its socket it may refuse to answer.
+    while world.data().join("daemon.json").exists() {
+        std::thread::yield_now();
+    }
+    let said = world.run(&["doctor"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.out.contains("odd: daemon: the daemon is ending (process "), "{said:?}");
+    assert_eq!(stop.finish().code, 0);
 }

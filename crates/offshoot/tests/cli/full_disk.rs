@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::support::{Said, World};
+use crate::support::{Said, Started, World};
 
 /// Set inside of the namespace.
 const INSIDE: &str = "ON_A_SMALL_DISK";
@@ -234,6 +234,27 @@ fn a_removal_without_any_room_is_done_or_says_why_not() {
         assert!([4, 5].contains(&world.run(&["tasks", "wait", "a"]).code));
         for session in ["main", "old"] {
             assert!([0, 5].contains(&world.run(&["sessions", "rm", session]).code));
+        }
+    });
+}
+
+#[test]
+fn an_attached_command_whose_output_is_not_kept_whole_is_no_success() {
+    on_small_disk("an_attached_command_whose_output_is_not_kept_whole_is_no_success", |disk| {
+        let world = &disk.world;
+        let script = "echo up; until [ -e go ]; do sleep 0.02; done; head -c 3000000 /dev/zero";
+        let command = ["spawn", "--name", "a", "--", "sh", "-c", script];
+        let mut spawned = Started::new(world.command(&command));
+        spawned.until_line("up");
+        disk.fill();
+        std::fs::write(world.folder.path().join("go"), "").unwrap();
+        spawned.until_remark("not kept");
+        // Its end may wait for room.
+        disk.make_room();
+        let said = spawned.finish();
+        assert_eq!(said.code, 125, "{}", said.err);
+        for part in ["error: the output was not passed on whole", "ended with: exit 0"] {
+            assert!(said.err.contains(part), "{part:?} is not in {}", said.err);
         }
     });
 }

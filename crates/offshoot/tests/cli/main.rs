@@ -8,6 +8,7 @@ mod bad_input;
 mod completions;
 mod daemon;
 mod death;
+mod demo;
 mod doctor;
 mod full_disk;
 mod interrupt;

@@ -272,3 +272,18 @@ fn what_is_left_in_the_background_ends_with_the_command_and_the_help_says_so() {
     let shown = world.done(&["tasks", "show", "a"]);
     assert!(shown.contains("1 process behind"), "{shown}");
 }
+
+#[test]
+fn a_command_that_has_ended_and_waits_for_its_children_is_told_of() {
+    let world = World::new();
+    let help = world.done(&["spawn", "--help"]);
+    assert!(help.contains("live children ends when they have"), "{help}");
+    let offshoot = env!("CARGO_BIN_EXE_offshoot");
+    let lead = format!("{offshoot} spawn --detach --name ch -- cat; echo out");
+    let mut spawned =
+        Started::new(world.command(&["spawn", "--name", "lead", "--", "sh", "-c", &lead]));
+    spawned.until_line("out");
+    spawned.until_remark("offshoot: lead has ended and waits for 1 child: ch\n");
+    world.done(&["tasks", "send", "ch", "--eof"]);
+    assert_eq!(spawned.finish().code, 0);
+}

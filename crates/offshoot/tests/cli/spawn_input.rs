@@ -128,8 +128,9 @@ fn a_command_that_ends_early_waits_for_no_input() {
 fn what_cannot_be_read_is_told_and_ends_the_input() {
     let world = World::new();
     let said = run(&world, "offshoot spawn -- cat </tmp");
-    assert_eq!(said.code, 0, "{said:?}");
-    assert!(said.err.contains("the input ends here"), "{said:?}");
+    assert_eq!(said.code, 125, "{said:?}");
+    assert!(said.err.contains("error: the input could not be read"), "{said:?}");
+    assert!(said.err.contains("the command itself ended with: exit 0"), "{said:?}");
 }
 
 #[test]
@@ -160,7 +161,7 @@ fn a_message_does_not_come_between_what_is_passed_on() {
     stdin.write_all(b"half a ").unwrap();
     let refused = world.run(&["tasks", "send", "a", "in between"]);
     assert_eq!(refused.code, 125, "{refused:?}");
-    assert!(refused.err.contains("takes no messages"), "{refused:?}");
+    assert!(refused.err.contains("task \"a\" takes no messages"), "{refused:?}");
     assert!(refused.err.contains("--no-stdin"), "{refused:?}");
     stdin.write_all(b"line\n").unwrap();
     drop(stdin);
@@ -203,8 +204,15 @@ fn input_and_a_restart_do_not_go_together() {
     let said = world.run(&["spawn", "--stdin", "--detach", "--", "cat"]);
     assert_eq!(said.code, 2, "{said:?}");
     assert!(said.err.contains("tasks send"), "{said:?}");
-    // What nobody asked to pass on is left alone.
-    let command = ["spawn", "--name", "a", "--restart", "on-crash", "--"];
+    let said = run(&world, "echo x | offshoot spawn --restart on-crash -- cat");
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.err.contains("hint: --no-stdin"), "{said:?}");
+    std::fs::write(world.folder.path().join("file"), "x").unwrap();
+    assert_eq!(run(&world, "offshoot spawn --restart on-crash -- cat <file").code, 2);
+    // A device is none that somebody means.
+    assert_eq!(world.run(&["spawn", "--restart", "on-crash", "--", "true"]).code, 0);
+    // What is left alone is not read.
+    let command = ["spawn", "--name", "a", "--restart", "on-crash", "--no-stdin", "--"];
     let command: Vec<&str> = command.into_iter().chain(["sh", "-c", "echo up; cat"]).collect();
     let (mut started, mut stdin) = open(&world, &command);
     started.until_line("up");

@@ -36,7 +36,7 @@ fn an_input_that_was_ended_takes_no_message() {
     for text in ["too late", "--eof"] {
         let said = world.run(&["tasks", "send", "a", text]);
         assert_eq!(said.code, 125, "{said:?}");
-        assert!(said.err.contains("has been ended"), "{said:?}");
+        assert!(said.err.contains("the input of task \"a\" has been ended"), "{said:?}");
     }
     world.until_line("a", "over");
     std::fs::write(world.folder.path().join("go"), "").unwrap();

@@ -63,9 +63,10 @@ async fn a_request_that_is_not_known_is_refused_and_the_next_one_served() {
 #[tokio::test]
 async fn a_greeting_for_another_folder_is_refused() {
     let (world, other) = (World::new(), World::new());
-    status(&world.client()).await;
+    let daemon = status(&world.client()).await.pid;
     let refused = Connection::open(&world.socket(), &hello(&other.data())).await;
-    let Err(Error::Refused(fault)) = refused else { panic!("{refused:?}") };
+    let Err(Error::Elsewhere { fault, process }) = refused else { panic!("{refused:?}") };
+    assert_eq!(process, Some(daemon));
     assert_eq!(fault.code, Code::Locked);
     assert!(fault.message.contains(&*world.data().to_string_lossy()), "{fault}");
 }

@@ -11,29 +11,32 @@ use super::{Errand, Stage};
 use crate::cli::show::size;
 use crate::cli::trouble::Trouble;
 
+// Each of them ends by itself within a minute: should the demo be killed,
+// nobody else ends them.
+
 /// Prints until somebody says that it is enough.
-const PRESS: &str = "n=0; until [ -e enough ]; do n=$((n+1)); echo \"sheet $n\"; sleep 0.2; done; \
-                     echo \"$n sheets printed\"";
+const PRESS: &str = "n=0; until [ -e enough ] || [ $n = 300 ]; do n=$((n+1)); echo \"sheet $n\"; \
+                     sleep 0.2; done; echo \"$n sheets printed\"";
 
 /// Waits for a word, and leaves the rest to its scouts.
 const SURVEY: &str = "read road && echo \"took the $road road\"";
 
 /// Does not stop when asked, and must be made to.
-const STUBBORN: &str = "trap '' TERM; while :; do sleep 1; done";
+const STUBBORN: &str = "trap '' TERM; for n in $(seq 60); do sleep 1; done";
 
 pub(super) async fn send_off(stage: &mut Stage) -> Result<(), Trouble> {
     stage.heading(1, "Send work off and go on: each task is on disk before its command starts")?;
     stage.send_off(Errand::new("press", PRESS).restarting()).await?;
-    stage.send_off(Errand::new("errand", "sleep 600")).await?;
-    stage.send_off(Errand::new("survey", SURVEY)).await?;
+    stage.send_off(Errand::new("errand", "sleep 60")).await?;
+    stage.send_off(Errand::new("survey", SURVEY).waiting()).await?;
     for (name, script) in [
         ("north", "sleep 0.5; echo \"$(ls /etc | wc -l) entries in /etc\""),
         ("south", "sleep 1; echo \"$(ls /usr/bin | wc -l) programs in /usr/bin\""),
     ] {
         stage.send_off(Errand::new(name, script).under("survey")).await?;
     }
-    stage.send_off(Errand::new("storm", "sleep 600")).await?;
-    stage.send_off(Errand::new("rain", "sleep 600").under("storm")).await?;
+    stage.send_off(Errand::new("storm", "sleep 60")).await?;
+    stage.send_off(Errand::new("rain", "sleep 60").under("storm")).await?;
     stage.send_off(Errand::new("hail", STUBBORN).under("storm")).await?;
     stage.status().await?;
     stage.board.follow(&stage.desk);

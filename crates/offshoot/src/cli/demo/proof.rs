@@ -8,7 +8,7 @@ use offshoot_client::{Error, Followed};
 use super::Stage;
 use super::board::find;
 use crate::cli::desk::waited_of;
-use crate::cli::show::{Colour, Form, Part, Screen, size};
+use crate::cli::show::{Form, Part, Screen, size, text};
 use crate::cli::trouble::Trouble;
 
 /// What was looked at, and whether it held.
@@ -96,7 +96,7 @@ impl Proof {
     /// Says what was proved.
     pub(super) fn show(&self, screen: Screen) -> Result<(), Trouble> {
         if screen.form == Form::People {
-            return screen.say(&self.render(screen.out));
+            return screen.say(&self.render(screen));
         }
         for (claim, holds) in &self.claims {
             screen.json_line(&serde_json::json!({ "claim": claim, "holds": holds }))?;
@@ -104,12 +104,21 @@ impl Proof {
         screen.json_line(&serde_json::json!({ "proved": self.holds() }))
     }
 
-    fn render(&self, colour: Colour) -> String {
+    fn render(&self, screen: Screen) -> String {
+        let colour = screen.out;
         let mut shown = format!("\n{}\n", colour.paint(Part::Name, "What was just proved"));
         for (claim, holds) in &self.claims {
             let mark = match holds {
                 true => colour.paint(Part::State(State::Completed), "✓"),
-                false => colour.paint(Part::Bad, "✗ this did not hold:"),
+                false => colour.paint(Part::Bad, "✗"),
+            };
+            let claim = match holds {
+                true => claim.clone(),
+                false => format!("this did not hold: {claim}"),
+            };
+            let claim = match screen.width {
+                Some(columns) => text::wrapped(&claim, columns, "    "),
+                None => claim,
             };
             shown.push_str(&format!("  {mark} {claim}\n"));
         }

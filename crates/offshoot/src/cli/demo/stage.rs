@@ -2,17 +2,26 @@
 
 use std::path::{Path, PathBuf};
 
+use offshoot_client::Error;
 use offshoot_client::wire::{
     Attachment, Code, Fault, Message, Reply, Request, Restarting, Sealed, Sequel, Spawn, Status,
     Stdin, Stop, Task,
 };
-use offshoot_client::{Client, Error};
 
 use super::board::Board;
+use crate::cli::daemon;
 use crate::cli::desk::{Desk, task_of};
 use crate::cli::globals::Globals;
 use crate::cli::show::{Form, Part, Screen, text};
 use crate::cli::trouble::Trouble;
+
+/// How long a daemon of the demo stays with nothing to do: should the demo be
+/// killed, nobody else ends it.
+const IDLE: &str = "5s";
+
+/// How long a command may run that waits for a word of the demo, as it is typed
+/// and in milliseconds.
+const WAITS: (&str, u64) = ("1m", 60_000);
 
 /// A data folder of the demo's own, gone with it.
 #[derive(Debug)]
@@ -61,12 +70,23 @@ pub(super) struct Errand<'a> {
     pub(super) script: &'a str,
     pub(super) parent: Option<&'a str>,
     pub(super) restart: Restarting,
+    pub(super) ending: Ending,
+}
+
+/// What ends a command that nobody ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// It ends by itself.
+    Itself,
+    /// Its time is up.
+    TimeUp,
 }
 
 impl<'a> Errand<'a> {
     /// This script, under this name.
     pub(super) fn new(name: &'a str, script: &'a str) -> Self {
-        Self { name, script, parent: None, restart: Restarting::Never }
+        let (restart, ending) = (Restarting::Never, Ending::Itself);
+        Self { name, script, parent: None, restart, ending }
     }
 
     /// Owned by the task of this name.
@@ -78,12 +98,19 @@ impl<'a> Errand<'a> {
     pub(super) fn restarting(self) -> Self {
         Self { restart: Restarting::OnCrash, ..self }
     }
+
+    /// Ended if nothing comes that it waits for.
+    pub(super) fn waiting(self) -> Self {
+        Self { ending: Ending::TimeUp, ..self }
+    }
 }
 
 impl Stage {
     pub(super) fn set(screen: Screen) -> Result<Self, Trouble> {
         let folder = Folder::new()?;
-        let desk = Desk::new(&Globals::of(Some(folder.0.clone()), None), screen)?;
+        let globals = Globals::of(Some(folder.0.clone()), None);
+        let client = globals.client_starting(&["--idle", IDLE])?;
+        let desk = Desk::with(client, &globals, screen)?;
         let board = Board::new(screen);
         Ok(Self { desk, board, cast: Vec::new(), daemons: Vec::new(), folder })
     }
@@ -93,11 +120,17 @@ impl Stage {
         &self.folder.0
     }
 
+    /// Where it is shown.
+    pub(super) fn screen(&self) -> Screen {
+        self.desk.screen
+    }
+
     /// Begins an act.
     pub(super) fn heading(&mut self, number: u32, title: &str) -> Result<(), Trouble> {
         let screen = self.desk.screen;
         match screen.form {
             Form::People => {
+                let title = wrapped(title, screen);
                 screen.say(&format!("\n{number}  {}\n", screen.out.paint(Part::Name, title)))
             }
             Form::Json => screen.json_line(&serde_json::json!({ "act": number, "title": title })),
@@ -107,7 +140,10 @@ impl Stage {
     /// Says something.
     pub(super) fn say(&mut self, said: &str) -> Result<(), Trouble> {
         match self.desk.screen.form {
-            Form::People => self.desk.screen.say(&format!("   {}\n", text::lines(said))),
+            Form::People => {
+                let said = wrapped(&text::line(said), self.desk.screen);
+                self.desk.screen.say(&format!("   {said}\n"))
+            }
             Form::Json => self.desk.screen.json_line(&serde_json::json!({ "said": said })),
         }
     }
@@ -131,6 +167,13 @@ impl Stage {
         if errand.restart == Restarting::OnCrash {
             typed.push_str(" --restart on-crash");
         }
+        let timeout_ms = match errand.ending {
+            Ending::Itself => None,
+            Ending::TimeUp => {
+                typed.push_str(&format!(" --timeout {}", WAITS.0));
+                Some(WAITS.1)
+            }
+        };
         self.typed(&format!("{typed} -- sh -c {}", text::quoted(errand.script)))?;
         let request = Request::Spawn(Box::new(Spawn {
             session: self.desk.session.clone(),
@@ -141,7 +184,7 @@ impl Stage {
             env: Sealed::default(),
             surroundings: Sealed(std::env::vars().collect()),
             umask: None,
-            timeout_ms: None,
+            timeout_ms,
             grace_ms: None,
             restart: errand.restart,
             key: uuid::Uuid::new_v4().to_string(),
@@ -186,16 +229,27 @@ impl Stage {
         }
     }
 
-    /// Ends the daemon, whatever has happened. The folder goes with the stage.
+    /// Ends the daemon and all that runs, whatever has happened. The folder goes
+    /// with the stage.
     pub(super) async fn strike(&mut self) {
         self.board.close();
-        let running = Client::new(self.desk.client.place().clone(), offshoot_client::Start::Never);
-        // If none runs, none has to be ended.
-        if running.ask(&Request::Quit).await.is_ok()
-            && let Ok(mut connection) = running.connect().await
-        {
-            // It closes the connection when it has gone.
-            connection.next().await.ok();
+        // One that is being started has to be met before it can be ended, so
+        // that this starts one rather than finding none.
+        let stop = Stop { reason: Some("the demo is over".to_owned()), grace_ms: Some(0) };
+        let cancel = Request::CancelSession { session: self.desk.session.clone(), stop };
+        // Without a session there is nothing to be stopped.
+        self.desk.client.ask(&cancel).await.ok();
+        if let Ok(connection) = self.desk.client.connect().await {
+            // What it cannot end ends by itself.
+            daemon::quit(connection, self.desk.client.place(), self.desk.screen).await.ok();
         }
+    }
+}
+
+/// What stands behind three columns, as the terminal takes it.
+fn wrapped(said: &str, screen: Screen) -> String {
+    match screen.width {
+        Some(columns) => text::wrapped(said, columns, "   "),
+        None => said.to_owned(),
     }
 }

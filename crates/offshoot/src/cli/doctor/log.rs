@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
+use jiff::Timestamp;
+use offshoot_client::LONGEST_END;
 use offshoot_client::wire::LogFile;
 
 /// How much of the end is looked at.
@@ -11,6 +13,9 @@ const END: u64 = 16 << 10;
 
 /// How many lines are shown.
 const LINES: usize = 5;
+
+/// After how many seconds a daemon that ends should have.
+const PATIENCE: i64 = LONGEST_END.as_secs().cast_signed() + 5;
 
 /// The last lines of the log in this folder, if there is one.
 pub(super) fn read(folder: &Path) -> Option<LogFile> {
@@ -26,9 +31,69 @@ pub(super) fn read(folder: &Path) -> Option<LogFile> {
     Some(LogFile { path: super::shown(&path), bytes, last })
 }
 
+/// What a log says last of its daemon.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Last {
+    /// It began to end, has not ended, and is not late.
+    Ends,
+    /// It could not run, for this reason.
+    CannotRun(String),
+    /// Neither.
+    Otherwise,
+}
+
+impl Last {
+    /// What this log says last. What a daemon warns of while it ends stands
+    /// behind its beginning to.
+    pub(super) fn of(log: &LogFile, now: Timestamp) -> Self {
+        let mut steps = log.last.iter().rev().filter_map(|line| {
+            // A time and a level come first.
+            let (at, said) = line.split_once(' ')?;
+            let late = || Some(now.duration_since(at.parse().ok()?).as_secs() > PATIENCE);
+            Some(match said.trim_start().split_once(' ')? {
+                ("INFO", said) if said.starts_with("the daemon ends ") => match late()? {
+                    true => Self::Otherwise,
+                    false => Self::Ends,
+                },
+                ("ERROR", said) => {
+                    let why = said.strip_prefix("the daemon cannot run fault=")?;
+                    Self::CannotRun(why.to_owned())
+                }
+                ("INFO", _) => Self::Otherwise,
+                _ => return None,
+            })
+        });
+        steps.next().unwrap_or(Self::Otherwise)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_became_of_a_daemon_is_read_from_its_end() {
+        let last_at = |now: &str, lines: &[&str]| {
+            let last = lines.iter().map(|line| format!("2026-01-02T03:04:05Z {line}")).collect();
+            let log = LogFile { path: "daemon.log".into(), bytes: 1, last };
+            Last::of(&log, now.parse().unwrap())
+        };
+        let last = |lines: &[&str]| last_at("2026-01-02T03:04:35Z", lines);
+        let ends = [" INFO listening pid=1", " INFO the daemon ends why=\"SIGTERM\""];
+        assert_eq!(last(&ends), Last::Ends);
+        assert_eq!(last_at("2026-01-02T03:05:35Z", &ends), Last::Otherwise, "it hangs");
+        assert_eq!(
+            last(&[ends.as_slice(), &[" WARN some bodies did not go"]].concat()),
+            Last::Ends
+        );
+        let ended = [ends.as_slice(), &[" INFO the daemon has ended"]].concat();
+        assert_eq!(last(&ended), Last::Otherwise);
+        assert_eq!(
+            last(&[ended.as_slice(), &["ERROR the daemon cannot run fault=no room"]].concat()),
+            Last::CannotRun("no room".into())
+        );
+        assert_eq!(last(&[]), Last::Otherwise);
+    }
 
     #[test]
     fn the_last_lines_are_read() {

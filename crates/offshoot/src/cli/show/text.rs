@@ -155,6 +155,28 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
     shown
 }
 
+/// The text broken between words, so that it and the indent, which stands before
+/// each line but the first, take at most so many columns. A longer word has a
+/// line of its own.
+pub(crate) fn wrapped(text: &str, columns: usize, indent: &str) -> String {
+    let before = width(indent);
+    let mut shown = String::new();
+    let mut used = before;
+    for word in text.split(' ') {
+        if used > before && used + 1 + width(word) > columns {
+            shown.push('\n');
+            shown.push_str(indent);
+            used = before;
+        } else if !shown.is_empty() {
+            shown.push(' ');
+            used += 1;
+        }
+        shown.push_str(word);
+        used += width(word);
+    }
+    shown
+}
+
 /// Words that mean something else than a program where a command stands.
 const KEYWORDS: [&str; 16] = [
     "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if",
@@ -285,6 +307,15 @@ mod tests {
         for columns in 0..20 {
             assert!(width(&cut("wide 幅広い 👍 text", columns)) <= columns);
         }
+    }
+
+    #[test]
+    fn a_text_is_broken_between_words() {
+        assert_eq!(wrapped("one two three", 20, "  "), "one two three");
+        assert_eq!(wrapped("one two three", 9, "  "), "one two\n  three");
+        assert_eq!(wrapped("a 日本語 b", 6, ""), "a\n日本語\nb");
+        assert_eq!(wrapped("unbreakable is one", 4, " "), "unbreakable\n is\n one");
+        assert_eq!(wrapped("its  own   spaces", 80, ""), "its  own   spaces");
     }
 
     #[test]

@@ -52,11 +52,17 @@ pub(crate) fn ago(stamp: &str, now: Timestamp) -> String {
     }
 }
 
+/// How long something has lasted.
+pub(crate) fn since(then: Timestamp, now: Timestamp) -> String {
+    age(between(then, now))
+}
+
+fn between(from: Timestamp, to: Timestamp) -> u64 {
+    let apart = Duration::try_from(to.duration_since(from)).unwrap_or_default();
+    u64::try_from(apart.as_millis()).unwrap_or(u64::MAX)
+}
+
 fn relative(then: Timestamp, now: Timestamp) -> String {
-    let between = |from: Timestamp, to: Timestamp| {
-        let apart = Duration::try_from(to.duration_since(from)).unwrap_or_default();
-        u64::try_from(apart.as_millis()).unwrap_or(u64::MAX)
-    };
     match between(then, now) {
         // A clock that was set back puts what happened into the future.
         0 if then > now && between(now, then) >= 1_000 => {

@@ -1,17 +1,19 @@
 //! Staying with a command: what it writes is passed on, and its end is ours.
 
 use offshoot_client::wire::{
-    Attachment, Following, Reading, Reply, Request, Spawn, State, Stdin, Stop, Tail, Task,
+    Attachment, Code, Fault, Following, Reading, Reply, Request, Spawn, State, Stdin, Stop, Tail,
+    Task,
 };
 use offshoot_client::{Error, Followed, Following as Stream, Input};
 
-use super::feed;
+use super::children;
+use super::feed::{self, Unread};
 use crate::cli::desk::{Desk, task_of};
 use crate::cli::exit::{Exit, StoppedBy};
 use crate::cli::interrupt::{Interrupts, Wish};
 use crate::cli::outlet::{Outlet, Passing};
-use crate::cli::pump::{Outlets, Pump};
-use crate::cli::show::{Form, task, text};
+use crate::cli::pump::{Outlets, Pump, Pumped};
+use crate::cli::show::{Form, size, task, text};
 use crate::cli::trouble::Trouble;
 
 /// How many daemons are asked, one after the other, if each of them dies.
@@ -23,8 +25,12 @@ pub(super) async fn run(desk: Desk, spawn: Spawn) -> Result<Exit, Trouble> {
     let mut interrupts = Interrupts::listen()?;
     let Sent { task, stream, input } = send_off(&desk, spawn).await?;
     let mut following = tokio::spawn(to_the_end(desk.clone(), task.id.clone(), stream));
+    let unread = Unread::default();
     if let Some(input) = input {
-        tokio::spawn(fed(desk.clone(), input));
+        tokio::spawn(fed(desk.clone(), input, unread.clone()));
+    }
+    if desk.screen.form == Form::People {
+        tokio::spawn(children::tell(desk.clone(), task.id.clone()));
     }
     let ended = loop {
         tokio::select! {
@@ -39,7 +45,11 @@ pub(super) async fn run(desk: Desk, spawn: Spawn) -> Result<Exit, Trouble> {
         }
     };
     match ended {
-        Ok(task) => finish(&desk, task, interrupts.wish()).await,
+        Ok(ended) => {
+            let whole = is_whole(&desk, &ended, &unread);
+            let exit = finish(&desk, ended.task, interrupts.wish()).await?;
+            whole.map(|()| exit)
+        }
         Err(Trouble::ReaderGone) => {
             desk.screen.tell(&goes_on(&desk, &task));
             Ok(Exit::ReaderGone)
@@ -82,12 +92,12 @@ async fn send_off(desk: &Desk, spawn: Spawn) -> Result<Sent, Trouble> {
 }
 
 /// Passes on what the command writes, and gives its record once it has ended.
-async fn to_the_end(desk: Desk, task: String, stream: Option<Stream>) -> Result<Task, Trouble> {
+async fn to_the_end(desk: Desk, task: String, stream: Option<Stream>) -> Result<Pumped, Trouble> {
     if desk.screen.form == Form::Json {
         let ended = desk.end_of(task).await;
         // The input goes the same way, for as long as it is open.
         drop(stream);
-        return ended;
+        return ended.map(|task| Pumped { task, missing: 0 });
     }
     let outlets = Outlets {
         out: (Outlet::stdout()?, Passing::Exact),
@@ -96,17 +106,43 @@ async fn to_the_end(desk: Desk, task: String, stream: Option<Stream>) -> Result<
     let named = desk.named(&task);
     let tail = Tail { task: named, reading: Reading::Start, following: Following::Follow };
     let pump = Pump::new(desk.clone(), tail, outlets);
-    let ended = match stream {
+    let mut ended = match stream {
         Some(stream) => pump.run_on(stream).await?,
         None => pump.run().await?,
     };
-    if ended.state.is_terminal() { Ok(ended) } else { desk.end_of(task).await }
+    if !ended.task.state.is_terminal() {
+        ended.task = desk.end_of(task).await?;
+    }
+    Ok(ended)
 }
 
-async fn fed(desk: Desk, input: Input) {
-    if let Err(error) = feed::feed(input).await {
-        desk.screen.remark(&format!("offshoot: the input ends here, it cannot be read: {error}"));
+async fn fed(desk: Desk, input: Input, unread: Unread) {
+    feed::feed(input, &unread).await;
+    if unread.why().is_some() {
+        desk.screen.tell("offshoot: the input ends here, it cannot be read");
     }
+}
+
+/// Whether everything was passed on, both ways. If not, whoever goes by our exit
+/// code must not take a part for the whole, however the command ended.
+fn is_whole(desk: &Desk, ended: &Pumped, unread: &Unread) -> Result<(), Trouble> {
+    let Pumped { task, missing } = ended;
+    let (said, why) = match (unread.why(), missing) {
+        (Some(why), _) => ("the input could not be read to its end".to_owned(), Some(why)),
+        (None, 0) => return Ok(()),
+        (None, missing) => {
+            let report = task.progress.as_ref().map(|progress| &progress.value);
+            let why = report.and_then(|report| report["log_error"].as_str());
+            let missing = size::bytes(*missing);
+            (format!("the output was not passed on whole: {missing} could not be kept"), why)
+        }
+    };
+    let causes = why.into_iter().map(str::to_owned).collect();
+    let how = task.outcome.as_ref().map(|outcome| text::line(&task::ending(outcome)));
+    let how = how.filter(|how| !how.is_empty()).unwrap_or_else(|| task.state.word().to_owned());
+    let see = desk.command("tasks show", &[&task.id]);
+    let hint = format!("the command itself ended with: {how}; see {see}");
+    Err(Trouble::from(Fault { causes, ..Fault::new(Code::Other, said) }).hint(hint))
 }
 
 async fn stop(desk: Desk, task: Task, wish: Wish) {

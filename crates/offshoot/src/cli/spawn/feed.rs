@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::os::fd::AsFd;
+use std::sync::{Arc, OnceLock};
 
 use offshoot_client::Input;
 use tokio::sync::mpsc;
@@ -11,23 +12,42 @@ use tokio::sync::mpsc;
 /// reading of our input, and so whoever writes that.
 const AHEAD: usize = 2;
 
-/// Passes on all of our input, then its end. What cannot be read is the error;
-/// a command that wants no more, or a daemon that is gone, is none.
-pub(super) async fn feed(mut to: Input) -> std::io::Result<()> {
-    let mut pieces = read()?;
-    let mut ended = Ok(());
-    while let Some(piece) = pieces.recv().await {
-        match piece {
-            Ok(piece) => {
-                if to.pass(piece).await.is_err() {
-                    return Ok(());
+/// Why our input could not be read, known before the command knows that it has
+/// ended.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Unread(Arc<OnceLock<String>>);
+
+impl Unread {
+    /// Why, if it could not.
+    pub(super) fn why(&self) -> Option<&str> {
+        self.0.get().map(String::as_str)
+    }
+
+    fn note(&self, error: &std::io::Error) {
+        // The first one ends the reading.
+        self.0.set(error.to_string()).ok();
+    }
+}
+
+/// Passes on all of our input, then its end. What cannot be read is noted; a
+/// command that wants no more, or a daemon that is gone, is no error.
+pub(super) async fn feed(mut to: Input, unread: &Unread) {
+    match read() {
+        Err(error) => unread.note(&error),
+        Ok(mut pieces) => {
+            while let Some(piece) = pieces.recv().await {
+                match piece {
+                    Ok(piece) => {
+                        if to.pass(piece).await.is_err() {
+                            return;
+                        }
+                    }
+                    Err(error) => unread.note(&error),
                 }
             }
-            Err(error) => ended = Err(error),
         }
     }
     to.end().await.ok();
-    ended
 }
 
 /// Our input, read by a thread of its own: a read cannot be given up, and must

@@ -58,7 +58,7 @@ impl Tail {
         let reading = self.lines.map_or(Reading::Start, Reading::Lines);
         let following = if self.follow { Following::Follow } else { Following::Stop };
         let tail = wire::Tail { task: desk.named(&task.id), reading, following };
-        let mut read = Pump::new(desk.clone(), tail, outlets).run().await?;
+        let mut read = Pump::new(desk.clone(), tail, outlets).run().await?.task;
         // All that it wrote may be there a moment before its end is.
         if following == Following::Follow && !read.state.is_terminal() {
             read = desk.end_of(task.id).await?;

@@ -1,5 +1,7 @@
 //! `offshoot tasks why`
 
+use std::borrow::Cow;
+
 use clap::Args;
 use jiff::Timestamp;
 use offshoot_client::Error;
@@ -38,12 +40,21 @@ fn render(why: &wire::Why, now: Timestamp, colour: Colour) -> String {
     let state = colour.paint(Part::State(why.state), why.state.word());
     let mut shown = format!("{handle} is {state}, since {}\n", time::ago(&why.since, now));
     for reason in &why.reasons {
-        shown.push_str(&format!("  {}\n", text::line(&reason.text)));
+        shown.push_str(&format!("  {}\n", text::line(&told(reason, now))));
     }
     if why.reasons.is_empty() && !why.state.is_terminal() {
         shown.push_str("  nothing holds it up\n");
     }
     shown
+}
+
+/// A reason, with how long instead of since when.
+fn told(reason: &wire::Reason, now: Timestamp) -> Cow<'_, str> {
+    let lasting = || {
+        let (said, since) = reason.text.rsplit_once(" since ")?;
+        Some(format!("{said} for {}", time::since(since.parse().ok()?, now)))
+    };
+    lasting().map_or(Cow::Borrowed(&reason.text), Cow::Owned)
 }
 
 #[cfg(test)]
@@ -54,17 +65,20 @@ mod tests {
     #[test]
     fn reasons_stand_below_the_state() {
         let reason = Reason { is: "queue".into(), text: "2 tasks stand before it\u{1b}[2J".into() };
+        let text = "runs, silent since 2026-01-02T03:04:03.053586Z".into();
+        let silent = Reason { is: "silent".into(), text };
         let why = wire::Why {
             id: "id".into(),
             handle: "build-1".into(),
             state: State::Queued,
             since: "2026-01-02T03:04:05Z".into(),
-            reasons: vec![reason],
+            reasons: vec![reason, silent],
         };
         let now = "2026-01-02T03:04:15Z".parse().unwrap();
         assert_eq!(
             render(&why, now, Colour::Plain),
-            "build-1 is queued, since 10s ago\n  2 tasks stand before it\n"
+            "build-1 is queued, since 10s ago\n  2 tasks stand before it\n  \
+             runs, silent for 11s\n"
         );
     }
 }

@@ -1,0 +1,88 @@
+//! Tells a person why an attached command that has ended is still waited for:
+//! its children live.
+
+use std::time::Duration;
+
+use offshoot_client::wire::{List, Reply, Request, Scope, State, Task};
+use offshoot_client::{Error, Followed};
+
+use crate::cli::desk::Desk;
+use crate::cli::show::{size, text};
+use crate::cli::trouble::Trouble;
+
+/// How long nothing is asked: most commands have ended by then.
+const SOON: Duration = Duration::from_millis(500);
+
+/// How many children are named.
+const NAMED: usize = 5;
+
+/// Says once, as soon as it is so, for which children a command is waited for.
+pub(super) async fn tell(desk: Desk, task: String) {
+    tokio::time::sleep(SOON).await;
+    // It is there for comfort only: whoever waits waits all the same.
+    if let Ok(Some(said)) = left(&desk, &task).await {
+        desk.screen.remark(&format!("offshoot: {said}"));
+    }
+}
+
+/// What is to be said once the command has ended before its children; nothing if
+/// that does not come.
+async fn left(desk: &Desk, task: &str) -> Result<Option<String>, Trouble> {
+    let asked = Request::Events { session: desk.session.clone(), cursor: None };
+    let mut events = desk.client.follow(&asked).await?;
+    // What happens from here on is told; what was before is looked at.
+    let mut seen = desk.show(task).await?;
+    loop {
+        if seen.state.is_terminal() {
+            return Ok(None);
+        }
+        if has_ended_itself(&seen) {
+            let children = children(desk, &seen).await?;
+            if !children.is_empty() {
+                return Ok(Some(waits_for(&seen, &children)));
+            }
+        }
+        seen = loop {
+            match events.next().await? {
+                None => return Ok(None),
+                Some(Followed::Said(Reply::Happened(happened))) => match happened.task {
+                    Some(happened) if happened.id == task => break happened,
+                    _ => {}
+                },
+                Some(_) => {}
+            }
+        };
+    }
+}
+
+/// Whether the command of a live task has ended.
+fn has_ended_itself(task: &Task) -> bool {
+    let report = task.progress.as_ref().map(|progress| &progress.value);
+    let told = |name: &str| report.is_some_and(|report| !report[name].is_null());
+    task.state == State::Waiting && (told("exit") || told("signal"))
+}
+
+/// The handles of the live children of a task.
+async fn children(desk: &Desk, task: &Task) -> Result<Vec<String>, Trouble> {
+    let list = List {
+        session: Some(desk.session.clone()),
+        scope: Scope::Live,
+        states: Vec::new(),
+        cursor: None,
+        limit: 1_000,
+    };
+    let Reply::Tasks(page) = desk.ask(&Request::List(list)).await? else {
+        return Err(Error::WrongAnswer.into());
+    };
+    let ours = |one: &Task| one.lineage.parent.as_deref() == Some(task.id.as_str());
+    Ok(page.tasks.iter().filter(|one| ours(one)).map(|one| text::line(&one.handle)).collect())
+}
+
+fn waits_for(task: &Task, children: &[String]) -> String {
+    let count = size::many(children.len() as u64, "child", "children");
+    let mut named = children.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+    if children.len() > NAMED {
+        named.push_str(", …");
+    }
+    format!("{} has ended and waits for {count}: {named}", text::line(&task.handle))
+}
