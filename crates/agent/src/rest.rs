@@ -20,10 +20,11 @@ const NAMED: usize = 64;
 impl Life {
     /// The model has ended its turn.
     pub(crate) async fn rest(&mut self, stop: &Stop) -> Result<Next, Trouble> {
+        // In this order: of whoever has ended by now the mail tells.
+        let children = self.children().await?;
         if self.read_mail(When::TurnEnd).await? {
             return Ok(Next::Goes);
         }
-        let children = self.children().await?;
         if !children.is_empty() {
             self.wait_for(children).await?;
             self.read_mail(When::TurnEnd).await?;

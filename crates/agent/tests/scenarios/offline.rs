@@ -51,7 +51,8 @@ async fn asked(folder: &Path) -> String {
 fn its_figures_are_those_of_an_independent_count() {
     let tokio = tokio::runtime::Runtime::new().unwrap();
     let tree = proptest::collection::vec((any::<u8>(), any::<u8>(), 0_u16..2_000), 0..40);
-    let mut runner = TestRunner::new(Config { cases: 12, ..Config::default() });
+    let mut runner =
+        TestRunner::new(Config { cases: 12, failure_persistence: None, ..Config::default() });
     let held = runner.run(&tree, |files| {
         let folder = tempfile::tempdir().unwrap();
         grow(folder.path(), &files);
