@@ -101,8 +101,9 @@ pub fn signal(pid: i32, signal: Signal) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
     use std::os::unix::process::CommandExt;
-    use std::process::Command;
+    use std::process::{Command, Stdio};
 
     use super::*;
 
@@ -113,10 +114,13 @@ mod tests {
         crate::shell::gate::put_up(&pipe).unwrap();
         let start = |arg: &Path, mark: Option<&str>| {
             let mut shell = Command::new("sh");
-            shell.args(["-c", "read x <\"$1\"", "shell"]).arg(arg).process_group(0);
-            shell.env_remove(MARK).current_dir(folder.path());
+            shell.args(["-c", "echo up; read x <\"$1\"", "shell"]).arg(arg).process_group(0);
+            shell.env_remove(MARK).current_dir(folder.path()).stdout(Stdio::piped());
             shell.envs(mark.map(|mark| (MARK, mark)));
-            shell.spawn().unwrap()
+            let mut child = shell.spawn().unwrap();
+            // Until then it may not have become the shell yet.
+            child.stdout.as_mut().unwrap().read_exact(&mut [0; 3]).unwrap();
+            child
         };
         let mut children = [start(&pipe, None), start(Path::new("pipe"), Some("some-task"))];
         let found = concerning(folder.path()).unwrap();
