@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod authority;
 mod calls;
 mod children;
+mod delivery;
 mod mail;
 mod offline;
 mod resume;
