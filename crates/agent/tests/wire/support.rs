@@ -12,11 +12,37 @@ use serde_json::Value;
 
 pub(crate) type Test = Result<(), Box<dyn std::error::Error>>;
 
+/// All languages.
+pub(crate) const ALL: [Language; 3] = [Language::Chat, Language::Responses, Language::Anthropic];
+
 /// Models behind one server.
 #[derive(Debug)]
-struct Here {
+pub(crate) struct Here {
     models: Models,
     keys: Keys,
+}
+
+impl Here {
+    pub(crate) fn at(server: &Server) -> Self {
+        let address = server.address().to_owned();
+        let keys = Keys::found(move |name| match name {
+            "OPENAI_BASE_URL" => Some(format!("{address}/v1")),
+            "ANTHROPIC_BASE_URL" => Some(address.clone()),
+            "OPENAI_API_KEY" | "ANTHROPIC_API_KEY" => Some("sk-test".to_owned()),
+            _ => None,
+        });
+        Self { models: Models::default(), keys }
+    }
+}
+
+/// A model that speaks this language.
+pub(crate) fn model(language: Language) -> ModelName {
+    let name = match language {
+        Language::Chat => "openai/gpt-5",
+        Language::Responses => "openai-responses/gpt-5",
+        Language::Anthropic => "anthropic/claude-sonnet-4-5",
+    };
+    name.parse().unwrap()
 }
 
 impl Catalogue for Here {
@@ -38,23 +64,11 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) async fn at(server: &Server, language: Language) -> Self {
-        let address = server.address().to_owned();
-        let keys = Keys::found(move |name| match name {
-            "OPENAI_BASE_URL" => Some(format!("{address}/v1")),
-            "ANTHROPIC_BASE_URL" => Some(address.clone()),
-            "OPENAI_API_KEY" | "ANTHROPIC_API_KEY" => Some("sk-test".to_owned()),
-            _ => None,
-        });
-        let model = match language {
-            Language::Chat => "openai/gpt-5",
-            Language::Responses => "openai-responses/gpt-5",
-            Language::Anthropic => "anthropic/claude-sonnet-4-5",
-        };
-        let agents = Agents::new(Here { models: Models::default(), keys });
+        let agents = Agents::new(Here::at(server));
         let runtime = Runtime::builder(Memory::new()).backend(KIND, agents.backend());
         let runtime = runtime.open().await.unwrap();
         let session = runtime.session("main").await.unwrap();
-        Self { _runtime: runtime, session, agents, model: model.parse().unwrap() }
+        Self { _runtime: runtime, session, agents, model: model(language) }
     }
 
     /// An agent that is asked to do this.

@@ -5,9 +5,7 @@ use std::collections::HashMap;
 use offshoot_core::Mode;
 use offshoot_wiretest::{Language, Say, Server};
 
-use crate::support::{Test, World, purpose};
-
-const ALL: [Language; 3] = [Language::Chat, Language::Responses, Language::Anthropic];
+use crate::support::{ALL, Test, World, purpose};
 
 /// How often each agent has asked, by what it was asked to do.
 #[derive(Default)]
