@@ -1,8 +1,10 @@
 //! The daemon dies while an agent asks its model.
 
+use std::collections::HashSet;
 use std::process::Stdio;
 
-use offshoot_wiretest::{Language, Say};
+use offshoot_wiretest::{Asked, Language, Say};
+use serde_json::json;
 
 use crate::model::{Model, hangs, says, talk};
 use crate::support::{Started, World};
@@ -28,6 +30,47 @@ fn s9_3_an_agent_that_somebody_is_attached_to_goes_on_with_the_next_daemon() {
     assert_eq!(asked.len(), 2, "only the call in flight is repeated");
     assert_eq!(talk(&asked[0]), talk(&asked[1]));
     assert_eq!(world.json(&["--session", "s", "tasks", "show", "lead"])["attempts"], 2);
+}
+
+#[test]
+fn s9_3_those_it_sent_off_go_on_too_and_are_told_of_once() {
+    let mut hung = HashSet::new();
+    let (world, model) = (
+        World::new(),
+        Model::new(move |asked| {
+            let said = talk(asked);
+            match (said[0].1.as_str(), said.len(), told(asked, "kind=\"result\"")) {
+                ("Lead.", 1, _) => {
+                    let send = |name: &str| {
+                        let arguments = json!({"name": name, "task": format!("Count {name}.")});
+                        Say::call(name, "spawn_agent", &arguments.to_string())
+                    };
+                    Language::Chat.reply(&[send("ants"), send("bees")])
+                }
+                ("Lead.", _, 2) => says("Both are home."),
+                ("Lead.", ..) => says("Waiting."),
+                (child, ..) if hung.insert(child.to_owned()) => hangs(),
+                (child, ..) => says(&format!("{child} Done.")),
+            }
+        }),
+    );
+    let run = Started::new(model.command(&world, &["run", "--session", "s", "Lead."]));
+    // Two of the lead, and one of each child.
+    model.was_asked(4);
+    world.kill_daemon();
+    let said = run.finish();
+    assert_eq!((said.out.as_str(), said.code), ("Both are home.\n", 0), "{said:?}");
+    let asked = model.asked();
+    let last = asked.iter().rfind(|asked| talk(asked)[0].1 == "Lead.").unwrap();
+    for child in ["ants", "bees"] {
+        assert!(said.err.contains(&format!("{child} completed")), "{said:?}");
+        assert_eq!(told(last, &format!("Count {child}. Done.")), 1, "{:?}", talk(last));
+    }
+}
+
+/// How often something is said in a conversation.
+fn told(asked: &Asked, what: &str) -> usize {
+    talk(asked).iter().map(|(_, text)| text.matches(what).count()).sum()
 }
 
 /// An agent whose daemon died while nobody was attached.
