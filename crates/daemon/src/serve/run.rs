@@ -2,7 +2,7 @@
 
 use offshoot_agent::{Brief, Catalogue, KIND};
 use offshoot_client::wire::{Code, Fault, Reply, Run, Sealed, Talk};
-use offshoot_core::{Owner, SessionId, Task};
+use offshoot_core::{Owner, Payload, SessionId, Sizes, Task};
 use offshoot_models::{BadModelName, Keys, ModelName, Provider};
 use offshoot_runtime::{Session, TaskRef};
 
@@ -98,8 +98,15 @@ async fn begin(house: &House, name: &str, run: &Run, keys: &Keys) -> Result<Task
     };
     house.keys.open(&model, keys).map_err(unusable)?;
     let brief = Brief::new(model, run.task.clone()).folder(&run.folder);
-    let request = house.agents.request(&brief);
-    let request = request.map_err(|error| Fault::from_error(Code::BadRequest, &error))?;
+    let said = |error| Fault::from_error(Code::BadRequest, &error);
+    // What an agent lacks is told by its record alone.
+    let (bytes, most) = (Payload::encode(&brief).map_err(said)?.bytes(), Sizes::default().inline);
+    if bytes > most as u64 {
+        let text = format!("the task is too long: {bytes} bytes, where {most} are allowed");
+        let fault = Fault::new(Code::BadRequest, text);
+        return Err(fault.hint("write it into a file, and say where that is").into());
+    }
+    let request = house.agents.request(&brief).map_err(said)?;
     let session = house.session(name).await?;
     house.keys.give(session.id(), keys);
     Ok(session.spawn(request).name(LEAD).key(&run.key).await?)

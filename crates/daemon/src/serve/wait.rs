@@ -53,7 +53,11 @@ pub(super) async fn wait(house: &House, wait: Wait, within: Option<TaskId>) -> A
             WaitEnd::TimedOut => WaitedEnd::TimedOut,
         };
         let snapshot = house.runtime()?.snapshot(waited.task);
-        found.push(Waited { end, task: view::task(house, snapshot).await? });
+        let task = match tasks.len() {
+            1 => view::in_full(house, snapshot).await?,
+            _ => view::task(house, snapshot).await?,
+        };
+        found.push(Waited { end, task });
     }
     Ok(Reply::Waited { tasks: found })
 }

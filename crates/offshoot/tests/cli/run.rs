@@ -146,3 +146,32 @@ fn the_offline_model_needs_no_key_and_counts_what_is_there() {
     assert!(said.out.contains("offline model") && said.out.contains("3 files"), "{said:?}");
     assert_eq!(said.err.matches(" completed").count(), 2, "{said:?}");
 }
+
+#[test]
+fn an_answer_of_megabytes_is_printed_whole() {
+    let long = "x".repeat(3 << 20);
+    let event = |choice: &Value| {
+        let said = json!({"id": "a", "object": "chat.completion.chunk", "created": 1,
+            "model": "test", "choices": [choice]});
+        format!("data: {said}\n\n")
+    };
+    let events = [
+        event(&json!({"index": 0, "delta": {"role": "assistant", "content": long}})),
+        event(&json!({"index": 0, "delta": {}, "finish_reason": "stop"})),
+        "data: [DONE]\n\n".to_owned(),
+    ];
+    let (world, model) = (World::new(), Model::new(move |_| Reply::events(events.clone())));
+    let said = model.run(&world, &["run", "Do it."]);
+    assert_eq!((said.out.len(), said.code), ((3 << 20) + 1, 0), "{}", said.err);
+}
+
+#[test]
+fn a_task_that_is_too_long_is_refused_before_anything_begins() {
+    let (world, model) = (World::new(), Model::saying([]));
+    for long in ["x".repeat((1 << 20) + 1), "\u{1}".repeat(1 << 19)] {
+        let said = fed(model.command(&world, &["run"]), &long);
+        assert_eq!((said.out.as_str(), said.code), ("", 2), "{said:?}");
+        assert!(said.err.contains("long") && said.err.contains("file"), "{said:?}");
+    }
+    assert_eq!(world.json(&["sessions", "ls"])["sessions"], json!([]));
+}
