@@ -8,7 +8,7 @@ use offshoot_agent::Agents;
 use offshoot_backends::Commands;
 use offshoot_client::Place;
 use offshoot_client::wire::{Code, Fault, Hello, Named, Stopped};
-use offshoot_core::{Caps, Ceiling, Name, Phase, SessionId, Stamp, TaskId};
+use offshoot_core::{Blob, Caps, Ceiling, Name, Phase, SessionId, Stamp, TaskId};
 use offshoot_runtime::{Runtime, Session, TaskRef};
 use offshoot_sqlite::Sqlite;
 use offshoot_store::{OpenStore, Store, StoreError, TaskQuery, Within};
@@ -274,6 +274,12 @@ impl House {
             },
         };
         found.map_err(|error| refusal(&error))
+    }
+
+    /// A value that is kept elsewhere because of its size.
+    pub(crate) async fn blob(&self, blob: Blob) -> Result<Option<serde_json::Value>, Fault> {
+        let kept = self.store.blob(blob).await.map_err(|error| refusal(&error.into()))?;
+        Ok(kept.and_then(|json| serde_json::from_str(&json).ok()))
     }
 
     /// What a session is called.

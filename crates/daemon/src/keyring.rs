@@ -28,10 +28,22 @@ struct Inner {
 }
 
 impl KeyRing {
-    /// Lets the agents of a session have these.
-    pub(crate) fn give(&self, session: SessionId, keys: Keys) {
-        if !keys.is_empty() {
-            self.0.keys.lock().insert(session, keys);
+    /// Lets the agents of a session have these, and what they had beside them.
+    pub(crate) fn give(&self, session: SessionId, keys: &Keys) {
+        self.change(session, keys, |had| keys.completed_by(had));
+    }
+
+    /// Lets the agents of a session have those of these that they lack.
+    pub(crate) fn offer(&self, session: SessionId, keys: &Keys) {
+        self.change(session, keys, |had| had.completed_by(keys));
+    }
+
+    fn change(&self, session: SessionId, brought: &Keys, change: impl FnOnce(&Keys) -> Keys) {
+        if !brought.is_empty() {
+            let mut all = self.0.keys.lock();
+            let keys = all.entry(session).or_default();
+            *keys = change(keys);
+            drop(all);
             self.0.brought.send_replace(());
         }
     }
@@ -39,6 +51,27 @@ impl KeyRing {
     /// Forgets what a session had.
     pub(crate) fn forget(&self, session: SessionId) {
         self.0.keys.lock().remove(&session);
+    }
+
+    /// The model of this name for whoever has these keys, and the gate before it.
+    pub(crate) fn open(
+        &self,
+        model: &ModelName,
+        keys: &Keys,
+    ) -> Result<(Arc<dyn Model>, Gate), NoModel> {
+        if model.provider() == Provider::Offline {
+            let offline = Offline::default();
+            if model != offline.name() {
+                let words = format!("there is no model {model}: {} is the one", offline.name());
+                return Err(NoModel::Unknown(words));
+            }
+            return Ok((Arc::new(offline), Gate::default()));
+        }
+        let found = self.0.models.open(model, keys).map_err(|error| match error {
+            CannotOpen::MissingKey(_) => NoModel::NoKey(error.to_string()),
+            error => NoModel::Unknown(error.to_string()),
+        })?;
+        Ok((found, self.0.gates.before(model.provider(), keys)))
     }
 
     fn of(&self, session: SessionId) -> Keys {
@@ -52,15 +85,7 @@ impl Catalogue for KeyRing {
         model: &ModelName,
         session: SessionId,
     ) -> Result<(Arc<dyn Model>, Gate), NoModel> {
-        let keys = self.of(session);
-        if model.provider() == Provider::Offline {
-            return Ok((Arc::new(Offline::default()), Gate::default()));
-        }
-        let found = self.0.models.open(model, &keys).map_err(|error| match error {
-            CannotOpen::MissingKey(_) => NoModel::NoKey(error.to_string()),
-            error => NoModel::Unknown(error.to_string()),
-        })?;
-        Ok((found, self.0.gates.before(model.provider(), &keys)))
+        self.open(model, &self.of(session))
     }
 
     fn has_key(&self, model: &ModelName, session: SessionId) -> BoxFuture<()> {

@@ -54,6 +54,24 @@ pub(crate) async fn task(house: &House, snapshot: Snapshot) -> Result<wire::Task
     })
 }
 
+/// The most bytes of a value that are read for whoever asks for one task.
+const HEAVIEST: u64 = 8 << 20;
+
+/// A task with its value, even if that is kept elsewhere because of its size.
+pub(crate) async fn in_full(house: &House, snapshot: Snapshot) -> Result<wire::Task, Fault> {
+    let blob = match snapshot.task.ended() {
+        Some(Outcome::Completed { value: Payload::Blob(blob), .. }) => Some(**blob),
+        _ => None,
+    };
+    let mut shown = task(house, snapshot).await?;
+    if let (Some(blob), Some(outcome)) =
+        (blob.filter(|blob| blob.bytes <= HEAVIEST), &mut shown.outcome)
+    {
+        outcome.value = house.blob(blob).await?;
+    }
+    Ok(shown)
+}
+
 /// Where a task stands.
 pub(crate) fn state(state: State) -> wire::State {
     match state {

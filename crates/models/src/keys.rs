@@ -124,6 +124,22 @@ impl Keys {
         self.0.is_empty()
     }
 
+    /// These, and of every provider of which nothing is known here, those. What
+    /// belongs together stays so: no key is sent to somebody else's address.
+    #[must_use]
+    pub fn completed_by(&self, others: &Self) -> Self {
+        let mut all = (*self.0).clone();
+        for provider in Provider::ALL {
+            let Variables { keys, addresses, .. } = variables(provider);
+            let names = || keys.iter().chain(addresses);
+            if !names().any(|name| self.0.contains_key(name)) {
+                let known = names().filter_map(|name| others.0.get_key_value(name));
+                all.extend(known.map(|(name, value)| (*name, value.clone())));
+            }
+        }
+        Self(Arc::new(all))
+    }
+
     /// How to reach a provider. One that stands elsewhere than usual may need no
     /// key: a server of one's own seldom does.
     pub fn access(&self, provider: Provider) -> Result<Access, MissingKey> {
@@ -190,6 +206,16 @@ mod tests {
         let access = keys.access(Provider::OpenAi).unwrap();
         assert_eq!(access.key.as_ref().map(Secret::reveal), Some("sk-123"));
         assert!(!format!("{keys:?} {access:?}").contains("123"));
+    }
+
+    #[test]
+    fn what_is_missing_is_taken_from_others_provider_by_provider() {
+        let own = keys(&[("OPENAI_BASE_URL", "http://here")]);
+        let others = keys(&[("OPENAI_API_KEY", "theirs"), ("ANTHROPIC_API_KEY", "too")]);
+        let both = own.completed_by(&others);
+        assert_eq!(both.access(Provider::OpenAi).unwrap().key, None, "not to this address");
+        let anthropic = both.access(Provider::Anthropic).unwrap();
+        assert_eq!(anthropic.key.as_ref().map(Secret::reveal), Some("too"));
     }
 
     #[test]

@@ -150,8 +150,12 @@ pub struct Run {
     pub talk: Talk,
     /// What to do, in words.
     pub task: String,
-    /// The model that does it; the first whose key is there, if nobody says.
+    /// The model that does it.
     pub model: Option<String>,
+    /// The model of a new agent if nobody says; without one it is the first
+    /// whose key is there.
+    #[serde(default)]
+    pub usual: Option<String>,
     /// The folder in which it works.
     pub folder: String,
     /// The caller's keys and addresses, never stored.
@@ -210,6 +214,13 @@ pub enum Stdin {
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Sealed(pub BTreeMap<String, String>);
+
+impl Sealed {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
 
 impl fmt::Debug for Sealed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -287,6 +298,10 @@ pub struct Wait {
     pub waiting: Waiting,
     /// How long at the most.
     pub timeout_ms: Option<u64>,
+    /// The caller's keys and addresses, never stored. Agents that are waited
+    /// for get those that they lack, so that they go on after a daemon died.
+    #[serde(default, skip_serializing_if = "Sealed::is_empty")]
+    pub keys: Sealed,
 }
 
 /// For how many tasks to wait.

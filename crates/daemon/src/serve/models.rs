@@ -1,12 +1,13 @@
 //! Which models there are.
 
 use offshoot_client::wire::{ListedModel, Provider, Reply, Sealed};
-use offshoot_models::{Listed, Models};
+use offshoot_models::{Keys, Listed, Models};
 
 /// The providers, whether the caller can ask them, and the models that are
 /// known of each.
 pub(super) fn list(keys: &Sealed) -> Reply {
-    let listed = Models::list(&super::run::keys(keys)).into_iter().map(shown);
+    let keys = super::run::keys(keys);
+    let listed = Models::list(&keys).into_iter().map(|listed| shown(listed, &keys));
     let offline = Provider {
         provider: "offline".to_owned(),
         variables: Vec::new(),
@@ -21,12 +22,12 @@ pub(super) fn list(keys: &Sealed) -> Reply {
     Reply::Models { providers: listed.chain([offline]).collect() }
 }
 
-fn shown(listed: Listed) -> Provider {
-    let Listed { provider, variables, found, models } = listed;
+fn shown(listed: Listed, keys: &Keys) -> Provider {
+    let Listed { provider, variables, models, .. } = listed;
     Provider {
         provider: provider.to_string(),
         variables: variables.iter().map(|name| (*name).to_owned()).collect(),
-        usable: variables.is_empty() || found.is_some(),
+        usable: keys.access(provider).is_ok(),
         models: models
             .into_iter()
             .map(|known| ListedModel {

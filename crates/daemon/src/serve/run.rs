@@ -2,12 +2,12 @@
 
 use offshoot_agent::{Brief, Catalogue, KIND};
 use offshoot_client::wire::{Code, Fault, Reply, Run, Sealed, Talk};
-use offshoot_core::{Owner, Task};
-use offshoot_models::{Keys, ModelName, Provider};
+use offshoot_core::{Owner, Payload, SessionId, Sizes, Task};
+use offshoot_models::{BadModelName, Keys, ModelName, Provider};
 use offshoot_runtime::{Session, TaskRef};
 
 use super::{Answer, Stopped};
-use crate::house::{House, no_session};
+use crate::house::House;
 use crate::view;
 
 /// What the first agent of a session is called.
@@ -24,14 +24,29 @@ const USUAL: [(Provider, &str); 3] = [
 /// goes on with its conversation. The answer is the task that does it.
 pub(super) async fn run(house: &House, run: Run) -> Answer {
     let keys = keys(&run.keys);
-    let session = session(house, &run).await?;
-    house.keys.give(session.id(), keys.clone());
-    let task = match lead(house, &session).await? {
-        Some(lead) => go_on(&session, &lead, &run).await?,
-        None => begin(house, &session, &run, &keys).await?,
+    let name = session_name(house, &run).await?;
+    let known = house.known_session(&name).await?;
+    let lead = match &known {
+        Some(session) => lead(house, session).await?,
+        None => None,
+    };
+    let task = match (known, lead) {
+        (Some(session), Some(lead)) if is_repeated(&lead, &run) => {
+            house.keys.give(session.id(), &keys);
+            session.task(&lead.id().to_string()).await?
+        }
+        (Some(session), Some(lead)) => go_on((house, &session), &lead, &run, &keys).await?,
+        _ => begin(house, &name, &run, &keys).await?,
     };
     let shown = view::task(house, task.snapshot().await?).await?;
     Ok(Reply::Task(Box::new(shown)))
+}
+
+/// Whether this request has sent the agent off already, and its answer was lost.
+fn is_repeated(lead: &Task, run: &Run) -> bool {
+    let key = lead.spec.terms.key.as_deref();
+    // One that goes on for another has the key of the message within its own.
+    key.is_some_and(|key| key.rsplit(':').next() == Some(&run.key))
 }
 
 /// The keys that a caller brings.
@@ -39,24 +54,33 @@ pub(super) fn keys(brought: &Sealed) -> Keys {
     Keys::found(|name| brought.0.get(name).cloned())
 }
 
-async fn session(house: &House, run: &Run) -> Result<Session, Stopped> {
+async fn session_name(house: &House, run: &Run) -> Result<String, Stopped> {
     Ok(match &run.talk {
         // A request that is repeated finds the session that it has opened.
-        Talk::New => {
-            let number = run.key.chars().take(8).collect::<String>();
-            house.session(&format!("run-{number}")).await?
-        }
-        Talk::In(name) => house.session(name).await?,
+        Talk::New => format!("run-{}", run.key.chars().take(8).collect::<String>()),
+        Talk::In(name) => name.clone(),
         Talk::Latest => {
-            let latest = house.runtime()?.tasks().kind(KIND).newest_first().limit(1).await?;
-            let Some(task) = latest.items.first() else {
+            let session = latest(house).await?.ok_or_else(|| {
                 let none = Fault::new(Code::NotFound, "no agent was ever asked here");
-                return Err(none.hint("leave out --continue to begin").into());
-            };
-            let name = house.session_name(task.spec.lineage.session).await?;
-            house.known_session(&name).await?.ok_or_else(|| no_session(&name))?
+                none.hint("leave out --continue to begin")
+            })?;
+            house.session_name(session).await?.to_string()
         }
     })
+}
+
+/// The session whose agent was sent off last by a person.
+async fn latest(house: &House) -> Result<Option<SessionId>, Stopped> {
+    let mut tasks = house.runtime()?.tasks().kind(KIND).newest_first();
+    loop {
+        let page = tasks.clone().await?;
+        let top = page.items.iter().find(|task| task.spec.lineage.parent.is_none());
+        match (top, page.next) {
+            (Some(task), _) => return Ok(Some(task.spec.lineage.session)),
+            (None, Some(next)) => tasks = tasks.after(next),
+            (None, None) => return Ok(None),
+        }
+    }
 }
 
 /// The agent to which a session talks: the last that was asked at its top.
@@ -66,45 +90,62 @@ async fn lead(house: &House, session: &Session) -> Result<Option<Task>, Stopped>
     Ok(tasks.await?.items.first().cloned())
 }
 
-async fn begin(
-    house: &House,
-    session: &Session,
-    run: &Run,
-    keys: &Keys,
-) -> Result<TaskRef, Stopped> {
-    let model = match &run.model {
-        Some(said) => said
-            .parse::<ModelName>()
-            .map_err(|error| Fault::from_error(Code::BadRequest, &error))?,
+/// Sends a new agent off. Nothing is opened for one that cannot begin.
+async fn begin(house: &House, name: &str, run: &Run, keys: &Keys) -> Result<TaskRef, Stopped> {
+    let model = match run.model.as_ref().or(run.usual.as_ref()) {
+        Some(said) => model(said)?,
         None => usual(keys).ok_or_else(no_model)?,
     };
-    house.keys.find(&model, session.id()).map_err(|error| {
-        Fault::from_error(Code::BadRequest, &error).hint("`offshoot models ls` lists the models")
-    })?;
+    house.keys.open(&model, keys).map_err(unusable)?;
     let brief = Brief::new(model, run.task.clone()).folder(&run.folder);
-    let request = house.agents.request(&brief);
-    let request = request.map_err(|error| Fault::from_error(Code::BadRequest, &error))?;
+    let said = |error| Fault::from_error(Code::BadRequest, &error);
+    // What an agent lacks is told by its record alone.
+    let (bytes, most) = (Payload::encode(&brief).map_err(said)?.bytes(), Sizes::default().inline);
+    if bytes > most as u64 {
+        let text = format!("the task is too long: {bytes} bytes, where {most} are allowed");
+        let fault = Fault::new(Code::BadRequest, text);
+        return Err(fault.hint("write it into a file, and say where that is").into());
+    }
+    let request = house.agents.request(&brief).map_err(said)?;
+    let session = house.session(name).await?;
+    house.keys.give(session.id(), keys);
     Ok(session.spawn(request).name(LEAD).key(&run.key).await?)
 }
 
 /// Goes on with a conversation. What was asked is a message to its agent; if
 /// that has ended, a new one goes on for it.
-async fn go_on(session: &Session, lead: &Task, run: &Run) -> Result<TaskRef, Stopped> {
-    if let Some(model) = &run.model {
-        let brief: Brief =
-            lead.spec.input.decode().map_err(|error| {
-                Fault::from_error(Code::Other, &error).hint("begin a new session")
-            })?;
-        if brief.model.to_string() != *model {
-            let said = format!("the agent of this session asks {}, not {model}", brief.model);
-            let fault = Fault::new(Code::BadRequest, said);
-            return Err(fault.hint("leave out --model, or begin a new session").into());
-        }
+async fn go_on(
+    (house, session): (&House, &Session),
+    lead: &Task,
+    run: &Run,
+    keys: &Keys,
+) -> Result<TaskRef, Stopped> {
+    let brief: Brief = lead
+        .spec
+        .input
+        .decode()
+        .map_err(|error| Fault::from_error(Code::Other, &error).hint("begin a new session"))?;
+    if let Some(said) = &run.model
+        && model(said)? != brief.model
+    {
+        let said = format!("the agent of this session asks {}, not {said}", brief.model);
+        let fault = Fault::new(Code::BadRequest, said);
+        return Err(fault.hint("leave out --model, or begin a new session").into());
     }
+    house.keys.give(session.id(), keys);
+    house.keys.find(&brief.model, session.id()).map_err(unusable)?;
     let task = session.task(&lead.id().to_string()).await?;
     let receipts = task.send(&run.task).key(&run.key).await?;
     let id = receipts.first().map_or(lead.id(), |receipt| receipt.task);
     Ok(session.task(&id.to_string()).await?)
+}
+
+fn model(said: &str) -> Result<ModelName, Fault> {
+    said.parse().map_err(|error: BadModelName| unusable(error))
+}
+
+fn unusable(error: impl std::error::Error) -> Fault {
+    Fault::from_error(Code::BadRequest, &error).hint("`offshoot models ls` lists the models")
 }
 
 fn usual(keys: &Keys) -> Option<ModelName> {

@@ -85,7 +85,7 @@ pub(super) fn parse_cursor(text: &str) -> Result<PageCursor, Stopped> {
 /// One task.
 pub(super) async fn show(house: &House, named: &Named) -> Answer {
     let snapshot = house.task(named).await?.snapshot().await?;
-    Ok(Reply::Task(Box::new(view::task(house, snapshot).await?)))
+    Ok(Reply::Task(Box::new(view::in_full(house, snapshot).await?)))
 }
 
 /// What a task waits on.

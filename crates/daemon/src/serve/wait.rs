@@ -20,6 +20,7 @@ pub(super) async fn wait(house: &House, wait: Wait, within: Option<TaskId>) -> A
         let text = format!("wait for 1 to {MOST} tasks, not for {}", wait.tasks.len());
         return Err(Fault::new(Code::BadRequest, text).into());
     }
+    let keys = super::run::keys(&wait.keys);
     let mut tasks = Vec::with_capacity(wait.tasks.len());
     for task in wait.tasks {
         let named = Named { session: wait.session.clone(), task };
@@ -27,6 +28,9 @@ pub(super) async fn wait(house: &House, wait: Wait, within: Option<TaskId>) -> A
         if within == Some(task.id()) {
             let error = Error::WaitsForItself(task.id());
             return Err(refusal_about(&task, &named.task, &error).into());
+        }
+        if *task.spec().kind == *offshoot_agent::KIND {
+            house.keys.offer(task.spec().lineage.session, &keys);
         }
         tasks.push(task);
     }
@@ -49,7 +53,11 @@ pub(super) async fn wait(house: &House, wait: Wait, within: Option<TaskId>) -> A
             WaitEnd::TimedOut => WaitedEnd::TimedOut,
         };
         let snapshot = house.runtime()?.snapshot(waited.task);
-        found.push(Waited { end, task: view::task(house, snapshot).await? });
+        let task = match tasks.len() {
+            1 => view::in_full(house, snapshot).await?,
+            _ => view::task(house, snapshot).await?,
+        };
+        found.push(Waited { end, task });
     }
     Ok(Reply::Waited { tasks: found })
 }

@@ -8,6 +8,7 @@ use offshoot_client::{Client, Error};
 use serde::Serialize;
 
 use super::globals::{Chosen, Globals};
+use super::run::keys;
 use super::show::{Form, Screen, text};
 use super::trouble::Trouble;
 
@@ -59,6 +60,7 @@ impl Desk {
             tasks: vec![task],
             waiting: Waiting::All,
             timeout_ms: None,
+            keys: keys(),
         });
         match waited_of(self.ask(&request).await?)?.pop() {
             Some(waited) => Ok(waited.task),

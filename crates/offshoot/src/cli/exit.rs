@@ -62,7 +62,7 @@ Exit codes:
 
 An attached `spawn` exits with the command's own code, with 128 and the signal
 that ended it, 126 if it cannot be executed, 127 if it is not found, and 130 if
-Ctrl-C stopped it. Any `spawn` exits with 141 if the reader of its output has
+Ctrl-C stopped it; so does an attached `run`. Any `spawn` exits with 141 if the reader of its output has
 gone; the command goes on. Of several tasks the worst counts: lost, failed,
 cancelled, needs input, time up, completed.";
 

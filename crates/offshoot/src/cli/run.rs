@@ -5,7 +5,7 @@ mod ticker;
 use std::io::{IsTerminal, Read};
 
 use clap::Args;
-use offshoot_client::wire::{Request, Run as Asked, Sealed, Stop, Talk, Task};
+use offshoot_client::wire::{Request, Run as Asked, Sealed, State, Stop, Talk, Task};
 use offshoot_models::Keys;
 
 use super::desk::{Desk, task_of};
@@ -66,7 +66,8 @@ impl Run {
         let asked = Asked {
             talk,
             task: self.task()?,
-            model: self.model.clone().or_else(set_model),
+            model: self.model.clone(),
+            usual: set_model(),
             folder: folder.to_string_lossy().into_owned(),
             keys: keys(),
             key: uuid::Uuid::new_v4().simple().to_string(),
@@ -146,6 +147,7 @@ async fn stay(desk: Desk, begun: Task, mut interrupts: Interrupts) -> Result<Exi
             }
         }
     };
+    ticker.rest().await;
     let Some(outcome) = &ended.outcome else {
         desk.screen.remark(&format!("offshoot: {}", task::digest(&ended, desk.screen.err)));
         return Ok(Exit::NeedsInput);
@@ -159,7 +161,10 @@ async fn stay(desk: Desk, begun: Task, mut interrupts: Interrupts) -> Result<Exi
             desk.screen.remark(&format!("offshoot: {handle} {}: {how}", ended.state.word()));
         }
     }
-    let exit = Exit::of_state(ended.state);
+    let exit = match (ended.state, interrupts.wish()) {
+        (State::Cancelled, Wish::Stop | Wish::StopNow) => Exit::Interrupted,
+        (state, _) => Exit::of_state(state),
+    };
     desk.acknowledge(vec![ended.id]).await;
     Ok(exit)
 }

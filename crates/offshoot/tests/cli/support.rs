@@ -37,8 +37,13 @@ impl World {
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_offshoot"));
         for (name, _) in std::env::vars_os() {
-            let ours = name.to_str().is_some_and(|name| name.starts_with("OFFSHOOT"));
-            if ours {
+            let told = name.to_str().is_some_and(|name| {
+                name.starts_with("OFFSHOOT")
+                    || name.ends_with("_API_KEY")
+                    || name.ends_with("_BASE_URL")
+                    || name == "OLLAMA_HOST"
+            });
+            if told {
                 command.env_remove(name);
             }
         }

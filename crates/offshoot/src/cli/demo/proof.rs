@@ -1,7 +1,7 @@
 //! What the demo has proved: each claim was looked at, and may turn out wrong.
 
 use offshoot_client::wire::{
-    Following, List, Reading, Reply, Request, Scope, State, Tail, Task, Wait, Waiting,
+    Following, List, Reading, Reply, Request, Scope, Sealed, State, Tail, Task, Wait, Waiting,
 };
 use offshoot_client::{Error, Followed};
 
@@ -27,6 +27,7 @@ impl Proof {
             tasks: sent.clone(),
             waiting: Waiting::All,
             timeout_ms: Some(0),
+            keys: Sealed::default(),
         };
         let waited = waited_of(stage.desk.ask(&Request::Wait(wait)).await?)?;
         let tasks: Vec<Task> = waited.into_iter().map(|waited| waited.task).collect();

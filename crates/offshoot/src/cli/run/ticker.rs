@@ -1,6 +1,7 @@
 //! What an agent and those it sent off are doing, one line at a time.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use offshoot_client::Followed;
 use offshoot_client::wire::{Reply, Request, State, Task};
@@ -11,6 +12,9 @@ use crate::cli::show::{Form, Part, Screen, task, text, time};
 
 /// How many columns of what a task is for are shown.
 const SHOWN: usize = 60;
+
+/// How long the last of it is waited for once the lead has ended.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Tells on the standard error what happens in a session.
 pub(super) struct Ticker {
@@ -25,7 +29,7 @@ impl Ticker {
     pub(super) fn new(desk: &Desk, lead: &Task) -> Self {
         let events = (desk.screen.form == Form::People).then(|| {
             let (told, events) = channel(64);
-            tokio::spawn(watch(desk.clone(), told));
+            tokio::spawn(watch(desk.clone(), lead.id.clone(), told));
             events
         });
         Self { screen: desk.screen, lead: lead.id.clone(), events, seen: HashMap::new() }
@@ -41,6 +45,20 @@ impl Ticker {
             Some(task) => self.tell(&task),
             None => std::future::pending().await,
         }
+    }
+
+    /// Tells what happened before the lead ended, as far as it is known.
+    pub(super) async fn rest(mut self) {
+        let Some(mut events) = self.events.take() else { return };
+        let told = async {
+            while let Some(task) = events.recv().await {
+                if task.id == self.lead && task.outcome.is_some() {
+                    return;
+                }
+                self.tell(&task);
+            }
+        };
+        tokio::time::timeout(LAST_WORDS, told).await.ok();
     }
 
     fn tell(&mut self, task: &Task) {
@@ -62,13 +80,22 @@ impl Ticker {
     }
 }
 
-/// Tells of what happens in the session, as long as somebody listens.
-async fn watch(desk: Desk, told: Sender<Task>) {
-    let asked = Request::Events { session: desk.session.clone(), cursor: None };
-    while let Ok(mut stream) = desk.client.follow(&asked).await {
-        while let Ok(Some(item)) = stream.next().await {
-            if let Followed::Said(Reply::Happened(happened)) = item
-                && let Some(task) = happened.task
+/// Tells of what happens below the lead, as long as somebody listens. The log is
+/// read from its start, since some of it has happened already.
+async fn watch(desk: Desk, lead: String, told: Sender<Task>) {
+    let mut place = 0;
+    loop {
+        let asked = Request::Events { session: desk.session.clone(), cursor: Some(place) };
+        let Ok(mut stream) = desk.client.follow(&asked).await else { return };
+        loop {
+            let happened = match stream.next().await {
+                Ok(Some(Followed::Said(Reply::Happened(happened)))) => happened,
+                Ok(Some(_)) => continue,
+                Err(error) if error.is_broken_off() => break,
+                Ok(None) | Err(_) => return,
+            };
+            place = happened.cursor;
+            if let Some(task) = happened.task.filter(|task| task.lineage.root == lead)
                 && told.send(task).await.is_err()
             {
                 return;

@@ -11,6 +11,7 @@ use tokio::task::JoinSet;
 use super::progress::Progress;
 use crate::cli::desk::{Desk, waited_of};
 use crate::cli::exit::Exit;
+use crate::cli::run::keys;
 use crate::cli::show::{Form, task};
 use crate::cli::trouble::Trouble;
 use crate::cli::{completions, duration};
@@ -128,7 +129,8 @@ async fn all_of(
 fn wait(desk: &Desk, tasks: Vec<String>, waiting: Waiting, until: Option<Instant>) -> Request {
     let left = until.map(|until| until.saturating_duration_since(Instant::now()));
     let timeout_ms = left.map(duration::millis);
-    Request::Wait(wire::Wait { session: desk.session.clone(), tasks, waiting, timeout_ms })
+    let (session, keys) = (desk.session.clone(), keys());
+    Request::Wait(wire::Wait { session, tasks, waiting, timeout_ms, keys })
 }
 
 impl Told<'_> {

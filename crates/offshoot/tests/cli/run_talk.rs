@@ -1,0 +1,63 @@
+//! `offshoot run`, which goes on with a conversation.
+
+use crate::model::{Model, talk};
+use crate::support::World;
+
+fn pairs(said: &[(&str, &str)]) -> Vec<(String, String)> {
+    said.iter().map(|(role, text)| ((*role).to_owned(), (*text).to_owned())).collect()
+}
+
+#[test]
+fn continue_goes_on_with_the_latest_conversation() {
+    let (world, model) = (World::new(), Model::saying(["zero", "one", "two", "three"]));
+    model.done(&world, &["run", "Other."]);
+    model.done(&world, &["run", "First."]);
+    assert_eq!(model.done(&world, &["run", "--continue", "Second."]), "two\n");
+    let so_far = [("user", "First."), ("assistant", "one"), ("user", "Second.")];
+    assert_eq!(talk(&model.asked()[2]), pairs(&so_far));
+    assert_eq!(model.done(&world, &["run", "--continue", "Third."]), "three\n");
+    let so_far = [so_far.as_slice(), &[("assistant", "two"), ("user", "Third.")]].concat();
+    assert_eq!(talk(&model.asked()[3]), pairs(&so_far));
+    assert_eq!(world.json(&["sessions", "ls"])["sessions"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_session_that_is_named_is_gone_on_with() {
+    let (world, model) = (World::new(), Model::saying(["one", "other", "two"]));
+    model.done(&world, &["run", "--session", "s", "First."]);
+    model.done(&world, &["run", "Other."]);
+    assert_eq!(model.done(&world, &["run", "--session", "s", "Second."]), "two\n");
+    let so_far = [("user", "First."), ("assistant", "one"), ("user", "Second.")];
+    assert_eq!(talk(&model.asked()[2]), pairs(&so_far));
+}
+
+#[test]
+fn two_conversations_at_once_make_no_sense() {
+    let (world, model) = (World::new(), Model::saying([]));
+    let said = model.run(&world, &["run", "--continue", "--session", "s", "Do it."]);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.err.contains("--continue and --session"), "{said:?}");
+}
+
+#[test]
+fn there_is_nothing_to_go_on_with_at_first() {
+    let (world, model) = (World::new(), Model::saying([]));
+    let said = model.run(&world, &["run", "--continue", "Do it."]);
+    assert_eq!(said.code, 5, "{said:?}");
+    assert!(said.err.contains("no agent was ever asked here"), "{said:?}");
+}
+
+#[test]
+fn the_model_of_a_conversation_stays() {
+    let (world, model) = (World::new(), Model::saying(["one", "two", "three"]));
+    model.done(&world, &["run", "First."]);
+    let said = model.run(&world, &["run", "--continue", "--model", "openai/other", "Second."]);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.err.contains("asks openai/test, not openai/other"), "{said:?}");
+    // What is set for new ones is no wish about this one.
+    let mut command = model.command(&world, &["run", "--continue", "Second."]);
+    command.env("OFFSHOOT_MODEL", "openai/other");
+    assert!(command.output().unwrap().status.success());
+    model.done(&world, &["run", "--continue", "--model", "openai/test", "Third."]);
+    assert!(model.asked().iter().all(|asked| asked.model() == "test"));
+}
