@@ -77,17 +77,17 @@ impl From<NoModel> for Trouble {
 
 impl Life {
     /// Takes up the agent's work where its history ends.
-    pub(crate) async fn begin(seat: Arc<Seat>, cx: Context) -> Result<Self, BodyError> {
+    pub(crate) async fn begin(seat: Arc<Seat>, cx: Context) -> Result<Box<Self>, BodyError> {
         let brief: Arc<Brief> = Arc::new(cx.input::<Brief>().await?);
         let (model, gate) = seat.catalogue.find(&brief.model, cx.lineage().session)?;
         let tools = control::toolbox(&seat, &cx, &brief)?;
         let system = control::system(&seat, &cx, &brief);
         let talk = Conversation::default();
-        Ok(Self { seat, cx, brief, model, gate, tools, system, talk })
+        Ok(Box::new(Self { seat, cx, brief, model, gate, tools, system, talk }))
     }
 
     /// Goes on until the agent has ended.
-    pub(crate) async fn live(mut self) -> Ended {
+    pub(crate) async fn live(mut self: Box<Self>) -> Ended {
         let mut known = Known::No;
         let mut failures = 0;
         loop {

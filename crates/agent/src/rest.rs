@@ -21,17 +21,17 @@ impl Life {
     /// The model has ended its turn.
     pub(crate) async fn rest(&mut self, stop: &Stop) -> Result<Next, Trouble> {
         // In this order: of whoever has ended by now the mail tells.
-        let children = self.children().await?;
-        if self.read_mail(When::TurnEnd).await? {
+        let children = Box::pin(self.children()).await?;
+        if Box::pin(self.read_mail(When::TurnEnd)).await? {
             return Ok(Next::Goes);
         }
         if !children.is_empty() {
             self.wait_for(children).await?;
-            self.read_mail(When::TurnEnd).await?;
+            Box::pin(self.read_mail(When::TurnEnd)).await?;
             // It has waited without its conversation.
             return Ok(Next::Forgets);
         }
-        self.end(stop).await
+        Box::pin(self.end(stop)).await
     }
 
     /// The tasks whose ends the agent must still be told.
