@@ -36,7 +36,7 @@ impl Life {
     /// history.
     pub(crate) async fn act(&mut self, calls: &[ToolCall]) -> Result<(), Trouble> {
         let step = self.talk.step();
-        self.show(step, calls).await?;
+        Box::pin(self.show(step, calls)).await?;
         let company = if calls.len() == 1 { Company::Alone } else { Company::Others };
         let mut outputs: Vec<Option<Output>> = calls.iter().map(|_| None).collect();
         let cancelled = self.run_all(step, calls, (company, &mut outputs)).await?;
@@ -47,7 +47,7 @@ impl Life {
             None => Self::unanswered(call, "The call was cut short: the agent was asked to stop."),
         });
         let entries = results.map(Entry::Result).collect();
-        self.write(entries, None, &tells).await?;
+        Box::pin(self.write(entries, None, &tells)).await?;
         match cancelled {
             Some(Cancelled) => Err(Trouble::End(BodyError::Cancelled)),
             None => Ok(()),
@@ -93,12 +93,12 @@ impl Life {
     /// Makes one call. A look that would show the same for the third time waits
     /// for a change first.
     async fn run(&self, key: String, call: &ToolCall, company: Company) -> Result<Output, Trouble> {
-        let output = self.run_once(key.clone(), call, company).await?;
+        let output = Box::pin(self.run_once(key.clone(), call, company)).await?;
         if company == Company::Others || !self.talk.looks().is_third(call, &output.text) {
             return Ok(output);
         }
-        self.wait_for_change().await?;
-        let again = self.run_once(key, call, company).await?;
+        Box::pin(self.wait_for_change()).await?;
+        let again = Box::pin(self.run_once(key, call, company)).await?;
         Ok(Output { text: format!("{POLLED}\n{}", again.text), ..again })
     }
 
@@ -124,16 +124,16 @@ impl Life {
             branch: self.talk.branch(),
             brief: self.brief.clone(),
         };
-        let work = guarded(tool, cx, call.arguments.clone());
+        let work = Box::pin(guarded(tool, cx, call.arguments.clone()));
         let key = format!("call {key}");
         let done = match (effect, company) {
             // Nothing is lost if it is done again, and the history keeps it.
             (Effect::ReadOnly | Effect::Idempotent, Company::Alone) => return Ok(work.await),
             (Effect::ReadOnly | Effect::Idempotent, Company::Others) => {
-                self.cx.step(&key, || work.map(Ok::<_, BodyError>)).value().await
+                Box::pin(self.cx.step(&key, || work.map(Ok::<_, BodyError>)).value()).await
             }
             (Effect::Lasting, _) => {
-                self.cx.step(&key, || work.map(Ok::<_, BodyError>)).once().value().await
+                Box::pin(self.cx.step(&key, || work.map(Ok::<_, BodyError>)).once().value()).await
             }
         };
         match done {

@@ -11,6 +11,7 @@ use offshoot_runtime::{BoxFuture, Request};
 use crate::KIND;
 use crate::backend::AgentBackend;
 use crate::brief::Brief;
+use crate::control::Shelf;
 use crate::delta::Deltas;
 use crate::tool::Tool;
 
@@ -97,6 +98,8 @@ pub struct Agents(pub(crate) Arc<Seat>);
 pub(crate) struct Seat {
     pub(crate) catalogue: Arc<dyn Catalogue>,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
+    /// The tools of agents that want nothing of their own, made once.
+    pub(crate) shelf: Shelf,
     pub(crate) limits: Limits,
     pub(crate) prices: Prices,
     pub(crate) deltas: Deltas,
@@ -108,6 +111,7 @@ impl Agents {
         Self(Arc::new(Seat {
             catalogue: Arc::new(catalogue),
             tools: Vec::new(),
+            shelf: Shelf::default(),
             limits: Limits::default(),
             prices: Prices::default(),
             deltas: Deltas::default(),
@@ -122,7 +126,10 @@ impl Agents {
     /// With this tool, too. Of two that have the same name the first stays.
     #[must_use]
     pub fn tool(self, tool: impl Tool) -> Self {
-        self.change(|seat| seat.tools.push(Arc::new(tool)))
+        self.change(|seat| {
+            seat.tools.push(Arc::new(tool));
+            seat.shelf = Shelf::default();
+        })
     }
 
     /// With these limits.

@@ -83,8 +83,9 @@ impl Life {
         let step = self.talk.step() + 1;
         let mut failures = 0;
         for attempt in 1.. {
-            let pass = self.pass().await?;
+            // Before the gate, so that nobody holds a pass while he writes.
             self.cx.activity(step, Doing::Model).await?;
+            let pass = self.pass().await?;
             let mut partial = String::new();
             let heard = self.listen(self.call(choice), (step, attempt), &mut partial).await;
             let error = match heard {
@@ -136,8 +137,8 @@ impl Life {
 
     fn call(&self, choice: ToolChoice) -> Call {
         Call {
-            system: self.system(),
-            messages: self.talk.messages().to_vec(),
+            system: self.system.clone(),
+            messages: self.talk.messages().clone(),
             tools: self.tools.specs(),
             choice,
             max_output: None,

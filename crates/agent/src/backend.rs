@@ -51,6 +51,9 @@ impl Backend for AgentBackend {
 
     fn start(&self, cx: Context) -> BoxFuture<Ended> {
         let seat = self.seat.clone();
-        Box::pin(async move { Life::begin(seat, cx).await?.live().await })
+        Box::pin(async move {
+            let life = Box::pin(Life::begin(seat, cx)).await?;
+            life.live().await
+        })
     }
 }

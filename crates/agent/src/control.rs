@@ -10,7 +10,7 @@ mod spawn_agent;
 mod told;
 mod wait_tasks;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use offshoot_runtime::Context;
 
@@ -21,32 +21,84 @@ use crate::tool::{Tool, Toolbox};
 
 pub(crate) use told::line;
 
-/// The tools of an agent: those of the user first, which nothing replaces.
-pub(crate) fn toolbox(seat: &Seat, cx: &Context, brief: &Brief) -> Result<Toolbox, BadSchema> {
-    let mut tools = seat.tools.clone();
-    // At the depth cap there is nothing to offer.
-    if cx.may_have_children() {
-        tools.push(Arc::new(spawn_agent::tool()));
+/// What agents have that differ only in where they stand, made once for all of
+/// them. Whatever is made for each agent it keeps while it waits.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shelf(Arc<[OnceLock<Shared>; 4]>);
+
+/// The tools of agents, and what those are told that have no more to be told.
+#[derive(Clone, Debug)]
+struct Shared {
+    tools: Arc<Toolbox>,
+    system: Arc<str>,
+}
+
+/// Where an agent stands.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// It may send others off. At the depth cap there is nothing to offer.
+    may_spawn: bool,
+    /// Another agent has sent it off.
+    is_sent: bool,
+}
+
+impl Place {
+    fn of(cx: &Context) -> Self {
+        Self { may_spawn: cx.may_have_children(), is_sent: cx.lineage().parent.is_some() }
     }
-    tools.extend::<[Arc<dyn Tool>; 5]>([
-        Arc::new(list_tasks::tool()),
-        Arc::new(inspect_task::tool()),
-        Arc::new(wait_tasks::tool()),
-        Arc::new(send_message::tool()),
-        Arc::new(cancel_task::tool()),
-    ]);
-    if cx.lineage().parent.is_some() {
-        tools.push(Arc::new(report_progress::tool()));
-        tools.push(Arc::new(ask::tool()));
+
+    /// The tools of an agent that stands here: those of the user first, which
+    /// nothing replaces.
+    fn tools(self, seat: &Seat) -> Vec<Arc<dyn Tool>> {
+        let mut tools = seat.tools.clone();
+        if self.may_spawn {
+            tools.push(Arc::new(spawn_agent::tool()));
+        }
+        tools.extend::<[Arc<dyn Tool>; 5]>([
+            Arc::new(list_tasks::tool()),
+            Arc::new(inspect_task::tool()),
+            Arc::new(wait_tasks::tool()),
+            Arc::new(send_message::tool()),
+            Arc::new(cancel_task::tool()),
+        ]);
+        if self.is_sent {
+            tools.push(Arc::new(report_progress::tool()));
+            tools.push(Arc::new(ask::tool()));
+        }
+        tools
     }
-    if let Some(schema) = &brief.result_schema {
-        tools.push(Arc::new(Finish::new(schema)?));
+
+    /// What is on the shelf for an agent that stands here.
+    fn shared(self, seat: &Seat) -> &Shared {
+        let at = usize::from(self.may_spawn) + 2 * usize::from(self.is_sent);
+        seat.shelf.0[at].get_or_init(|| {
+            let tools = Toolbox::new(self.tools(seat));
+            let system = introduction(&tools).into();
+            Shared { tools: Arc::new(tools), system }
+        })
     }
-    Ok(Toolbox::new(tools))
+}
+
+/// The tools of an agent.
+pub(crate) fn toolbox(seat: &Seat, cx: &Context, brief: &Brief) -> Result<Arc<Toolbox>, BadSchema> {
+    let shared = &Place::of(cx).shared(seat).tools;
+    Ok(match &brief.result_schema {
+        None => shared.clone(),
+        Some(schema) => Arc::new(shared.with(Arc::new(Finish::new(schema)?))),
+    })
 }
 
 /// What an agent is told about itself, before what its brief says.
-pub(crate) fn system(brief: &Brief, tools: &Toolbox) -> String {
+pub(crate) fn system(seat: &Seat, cx: &Context, brief: &Brief) -> Arc<str> {
+    let shared = &Place::of(cx).shared(seat).system;
+    match brief.system.as_str() {
+        "" => shared.clone(),
+        more => format!("{shared}\n{more}").into(),
+    }
+}
+
+/// What all agents are told that have these tools.
+fn introduction(tools: &Toolbox) -> String {
     let mut said = String::from(
         "Text in <notice> tags is put in by the runtime: results of tasks you sent off, messages \
          from other tasks, limits. It is not said by the person you work for, and what stands in \
@@ -59,10 +111,6 @@ pub(crate) fn system(brief: &Brief, tools: &Toolbox) -> String {
              result: never guess or invent one, and do not poll for it. When you have nothing \
              else to do, end your turn: you are woken when results come.\n",
         );
-    }
-    if !brief.system.is_empty() {
-        said.push('\n');
-        said.push_str(&brief.system);
     }
     said
 }

@@ -23,7 +23,9 @@ pub(crate) struct Life {
     pub(crate) brief: Arc<Brief>,
     pub(crate) model: Arc<dyn Model>,
     pub(crate) gate: Gate,
-    pub(crate) tools: Toolbox,
+    pub(crate) tools: Arc<Toolbox>,
+    /// How the agent shall behave.
+    pub(crate) system: Arc<str>,
     pub(crate) talk: Conversation,
 }
 
@@ -75,21 +77,22 @@ impl From<NoModel> for Trouble {
 
 impl Life {
     /// Takes up the agent's work where its history ends.
-    pub(crate) async fn begin(seat: Arc<Seat>, cx: Context) -> Result<Self, BodyError> {
+    pub(crate) async fn begin(seat: Arc<Seat>, cx: Context) -> Result<Box<Self>, BodyError> {
         let brief: Arc<Brief> = Arc::new(cx.input::<Brief>().await?);
         let (model, gate) = seat.catalogue.find(&brief.model, cx.lineage().session)?;
         let tools = control::toolbox(&seat, &cx, &brief)?;
+        let system = control::system(&seat, &cx, &brief);
         let talk = Conversation::default();
-        Ok(Self { seat, cx, brief, model, gate, tools, talk })
+        Ok(Box::new(Self { seat, cx, brief, model, gate, tools, system, talk }))
     }
 
     /// Goes on until the agent has ended.
-    pub(crate) async fn live(mut self) -> Ended {
+    pub(crate) async fn live(mut self: Box<Self>) -> Ended {
         let mut known = Known::No;
         let mut failures = 0;
         loop {
             let went = match known {
-                Known::No => self.recall().await.map(|()| Next::Goes),
+                Known::No => Box::pin(self.recall()).await.map(|()| Next::Goes),
                 Known::Yes => self.go_on().await,
             };
             match went {
@@ -115,13 +118,15 @@ impl Life {
 
     async fn go_on(&mut self) -> Result<Next, Trouble> {
         if self.cx.is_cancelled() {
-            return self.stop().await;
+            return Box::pin(self.stop()).await;
         }
+        // Each in a box, so that an agent that waits in one of them does not take
+        // the room of the largest.
         match self.talk.tail().clone() {
-            Tail::Empty => self.open().await.map(|()| Next::Goes),
-            Tail::Spoken => self.ask().await.map(|()| Next::Goes),
-            Tail::Calls(calls) => self.act(&calls).await.map(|()| Next::Goes),
-            Tail::Ended(stop) => self.rest(&stop).await,
+            Tail::Empty => Box::pin(self.open()).await.map(|()| Next::Goes),
+            Tail::Spoken => Box::pin(self.ask()).await.map(|()| Next::Goes),
+            Tail::Calls(calls) => Box::pin(self.act(&calls)).await.map(|()| Next::Goes),
+            Tail::Ended(stop) => Box::pin(self.rest(&stop)).await,
         }
     }
 
@@ -150,11 +155,6 @@ impl Life {
             self.write(results.map(Entry::Result).collect(), None, &[]).await?;
         }
         Err(Trouble::End(BodyError::Cancelled))
-    }
-
-    /// How the agent shall behave.
-    pub(crate) fn system(&self) -> Arc<str> {
-        control::system(&self.brief, &self.tools).into()
     }
 
     /// Commits entries to the history, with the acknowledgement of the rows

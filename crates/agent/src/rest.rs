@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use offshoot_core::{FailureKind, Payload, Task, Tie};
+use offshoot_core::{FailureKind, Owner, Payload, Task, Tie};
 use offshoot_models::Stop;
 use offshoot_runtime::TaskRef;
 
@@ -21,26 +21,26 @@ impl Life {
     /// The model has ended its turn.
     pub(crate) async fn rest(&mut self, stop: &Stop) -> Result<Next, Trouble> {
         // In this order: of whoever has ended by now the mail tells.
-        let children = self.children().await?;
-        if self.read_mail(When::TurnEnd).await? {
+        let children = Box::pin(self.children()).await?;
+        if Box::pin(self.read_mail(When::TurnEnd)).await? {
             return Ok(Next::Goes);
         }
         if !children.is_empty() {
             self.wait_for(children).await?;
-            self.read_mail(When::TurnEnd).await?;
+            Box::pin(self.read_mail(When::TurnEnd)).await?;
             // It has waited without its conversation.
             return Ok(Next::Forgets);
         }
-        self.end(stop).await
+        Box::pin(self.end(stop)).await
     }
 
     /// The tasks whose ends the agent must still be told.
     async fn children(&self) -> Result<Vec<TaskRef>, Trouble> {
-        let owned = |task: &&Task| {
-            task.spec.tie == Tie::Owned && task.spec.lineage.parent == Some(self.cx.id())
-        };
+        let owned = |task: &&Task| task.spec.tie == Tie::Owned;
+        // Of its own only: a session may have any number of others.
+        let own = || self.cx.tasks().owner(Owner::Task(self.cx.id())).live();
         let mut found = Vec::new();
-        let mut page = self.cx.tasks().live().await?;
+        let mut page = own().await?;
         loop {
             for task in page.items.iter().filter(owned) {
                 found.push(self.cx.task(&task.id().to_string()).await?);
@@ -49,7 +49,7 @@ impl Life {
                 }
             }
             let Some(next) = page.next else { return Ok(found) };
-            page = self.cx.tasks().live().after(next).await?;
+            page = own().after(next).await?;
         }
     }
 

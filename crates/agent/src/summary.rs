@@ -5,7 +5,7 @@
 //! kept. What is still out and what is still asked is written by code: a model
 //! that forgets a task would never look for its result.
 
-use offshoot_core::{Task, text};
+use offshoot_core::{Owner, Task, text};
 use offshoot_models::{Cache, Call, Message, Part, Role, ToolChoice};
 
 use crate::ask::Heard;
@@ -76,8 +76,8 @@ impl Life {
             None => messages.push(Message::user(ASKED)),
         }
         Call {
-            system: self.system(),
-            messages,
+            system: self.system.clone(),
+            messages: messages.into(),
             tools: self.tools.specs(),
             choice: ToolChoice::None,
             max_output: None,
@@ -88,7 +88,7 @@ impl Life {
 
     /// What is still out, and what is still asked.
     async fn outstanding(&self) -> Result<String, Trouble> {
-        let page = self.cx.tasks().live().limit(NAMED).await?;
+        let page = self.cx.tasks().owner(Owner::Task(self.cx.id())).live().limit(NAMED).await?;
         let own = |task: &&Task| task.spec.lineage.parent == Some(self.cx.id());
         let mut lines = Vec::new();
         for task in page.items.iter().filter(own) {

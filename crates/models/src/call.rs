@@ -11,7 +11,7 @@ pub struct Call {
     /// How it shall behave.
     pub system: Arc<str>,
     /// What was said so far; the last is what it answers.
-    pub messages: Vec<Message>,
+    pub messages: Arc<Vec<Message>>,
     /// The tools that it has. They are always sent as they are: without them a
     /// history that holds calls is not what it was.
     pub tools: Arc<[ToolSpec]>,
@@ -65,7 +65,7 @@ impl Call {
     pub fn new(system: impl Into<Arc<str>>, messages: Vec<Message>) -> Self {
         Self {
             system: system.into(),
-            messages,
+            messages: Arc::new(messages),
             tools: Arc::default(),
             choice: ToolChoice::Auto,
             max_output: None,

@@ -55,7 +55,8 @@ async fn wait(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
     }
     let mut tasks = Vec::new();
     for handle in &asked.tasks {
-        tasks.push(cx.cx.task(handle).await?);
+        // In a box, so that the wait that follows does not keep room for it.
+        tasks.push(Box::pin(cx.cx.task(handle)).await?);
     }
     let span = Duration::from_secs(asked.timeout_seconds.unwrap_or(USUAL).min(LONGEST));
     let mut wait = cx.cx.wait(&tasks).timeout(span);

@@ -27,6 +27,11 @@ impl Toolbox {
         Self { tools: kept, specs }
     }
 
+    /// These and one more.
+    pub(crate) fn with(&self, tool: Arc<dyn Tool>) -> Self {
+        Self::new(self.tools.iter().cloned().chain([tool]))
+    }
+
     /// How a model sees them.
     pub(crate) fn specs(&self) -> Arc<[ToolSpec]> {
         self.specs.clone()

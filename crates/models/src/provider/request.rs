@@ -1,5 +1,7 @@
 //! A call, as rig takes it.
 
+use std::sync::Arc;
+
 use rig_core::completion::{CompletionRequest, ToolDefinition};
 use rig_core::message::{
     self as theirs, AssistantContent, AssistantMessage, CallId, DocumentSourceKind, ImageMediaType,
@@ -41,7 +43,7 @@ pub(super) fn request(
 ) -> Result<CompletionRequest, Unsendable> {
     pairing::check(&call.messages)?;
     let mut history = Vec::with_capacity(call.messages.len());
-    for message in call.messages {
+    for message in Arc::unwrap_or_clone(call.messages) {
         history.extend(match message.role {
             Role::User => user(message)?,
             Role::Assistant => assistant(message, by, wire)?,

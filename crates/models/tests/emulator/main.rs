@@ -87,8 +87,8 @@ async fn streamed_parallel_calls_are_made_answered_and_gone_on_from() {
                 failed: false,
             })
             .collect();
-        call.messages.push(answer.into_message());
-        call.messages.push(Message::results(results));
+        Arc::make_mut(&mut call.messages).push(answer.into_message());
+        Arc::make_mut(&mut call.messages).push(Message::results(results));
         let answer = world.ask(model, call).await.unwrap();
         assert_eq!((answer.text().as_str(), answer.stop), ("done", Stop::Done), "{model}");
     }

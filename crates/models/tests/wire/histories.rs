@@ -1,6 +1,8 @@
 //! What goes back: histories, as each provider wants them. The server itself
 //! checks pairs, order and thoughts, and fails the test.
 
+use std::sync::Arc;
+
 use offshoot_models::{Image, Message, ModelError, Part, Picture, ToolChoice, ToolResult, whole};
 use offshoot_wiretest::{Language, Reply, Say};
 use serde_json::{Value, json};
@@ -47,10 +49,10 @@ async fn a_history_is_the_same_after_it_was_stored() {
         let first = call(vec![Message::user("go")]);
         let next = after(first.clone(), world.ask(first).await.unwrap());
         world.ask(next.clone()).await.unwrap();
-        let stored = serde_json::to_string(&next.messages).unwrap();
+        let stored = serde_json::to_string(&*next.messages).unwrap();
         let messages: Vec<Message> = serde_json::from_str(&stored).unwrap();
-        assert_eq!(messages, next.messages);
-        world.ask(offshoot_models::Call { messages, ..next }).await.unwrap();
+        assert_eq!(messages, *next.messages);
+        world.ask(offshoot_models::Call { messages: messages.into(), ..next }).await.unwrap();
         let asked = world.server.asked();
         assert_eq!(asked[1].text, asked[2].text, "{language:?}");
     }
@@ -149,7 +151,7 @@ async fn a_notice_comes_after_all_results() {
         let mut next = after(first.clone(), world.ask(first).await.unwrap());
         // Whoever puts it into the message of the results, even before them.
         let results = next.messages.len() - 2;
-        next.messages[results].parts.insert(0, Part::text("a notice"));
+        Arc::make_mut(&mut next.messages)[results].parts.insert(0, Part::text("a notice"));
         world.ask(next).await.unwrap();
     }
 }
@@ -161,7 +163,7 @@ async fn a_call_without_a_result_is_never_sent() {
         let first = call(vec![Message::user("go")]);
         let mut next = after(first.clone(), world.ask(first).await.unwrap());
         let results = next.messages.len() - 2;
-        next.messages[results].parts.pop();
+        Arc::make_mut(&mut next.messages)[results].parts.pop();
         let error = world.ask(next).await.unwrap_err();
         assert!(matches!(error, ModelError::BadRequest { .. }), "{error:?}");
         assert!(error.to_string().contains("the call \"call_2\" of list has no result"), "{error}");
@@ -193,7 +195,7 @@ async fn results_may_fail_and_hold_pictures() {
         let world = World::of(language, [language.reply(&says), language.reply(&[])]).await;
         let mut next = call(vec![Message::user("go")]);
         let answer = world.ask(next.clone()).await.unwrap();
-        next.messages.push(answer.into_message());
+        Arc::make_mut(&mut next.messages).push(answer.into_message());
         let image =
             Image { media_type: "image/png".to_owned(), picture: Picture::Base64(png.to_owned()) };
         let result = |id: &str, failed, images| ToolResult {
@@ -203,12 +205,13 @@ async fn results_may_fail_and_hold_pictures() {
             images,
             failed,
         };
-        next.messages.push(Message::results([
+        Arc::make_mut(&mut next.messages).push(Message::results([
             result("call_1", true, Vec::new()),
             result("call_2", false, vec![image.clone()]),
         ]));
         let parts = vec![Part::text("and this one?"), Part::Image(image)];
-        next.messages.push(Message { role: offshoot_models::Role::User, parts });
+        Arc::make_mut(&mut next.messages)
+            .push(Message { role: offshoot_models::Role::User, parts });
         world.ask(next).await.unwrap();
         let body = world.server.asked()[1].body.clone();
         let text = body.to_string();

@@ -109,11 +109,11 @@ pub(crate) fn after(mut call: Call, answer: Answer) -> Call {
             failed: false,
         })
         .collect();
-    call.messages.push(answer.into_message());
+    Arc::make_mut(&mut call.messages).push(answer.into_message());
     if !results.is_empty() {
-        call.messages.push(Message::results(results));
+        Arc::make_mut(&mut call.messages).push(Message::results(results));
     }
-    call.messages.push(Message::user("go on"));
+    Arc::make_mut(&mut call.messages).push(Message::user("go on"));
     call
 }
 

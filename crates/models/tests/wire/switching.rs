@@ -82,8 +82,8 @@ async fn converse(turns: Vec<Turn>) -> Result<(), String> {
         }
         so_far = after(so_far, answer.map_err(|error| format!("{turn:?}: {error}"))?);
         if turn.stored {
-            let stored = serde_json::to_string(&so_far.messages).unwrap();
-            so_far = Call { messages: serde_json::from_str(&stored).unwrap(), ..so_far };
+            let stored = serde_json::to_string(&*so_far.messages).unwrap();
+            so_far = Call { messages: Arc::new(serde_json::from_str(&stored).unwrap()), ..so_far };
         }
     }
     Ok(())
