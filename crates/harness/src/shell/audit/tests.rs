@@ -104,6 +104,7 @@ fn task(errand: &Errand, outcome: Outcome) -> Task {
             env: Vec::new(),
             restart: errand.restart,
         }),
+        agent: None,
         settling: false,
         unresponsive: false,
     }
