@@ -103,7 +103,8 @@ pub enum Error {
     /// The task takes no messages.
     #[error("task {0} takes no messages")]
     TakesNoMessages(TaskId),
-    /// The task's last message was sent.
+    /// The task's last message was sent: it takes none any more, however much
+    /// room its inbox has.
     #[error("the input of task {0} has been ended: it reads no more messages")]
     InputEnded(TaskId),
     /// The inbox is full.

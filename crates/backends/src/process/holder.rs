@@ -100,7 +100,9 @@ impl HolderFile {
 impl Holder {
     fn own(session: Session) -> Self {
         let Identity { pid, started } = Identity::own();
-        let number = rustix::process::getsid(None).map_or(0, |sid| sid.as_raw_nonzero().get());
+        // Zero where the leader is outside the namespace of this process, as in
+        // a container, so this is not asked of a call whose answer is a `Pid`.
+        let number = Stat::of(pid).map_or(0, |stat| stat.session);
         // Only a leader can know who is in its session.
         let sole = session == Session::Sole && number == pid;
         Self { boot: boot().to_owned(), pid, started, session: number, sole }

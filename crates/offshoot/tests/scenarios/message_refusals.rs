@@ -1,7 +1,13 @@
 //! What refuses a message, and in which order.
 
-use offshoot::core::{MessageState, Phase, Sizes};
-use offshoot::{Address, Error, Kind, Memory, Runtime};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use offshoot::core::{
+    Capabilities, Message, MessageState, Mode, Payload, Phase, Recovery, Sizes, Task,
+};
+use offshoot::{
+    Address, Backend, BoxFuture, Context, Ended, Error, Hearing, Kind, Memory, Request, Runtime,
+};
 use offshoot_store::Fault;
 
 use crate::support::{Done, Of, Trouble, end_of, never, returns, session};
@@ -49,6 +55,44 @@ async fn s5_4_refusals_come_in_their_order() {
     drop(runtime);
     let refused = full.send("x").await.unwrap_err();
     assert!(matches!(refused, Error::Closed), "{refused}");
+}
+
+/// A kind whose tasks read nothing behind their last message, nor before it.
+#[derive(Debug, Default)]
+struct Deaf(AtomicBool);
+
+impl Backend for Deaf {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::CANCEL.with(Capabilities::MESSAGES)
+    }
+
+    fn recovery(&self) -> Recovery {
+        Recovery::Lose
+    }
+
+    fn start(&self, _cx: Context) -> BoxFuture<Ended> {
+        Box::pin(std::future::pending())
+    }
+
+    fn hears(&self, _task: &Task) -> Hearing {
+        if self.0.load(Ordering::SeqCst) { Hearing::Ended } else { Hearing::Open }
+    }
+
+    fn deliver(&self, _task: &Task, message: &Message) {
+        self.0.store(message.mode == Mode::Last, Ordering::SeqCst);
+    }
+}
+
+#[tokio::test]
+async fn s5_4_a_task_that_takes_no_more_messages_says_so_before_it_is_full() {
+    let sizes = Sizes { inbox: 1, ..Sizes::default() };
+    let runtime = Runtime::builder(Memory::new()).backend("deaf", Deaf::default()).sizes(sizes);
+    let runtime = runtime.open().await.unwrap();
+    let session = runtime.session("main").await.unwrap();
+    let task = session.spawn(Request::new("deaf", Payload::Null)).await.unwrap();
+    task.send("the end").last().await.unwrap();
+    let refused = task.send("x").await.unwrap_err();
+    assert!(matches!(refused, Error::InputEnded(id) if id == task.id()), "{refused}");
 }
 
 #[tokio::test]
