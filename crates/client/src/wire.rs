@@ -23,5 +23,6 @@ pub use request::{
 pub use session::{Session, Sessions};
 pub use status::{LogFile, Status};
 pub use task::{
-    AgentBrief, Cancelled, CommandLine, Lineage, Outcome, Progress, Reason, State, Task, Tasks, Why,
+    Activity, AgentBrief, Cancelled, CommandLine, Lineage, Outcome, Progress, Reason, State, Task,
+    Tasks, Why,
 };

@@ -60,11 +60,12 @@ impl KeyRing {
         keys: &Keys,
     ) -> Result<(Arc<dyn Model>, Gate), NoModel> {
         if model.provider() == Provider::Offline {
-            let offline = Offline::default();
-            if model != offline.name() {
-                let words = format!("there is no model {model}: {} is the one", offline.name());
+            let Some(offline) = Offline::all().into_iter().find(|one| one.name() == model) else {
+                let [usual, slow] = Offline::all();
+                let (usual, slow) = (usual.name(), slow.name());
+                let words = format!("there is no model {model}, only {usual} and {slow}");
                 return Err(NoModel::Unknown(words));
-            }
+            };
             return Ok((Arc::new(offline), Gate::default()));
         }
         let found = self.0.models.open(model, keys).map_err(|error| match error {

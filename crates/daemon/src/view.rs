@@ -3,7 +3,7 @@
 use offshoot_agent::Brief;
 use offshoot_backends::{Command, Commands, Report, Restart};
 use offshoot_client::wire::{self, Fault};
-use offshoot_core::{Cancel, Outcome, Payload, State, Task, Tie};
+use offshoot_core::{Activity, Cancel, Doing, Outcome, Payload, State, Task, Tie};
 use offshoot_runtime::{Reason, Snapshot};
 
 use crate::house::House;
@@ -47,6 +47,10 @@ pub(crate) async fn task(house: &House, snapshot: Snapshot) -> Result<wire::Task
             value: value(&progress.value).unwrap_or_default(),
             at: progress.at.to_string(),
         }),
+        // What was told last may be of a time before.
+        activity: (task.state == State::Running)
+            .then(|| task.activity.as_deref().map(activity))
+            .flatten(),
         command: command(&task),
         agent: agent(&task),
         settling,
@@ -133,6 +137,18 @@ pub(crate) fn word<T: serde::Serialize>(value: T) -> String {
         Ok(serde_json::Value::String(word)) => word,
         Ok(serde_json::Value::Object(said)) => said.keys().next().cloned().unwrap_or_default(),
         _ => String::new(),
+    }
+}
+
+fn activity(activity: &Activity) -> wire::Activity {
+    wire::Activity {
+        step: activity.step,
+        doing: word(&activity.doing),
+        tool: match &activity.doing {
+            Doing::Tool(name) => Some(name.to_string()),
+            _ => None,
+        },
+        since: activity.since.to_string(),
     }
 }
 

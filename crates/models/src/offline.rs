@@ -6,8 +6,10 @@
 //! does the same after a crash.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
 
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 
 use crate::answer::{Answer, Piece, Stop};
@@ -26,10 +28,26 @@ const LABEL: &str = "(offline model: counted by rule, no language model was aske
 /// How many agents it sends off in one answer.
 const AT_ONCE: usize = 16;
 
-/// A model that surveys the current folder by rule.
+/// How long a folder's name may be for the agent that counts it to bear it.
+const SHORT: usize = 24;
+
+/// What may not be the name of an agent.
+const RESERVED: [&str; 5] = ["parent", "self", "all", "broadcast", "root"];
+
+/// A model that surveys the current folder by rule. By default it is
+/// `offline/survey`, which answers at once.
 #[derive(Clone, Debug)]
 pub struct Offline {
     name: ModelName,
+    pace: Pace,
+}
+
+/// How soon it answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pace {
+    AtOnce,
+    /// After a second or so, like a model that is far away.
+    Slowly,
 }
 
 /// What there is in a folder.
@@ -43,9 +61,30 @@ struct Figures {
 
 impl Default for Offline {
     fn default() -> Self {
-        // The name is one.
-        let name = ModelName::new(Provider::Offline, "survey");
-        Self { name: name.unwrap_or_else(|_| unreachable!("a valid name")) }
+        Self::of("survey", Pace::AtOnce)
+    }
+}
+
+impl Offline {
+    /// How a line of the log begins that says what was asked of the slow one.
+    pub const ASKED: &str = "the offline model is asked for ";
+
+    /// `offline/slow-survey`: it says the same after a second or so, like a model
+    /// that is far away, and notes in the log what it is asked. So its agents can
+    /// be watched, and it can be told afterwards what was asked twice.
+    pub fn slow() -> Self {
+        Self::of("slow-survey", Pace::Slowly)
+    }
+
+    /// All of them.
+    pub fn all() -> [Self; 2] {
+        [Self::default(), Self::slow()]
+    }
+
+    fn of(name: &str, pace: Pace) -> Self {
+        // The names are some.
+        let name = ModelName::new(Provider::Offline, name);
+        Self { name: name.unwrap_or_else(|_| unreachable!("a valid name")), pace }
     }
 }
 
@@ -68,7 +107,50 @@ impl Model for Offline {
         let stop = if calls { Stop::ToolCalls } else { Stop::Done };
         let answer = Answer { parts, stop, usage: Usage::default() };
         pieces.push(Ok(Piece::Whole(Box::new(answer))));
-        Box::pin(stream::iter(pieces))
+        let pieces = stream::iter(pieces);
+        if self.pace == Pace::AtOnce {
+            return Box::pin(pieces);
+        }
+        let question = Question::of(&call);
+        let late = async move {
+            tracing::info!("{}{question}", Self::ASKED);
+            tokio::time::sleep(question.span()).await;
+            pieces
+        };
+        Box::pin(stream::once(late).flatten())
+    }
+}
+
+/// What the model is asked for: which answer, and of whom.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Question {
+    answer: usize,
+    folder: Option<String>,
+}
+
+impl Question {
+    fn of(call: &Call) -> Self {
+        let answers = call.messages.iter().filter(|message| message.role == Role::Assistant);
+        let short = |folder: String| folder.chars().take(100).collect();
+        Self { answer: answers.count() + 1, folder: errand(call).map(short) }
+    }
+
+    /// How long the answer takes: not the same for all, and always the same for
+    /// one.
+    fn span(&self) -> Duration {
+        let name = self.folder.as_deref().unwrap_or_default();
+        let spread = name.bytes().map(usize::from).sum::<usize>() * 7 + self.answer * 3;
+        Duration::from_millis(if name.is_empty() { 600 } else { 600 + spread as u64 % 8 * 200 })
+    }
+}
+
+impl fmt::Display for Question {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "answer {} of ", self.answer)?;
+        match &self.folder {
+            Some(folder) => write!(f, "{}", Value::from(folder.as_str())),
+            None => f.write_str("the lead"),
+        }
     }
 }
 
@@ -122,7 +204,18 @@ fn lead(call: &Call) -> Vec<Part> {
 fn send_off(number: usize, folder: &str) -> Part {
     let id = format!("spawn-{}", number + 1);
     let task = format!("{ERRAND}{}", Value::from(folder));
-    calling(&id, "spawn_agent", json!({ "task": task }))
+    let mut arguments = json!({ "task": task });
+    if is_name(folder) {
+        arguments["name"] = folder.into();
+    }
+    calling(&id, "spawn_agent", arguments)
+}
+
+/// Whether an agent may bear the name of this folder: no other folder beside it
+/// reads the same, and it is not reserved.
+fn is_name(folder: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    (1..=SHORT).contains(&folder.len()) && folder.bytes().all(plain) && !RESERVED.contains(&folder)
 }
 
 fn calling(id: &str, name: &str, arguments: Value) -> Part {

@@ -37,6 +37,9 @@ pub struct Task {
     pub cancel: Option<Cancelled>,
     /// What it last reported.
     pub progress: Option<Progress>,
+    /// What it is doing, if it tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activity: Option<Activity>,
     /// What it executes, if it is a command.
     pub command: Option<CommandLine>,
     /// What it was asked to do, if it is an agent.
@@ -220,6 +223,20 @@ pub struct Progress {
     pub value: serde_json::Value,
     /// When it was made.
     pub at: String,
+}
+
+/// What a task is doing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Activity {
+    /// The step it is in.
+    pub step: u64,
+    /// In a word: `model`, `tool` or `idle`.
+    pub doing: String,
+    /// Which tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// Since when.
+    pub since: String,
 }
 
 /// What a command executes. The values of its variables are not in here.

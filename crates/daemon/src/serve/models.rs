@@ -1,7 +1,7 @@
 //! Which models there are.
 
 use offshoot_client::wire::{ListedModel, Provider, Reply, Sealed};
-use offshoot_models::{Keys, Listed, Models};
+use offshoot_models::{Keys, Listed, Model, Models, Offline};
 
 /// The providers, whether the caller can ask them, and the models that are
 /// known of each.
@@ -12,14 +12,14 @@ pub(super) fn list(keys: &Sealed) -> Reply {
         provider: "offline".to_owned(),
         variables: Vec::new(),
         usable: true,
-        models: vec![ListedModel {
-            name: "offline/survey".to_owned(),
-            window: 0,
-            input: Some(0),
-            output: Some(0),
-        }],
+        models: Offline::all().iter().map(free).collect(),
     };
     Reply::Models { providers: listed.chain([offline]).collect() }
+}
+
+fn free(offline: &Offline) -> ListedModel {
+    let name = offline.name().to_string();
+    ListedModel { name, window: 0, input: Some(0), output: Some(0) }
 }
 
 fn shown(listed: Listed, keys: &Keys) -> Provider {

@@ -98,6 +98,7 @@ fn task(errand: &Errand, outcome: Outcome) -> Task {
         attempts: 1,
         cancel: None,
         progress: None,
+        activity: None,
         command: Some(CommandLine {
             argv: errand.argv(Path::new(WORK)),
             cwd: "/".into(),

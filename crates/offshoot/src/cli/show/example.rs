@@ -30,6 +30,7 @@ pub(crate) fn task(handle: &str, state: State) -> Task {
         attempts: 1,
         cancel: None,
         progress: None,
+        activity: None,
         command: Some(CommandLine {
             argv: vec!["cargo".to_owned(), "build".to_owned()],
             cwd: "/home/me".to_owned(),

@@ -8,12 +8,15 @@ use super::colour::{Colour, Part};
 use super::fields::Fields;
 use super::{size, text, time};
 
+mod agent;
+
 /// The most that a digest shows of a value.
 const DIGEST: usize = 2_048;
 
 /// What a task does, or how it ended, on one line.
 pub(crate) fn what(task: &Task) -> String {
     let said = match (&task.outcome, &task.cancel) {
+        (Some(outcome), _) if task.agent.is_some() => text::first_line(&ending(outcome)),
         (Some(outcome), _) => ending(outcome),
         (None, Some(cancel)) if task.unresponsive => {
             format!("does not stop: {}", asked(cancel, ""))
@@ -23,7 +26,7 @@ pub(crate) fn what(task: &Task) -> String {
         (None, None) => match (&task.waiting_on, reported(task, "last_line")) {
             (Some(on), _) => format!("waits on {on}"),
             (None, Some(last)) => value(last),
-            (None, None) => progress(task).unwrap_or_default(),
+            (None, None) => doing(task).or_else(|| progress(task)).unwrap_or_default(),
         },
     };
     text::line(&said)
@@ -35,10 +38,23 @@ fn reported<'a>(task: &'a Task, name: &str) -> Option<&'a Value> {
     task.progress.as_ref()?.value.get(name)
 }
 
+/// What a task is doing, if it tells.
+fn doing(task: &Task) -> Option<String> {
+    let activity = task.activity.as_ref()?;
+    Some(match (activity.doing.as_str(), &activity.tool) {
+        ("model", _) => format!("step {}: asks its model", activity.step),
+        (_, Some(tool)) => format!("step {}: {tool}", activity.step),
+        _ => return None,
+    })
+}
+
 /// What a task reported, unless that is a command's own report.
 fn progress(task: &Task) -> Option<String> {
     let progress = task.progress.as_ref().filter(|_| task.command.is_none())?;
-    Some(value(&progress.value))
+    Some(match task.agent {
+        Some(_) => agent::report(&progress.value),
+        None => value(&progress.value),
+    })
 }
 
 /// What a task executes, on one line: the command, or its kind.
@@ -205,6 +221,10 @@ pub(crate) fn in_full(task: &Task, now: Timestamp, colour: Colour) -> String {
                 Restarting::OnCrash => "on-crash: it is started again if the daemon dies",
             },
         );
+    }
+    if let Some(agent) = &task.agent {
+        fields.add("task", bounded(&agent.task));
+        fields.add("model", &agent.model);
     }
     fields.add("session", &task.session);
     fields.add_some("parent", task.lineage.parent.as_ref());
