@@ -24,6 +24,7 @@ mod load;
 mod looks;
 mod mail;
 mod notice;
+mod providers;
 mod report;
 mod rest;
 mod summary;
@@ -33,6 +34,7 @@ pub use agents::{Agents, Catalogue, Limits, NoModel};
 pub use backend::AgentBackend;
 pub use brief::{Brief, Context as BriefContext};
 pub use delta::{Delta, Deltas, Watching};
+pub use providers::Providers;
 pub use report::Report;
 pub use tool::{Effect, Function, Output, Returns, Span, Tool, ToolContext, ToolError, survey};
 

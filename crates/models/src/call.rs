@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::sync::Arc;
 
-use crate::message::Message;
+use crate::message::{Message, Part};
 
 /// One call of a model.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,5 +72,52 @@ impl Call {
             schema: None,
             cache: Cache::Prefix,
         }
+    }
+
+    /// What the conversation begins with: what an agent was asked to do.
+    pub fn asked(&self) -> &str {
+        self.texts().next().unwrap_or_default()
+    }
+
+    /// What was said last: by somebody, by a tool, or by the runtime.
+    pub fn last(&self) -> &str {
+        self.texts().last().unwrap_or_default()
+    }
+
+    /// The results of tasks that were sent off, as far as the conversation tells
+    /// of them: how each ended, and what it returned.
+    pub fn results(&self) -> Vec<&str> {
+        let bodies = self.texts().filter_map(|text| {
+            let notice = text.strip_prefix("<notice kind=\"result\"")?;
+            let (_, body) = notice.split_once(">\n")?;
+            body.strip_suffix("\n</notice>")
+        });
+        bodies.collect()
+    }
+
+    /// The texts of all messages, in their order.
+    fn texts(&self) -> impl Iterator<Item = &str> {
+        let parts = self.messages.iter().flat_map(|message| &message.parts);
+        parts.filter_map(|part| match part {
+            Part::Text { text, .. } => Some(text.as_str()),
+            Part::ToolResult(result) => Some(result.text.as_str()),
+            _ => None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_tells_what_was_asked_and_what_came_home() {
+        let notice =
+            "<notice kind=\"result\" task=\"a\" did=\"1 &gt; 0\">\na completed\n3\n</notice>";
+        let said = ["Count.", "<notice kind=\"limit\">\nEnough.\n</notice>", notice];
+        let call = Call::new("", said.map(Message::user).to_vec());
+        assert_eq!((call.asked(), call.last()), ("Count.", notice));
+        assert_eq!(call.results(), ["a completed\n3"]);
+        assert_eq!(Call::new("", Vec::new()).asked(), "");
     }
 }

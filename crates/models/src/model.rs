@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use futures_util::{Stream, StreamExt};
 
@@ -24,6 +25,20 @@ pub trait Model: Send + Sync + fmt::Debug + 'static {
     /// Calls it. Nothing happens until the pieces are polled. The last piece is
     /// [`Piece::Whole`] or an error, and nothing follows either.
     fn call(&self, call: Call) -> Pieces;
+}
+
+impl<M: Model + ?Sized> Model for Arc<M> {
+    fn name(&self) -> &ModelName {
+        (**self).name()
+    }
+
+    fn facts(&self) -> Facts {
+        (**self).facts()
+    }
+
+    fn call(&self, call: Call) -> Pieces {
+        (**self).call(call)
+    }
 }
 
 /// What is known of a model.

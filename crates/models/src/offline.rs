@@ -31,6 +31,9 @@ const AT_ONCE: usize = 16;
 /// How long a folder's name may be for the agent that counts it to bear it.
 const SHORT: usize = 24;
 
+/// How long the slow one takes at least.
+const SOON: Duration = Duration::from_millis(600);
+
 /// What may not be the name of an agent.
 const RESERVED: [&str; 5] = ["parent", "self", "all", "broadcast", "root"];
 
@@ -138,9 +141,10 @@ impl Question {
     /// How long the answer takes: not the same for all, and always the same for
     /// one.
     fn span(&self) -> Duration {
-        let name = self.folder.as_deref().unwrap_or_default();
-        let spread = name.bytes().map(usize::from).sum::<usize>() * 7 + self.answer * 3;
-        Duration::from_millis(if name.is_empty() { 600 } else { 600 + spread as u64 % 8 * 200 })
+        let Some(folder) = &self.folder else { return SOON };
+        let name = folder.bytes().map(u64::from).sum::<u64>();
+        let answer = self.answer as u64;
+        SOON + Duration::from_millis((name * 550 + answer * 100) % 1_400)
     }
 }
 
@@ -318,4 +322,36 @@ fn told(top: &Survey, home: &BTreeMap<String, Figures>, failed: &[&str]) -> Stri
         lines.push(format!("Not counted, because their agents failed: {}", failed.join(", ")));
     }
     lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::Message;
+    use crate::model::whole;
+
+    fn first_of(folder: &str) -> Call {
+        Call::new("", vec![Message::user(format!("{ERRAND}{}", Value::from(folder)))])
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_slow_one_says_the_same_later() {
+        let (soon, slow) = (Offline::default(), Offline::slow());
+        let began = tokio::time::Instant::now();
+        let said = whole(soon.call(first_of("docs"))).await.unwrap();
+        assert_eq!(began.elapsed(), Duration::ZERO);
+        assert_eq!(whole(slow.call(first_of("docs"))).await.unwrap(), said);
+        assert!(began.elapsed() >= SOON);
+        assert_eq!(Question::of(&first_of("docs")).to_string(), "answer 1 of \"docs\"");
+    }
+
+    #[test]
+    fn an_agent_bears_the_name_of_its_folder_if_nothing_else_reads_the_same() {
+        for name in ["docs", "v2", "agent-1"] {
+            assert!(is_name(name), "{name}");
+        }
+        for other in ["", "Docs", "all", "a b", "ü", "self", &"x".repeat(65)] {
+            assert!(!is_name(other), "{other}");
+        }
+    }
 }

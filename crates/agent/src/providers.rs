@@ -1,0 +1,72 @@
+//! The models of the providers, for whoever embeds agents.
+
+use std::sync::Arc;
+
+use offshoot_core::SessionId;
+use offshoot_models::{CannotOpen, Gate, Gates, Keys, Model, ModelName, Models, Offline, Provider};
+
+use crate::agents::{Catalogue, NoModel};
+
+/// The models of all providers, asked with the same keys by every agent, and the
+/// offline ones.
+///
+/// ```
+/// use offshoot_agent::{Agents, Providers};
+///
+/// let agents = Agents::new(Providers::own());
+/// # let _ = agents;
+/// ```
+#[derive(Debug)]
+pub struct Providers {
+    models: Models,
+    gates: Gates,
+    keys: Keys,
+}
+
+impl Providers {
+    /// Asked with the keys in this process's environment, such as
+    /// `ANTHROPIC_API_KEY`.
+    pub fn own() -> Self {
+        Self::with(Keys::own())
+    }
+
+    /// Asked with these keys.
+    pub fn with(keys: Keys) -> Self {
+        Self { models: Models::default(), gates: Gates::default(), keys }
+    }
+}
+
+impl Catalogue for Providers {
+    fn find(&self, model: &ModelName, _: SessionId) -> Result<(Arc<dyn Model>, Gate), NoModel> {
+        if model.provider() == Provider::Offline {
+            let found = Offline::all().into_iter().find(|offline| offline.name() == model);
+            let unknown = || NoModel::Unknown(format!("there is no model {model}"));
+            return Ok((Arc::new(found.ok_or_else(unknown)?), Gate::default()));
+        }
+        let found = self.models.open(model, &self.keys).map_err(|error| match error {
+            CannotOpen::MissingKey(_) => NoModel::NoKey(error.to_string()),
+            error => NoModel::Unknown(error.to_string()),
+        })?;
+        Ok((found, self.gates.before(model.provider(), &self.keys)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_lacks_a_key_is_told_its_variable() {
+        let providers = Providers::with(Keys::default());
+        let find = |name: &str| {
+            let found = providers.find(&name.parse().unwrap(), SessionId::default());
+            found.map(|(model, _)| model.name().to_string())
+        };
+        assert_eq!(find("offline/survey").unwrap(), "offline/survey");
+        assert!(matches!(find("offline/poem"), Err(NoModel::Unknown(_))));
+        match find("anthropic/claude-haiku-4-5") {
+            Err(NoModel::NoKey(words)) => assert!(words.contains("ANTHROPIC_API_KEY"), "{words}"),
+            other => panic!("{other:?}"),
+        }
+    }
+}
