@@ -37,3 +37,6 @@ pub use price::{Money, Price, Prices};
 pub use provider::{BadKey, Patience};
 pub use scripted::{Scripted, Turn};
 pub use usage::Usage;
+
+/// Writes JSON in place: the arguments of scripted calls, schemas of results.
+pub use serde_json::json;

@@ -58,7 +58,7 @@ enum Command {
     /// List sessions, stop or remove them
     #[command(subcommand, alias = "session")]
     Sessions(sessions::Sessions),
-    /// See whom agents can ask
+    /// List the models that agents can ask
     #[command(subcommand)]
     Models(models::Models),
     Doctor(doctor::Doctor),

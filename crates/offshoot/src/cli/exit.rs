@@ -42,6 +42,59 @@ pub(crate) enum Exit {
 /// What the root's help says of exit codes.
 pub(crate) const HELP: &str = "\
 Examples:
+  git diff | offshoot run 'Review this change.'
+  offshoot spawn --detach --name build -- cargo build
+  offshoot tasks ls
+  offshoot tasks wait build
+
+What was sent off goes on when its terminal is closed. How it ended and what it
+wrote can be read for a week, or a month if nobody has read it yet.
+
+Exit codes: what the program tells a script.
+
+use std::process::ExitCode;
+
+use offshoot_client::wire::{Code, Outcome, State};
+
+/// How the program ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// It is done; every task that was waited for completed.
+    Done,
+    /// A task failed.
+    Failed,
+    /// The command line makes no sense.
+    Usage,
+    /// A task was cancelled.
+    Cancelled,
+    /// A task was lost.
+    Lost,
+    /// There is no such task or session.
+    Unknown,
+    /// A task asks something.
+    NeedsInput,
+    /// Time was up: of the wait, or of the command.
+    TimedOut,
+    /// Offshoot itself could not do it.
+    Trouble,
+    /// A command was found and could not be executed.
+    NotExecutable,
+    /// A command was not found.
+    NotFound,
+    /// Ctrl-C stopped a command.
+    Interrupted,
+    /// Whoever read the output of `spawn` has gone; the command goes on.
+    ReaderGone,
+    /// This signal ended what was being done.
+    Signalled(u8),
+    /// What a command exited with.
+    Own(u8),
+}
+
+/// What the root's help says of exit codes.
+pub(crate) const HELP: &str = "\
+Examples:
+  git diff | offshoot run 'Review this change.'
   offshoot spawn --detach --name build -- cargo build
   offshoot tasks ls
   offshoot tasks wait build
@@ -61,10 +114,11 @@ Exit codes:
   125  Offshoot could not do it; the error says why
 
 An attached `spawn` exits with the command's own code, with 128 and the signal
-that ended it, 126 if it cannot be executed, 127 if it is not found, and 130 if
-Ctrl-C stopped it; so does an attached `run`. Any `spawn` exits with 141 if the reader of its output has
-gone; the command goes on. Of several tasks the worst counts: lost, failed,
-cancelled, needs input, time up, completed.";
+that ended it, 126 if it cannot be executed, and 127 if it is not found. Any
+`spawn` exits with 141 if the reader of its output has gone; the command goes
+on. If Ctrl-C stopped what it had sent off, `spawn` exits with 130, and so does
+`run`. Of several tasks the worst counts: lost, failed, cancelled, needs input,
+time up, completed.";
 
 impl Exit {
     /// The number.

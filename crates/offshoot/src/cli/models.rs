@@ -18,13 +18,16 @@ pub(crate) enum Models {
     Ls(Ls),
 }
 
-/// List models, and which variable is missing for the others
+/// List the models that can be asked, and what is missing for the others
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Prices are in US dollars for a million tokens, as far as they are known. A model
-that is not listed can be named all the same, with --model <provider>/<name>.")]
+TOKENS is how many a model can read at once. IN and OUT are US dollars for a
+million tokens that it reads and writes, as far as they are known. A model that
+is not listed can be named all the same: offshoot run --model <provider>/<name>.
+Those called offline are no language models: they count files by rule, for first
+steps and for `offshoot demo`.")]
 pub(crate) struct Ls {
-    /// Also those whose key is not there
+    /// Also list those whose key is missing
     #[arg(long)]
     all: bool,
 }
@@ -46,7 +49,7 @@ impl Ls {
             desk.screen.json(&serde_json::json!({ "providers": providers }))?;
             return Ok(Exit::Done);
         }
-        let missing: Vec<_> = providers.iter().filter(|one| !one.usable).map(missing).collect();
+        let missing = missing(&providers);
         if !self.all {
             providers.retain(|one| one.usable);
         }
@@ -58,14 +61,27 @@ impl Ls {
     }
 }
 
-fn missing(provider: &Provider) -> String {
-    format!("no key for {}: set {}", provider.provider, provider.variables.join(" or "))
+/// Which variable is missing for which providers.
+fn missing(providers: &[Provider]) -> Vec<String> {
+    let unusable = providers.iter().filter(|one| !one.usable);
+    let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
+    for provider in unusable {
+        let variables = provider.variables.join(" or ");
+        match lines.iter_mut().find(|(named, _)| *named == variables) {
+            Some((_, names)) => names.push(&provider.provider),
+            None => lines.push((variables, vec![&provider.provider])),
+        }
+    }
+    let line = |(variables, names): &(String, Vec<&str>)| {
+        format!("no key for {}: set {variables}", names.join(" and "))
+    };
+    lines.iter().map(line).collect()
 }
 
 fn table(providers: &[Provider]) -> Table {
     let mut table = Table::new([
         Column::firm("MODEL"),
-        Column::stiff("READS"),
+        Column::stiff("TOKENS"),
         Column::stiff("IN"),
         Column::stiff("OUT"),
     ]);

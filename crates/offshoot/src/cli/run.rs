@@ -23,29 +23,35 @@ const LONGEST: u64 = 1 << 20;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  offshoot run --model offline/survey 'What is in this folder?'
   git diff | offshoot run 'Write a commit message for this.'
   offshoot run --continue 'And shorter?'
+  offshoot run --model offline/survey 'What is in this folder?'   # needs no key
 
-The answer alone is printed to the standard output; what the agent and those
-that it sends off are doing goes to the standard error. It waits until all of
-them have ended. Ctrl-C asks the agent to stop, a second one stops it at once.
+The agent may send others off, and has ended when all of them have. Its answer
+alone is printed to the standard output; what they are doing goes to the
+standard error. Ctrl-C asks it to stop, a second one stops it at once; whatever
+else ends this command, the agent goes on, and `offshoot tasks wait` waits for it.
+
+Each run begins a session of its own, whose first agent is called `lead`, unless
+--session names one or --continue takes the latest: there the agent goes on with
+what was said before.
 
 Keys and addresses are read from the variables that the providers' own programs
-read, such as OPENAI_API_KEY and OPENAI_BASE_URL. They are never stored: an
-agent that goes on after the daemon died waits until somebody of its session
-brings them again. `offshoot models ls` shows which are there.")]
+read, such as ANTHROPIC_API_KEY, OPENAI_API_KEY and OPENAI_BASE_URL. They are
+never stored: if the daemon dies, the agent goes on as soon as a command that
+waits for it or speaks to it brings them again. `offshoot models ls` says which
+are there.")]
 pub(crate) struct Run {
     /// What to do; what comes from a pipe is added to it
     #[arg(value_name = "TASK")]
     task: Vec<String>,
-    /// The model, as <provider>/<name>
+    /// <provider>/<name> [env: OFFSHOOT_MODEL; else one whose key is there]
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// Print the session and go; `tasks wait lead` waits
+    /// Print the name of the session, and leave the agent at work
     #[arg(long)]
     detach: bool,
-    /// Go on with the conversation that was last begun or gone on with
+    /// Go on with the latest conversation
     #[arg(long = "continue")]
     goes_on: bool,
 }
