@@ -53,13 +53,16 @@ impl Catalogue for Providers {
 
 #[cfg(test)]
 mod tests {
+    use offshoot_core::Stamp;
+
     use super::*;
 
     #[test]
     fn whoever_lacks_a_key_is_told_its_variable() {
         let providers = Providers::with(Keys::default());
+        let session = SessionId::mint(Stamp::from_millis(1), 1);
         let find = |name: &str| {
-            let found = providers.find(&name.parse().unwrap(), SessionId::default());
+            let found = providers.find(&name.parse().unwrap(), session);
             found.map(|(model, _)| model.name().to_string())
         };
         assert_eq!(find("offline/survey").unwrap(), "offline/survey");

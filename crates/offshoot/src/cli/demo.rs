@@ -25,7 +25,7 @@ use agents::Team;
 use proof::Proof;
 use stage::{Errand, Stage};
 
-/// Watch agents and commands outlive a daemon that is killed with `kill -9`
+/// Watch agents and commands outlive a `kill -9` of the daemon
 #[derive(Debug, Args)]
 #[command(after_help = "\
 It needs no key and no network: its agents ask the offline model, which plans by

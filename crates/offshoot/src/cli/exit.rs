@@ -50,58 +50,6 @@ Examples:
 What was sent off goes on when its terminal is closed. How it ended and what it
 wrote can be read for a week, or a month if nobody has read it yet.
 
-Exit codes: what the program tells a script.
-
-use std::process::ExitCode;
-
-use offshoot_client::wire::{Code, Outcome, State};
-
-/// How the program ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Exit {
-    /// It is done; every task that was waited for completed.
-    Done,
-    /// A task failed.
-    Failed,
-    /// The command line makes no sense.
-    Usage,
-    /// A task was cancelled.
-    Cancelled,
-    /// A task was lost.
-    Lost,
-    /// There is no such task or session.
-    Unknown,
-    /// A task asks something.
-    NeedsInput,
-    /// Time was up: of the wait, or of the command.
-    TimedOut,
-    /// Offshoot itself could not do it.
-    Trouble,
-    /// A command was found and could not be executed.
-    NotExecutable,
-    /// A command was not found.
-    NotFound,
-    /// Ctrl-C stopped a command.
-    Interrupted,
-    /// Whoever read the output of `spawn` has gone; the command goes on.
-    ReaderGone,
-    /// This signal ended what was being done.
-    Signalled(u8),
-    /// What a command exited with.
-    Own(u8),
-}
-
-/// What the root's help says of exit codes.
-pub(crate) const HELP: &str = "\
-Examples:
-  git diff | offshoot run 'Review this change.'
-  offshoot spawn --detach --name build -- cargo build
-  offshoot tasks ls
-  offshoot tasks wait build
-
-A command that was sent off goes on when its terminal is closed. How it ended
-and what it wrote can be read for a week, or a month if nobody has read it yet.
-
 Exit codes:
   0    done; every task waited for completed
   1    a task waited for failed

@@ -29,26 +29,27 @@ Examples:
 
 The agent may send others off, and has ended when all of them have. Its answer
 alone is printed to the standard output; what they are doing goes to the
-standard error. Ctrl-C asks it to stop, a second one stops it at once; whatever
-else ends this command, the agent goes on, and `offshoot tasks wait` waits for it.
+standard error. Ctrl-C asks it to stop, a second one stops it at once. Whatever
+else ends this command, the agent goes on: `offshoot tasks wait` waits for it.
 
 Each run begins a session of its own, whose first agent is called `lead`, unless
 --session names one or --continue takes the latest: there the agent goes on with
 what was said before.
 
 Keys and addresses are read from the variables that the providers' own programs
-read, such as ANTHROPIC_API_KEY, OPENAI_API_KEY and OPENAI_BASE_URL. They are
-never stored: if the daemon dies, the agent goes on as soon as a command that
-waits for it or speaks to it brings them again. `offshoot models ls` says which
-are there.")]
+read, such as ANTHROPIC_API_KEY, OPENAI_API_KEY and OPENAI_BASE_URL;
+`offshoot models ls` says what is missing. If no model is named, it is one of
+Anthropic, OpenAI or Gemini, the first whose key is there. Keys are never
+stored: if the daemon dies, the agent goes on as soon as a command that waits
+for it or speaks to it brings them again.")]
 pub(crate) struct Run {
     /// What to do; what comes from a pipe is added to it
     #[arg(value_name = "TASK")]
     task: Vec<String>,
-    /// <provider>/<name> [env: OFFSHOOT_MODEL; else one whose key is there]
+    /// The model, as <provider>/<name> [env: OFFSHOOT_MODEL]
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// Print the name of the session, and leave the agent at work
+    /// Leave the agent at work, and print its session
     #[arg(long)]
     detach: bool,
     /// Go on with the latest conversation

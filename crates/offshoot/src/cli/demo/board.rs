@@ -60,7 +60,9 @@ impl Board {
     /// Takes everything off the board.
     pub(super) fn clear(&mut self) {
         self.close();
-        (self.tasks.clear(), self.heard.clear(), self.told.clear());
+        self.tasks.clear();
+        self.heard.clear();
+        self.told.clear();
     }
 
     /// Follows what happens from now on.

@@ -68,13 +68,13 @@ fn steps(task: &Task) -> u64 {
 /// Reads in the store, which nobody else has open now, what the lead was told.
 pub(super) async fn read(claims: &mut Claims, data: &Path, team: &Team) -> Result<(), Trouble> {
     let told = notices(data, team).await.map_err(|error| Trouble::other(&error))?;
-    let once = |part: &&str| {
+    let once = |part: &&'static str| {
         let start = format!("<notice kind=\"result\" task=\"{part}\"");
         told.iter().filter(|text| text.starts_with(&start)).count() == 1
     };
     let parts = team.project.parts.len();
     claims.add(
-        team.project.parts.keys().all(|part| once(part)) && told.len() == parts,
+        team.project.parts.keys().all(once) && told.len() == parts,
         format!("{parts} results are in the lead's conversation, each once"),
     );
     Ok(())
