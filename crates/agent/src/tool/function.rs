@@ -44,7 +44,7 @@ pub struct Function<F, A> {
 }
 
 /// What a typed tool may return: text, anything that can be written as JSON
-/// through [`Returns::json`], or an [`Output`].
+/// through [`Output::json`], or an [`Output`].
 pub trait Returns {
     /// What the model gets.
     fn into_output(self) -> Output;
