@@ -1,72 +1,99 @@
 //! Reading a conversation back from its history: from its last summary on, or
 //! from its beginning.
 
-use offshoot_core::{Block, BlockKind};
-use offshoot_runtime::Context;
+use offshoot_core::{Block, BlockKind, FailureKind, TaskId};
+use offshoot_runtime::{Context, Error};
 
-use crate::block::{Entry, Summary};
+use crate::block::{Entry, Fork, Summary};
 use crate::conversation::Conversation;
 use crate::life::Trouble;
 
 /// How many blocks are read at once.
-const PAGE: usize = 256;
+const PAGE: usize = 64;
 
-/// Whose history is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Whose {
-    /// The agent's own.
-    Own,
-    /// Its owner's, up to so many blocks.
-    Owners(u64),
+/// How many conversations one may have been forked from, one after another.
+const DEEPEST: usize = 64;
+
+/// A part of a history.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    /// Whose, if it is not the agent's own.
+    of: Option<TaskId>,
+    /// Where it begins.
+    from: u64,
+    /// Where it ends.
+    to: u64,
 }
 
 /// The conversation of an agent, as its history has it.
 pub(crate) async fn load(cx: &Context) -> Result<Conversation, Trouble> {
-    let first = cx.history(0, 1).await?.blocks.first().cloned();
-    let begins = match first.map(|block| Entry::of_block(&block, 0)).transpose()?.flatten() {
-        Some(Entry::Fork(fork)) => {
-            fold(cx, Whose::Owners(fork.blocks), Conversation::default()).await?.fork()
+    let total = cx.history(u64::MAX, 0).await?.total;
+    // Each part begins where the next one branches off.
+    let mut parts = vec![Part { of: None, from: 0, to: total }];
+    while let Some(fork) = fork(cx, parts[parts.len() - 1]).await? {
+        if parts.len() > DEEPEST {
+            let words = "the conversation was forked too often, one fork from another";
+            return Err(Trouble::failure(FailureKind::Error, words));
         }
-        _ => Conversation::default(),
-    };
-    fold(cx, Whose::Own, begins).await
+        parts.push(Part { of: Some(fork.task), from: fork.from, to: fork.blocks });
+    }
+    let mut talk = Conversation::default();
+    while let Some(part) = parts.pop() {
+        talk = fold(cx, part, talk).await?;
+        if !parts.is_empty() {
+            talk = talk.fork();
+        }
+    }
+    Ok(talk)
 }
 
-/// Folds a history onto what a conversation begins with.
-async fn fold(cx: &Context, whose: Whose, begins: Conversation) -> Result<Conversation, Trouble> {
-    let total = match whose {
-        Whose::Own => cx.history(u64::MAX, 0).await?.total,
-        Whose::Owners(blocks) => blocks,
-    };
-    let mut talk = begins;
-    let mut at = 0;
-    if let Some(summary) = last_summary(cx, whose, total).await? {
-        talk.begin_with(&summary);
-        at = summary.start;
+/// Where a part of a history branches off another one.
+async fn fork(cx: &Context, part: Part) -> Result<Option<Fork>, Trouble> {
+    if part.from > 0 || part.to == 0 {
+        return Ok(None);
     }
-    talk.skip_to(at);
-    while at < total {
-        let page = read(cx, whose, at, total).await?;
+    let first = read(cx, Part { to: 1, ..part }).await?;
+    let first = first.first().map(|block| Entry::of_block(block, 0)).transpose()?.flatten();
+    Ok(match first {
+        Some(Entry::Fork(fork)) => Some(fork),
+        _ => None,
+    })
+}
+
+/// Folds a part of a history onto what the conversation begins with.
+async fn fold(cx: &Context, part: Part, begins: Conversation) -> Result<Conversation, Trouble> {
+    let mut talk = begins;
+    let mut rest = part;
+    // Whoever shares the last turns alone does not share what sums up the others.
+    if part.from == 0
+        && let Some(summary) = last_summary(cx, part).await?
+    {
+        talk.begin_with(&summary);
+        rest.from = summary.start;
+    }
+    talk.skip_to(rest.from);
+    while rest.from < rest.to {
+        let page = read(cx, rest).await?;
         if page.is_empty() {
-            break;
+            return Err(gone());
         }
         for block in &page {
-            if let Some(entry) = Entry::of_block(block, at)? {
+            if let Some(entry) = Entry::of_block(block, rest.from)? {
                 talk.push(entry);
             }
-            at += 1;
-            talk.skip_to(at);
+            rest.from += 1;
+            talk.skip_to(rest.from);
         }
     }
     Ok(talk)
 }
 
 /// The last summary there is, looked for from the end.
-async fn last_summary(cx: &Context, whose: Whose, total: u64) -> Result<Option<Summary>, Trouble> {
-    let mut end = total;
+async fn last_summary(cx: &Context, part: Part) -> Result<Option<Summary>, Trouble> {
+    let mut end = part.to;
     while end > 0 {
         let first = end.saturating_sub(PAGE as u64);
-        let page = read(cx, whose, first, end).await?;
+        let page = read(cx, Part { from: first, to: end, ..part }).await?;
         for (block, position) in
             page.iter().enumerate().rev().map(|(at, block)| (block, first + at as u64))
         {
@@ -82,11 +109,21 @@ async fn last_summary(cx: &Context, whose: Whose, total: u64) -> Result<Option<S
     Ok(None)
 }
 
-async fn read(cx: &Context, whose: Whose, first: u64, end: u64) -> Result<Vec<Block>, Trouble> {
-    let limit = usize::try_from(end - first).map_or(PAGE, |wanted| wanted.min(PAGE));
-    let page = match whose {
-        Whose::Own => cx.history(first, limit).await?,
-        Whose::Owners(_) => cx.owners_history(first, limit).await?,
+/// The first blocks of a part.
+async fn read(cx: &Context, part: Part) -> Result<Vec<Block>, Trouble> {
+    let limit = usize::try_from(part.to - part.from).map_or(PAGE, |wanted| wanted.min(PAGE));
+    let page = match part.of {
+        None => cx.history(part.from, limit).await?,
+        Some(task) => match cx.forebears_history(task, part.from, limit).await {
+            Ok(page) => page,
+            Err(Error::Forbidden(_)) => return Err(gone()),
+            Err(error) => return Err(error.into()),
+        },
     };
     Ok(page.blocks)
+}
+
+fn gone() -> Trouble {
+    let words = "the conversation that this one was forked from is no longer kept";
+    Trouble::failure(FailureKind::Error, words)
 }

@@ -69,23 +69,6 @@ async fn s11_3_a_result_fits_its_schema_or_is_repaired_once() -> Test {
     Ok(())
 }
 
-#[tokio::test]
-async fn a_limit_on_steps_leaves_room_for_closing_words() -> Test {
-    let world = World::new(|call| match call.choice {
-        offshoot_models::ToolChoice::None => Turn::say("half of it"),
-        _ => Turn::call([("list_tasks", json!({}))]),
-    })
-    .await;
-    let ended = world.agent_of(&world.brief("loop").steps(3)).await.wait().await?;
-    let Some(Outcome::Failed(failure)) = ended.outcome() else { panic!("{ended:?}") };
-    assert_eq!(failure.kind, FailureKind::Budget);
-    assert!(failure.message.contains("3 steps") && failure.message.contains("half of it"));
-    let asked = world.model.asked();
-    assert_eq!(asked.len(), 4);
-    assert!(asked.iter().all(|call| !call.tools.is_empty()), "tools are always sent");
-    Ok(())
-}
-
 #[tokio::test(start_paused = true)]
 async fn what_may_go_better_is_tried_again_and_the_rest_fails() -> Test {
     let cut = || ModelError::Truncated { message: "no end".into() };
