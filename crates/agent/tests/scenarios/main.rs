@@ -13,6 +13,8 @@ mod mail;
 mod offline;
 mod postures;
 mod resume;
+mod spawning;
 mod summary;
 mod support;
 mod turns;
+mod waiting;
