@@ -72,7 +72,10 @@ async fn s11_1_a_detached_child_goes_on_and_its_session_is_told() -> Test {
     assert_eq!(world.answer("lead").await, "I am done");
     let child = world.child("a").await;
     let record = child.record().await?;
-    assert_eq!((record.spec.tie, record.spec.owner()), (Tie::Detached, Owner::Session(world.session.id())));
+    assert_eq!(
+        (record.spec.tie, record.spec.owner()),
+        (Tie::Detached, Owner::Session(world.session.id()))
+    );
     assert!(record.is_live());
     doors.open("a");
     assert_eq!(child.wait().await?.decode::<String>()?, "a is done");
