@@ -10,6 +10,7 @@ use crate::block::Entry;
 use crate::conversation::{Closing, LIMIT};
 use crate::life::{Life, Next, Trouble};
 use crate::notice::envelope;
+use crate::summary::Summed;
 
 /// How long the last words may take once the time is over.
 const LAST_WORDS: Duration = Duration::from_secs(60);
@@ -97,7 +98,11 @@ impl Life {
             Told::Answer(answer) => self.take(*answer).await,
             // Mail that came meanwhile is read, and then it is asked again.
             Told::Interrupted => Ok(()),
-            Told::Late | Told::TooLong(_) => Err(limit.failure("")),
+            Told::Late => Err(limit.failure("")),
+            Told::TooLong(_) => match self.sum_up().await? {
+                Summed::Up | Summed::Later => Ok(()),
+                Summed::Nothing => Err(limit.failure("")),
+            },
         }
     }
 

@@ -36,6 +36,10 @@ pub(crate) struct Conversation {
     looks: Looks,
     /// How often the agent was asked for what was missing at its end.
     repairs: u32,
+    /// In how many answers it has handed in results of which none fitted.
+    misfits: u32,
+    /// Whether it has in the last one.
+    misfit: bool,
     /// Where its turns begin.
     starts: Arc<Vec<Start>>,
     /// How many bytes were said in all.
@@ -184,6 +188,11 @@ impl Conversation {
         self.repairs
     }
 
+    /// In how many answers it has handed in results of which none fitted.
+    pub(crate) fn misfits(&self) -> u32 {
+        self.misfits
+    }
+
     /// The result that it has handed in.
     pub(crate) fn finished(&self) -> Option<&str> {
         self.finished.as_deref()
@@ -226,6 +235,7 @@ impl Conversation {
         match entry {
             Entry::Said { text, images } => {
                 (self.turns, self.repairs, self.closing) = (0, 0, Closing::No);
+                self.misfits = 0;
                 self.begin_turn();
                 self.say(Role::User, Part::text(text));
                 for image in images {
@@ -325,11 +335,16 @@ impl Conversation {
             if let Some(at) = calls.iter().position(|call| call.id == result.call) {
                 let call = calls.remove(at);
                 self.looks.note(&call, &result.text);
-                if call.name == FINISH && !result.failed {
-                    self.finished = Some(call.arguments);
+                if call.name == FINISH {
+                    match result.failed {
+                        true => self.misfit = true,
+                        false => self.finished = Some(call.arguments),
+                    }
                 }
             }
             if calls.is_empty() {
+                let misfit = std::mem::take(&mut self.misfit) && self.finished.is_none();
+                self.misfits += u32::from(misfit);
                 // Whoever has handed in a result is done.
                 self.tail = match self.finished {
                     Some(_) => Tail::Ended(Stop::Done),

@@ -151,6 +151,9 @@ impl Life {
         if self.talk.closing() == Closing::Said && !matches!(self.talk.tail(), Tail::Calls(_)) {
             return Box::pin(self.end_at_limit()).await;
         }
+        if self.talk.misfits() > 1 && !matches!(self.talk.tail(), Tail::Calls(_)) {
+            return Err(self.misfit());
+        }
         // Each in a box, so that an agent that waits in one of them does not take
         // the room of the largest.
         match self.talk.tail().clone() {

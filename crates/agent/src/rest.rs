@@ -162,6 +162,13 @@ impl Life {
         }
     }
 
+    /// The agent has handed in a result that does not fit, was told why, and has
+    /// handed in another one that does not.
+    pub(crate) fn misfit(&self) -> Trouble {
+        let (kind, words) = Lack::Finish.failure();
+        Trouble::failure(kind, words)
+    }
+
     /// Asks once for what is missing, and fails the second time.
     async fn repair(&mut self, lack: Lack) -> Result<Next, Trouble> {
         if self.talk.repairs() > 0 {

@@ -63,9 +63,16 @@ async fn s11_3_a_result_fits_its_schema_or_is_repaired_once() -> Test {
     assert!(heard(&asked[2])[0].contains("without a result"), "{:?}", heard(&asked[2]));
 
     let world = World::new(|_| Turn::say("never")).await;
+    let brief = world.brief("count").result_schema(schema.clone());
+    let ended = world.agent_of(&brief).await.wait().await?;
+    let Some(Outcome::Failed(failure)) = ended.outcome() else { panic!("{ended:?}") };
+    assert_eq!(failure.kind, FailureKind::InvalidResult);
+
+    let world = World::new(|_| Turn::call([("finish", json!({"n": "many"}))])).await;
     let ended = world.agent_of(&world.brief("count").result_schema(schema)).await.wait().await?;
     let Some(Outcome::Failed(failure)) = ended.outcome() else { panic!("{ended:?}") };
     assert_eq!(failure.kind, FailureKind::InvalidResult);
+    assert_eq!(world.model.asked().len(), 2, "it was told once what is wrong");
     Ok(())
 }
 
