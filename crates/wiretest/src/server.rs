@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 
 use crate::asked::Asked;
 use crate::reply::{Reply, Step};
-use crate::strict::Strict;
+use crate::strict::{Answers, Strict};
 
 /// How often what is repeated comes.
 const PACE: Duration = Duration::from_millis(2);
@@ -70,6 +70,13 @@ impl Server {
     pub async fn of(replies: impl IntoIterator<Item = Reply>) -> io::Result<Self> {
         let mut replies: VecDeque<_> = replies.into_iter().collect();
         Self::start(move |_| replies.pop_front().unwrap_or_default()).await
+    }
+
+    /// Takes answers in requests that it never gave: the test makes up histories.
+    #[must_use]
+    pub fn with_any_answers(self) -> Self {
+        *self.shared.strict.lock() = Strict::new(Answers::Any);
+        self
     }
 
     /// Where it is, such as `http://127.0.0.1:4711`.
@@ -152,7 +159,7 @@ impl Shared {
             return self.violated("there is no reply to this request");
         }
         if let Some(said) = &reply.said {
-            self.strict.lock().sent(asked.model(), said.clone());
+            self.strict.lock().sent(asked, said.clone());
         }
         reply
     }
@@ -207,3 +214,6 @@ async fn wait_for_hang_up(socket: &mut BufReader<TcpStream>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
