@@ -233,6 +233,8 @@ fn a_summary_is_the_first_word_and_two_answers_follow_it() {
     let (summary, a, b) = (said("<summary>\nx\n</summary>"), asked("a"), asked("b"));
     let on = said("on");
     assert_eq!(any().check(&chat(json!([summary, a, on, b, on]))), Ok(()));
+    let sums_up = said("Sum up the conversation so far.");
+    assert_eq!(any().check(&chat(json!([summary, a, sums_up]))), Ok(()));
     let cases = [
         (json!([summary, a, on]), "less than two answers"),
         (json!([on, a, summary, b, on]), "not the first word"),
