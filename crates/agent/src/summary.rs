@@ -54,6 +54,10 @@ impl Life {
             return Ok(false);
         };
         pass.answered();
+        // What was said is better than nothing.
+        if answer.text().trim().is_empty() {
+            return Ok(false);
+        }
         let mut total = self.talk.usage();
         total += answer.usage;
         let text = format!("{}\n\n{}", answer.text(), self.outstanding().await?);
