@@ -196,12 +196,16 @@ impl Context {
         Ok(self.engine.store.history(Owner::Task(self.id()), from, limit).await?)
     }
 
-    /// The same of the task that owns this one, from which it may have been
-    /// forked.
-    pub async fn owners_history(&self, from: u64, limit: usize) -> Result<HistoryPage, Error> {
+    /// The same of another task: one whose history this one's begins with. That
+    /// is not looked into, so pass on nothing that somebody else has named.
+    pub async fn history_of(
+        &self,
+        task: TaskId,
+        from: u64,
+        limit: usize,
+    ) -> Result<HistoryPage, Error> {
         self.engine.check_open()?;
-        let owner = self.cell.spec.lineage.parent.map_or(self.cell.spec.owner(), Owner::Task);
-        Ok(self.engine.store.history(owner, from, limit).await?)
+        Ok(self.engine.store.history(Owner::Task(task), from, limit).await?)
     }
 
     /// Resolves when something may have come that was not there when this was

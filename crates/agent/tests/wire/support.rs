@@ -119,8 +119,7 @@ impl Catalogue for Here {
 
 /// A runtime whose agents ask a server.
 pub(crate) struct World {
-    // The session ends with it.
-    _runtime: Runtime,
+    pub(crate) runtime: Runtime,
     pub(crate) session: Session,
     pub(crate) agents: Agents,
     model: ModelName,
@@ -132,7 +131,7 @@ impl World {
         let runtime = Runtime::builder(Memory::new()).backend(KIND, agents.backend());
         let runtime = runtime.open().await.unwrap();
         let session = runtime.session("main").await.unwrap();
-        Self { _runtime: runtime, session, agents, model: model(language) }
+        Self { runtime, session, agents, model: model(language) }
     }
 
     /// An agent that is asked to do this.
