@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use offshoot_core::{FailureKind, Owner, Payload, Task, Tie};
+use offshoot_core::{FailureKind, Owner, Payload, Task, Tie, WaitingOn};
 use offshoot_models::Stop;
 use offshoot_runtime::TaskRef;
 
@@ -109,7 +109,7 @@ impl Life {
         }
         let late = pin!(self.late());
         let all = pin!(self.cx.wait(&children).into_future());
-        let worth = pin!(self.cx.idle(1));
+        let worth = pin!(self.cx.idle_on(WaitingOn::Children, 1));
         match select(all, select(worth, late)).await {
             Either::Left((ended, _)) => drop(ended?),
             Either::Right((Either::Left((rows, _)), _)) => drop(rows?),

@@ -62,6 +62,10 @@ impl Life {
                 Told::TooLong(_) => return Ok(Summed::Nothing),
             }
         };
+        // What was said is better than nothing.
+        if answer.text().trim().is_empty() {
+            return Ok(Summed::Nothing);
+        }
         let mut total = self.talk.usage();
         total += answer.usage;
         let text = format!("{}\n\n{}", answer.text(), self.outstanding().await?);
