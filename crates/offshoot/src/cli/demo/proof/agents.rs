@@ -67,9 +67,9 @@ fn steps(task: &Task) -> u64 {
 
 /// Reads in the store, which nobody else has open now, what the lead was told.
 pub(super) async fn read(claims: &mut Claims, data: &Path, team: &Team) -> Result<(), Trouble> {
-    let told = notices(data, team).await.map_err(|error| Trouble::other(&error))?;
+    let told = results(data, team).await.map_err(|error| Trouble::other(&error))?;
     let once = |part: &&'static str| {
-        let start = format!("<notice kind=\"result\" task=\"{part}\"");
+        let start = format!("{RESULT} task=\"{part}\"");
         told.iter().filter(|text| text.starts_with(&start)).count() == 1
     };
     let parts = team.project.parts.len();
@@ -80,12 +80,16 @@ pub(super) async fn read(claims: &mut Claims, data: &Path, team: &Team) -> Resul
     Ok(())
 }
 
-/// The notices in the conversation of the lead.
-async fn notices(data: &Path, team: &Team) -> Result<Vec<String>, offshoot::Error> {
+/// How a notice begins that tells of a result.
+const RESULT: &str = "<notice kind=\"result\"";
+
+/// The results that the lead was told of.
+async fn results(data: &Path, team: &Team) -> Result<Vec<String>, offshoot::Error> {
     let runtime = Runtime::builder(Sqlite::at(data)).open().await?;
     let session = runtime.session(&team.desk.session).await?;
     let lead = session.task(&team.lead.id).await?;
     let peek = lead.peek().last(1_000).limit(200).await?;
     let notices = peek.blocks.into_iter().filter(|block| block.kind == BlockKind::Notice);
-    Ok(notices.filter_map(|block| block.text).collect())
+    let texts = notices.filter_map(|block| block.text);
+    Ok(texts.filter(|text| text.starts_with(RESULT)).collect())
 }
