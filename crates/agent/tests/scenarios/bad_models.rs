@@ -26,10 +26,8 @@ async fn one_that_invents_handles_is_told_what_there_is() -> Test {
     let lead = world.agent("lead").await;
     loop {
         let blocks = lead.peek().last(50).limit(4_000).await?.blocks;
-        let said = blocks.iter().filter_map(|block| block.text.as_deref());
-        if let Some(said) = said.filter(|text| text.contains("nobody")).last()
-            && said.contains("there is no task")
-        {
+        let mut said = blocks.iter().filter_map(|block| block.text.as_deref());
+        if said.any(|text| text.contains("there is no task \"nobody\"")) {
             break;
         }
         tokio::task::yield_now().await;

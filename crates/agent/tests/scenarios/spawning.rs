@@ -124,8 +124,7 @@ async fn s11_1_a_child_may_have_another_model_and_has_its_parents_if_nobody_says
 
 #[tokio::test]
 async fn s11_4_a_spawn_beyond_the_depth_cap_is_no_tool_and_does_nothing() -> Test {
-    let mut caps = offshoot_core::Caps::default();
-    caps.depth = 0;
+    let caps = offshoot_core::Caps { depth: 0, ..offshoot_core::Caps::default() };
     let world = World::under(
         |call| match answers(call) {
             0 => Turn::call([("spawn_agent", json!({"task": "x"}))]),
