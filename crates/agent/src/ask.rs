@@ -11,8 +11,9 @@ use offshoot_models::{
 };
 
 use crate::block::{Answered, Entry};
+use crate::conversation::Conversation;
 use crate::delta::Delta;
-use crate::life::{Life, Trouble};
+use crate::life::{Life, Trouble, WHILE};
 use crate::mail::{When, interrupted};
 
 /// How long it is waited at first before a call that failed is repeated.
@@ -35,14 +36,16 @@ impl Life {
     /// Has the model answer what was said. Mail that came meanwhile is read
     /// before.
     pub(crate) async fn ask(&mut self) -> Result<(), Trouble> {
-        self.read_mail(When::MidTurn).await?;
+        // What comes before and after the call is in boxes, so that an agent that
+        // waits at the gate or for its model does not keep room for it.
+        Box::pin(self.read_mail(When::MidTurn)).await?;
         let limit = self.brief.steps.unwrap_or(self.seat.limits.steps);
         if self.talk.step() >= limit {
-            return self.close(limit).await;
+            return Box::pin(self.close(limit)).await;
         }
-        self.sum_up_if_long().await?;
+        Box::pin(self.sum_up_if_long()).await?;
         if let Some(answer) = self.hear(ToolChoice::Auto).await? {
-            self.take(*answer).await?;
+            Box::pin(self.take(*answer)).await?;
         }
         Ok(())
     }
@@ -84,21 +87,22 @@ impl Life {
         let mut failures = 0;
         for attempt in 1.. {
             // Before the gate, so that nobody holds a pass while he writes.
-            self.cx.activity(step, Doing::Model).await?;
+            Box::pin(self.cx.activity(step, Doing::Model)).await?;
             let pass = self.pass().await?;
             let mut partial = String::new();
-            let heard = self.listen(self.call(choice), (step, attempt), &mut partial).await;
+            let listen = self.listen(self.call(choice), (step, attempt), &mut partial);
+            let heard = Box::pin(listen).await;
             let error = match heard {
                 Heard::Answer(answer) => {
                     pass.answered();
                     return Ok(Some(answer));
                 }
                 Heard::Interrupted => {
-                    self.keep(partial).await?;
+                    Box::pin(self.keep(partial)).await?;
                     return Ok(None);
                 }
                 Heard::Cancelled => {
-                    self.keep(partial).await?;
+                    Box::pin(self.keep(partial)).await?;
                     return Err(Trouble::End(offshoot_runtime::BodyError::Cancelled));
                 }
                 Heard::Failed(error) => error,
@@ -110,7 +114,8 @@ impl Life {
             if !limited {
                 failures += 1;
             }
-            if matches!(error, ModelError::ContextTooLong { .. }) && self.sum_up().await? {
+            if matches!(error, ModelError::ContextTooLong { .. }) && Box::pin(self.sum_up()).await?
+            {
                 return Ok(None);
             }
             let Again::After(_) = error.again() else { return Err(gave_up(&error, failures)) };
@@ -121,18 +126,31 @@ impl Life {
             if !matches!(error, ModelError::RateLimited { .. } | ModelError::Overloaded { .. }) {
                 let doubled = FIRST.saturating_mul(1 << failures.min(10)).min(LONGEST);
                 let span = doubled.mul_f64(0.5 + 0.5 * chance);
-                self.cx.sleep(&format!("retry {step}.{attempt}"), span).await?;
+                let key = format!("retry {step}.{attempt}");
+                Box::pin(self.cx.sleep(&key, span)).await?;
             }
         }
         Ok(None)
     }
 
-    /// A pass through the gate; the agent waits without a slot if it must.
-    pub(crate) async fn pass(&self) -> Result<Pass, Trouble> {
-        match self.gate.try_pass() {
-            Some(pass) => Ok(pass),
-            None => Ok(self.cx.waiting(WaitingOn::RateGate, self.gate.pass()).await?),
+    /// A pass through the gate. An agent that must wait does so without a slot
+    /// and, after a while, without its conversation.
+    pub(crate) async fn pass(&mut self) -> Result<Pass, Trouble> {
+        if let Some(pass) = self.gate.try_pass() {
+            return Ok(pass);
         }
+        // In boxes, because most agents need not wait, and the time takes no room
+        // once it has passed.
+        let pass = Box::pin(self.cx.waiting(WaitingOn::RateGate, self.gate.pass()));
+        let pass = match select(pass, Box::pin(tokio::time::sleep(WHILE))).await {
+            Either::Left((pass, _)) => pass?,
+            Either::Right(((), pass)) => {
+                self.talk = Conversation::default();
+                pass.await?
+            }
+        };
+        self.recall_if_forgotten().await?;
+        Ok(pass)
     }
 
     fn call(&self, choice: ToolChoice) -> Call {

@@ -64,7 +64,8 @@ pub(crate) async fn steered(cx: &Context) {
 async fn until(cx: &Context, wanted: impl Fn(Mode) -> bool) {
     loop {
         let news = cx.news();
-        if let Ok(rows) = cx.drain(MOST).await
+        // In a box, so that it takes no room between two looks.
+        if let Ok(rows) = Box::pin(cx.drain(MOST)).await
             && rows.iter().any(|row| row.message().is_some_and(|said| wanted(said.mode)))
         {
             return;

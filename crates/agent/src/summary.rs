@@ -45,10 +45,12 @@ impl Life {
         if recent.message < 2 {
             return Ok(false);
         }
-        let call = self.call_for_summary(recent.message);
         let step = self.talk.step() + 1;
         let pass = self.pass().await?;
-        let heard = self.listen(call, (step, 0), &mut String::new()).await;
+        let call = self.call_for_summary(recent.message);
+        // In boxes, so that an agent that waits at the gate does not keep room for
+        // what follows.
+        let heard = Box::pin(self.listen(call, (step, 0), &mut String::new())).await;
         let Heard::Answer(answer) = heard else {
             // Whoever asks next is told why, or has a shorter conversation.
             return Ok(false);
@@ -56,10 +58,10 @@ impl Life {
         pass.answered();
         let mut total = self.talk.usage();
         total += answer.usage;
-        let text = format!("{}\n\n{}", answer.text(), self.outstanding().await?);
+        let text = format!("{}\n\n{}", answer.text(), Box::pin(self.outstanding()).await?);
         let summary = Summary { text, start: recent.block, total };
         self.write(vec![Entry::Summary(summary)], None, &[]).await?;
-        self.recall().await?;
+        Box::pin(self.recall()).await?;
         Ok(true)
     }
 
