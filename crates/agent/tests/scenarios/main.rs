@@ -8,6 +8,7 @@ mod children;
 mod delivery;
 mod mail;
 mod offline;
+mod patience;
 mod resume;
 mod summary;
 mod support;
