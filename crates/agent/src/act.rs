@@ -116,6 +116,7 @@ impl Life {
             }
         }
     }
+
     /// What the model gets of an output: as much as may enter a conversation.
     fn result(&self, call: &ToolCall, output: Output) -> ToolResult {
         let text = text::cut(&output.text, self.seat.limits.tool_result).into_owned();
