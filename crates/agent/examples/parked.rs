@@ -3,10 +3,9 @@
 //! ```text
 //! cargo run --release -p offshoot-agent --example parked [agents]
 //! ```
-//! Each agent sends off a task that never ends and waits for it: with its turn
-//! ended, or in the tool that waits. It is compared with a plain task that does
-//! the same. This is a program by itself, because it counts what the whole of
-//! it has in use.
+//! An agent waits in each of the ways there are, and is compared with a plain
+//! task that does the same. This is a program by itself, because it counts what
+//! the whole of it has in use.
 
 use std::alloc::System;
 use std::time::Duration;
@@ -15,8 +14,8 @@ use futures_util::stream;
 use offshoot_agent::{Agents, Brief, Function, KIND, ToolContext, ToolError};
 use offshoot_core::{Payload, Phase};
 use offshoot_models::{
-    Answer, Call, Facts, Model, ModelName, Part, Piece, Pieces, Provider, Role, Stop, ToolCall,
-    Usage,
+    Answer, Call, Facts, Model, ModelError, ModelName, Part, Piece, Pieces, Provider, Role, Stop,
+    ToolCall, Usage,
 };
 use offshoot_runtime::{BodyError, Context, Kind, Request, Runtime, Session};
 use offshoot_sqlite::Sqlite;
@@ -39,69 +38,134 @@ fn main() -> Outcomes<()> {
 }
 
 async fn measure(many: usize) -> Outcomes<()> {
-    let plain = each(many, Who::Plain).await?;
     println!("| what | measured | must be | |\n|---|---|---|---|");
-    println!("| a plain task and the one it waits for | {plain} bytes | | |");
-    for (what, who) in [("turn has ended", Who::Ended), ("tool waits", Who::InTool)] {
-        let more = each(many, who).await? - plain;
+    for (what, way) in WAYS {
+        let plain = each(many, way, Who::Plain).await?;
+        let more = each(many, way, Who::Agent).await? - plain;
         let verdict = if more <= BAR { "met" } else { "**not met**" };
         println!(
-            "| an agent whose {what}, beyond that | {more} bytes | at most {BAR} | {verdict} |"
+            "| an agent {what}, beyond the {plain} bytes of a plain task | {more} bytes | at most \
+             {BAR} | {verdict} |"
         );
     }
     Ok(())
 }
 
+/// The ways in which an agent waits.
+const WAYS: [(&str, Way); 5] = [
+    ("whose turn has ended", Way::Ended),
+    ("in `wait_tasks`", Way::WaitTasks),
+    ("in `spawn_agent` until that one has ended", Way::Foreground),
+    ("in `ask`", Way::Ask),
+    ("at the rate gate", Way::Gate),
+];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Ended,
+    WaitTasks,
+    Foreground,
+    Ask,
+    Gate,
+}
+
 /// Who waits.
 #[derive(Clone, Copy, Debug)]
 enum Who {
-    /// A plain task.
     Plain,
-    /// An agent that has ended its turn.
-    Ended,
-    /// An agent in the tool that waits.
-    InTool,
+    Agent,
+}
+
+impl Way {
+    /// What an agent is asked that shall wait in this way.
+    fn task(self) -> &'static str {
+        match self {
+            Self::Ended => "Send one off.",
+            Self::WaitTasks => "Send one off, and wait for it.",
+            Self::Foreground => "Have an agent send one off.",
+            Self::Ask => "Ask.",
+            Self::Gate => "Be refused.",
+        }
+    }
+
+    /// How many tasks wait when one waits in this way: itself and those that it
+    /// waits for, or that have sent it off.
+    fn tasks(self) -> u64 {
+        match self {
+            Self::Ended | Self::WaitTasks | Self::Ask => 2,
+            Self::Foreground => 3,
+            Self::Gate => 1,
+        }
+    }
 }
 
 /// The bytes that one of so many takes, in a runtime of their own: tables grow
 /// by doubling, and would make whoever comes last pay for it.
-async fn each(many: usize, who: Who) -> Outcomes<i64> {
+async fn each(many: usize, way: Way, who: Who) -> Outcomes<i64> {
     let sleeper = Kind::new("sleeper", |cx: Context, (): ()| async move {
         cx.receive(1).await?;
         Ok::<_, BodyError>(())
     })
     .resumable();
-    let plain = Kind::new("plain", |cx: Context, _: Brief| async move {
-        let child = cx.spawn(Request::new("sleeper", Payload::Null)).await?;
+    let waiter = Kind::new("waiter", move |cx: Context, brief: Brief| async move {
+        let child = match way {
+            Way::Foreground => sent(&brief, Way::Ended)?,
+            _ => Request::new("sleeper", Payload::Null),
+        };
+        let child = cx.spawn(child).await?;
         child.wait().await?;
+        Ok::<_, BodyError>(())
+    })
+    .resumable();
+    let asker = Kind::new("asker", |cx: Context, (): ()| async move {
+        cx.ask("Which?").await?;
+        Ok::<_, BodyError>(())
+    })
+    .resumable();
+    // Only who is sent off can ask.
+    let owner = Kind::new("owner", move |cx: Context, brief: Brief| async move {
+        cx.spawn(match who {
+            Who::Plain => Request::new("asker", Payload::Null),
+            Who::Agent => sent(&brief, way)?,
+        })
+        .await?;
+        cx.sleep("on", Duration::from_secs(3_600)).await?;
         Ok::<_, BodyError>(())
     })
     .resumable();
     let agents = Agents::with_model(Prompt::new()?).tool(send());
     // Histories are on the disk.
     let home = tempfile::tempdir()?;
-    let builder = Runtime::builder(Sqlite::at(home.path())).kind(&sleeper).kind(&plain);
-    let runtime = builder.backend(KIND, agents.backend()).open().await?;
-    let task = if matches!(who, Who::InTool) { WAIT } else { "Send one off." };
-    let brief = Brief::new("scripted/model".parse()?, task);
-    let request = || match who {
-        Who::Plain => Ok(plain.with(brief.clone())),
-        Who::Ended | Who::InTool => Ok(agents.request(&brief)?),
+    let builder = Runtime::builder(Sqlite::at(home.path())).kind(&sleeper).kind(&waiter);
+    let builder = builder.kind(&asker).kind(&owner).backend(KIND, agents.backend());
+    let runtime = builder.open().await?;
+    let brief = Brief::new("scripted/model".parse()?, way.task());
+    let request = || match (way, who) {
+        (Way::Ask, _) => Ok(owner.with(brief.clone())),
+        (Way::Gate, Who::Plain) => Ok(sleeper.with(())),
+        (_, Who::Plain) => Ok(waiter.with(brief.clone())),
+        (_, Who::Agent) => Ok(agents.request(&brief)?),
     };
     // What is made once is there before anything is counted.
-    park(&runtime.session("first").await?, 10, request).await?;
-    let bytes = park(&runtime.session("counted").await?, many, request).await?;
+    park(&runtime.session("first").await?, (10, way), request).await?;
+    let bytes = park(&runtime.session("counted").await?, (many, way), request).await?;
     runtime.shutdown(Duration::from_secs(1)).await?;
     Ok(bytes)
+}
+
+/// An agent that waits in this way, for a body that sends it off.
+fn sent(brief: &Brief, way: Way) -> Result<Request, BodyError> {
+    let brief = Brief::new(brief.model.clone(), way.task());
+    Ok(Request::new(KIND, Payload::encode(&brief)?))
 }
 
 /// The bytes that each of so many takes once all of them wait.
 async fn park(
     session: &Session,
-    many: usize,
+    (many, way): (usize, Way),
     request: impl Fn() -> Outcomes<Request>,
 ) -> Outcomes<i64> {
-    let waiting = session.counts().await?.of(Phase::Waiting) + 2 * many as u64;
+    let waiting = session.counts().await?.of(Phase::Waiting) + way.tasks() * many as u64;
     let before = in_use();
     for _ in 0..many {
         session.spawn(request()?).await?;
@@ -109,8 +173,8 @@ async fn park(
     while session.counts().await?.of(Phase::Waiting) < waiting {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    // A report is written a second after the one before at the soonest.
-    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    // Until the last report is written and conversations are let go of.
+    tokio::time::sleep(Duration::from_secs(4)).await;
     Ok((in_use() - before) / i64::try_from(many)?)
 }
 
@@ -119,10 +183,7 @@ fn in_use() -> i64 {
     stats.bytes_allocated as i64 - stats.bytes_deallocated as i64
 }
 
-/// What an agent is asked that waits in a tool.
-const WAIT: &str = "Send one, and wait.";
-
-/// A model that sends one off, and then waits for it or ends its turn.
+/// A model that has its agent wait in the way that the task asks for.
 #[derive(Debug)]
 struct Prompt {
     name: ModelName,
@@ -144,20 +205,31 @@ impl Model for Prompt {
     }
 
     fn call(&self, call: Call) -> Pieces {
-        let waits = call.messages[0].parts.first() == Some(&Part::text(WAIT));
+        let asked = |way: Way| call.messages[0].parts.first() == Some(&Part::text(way.task()));
         let answers = call.messages.iter().filter(|said| said.role == Role::Assistant).count();
         let sent = call.messages.iter().flat_map(|said| &said.parts).find_map(|part| match part {
             Part::ToolResult(result) => Some(result.text.as_str()),
             _ => None,
         });
+        if asked(Way::Gate) {
+            let (provider, retry_after) = (Provider::Scripted, Some(Duration::from_secs(900)));
+            let limited =
+                ModelError::RateLimited { provider, retry_after, message: "later".to_owned() };
+            return Box::pin(stream::iter([Err(limited)]));
+        }
         let parts = match (answers, sent) {
+            (0, _) if asked(Way::Ask) => {
+                vec![calling("ask", r#"{"question":"Which?"}"#.to_owned())]
+            }
+            (0, _) if asked(Way::Foreground) => {
+                let task = Way::Ended.task();
+                let arguments = format!(r#"{{"task":"{task}","background":false}}"#);
+                vec![calling("spawn_agent", arguments)]
+            }
             (0, _) => vec![calling("send", "{}".to_owned())],
-            (1, Some(id)) if waits => {
-                let span = 3_600;
-                vec![calling(
-                    "wait_tasks",
-                    format!(r#"{{"tasks":["{id}"],"timeout_seconds":{span}}}"#),
-                )]
+            (1, Some(id)) if asked(Way::WaitTasks) => {
+                let arguments = format!(r#"{{"tasks":["{id}"],"timeout_seconds":3600}}"#);
+                vec![calling("wait_tasks", arguments)]
             }
             _ => vec![Part::text("It is off.")],
         };

@@ -4,6 +4,7 @@
 //! comes, and all of them enter the history together, in the order of the
 //! calls: a model never sees half of them.
 
+use std::future::ready;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
@@ -13,15 +14,19 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use offshoot_core::{Doing, text};
 use offshoot_models::{ToolCall, ToolResult};
-use offshoot_runtime::{BodyError, StepError};
+use offshoot_runtime::{BodyError, BoxFuture, Context, StepError};
 
+use crate::agents::Seat;
 use crate::block::Entry;
-use crate::conversation::Closing;
+use crate::brief::Brief;
+use crate::conversation::{Closing, Conversation};
 use crate::delta::Delta;
-use crate::life::{Life, Trouble};
+use crate::life::{Life, Trouble, WHILE};
+use crate::looks::Looks;
 use crate::mail;
 use crate::output;
-use crate::tool::{Effect, Output, Span, Tool, ToolContext};
+use crate::rest::wait_for_change;
+use crate::tool::{Branch, Effect, Output, Span, Tool, ToolContext, ToolError, Toolbox};
 
 /// How many calls there are beside a call, which decides how its result is
 /// kept.
@@ -64,22 +69,33 @@ impl Ran {
     }
 }
 
+/// What makes calls: the agent without its conversation.
+struct Hands<'a> {
+    seat: &'a Arc<Seat>,
+    cx: &'a Context,
+    brief: &'a Arc<Brief>,
+    tools: &'a Toolbox,
+    step: u64,
+    branch: Branch,
+    looks: Looks,
+    company: Company,
+}
+
 impl Life {
     /// Makes the calls of the last answer and puts their results into the
     /// history.
-    pub(crate) async fn act(&mut self, calls: &[ToolCall]) -> Result<(), Trouble> {
+    pub(crate) async fn act(&mut self, calls: Vec<ToolCall>) -> Result<(), Trouble> {
         if self.talk.closing() == Closing::Said {
             let said = "The call was not made: no tool can be called any more.";
-            return Box::pin(self.refuse(calls, said)).await;
+            return Box::pin(self.refuse(&calls, said)).await;
         }
-        let step = self.talk.step();
-        Box::pin(self.show(step, calls)).await?;
-        let company = if calls.len() == 1 { Company::Alone } else { Company::Others };
+        Box::pin(self.show(self.talk.step(), &calls)).await?;
         let mut outputs: Vec<Option<Output>> = calls.iter().map(|_| None).collect();
-        let ran = self.run_all(step, calls, (company, &mut outputs)).await?;
+        let ran = self.run_all(&calls, &mut outputs).await?;
+        self.recall_if_forgotten().await?;
         let tells: Vec<_> =
             outputs.iter().flatten().flat_map(|output| output.tells.iter().copied()).collect();
-        let entries = self.results(calls, outputs, ran);
+        let entries = self.results(&calls, outputs, ran);
         Box::pin(self.write(entries, None, &tells)).await?;
         match ran {
             Ran::Cancelled => Err(Trouble::End(BodyError::Cancelled)),
@@ -131,58 +147,67 @@ impl Life {
     }
 
     /// Makes the calls, until all have ended, the agent is asked to stop, or its
-    /// time is over.
+    /// time is over. If they take a while there is no conversation in memory
+    /// afterwards.
     async fn run_all(
-        &self,
-        step: u64,
+        &mut self,
         calls: &[ToolCall],
-        (company, outputs): (Company, &mut [Option<Output>]),
+        outputs: &mut [Option<Output>],
     ) -> Result<Ran, Trouble> {
         for surplus in outputs.iter_mut().skip(AT_ONCE) {
             *surplus = Some(Output::failure(format!(
                 "The call was not made: an answer may hold at most {AT_ONCE} calls. Make it again."
             )));
         }
+        let late = self.late();
+        let Self { seat, cx, brief, tools, talk, .. } = self;
+        let (step, branch, looks) = (talk.step(), talk.branch(), talk.looks().clone());
+        let company = if calls.len() == 1 { Company::Alone } else { Company::Others };
+        let hands = Hands { seat, cx, brief, tools, step, branch, looks, company };
         let mut running: FuturesUnordered<_> = calls
             .iter()
             .take(AT_ONCE)
             .enumerate()
-            .map(|(number, call)| async move {
-                (number, self.run(format!("{step}.{}", number + 1), call, company).await)
-            })
+            .map(|(number, call)| hands.run(number, call).map(move |output| (number, output)))
             .collect();
-        let (cancelled, late) = (pin!(self.cx.cancelled()), pin!(self.late()));
-        let mut stopped = select(cancelled, late);
-        loop {
-            match select(running.next(), &mut stopped).await {
-                Either::Left((Some((number, output)), _)) => outputs[number] = Some(output?),
-                Either::Left((None, _)) => return Ok(Ran::All),
-                Either::Right((Either::Left(_), _)) => return Ok(Ran::Cancelled),
-                Either::Right((Either::Right(_), _)) => return Ok(Ran::Late),
+        let all = pin!(async {
+            while let Some((number, output)) = running.next().await {
+                outputs[number] = Some(output?);
+            }
+            Ok(Ran::All)
+        });
+        let cancelled = pin!(cx.cancelled().map(|()| Ok(Ran::Cancelled)));
+        let late = pin!(late.map(|()| Ok(Ran::Late)));
+        let stopped = select(cancelled, late).map(|stopped| stopped.factor_first().0);
+        let ended = select(all, stopped).map(|ended| ended.factor_first().0);
+        // In a box, so that the time takes no room once it has passed.
+        match select(ended, Box::pin(tokio::time::sleep(WHILE))).await {
+            Either::Left((ended, _)) => ended,
+            Either::Right(((), ended)) => {
+                *talk = Conversation::default();
+                ended.await
             }
         }
     }
+}
 
+impl Hands<'_> {
     /// Makes one call. A look that would show the same for the third time waits
     /// for a change first.
-    async fn run(&self, key: String, call: &ToolCall, company: Company) -> Result<Output, Trouble> {
-        let output = Box::pin(self.run_once(key.clone(), call, company)).await?;
-        if company == Company::Others || !self.talk.looks().is_third(call, &output.text) {
+    async fn run(&self, number: usize, call: &ToolCall) -> Result<Output, Trouble> {
+        let key = format!("{}.{}", self.step, number + 1);
+        let output = Box::pin(self.run_once(&key, call)).await?;
+        if self.company == Company::Others || !self.looks.is_third(call, &output.text) {
             return Ok(output);
         }
-        Box::pin(self.wait_for_change()).await?;
-        let again = Box::pin(self.run_once(key, call, company)).await?;
+        Box::pin(wait_for_change(self.cx)).await?;
+        let again = Box::pin(self.run_once(&key, call)).await?;
         Ok(Output { text: format!("{POLLED}\n{}", again.text), ..again })
     }
 
     /// Makes one call. Whatever becomes of it is told to the model.
-    async fn run_once(
-        &self,
-        key: String,
-        call: &ToolCall,
-        company: Company,
-    ) -> Result<Output, Trouble> {
-        let Some(tool) = self.tools.find(&call.name).cloned() else {
+    async fn run_once(&self, key: &str, call: &ToolCall) -> Result<Output, Trouble> {
+        let Some(tool) = self.tools.find(&call.name) else {
             return Ok(Output::failure(format!(
                 "There is no tool {:?}. Nothing was done. The tools are: {}.",
                 text::cut(&call.name, 100),
@@ -190,31 +215,33 @@ impl Life {
             )));
         };
         let effect = tool.effect();
-        let cx = ToolContext {
-            cx: self.cx.clone(),
-            key: key.as_str().into(),
-            call: call.id.as_str().into(),
-            seat: self.seat.clone(),
-            branch: self.talk.branch(),
-            brief: self.brief.clone(),
-        };
-        let work = Box::pin(guarded(tool, cx, call.arguments.clone()));
-        let key = format!("call {key}");
-        let done = match (effect, company) {
+        let (tool, cx, arguments) = (tool.clone(), self.context(key, call), call.arguments.clone());
+        if effect != Effect::Lasting && self.company == Company::Alone {
             // Nothing is lost if it is done again, and the history keeps it.
-            (Effect::ReadOnly | Effect::Idempotent, Company::Alone) => return Ok(work.await),
-            (Effect::ReadOnly | Effect::Idempotent, Company::Others) => {
-                Box::pin(self.cx.step(&key, || work.map(Ok::<_, BodyError>)).value()).await
-            }
-            (Effect::Lasting, _) => {
-                Box::pin(self.cx.step(&key, || work.map(Ok::<_, BodyError>)).once().value()).await
-            }
+            return Ok(guarded(tool, cx, arguments).await);
+        }
+        let work = move || guarded(tool, cx, arguments).map(Ok::<_, BodyError>);
+        let step = self.cx.step(&format!("call {key}"), work);
+        let done = match effect {
+            Effect::ReadOnly | Effect::Idempotent => Box::pin(step.value()).await,
+            Effect::Lasting => Box::pin(step.once().value()).await,
         };
         match done {
             Ok(output) => Ok(output),
             Err(StepError::Unknown) => Ok(unknown()),
             Err(StepError::Work(error)) => Err(Trouble::End(error)),
             Err(StepError::Journal(error)) => Err(error.into()),
+        }
+    }
+
+    fn context(&self, key: &str, call: &ToolCall) -> ToolContext {
+        ToolContext {
+            cx: self.cx.clone(),
+            key: key.into(),
+            call: call.id.as_str().into(),
+            seat: self.seat.clone(),
+            branch: self.branch.clone(),
+            brief: self.brief.clone(),
         }
     }
 }
@@ -244,48 +271,49 @@ fn unknown() -> Output {
 /// Calls a tool, and tells its error, its panic and its lateness in words. A
 /// message that cannot wait cuts it short; one that takes long looks out for
 /// messages itself.
-async fn guarded(tool: Arc<dyn Tool>, cx: ToolContext, arguments: String) -> Output {
-    let name = tool.spec().name.clone();
-    let span = cx.seat.limits.tool_span;
-    let agent = cx.cx.clone();
-    let called = async {
-        let call = std::panic::catch_unwind(AssertUnwindSafe(|| tool.call(cx, arguments)));
-        match call {
-            Ok(call) => AssertUnwindSafe(call).catch_unwind().await,
-            Err(panic) => Err(panic),
-        }
+fn guarded(tool: Arc<dyn Tool>, cx: ToolContext, arguments: String) -> BoxFuture<Output> {
+    let (span, agent) = (cx.seat.limits.tool_span, cx.cx.clone());
+    let call = std::panic::catch_unwind(AssertUnwindSafe(|| tool.call(cx, arguments)));
+    let call = match call {
+        Ok(call) => AssertUnwindSafe(call).catch_unwind(),
+        Err(panic) => return Box::pin(ready(broken(&tool.spec().name, &*panic))),
     };
-    let ended = match tool.span() {
-        Span::Long => called.await,
-        Span::Short => {
+    match tool.span() {
+        Span::Long => Box::pin(call.map(move |ended| told(&tool, ended))),
+        Span::Short => Box::pin(async move {
             let late = pin!(tokio::time::sleep(span));
             let interrupted = pin!(mail::interrupted(&agent));
-            match select(pin!(called), select(late, interrupted)).await {
-                Either::Left((ended, _)) => ended,
-                Either::Right((Either::Left(_), _)) => {
-                    return Output::failure(format!(
-                        "The tool {name} took longer than {} s and was stopped. What it has done \
-                         by then stays done.",
-                        span.as_secs()
-                    ));
-                }
-                Either::Right((Either::Right(_), _)) => {
-                    return Output::failure(
-                        "The call was cut short by a message to you. What it has done by then \
-                         stays done.",
-                    );
-                }
+            match select(call, select(late, interrupted)).await {
+                Either::Left((ended, _)) => told(&tool, ended),
+                Either::Right((Either::Left(_), _)) => Output::failure(format!(
+                    "The tool {} took longer than {} s and was stopped. What it has done by then \
+                     stays done.",
+                    tool.spec().name,
+                    span.as_secs()
+                )),
+                Either::Right((Either::Right(_), _)) => Output::failure(
+                    "The call was cut short by a message to you. What it has done by then stays \
+                     done.",
+                ),
             }
-        }
-    };
+        }),
+    }
+}
+
+/// What the model is told of how a call ended.
+fn told(tool: &Arc<dyn Tool>, ended: std::thread::Result<Result<Output, ToolError>>) -> Output {
     match ended {
         Ok(Ok(output)) => output,
         Ok(Err(error)) => Output::failure(error.to_string()),
-        Err(panic) => Output::failure(format!(
-            "The tool {name} broke: {}. Whether it took effect is unknown.",
-            text::cut(&said_in_panic(&*panic), 500)
-        )),
+        Err(panic) => broken(&tool.spec().name, &*panic),
     }
+}
+
+fn broken(name: &str, panic: &(dyn std::any::Any + Send)) -> Output {
+    Output::failure(format!(
+        "The tool {name} broke: {}. Whether it took effect is unknown.",
+        text::cut(&said_in_panic(panic), 500)
+    ))
 }
 
 fn said_in_panic(panic: &(dyn std::any::Any + Send)) -> String {

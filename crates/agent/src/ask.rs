@@ -3,8 +3,8 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use futures_util::StreamExt;
 use futures_util::future::{Either, select};
+use futures_util::{FutureExt, StreamExt};
 use offshoot_core::{Doing, FailureKind, WaitingOn};
 use offshoot_models::{
     Again, Answer, Cache, Call, ModelError, Part, Pass, Piece, Seen, ToolCall, ToolChoice,
@@ -12,8 +12,9 @@ use offshoot_models::{
 use offshoot_runtime::BodyError;
 
 use crate::block::{Answered, Entry};
+use crate::conversation::Conversation;
 use crate::delta::Delta;
-use crate::life::{Life, Trouble};
+use crate::life::{Life, Trouble, WHILE};
 use crate::mail::{When, interrupted};
 use crate::summary::Summed;
 
@@ -76,17 +77,19 @@ impl Life {
     /// Has the model answer what was said. Mail that came meanwhile is read
     /// before.
     pub(crate) async fn ask(&mut self) -> Result<(), Trouble> {
-        self.read_mail(When::MidTurn).await?;
+        // What comes before and after the call is in boxes, so that an agent that
+        // waits at the gate or for its model does not keep room for it.
+        Box::pin(self.read_mail(When::MidTurn)).await?;
         if let Some(limit) = self.reached() {
-            return self.close(limit).await;
+            return Box::pin(self.close(limit)).await;
         }
-        if self.is_long() && self.sum_up().await? == Summed::Later {
+        if self.is_long() && Box::pin(self.sum_up()).await? == Summed::Later {
             return Ok(());
         }
         match self.hear(Asking::Answer).await? {
-            Told::Answer(answer) => self.take(*answer).await,
+            Told::Answer(answer) => Box::pin(self.take(*answer)).await,
             Told::Interrupted | Told::Late => Ok(()),
-            Told::TooLong(error) => match self.sum_up().await? {
+            Told::TooLong(error) => match Box::pin(self.sum_up()).await? {
                 Summed::Up | Summed::Later => Ok(()),
                 Summed::Nothing => Err(gave_up(&error, 1)),
             },
@@ -112,28 +115,29 @@ impl Life {
         let mut failures = 0;
         for attempt in 1.. {
             // Before the gate, so that nobody holds a pass while he writes.
-            self.cx.activity(step, Doing::Model).await?;
+            Box::pin(self.cx.activity(step, Doing::Model)).await?;
             let Some(pass) = self.pass().await? else { return Ok(Told::Late) };
             let audience = match asking {
                 Asking::Summary { .. } => Audience::Nobody,
                 _ => Audience::Watching { step, attempt },
             };
             let mut partial = String::new();
-            let error = match self.listen(self.call(asking), audience, &mut partial).await {
+            let listen = self.listen(self.call(asking), audience, &mut partial);
+            let error = match Box::pin(listen).await {
                 Heard::Answer(answer) => {
                     pass.answered();
                     return Ok(Told::Answer(answer));
                 }
                 Heard::Interrupted => {
-                    self.keep(asking, partial).await?;
+                    Box::pin(self.keep(asking, partial)).await?;
                     return Ok(Told::Interrupted);
                 }
                 Heard::Late => {
-                    self.keep(asking, partial).await?;
+                    Box::pin(self.keep(asking, partial)).await?;
                     return Ok(Told::Late);
                 }
                 Heard::Cancelled => {
-                    self.keep(asking, partial).await?;
+                    Box::pin(self.keep(asking, partial)).await?;
                     return Err(Trouble::End(BodyError::Cancelled));
                 }
                 Heard::Failed(error) => error,
@@ -157,23 +161,35 @@ impl Life {
             if !matches!(error, ModelError::RateLimited { .. } | ModelError::Overloaded { .. }) {
                 let doubled = FIRST.saturating_mul(1 << failures.min(10)).min(LONGEST);
                 let span = doubled.mul_f64(0.5 + 0.5 * chance);
-                self.cx.sleep(&format!("retry {step}.{attempt}"), span).await?;
+                let key = format!("retry {step}.{attempt}");
+                Box::pin(self.cx.sleep(&key, span)).await?;
             }
         }
         Ok(Told::Interrupted)
     }
 
-    /// A pass through the gate; the agent waits without a slot if it must, but
-    /// not beyond its time.
-    async fn pass(&self) -> Result<Option<Pass>, Trouble> {
+    /// A pass through the gate. An agent that must wait does so without a slot,
+    /// after a while without its conversation, and not beyond its time.
+    async fn pass(&mut self) -> Result<Option<Pass>, Trouble> {
         if let Some(pass) = self.gate.try_pass() {
             return Ok(Some(pass));
         }
-        let waited = pin!(self.cx.waiting(WaitingOn::RateGate, self.gate.pass()));
-        match select(waited, pin!(self.late())).await {
-            Either::Left((pass, _)) => Ok(Some(pass?)),
+        // In boxes, because most agents need not wait, and the time takes no room
+        // once it has passed.
+        let pass = Box::pin(self.cx.waiting(WaitingOn::RateGate, self.gate.pass()));
+        let pass = select(pass, Box::pin(self.late())).map(|waited| match waited {
+            Either::Left((pass, _)) => pass.map(Some),
             Either::Right(_) => Ok(None),
-        }
+        });
+        let pass = match select(pass, Box::pin(tokio::time::sleep(WHILE))).await {
+            Either::Left((pass, _)) => pass?,
+            Either::Right(((), pass)) => {
+                self.talk = Conversation::default();
+                pass.await?
+            }
+        };
+        self.recall_if_forgotten().await?;
+        Ok(pass)
     }
 
     fn call(&self, asking: Asking) -> Call {

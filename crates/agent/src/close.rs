@@ -73,14 +73,19 @@ impl Life {
 
     /// Resolves when the agent's time is over; once it has been asked for its
     /// last words, when the time for these is.
-    pub(crate) async fn late(&self) {
+    pub(crate) fn late(&self) -> impl Future<Output = ()> + Send + use<> {
         let until = match (self.span, self.talk.closing()) {
-            (None, _) => return std::future::pending().await,
-            (Some(span), Closing::No) => span.until,
-            (Some(span), _) => span.until.max(Instant::now()) + LAST_WORDS,
+            (None, _) => None,
+            (Some(span), Closing::No) => Some(span.until),
+            (Some(span), _) => Some(span.until.max(Instant::now()) + LAST_WORDS),
         };
-        // In a box, since few have a limit and all that wait would keep room.
-        Box::pin(tokio::time::sleep_until(until)).await;
+        async move {
+            match until {
+                None => std::future::pending().await,
+                // In a box, since few have a limit and all would keep room for it.
+                Some(until) => Box::pin(tokio::time::sleep_until(until)).await,
+            }
+        }
     }
 
     /// Has the model say, without any tool, how far it has come.

@@ -18,6 +18,11 @@ use crate::load::load;
 use crate::report::Report;
 use crate::tool::Toolbox;
 
+/// How long an agent waits, for its calls or at the gate, before it lets go of
+/// its conversation, which may be large. Reading it again for less would cost
+/// more than it is worth.
+pub(crate) const WHILE: Duration = Duration::from_secs(2);
+
 /// An agent at work.
 #[derive(Debug)]
 pub(crate) struct Life {
@@ -144,6 +149,14 @@ impl Life {
         Ok(Instant::now().checked_add(left).map(|until| Span { length, until }))
     }
 
+    /// The same, if the agent has let go of what was said.
+    pub(crate) async fn recall_if_forgotten(&mut self) -> Result<(), Trouble> {
+        match self.talk.tail() {
+            Tail::Empty => Box::pin(self.recall()).await,
+            _ => Ok(()),
+        }
+    }
+
     async fn go_on(&mut self) -> Result<Next, Trouble> {
         if self.cx.is_cancelled() {
             return Box::pin(self.stop()).await;
@@ -159,7 +172,7 @@ impl Life {
         match self.talk.tail().clone() {
             Tail::Empty => Box::pin(self.open()).await.map(|()| Next::Goes),
             Tail::Spoken => Box::pin(self.ask()).await.map(|()| Next::Goes),
-            Tail::Calls(calls) => Box::pin(self.act(&calls)).await.map(|()| Next::Goes),
+            Tail::Calls(calls) => Box::pin(self.act(calls)).await.map(|()| Next::Goes),
             Tail::Ended(stop) => Box::pin(self.rest(&stop)).await,
         }
     }

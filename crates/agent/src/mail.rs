@@ -128,7 +128,8 @@ pub(crate) async fn spoken_to(cx: &Context) {
 async fn until(cx: &Context, wanted: impl Fn(Mode) -> bool) {
     loop {
         let news = cx.news();
-        if let Ok(true) = is_there(cx, &wanted).await {
+        // In a box, so that it takes no room between two looks.
+        if let Ok(true) = Box::pin(is_there(cx, &wanted)).await {
             return;
         }
         news.await;

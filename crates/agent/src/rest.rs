@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::future::{Either, select};
 use offshoot_core::{FailureKind, Owner, Payload, Task, Tie, WaitingOn};
 use offshoot_models::Stop;
-use offshoot_runtime::TaskRef;
+use offshoot_runtime::{Context, TaskRef};
 
 use crate::block::Entry;
 use crate::close::Limit;
@@ -27,7 +27,7 @@ impl Life {
     /// The model has ended its turn.
     pub(crate) async fn rest(&mut self, stop: &Stop) -> Result<Next, Trouble> {
         // In this order: of whoever has ended by now the mail tells.
-        let children = Box::pin(self.children()).await?;
+        let children = Box::pin(children(&self.cx)).await?;
         if Box::pin(self.read_mail(When::TurnEnd)).await? {
             return Ok(Next::Goes);
         }
@@ -61,41 +61,6 @@ impl Life {
         let told: Arc<str> = text.as_str().into();
         self.seat.deltas.tell(self.cx.id(), || Delta::Running { text: told });
         self.write(vec![Entry::Running { text }], None, &[]).await
-    }
-
-    /// The tasks whose ends the agent must still be told.
-    async fn children(&self) -> Result<Vec<TaskRef>, Trouble> {
-        let owned = |task: &&Task| task.spec.tie == Tie::Owned;
-        // Of its own only: a session may have any number of others.
-        let own = || self.cx.tasks().owner(Owner::Task(self.cx.id())).live();
-        let mut found = Vec::new();
-        let mut page = own().await?;
-        loop {
-            for task in page.items.iter().filter(owned) {
-                found.push(self.cx.task(&task.id().to_string()).await?);
-                if found.len() == NAMED {
-                    return Ok(found);
-                }
-            }
-            let Some(next) = page.next else { return Ok(found) };
-            page = own().after(next).await?;
-        }
-    }
-
-    /// Waits until one of the agent's tasks has ended or asks, a message has
-    /// come, or a minute has passed.
-    pub(crate) async fn wait_for_change(&self) -> Result<(), Trouble> {
-        const LONGEST: Duration = Duration::from_secs(60);
-        let children = self.children().await?;
-        if children.is_empty() {
-            return Ok(());
-        }
-        let ended = pin!(self.cx.wait(&children).any().timeout(LONGEST).into_future());
-        match select(ended, pin!(steered(&self.cx))).await {
-            Either::Left((ended, _)) => drop(ended?),
-            Either::Right(_) => {}
-        }
-        Ok(())
     }
 
     /// Waits until something has come home that is worth a turn, or nothing is
@@ -133,7 +98,7 @@ impl Life {
                 }
                 Either::Right(_) => return Ok(()),
             }
-            children = self.children().await?;
+            children = Box::pin(self::children(&self.cx)).await?;
         }
         Ok(())
     }
@@ -179,6 +144,41 @@ impl Life {
         self.write(vec![Entry::Notice { text }], None, &[]).await?;
         Ok(Next::Goes)
     }
+}
+
+/// The tasks whose ends the agent must still be told.
+async fn children(cx: &Context) -> Result<Vec<TaskRef>, Trouble> {
+    let owned = |task: &&Task| task.spec.tie == Tie::Owned;
+    // Of its own only: a session may have any number of others.
+    let own = || cx.tasks().owner(Owner::Task(cx.id())).live();
+    let mut found = Vec::new();
+    let mut page = own().await?;
+    loop {
+        for task in page.items.iter().filter(owned) {
+            found.push(cx.task(&task.id().to_string()).await?);
+            if found.len() == NAMED {
+                return Ok(found);
+            }
+        }
+        let Some(next) = page.next else { return Ok(found) };
+        page = own().after(next).await?;
+    }
+}
+
+/// Waits until one of the agent's tasks has ended or asks, a message has
+/// come, or a minute has passed.
+pub(crate) async fn wait_for_change(cx: &Context) -> Result<(), Trouble> {
+    const LONGEST: Duration = Duration::from_secs(60);
+    let children = children(cx).await?;
+    if children.is_empty() {
+        return Ok(());
+    }
+    let ended = pin!(cx.wait(&children).any().timeout(LONGEST).into_future());
+    match select(ended, pin!(steered(cx))).await {
+        Either::Left((ended, _)) => drop(ended?),
+        Either::Right(_) => {}
+    }
+    Ok(())
 }
 
 /// The kind of notice that asks for what is missing.

@@ -68,11 +68,11 @@ impl Life {
         }
         let mut total = self.talk.usage();
         total += answer.usage;
-        let text = format!("{}\n\n{}", answer.text(), self.outstanding().await?);
+        let text = format!("{}\n\n{}", answer.text(), Box::pin(self.outstanding()).await?);
         let (turns, continued) = (self.talk.turns(), self.talk.continued());
         let summary = Summary { text, start: recent.block, total, turns, continued };
         self.write(vec![Entry::Summary(summary)], None, &[]).await?;
-        self.recall().await?;
+        Box::pin(self.recall()).await?;
         Ok(Summed::Up)
     }
 

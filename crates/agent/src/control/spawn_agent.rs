@@ -90,16 +90,38 @@ pub(super) fn tool() -> impl Tool {
 }
 
 async fn spawn(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
+    let background = asked.background;
+    // In a box, so that a wait that follows does not keep room for it.
+    let task = match Box::pin(send_off(&cx, asked)).await? {
+        Sent::Off(task) => task,
+        Sent::Already(twin) => {
+            return Ok(Output::text(format!(
+                "Nothing was started: the agent {twin} is doing exactly this task already. Its \
+                 result comes to you by itself."
+            )));
+        }
+    };
+    match background {
+        true => Ok(Output::text(started(task.handle()))),
+        false => foreground(&cx, &task).await,
+    }
+}
+
+/// What became of a request to send an agent off.
+enum Sent {
+    Off(TaskRef),
+    /// This one does the same.
+    Already(String),
+}
+
+async fn send_off(cx: &ToolContext, asked: Arguments) -> Result<Sent, ToolError> {
     if asked.task.trim().is_empty() {
         return Err(ToolError::new("The task is empty. Say what the agent shall do."));
     }
-    if let Some(twin) = twin(&cx, &asked.task).await? {
-        return Ok(Output::text(format!(
-            "Nothing was started: the agent {twin} is doing exactly this task already. Its result \
-             comes to you by itself."
-        )));
+    if let Some(twin) = twin(cx, &asked.task).await? {
+        return Ok(Sent::Already(twin));
     }
-    let brief = brief(&cx, &asked)?;
+    let brief = brief(cx, &asked)?;
     let request =
         Request::new(KIND, Payload::encode(&brief).map_err(|error| ToolError::of(&error))?);
     let mut spawn = cx.cx.spawn(request).key(&format!("call {}", cx.key)).wake(match asked.wake {
@@ -118,11 +140,7 @@ async fn spawn(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
     if asked.detached {
         spawn = spawn.detached();
     }
-    let task = spawn.await?;
-    match asked.background {
-        true => Ok(Output::text(started(task.handle()))),
-        false => foreground(&cx, &task).await,
-    }
+    Ok(Sent::Off(spawn.await?))
 }
 
 fn started(handle: &str) -> String {

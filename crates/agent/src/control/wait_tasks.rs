@@ -4,6 +4,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
+use offshoot_runtime::TaskRef;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -47,17 +48,8 @@ pub(super) fn tool() -> impl Tool {
 }
 
 async fn wait(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
-    if asked.tasks.is_empty() {
-        return Err(ToolError::new("Name the tasks to wait for."));
-    }
-    if asked.tasks.len() > MOST {
-        return Err(ToolError::new(format!("Name at most {MOST} tasks at once.")));
-    }
-    let mut tasks = Vec::new();
-    for handle in &asked.tasks {
-        // In a box, so that the wait that follows does not keep room for it.
-        tasks.push(Box::pin(cx.cx.task(handle)).await?);
-    }
+    // In a box, so that the wait that follows does not keep room for it.
+    let tasks = Box::pin(find(&cx, asked.tasks)).await?;
     let span = Duration::from_secs(asked.timeout_seconds.unwrap_or(USUAL).min(LONGEST));
     let mut wait = cx.cx.wait(&tasks).timeout(span);
     if asked.any {
@@ -82,4 +74,18 @@ async fn wait(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
         open.map(|one| format!("Not ended, no result yet: {}", told::line(&one.task, now))),
     );
     Ok(Output::text(lines.join("\n")).telling(tells))
+}
+
+async fn find(cx: &ToolContext, handles: Vec<String>) -> Result<Vec<TaskRef>, ToolError> {
+    if handles.is_empty() {
+        return Err(ToolError::new("Name the tasks to wait for."));
+    }
+    if handles.len() > MOST {
+        return Err(ToolError::new(format!("Name at most {MOST} tasks at once.")));
+    }
+    let mut tasks = Vec::new();
+    for handle in &handles {
+        tasks.push(cx.cx.task(handle).await?);
+    }
+    Ok(tasks)
 }

@@ -1,10 +1,11 @@
 //! A typed function as a tool.
 
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, ready};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use futures_util::TryFutureExt;
 use offshoot_models::ToolSpec;
 use offshoot_runtime::BoxFuture;
 use schemars::JsonSchema;
@@ -39,7 +40,7 @@ pub struct Function<F, A> {
     spec: ToolSpec,
     effect: Effect,
     span: Span,
-    function: Arc<F>,
+    function: F,
     arguments: PhantomData<fn(A)>,
 }
 
@@ -93,7 +94,7 @@ where
             },
             effect: Effect::Lasting,
             span: Span::Short,
-            function: Arc::new(function),
+            function,
             arguments: PhantomData,
         }
     }
@@ -146,11 +147,11 @@ where
     }
 
     fn call(&self, cx: ToolContext, arguments: String) -> BoxFuture<Result<Output, ToolError>> {
-        let function = self.function.clone();
-        Box::pin(async move {
-            let arguments = read(&arguments)?;
-            Ok(function(cx, arguments).await?.into_output())
-        })
+        // Nothing is kept for the time of the call but what the function keeps.
+        match read(&arguments) {
+            Ok(arguments) => Box::pin((self.function)(cx, arguments).map_ok(R::into_output)),
+            Err(error) => Box::pin(ready(Err(error))),
+        }
     }
 }
 

@@ -11,6 +11,7 @@ mod knowing;
 mod limits;
 mod mail;
 mod offline;
+mod patience;
 mod postures;
 mod resume;
 mod spawning;
