@@ -217,6 +217,10 @@ fn check_effects(
     original: &Original,
     unknown: &HashSet<(String, String)>,
 ) -> Checked {
+    let strange = evidence.effects.iter().find(|done| !original.effects.contains(done));
+    ensure(strange.is_none(), "nothing else is done than without a crash", || {
+        format!("{strange:?} was done")
+    })?;
     let mut missing = 0;
     for line in &original.effects {
         let times = evidence.effects.iter().filter(|done| *done == line).count();
@@ -236,4 +240,41 @@ fn check_effects(
     ensure(missing <= unknown.len(), "S9.3 whoever is not told of doubts has none", || {
         format!("{missing} calls were not made, and {} are unknown", unknown.len())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(life: usize, who: &str, answers: usize) -> Ask {
+        Ask { life, who: who.to_owned(), answers }
+    }
+
+    fn evidence(asked: Vec<Ask>, effects: &[&str]) -> Evidence {
+        let effects = effects.iter().map(|line| (*line).to_owned()).collect();
+        Evidence { kills: vec![Books::default()], asked, effects, ..Evidence::default() }
+    }
+
+    #[test]
+    fn what_was_in_flight_may_be_asked_by_the_next_worker_but_not_by_the_same() {
+        let next = evidence(vec![ask(1, "a", 0), ask(2, "a", 0)], &[]);
+        assert_eq!(check_asked(&next), Ok(()));
+        assert_eq!(repeated(&next), 1);
+        let same = evidence(vec![ask(1, "a", 0), ask(1, "a", 0)], &[]);
+        assert!(check_asked(&same).is_err());
+    }
+
+    #[test]
+    fn a_lasting_effect_may_be_missing_only_if_it_is_told_and_is_never_there_twice() {
+        let effects = ["note x", "mark y"].map(str::to_owned).to_vec();
+        let original = Original { effects, ..Original::default() };
+        let told = HashSet::from([("a".to_owned(), "call_1".to_owned())]);
+        let check = |done: &[&str], told| check_effects(&evidence(vec![], done), &original, told);
+        let none = HashSet::new();
+        assert_eq!(check(&["note x", "mark y", "mark y"], &none), Ok(()));
+        assert_eq!(check(&["mark y"], &told), Ok(()));
+        assert!(check(&["mark y"], &none).is_err());
+        assert!(check(&["note x", "note x", "mark y"], &told).is_err());
+        assert!(check(&["note x"], &none).is_err());
+    }
 }

@@ -17,6 +17,10 @@ use crate::agents::toll::Toll;
 use crate::planted::Bug;
 use crate::rng::Rng;
 
+/// How many folders are under way at once. Their workers wait much of their
+/// time: for the disk, and for the model.
+const LANES: usize = 4;
+
 /// Which points are tried.
 #[derive(Clone, Debug)]
 pub struct Sweep {
@@ -60,21 +64,39 @@ pub fn run(sweep: &Sweep) -> Result<Toll> {
     };
     ground.originals = ground.live_undisturbed()?;
     // Ends first: there are few of them.
-    ground.go_through(Point::Late, 1)?;
-    let sides: [fn(u64) -> Point; 2] = [Point::Before, Point::After];
-    let ground_of_all = &ground;
-    thread::scope(|scope| -> Result<()> {
-        let threads =
-            sides.map(|side| scope.spawn(move || ground_of_all.go_through(side, sweep.every)));
-        for thread in threads {
-            thread.join().unwrap_or_else(|_| bail!("a thread of the harness panicked"))?;
-        }
-        Ok(())
+    ground.go_through(Point::Late, (1, 1))?;
+    let (every, shared) = (sweep.every, &ground);
+    let lanes: [(fn(u64) -> Point, u64); LANES] = [
+        (Point::Before, 1),
+        (Point::After, 1),
+        (Point::Before, 1 + every),
+        (Point::After, 1 + every),
+    ];
+    in_lanes(lanes, |(side, first)| shared.go_through(side, (first, 2 * every)))?;
+    let pairs = shared.draw_pairs();
+    in_lanes(std::array::from_fn(|lane: usize| lane), |lane| {
+        pairs.iter().enumerate().skip(lane).step_by(LANES).try_for_each(|(number, points)| {
+            match shared.over.load(Ordering::SeqCst) {
+                true => Ok(()),
+                false => shared.try_at(points, number as u64).map(drop),
+            }
+        })
     })?;
-    ground.go_through_pairs()?;
     let mut toll = ground.toll.into_inner();
     toll.took = began.elapsed();
     Ok(toll)
+}
+
+/// Has a thread at work on each of these.
+fn in_lanes<T: Send>(lanes: [T; LANES], work: impl Fn(T) -> Result<()> + Sync) -> Result<()> {
+    let work = &work;
+    thread::scope(|scope| {
+        let threads = lanes.map(|lane| scope.spawn(move || work(lane)));
+        let ended = threads.map(|thread| {
+            thread.join().unwrap_or_else(|_| bail!("a thread of the harness panicked"))
+        });
+        ended.into_iter().collect()
+    })
 }
 
 impl Ground<'_> {
@@ -108,12 +130,13 @@ impl Ground<'_> {
     }
 
     /// Tries one point after another, until nobody gets there any more.
-    fn go_through(&self, side: fn(u64) -> Point, every: u64) -> Result<()> {
-        let mut number = 1;
+    fn go_through(&self, side: fn(u64) -> Point, (first, every): (u64, u64)) -> Result<()> {
+        let mut number = first;
         while !self.over.load(Ordering::SeqCst) {
-            if self.try_at(&[side(number)], number)? == 0 {
-                // The first is always there.
-                ensure!(number > 1 || self.over.load(Ordering::SeqCst), "nobody was killed");
+            let kills = self.try_at(&[side(number)], number)?;
+            let over = self.over.load(Ordering::SeqCst);
+            ensure!(kills > 0 || number > 1 || over, "the first commit is never made");
+            if kills == 0 {
                 return Ok(());
             }
             number += every;
@@ -121,19 +144,16 @@ impl Ground<'_> {
         Ok(())
     }
 
-    fn go_through_pairs(&self) -> Result<()> {
+    /// Pairs of points at which two workers die, one after the other.
+    fn draw_pairs(&self) -> Vec<[Point; 2]> {
         let mut rng = Rng::new(self.sweep.seed);
-        let commits = usize::try_from(self.toll.lock().commits)?.max(1);
-        for number in 0..self.sweep.pairs {
-            if self.over.load(Ordering::SeqCst) {
-                return Ok(());
-            }
-            let points = [(); 2].map(|()| {
+        let commits = usize::try_from(self.toll.lock().commits).unwrap_or(1).max(1);
+        let mut draw = |_| {
+            [(); 2].map(|()| {
                 let at = rng.between(1, commits) as u64;
                 if rng.happens(500) { Point::Before(at) } else { Point::After(at) }
-            });
-            self.try_at(&points, number)?;
-        }
-        Ok(())
+            })
+        };
+        (0..self.sweep.pairs).map(&mut draw).collect()
     }
 }

@@ -119,15 +119,19 @@ async fn live(orders: &Orders) -> Result<()> {
 
 async fn store(orders: &Orders) -> Result<Arc<dyn Store>> {
     let mut store: Arc<dyn Store> = Sqlite::at(orders.folder.join("data")).open_store().await?;
-    store = match orders.point {
-        None => store,
-        Some(Point::Before(at)) => Arc::new(Mine::new(store, at, Side::Before)),
-        Some(Point::After(at)) => Arc::new(Mine::new(store, at, Side::After)),
-        Some(Point::Late(at)) => Arc::new(Straggler::new(store, &orders.folder, at)),
-    };
+    // A bug may make two commits of one, and a worker dies between them, too.
+    if let Some(Point::Before(at) | Point::After(at)) = orders.point {
+        let is_before = matches!(orders.point, Some(Point::Before(_)));
+        let side = if is_before { Side::Before } else { Side::After };
+        store = Arc::new(Mine::new(store, at, side));
+    }
     if let Some(bug) = orders.bug {
         let spawner = Arc::new(|future| drop(tokio::spawn(future)));
         store = Arc::new(Planted::new(store, bug, spawner));
+    }
+    // What is late is as the runtime wrote it.
+    if let Some(Point::Late(at)) = orders.point {
+        store = Arc::new(Straggler::new(store, &orders.folder, at));
     }
     Ok(Arc::new(Latecomer::new(store, &orders.folder)?))
 }
