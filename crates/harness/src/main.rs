@@ -75,13 +75,13 @@ enum Command {
         /// How many folders lose two workers, the second while it takes up the
         /// work of the first
         #[arg(long, default_value_t = 0)]
-        pairs: u64,
+        pairs: usize,
         /// What those are drawn from
         #[arg(long, default_value_t = 1)]
         seed: u64,
         /// Of how many commits one is tried
         #[arg(long, default_value_t = 1)]
-        every: u64,
+        every: usize,
         /// Plant this bug
         #[arg(long, value_parser = bug)]
         bug: Option<Bug>,
@@ -191,7 +191,7 @@ fn told(ended: anyhow::Result<()>) -> ExitCode {
     }
 }
 
-fn agents((pairs, seed): (u64, u64), every: u64, bug: Option<Bug>) -> ExitCode {
+fn agents((pairs, seed): (usize, u64), every: usize, bug: Option<Bug>) -> ExitCode {
     let swept = std::env::current_exe()
         .map_err(anyhow::Error::from)
         .and_then(|program| sweep::run(&Sweep { program, bug, every, pairs, seed }));
@@ -203,6 +203,9 @@ fn agents((pairs, seed): (u64, u64), every: u64, bug: Option<Bug>) -> ExitCode {
         }
     };
     println!("{toll}");
+    for point in &toll.missed {
+        println!("  not met again: {point}");
+    }
     match toll.broken {
         Some((violation, points)) => {
             let points: Vec<_> = points.iter().map(ToString::to_string).collect();

@@ -10,9 +10,9 @@ use offshoot_harness::planted::Bug;
 
 /// Of how many commits one is tried where all is well; the stage `agents` tries
 /// all of them.
-const SOME: u64 = 9;
+const SOME: usize = 9;
 
-fn sweep(bug: Option<Bug>, every: u64) -> Toll {
+fn sweep(bug: Option<Bug>, every: usize) -> Toll {
     let program = env!("CARGO_BIN_EXE_offshoot-harness").into();
     let toll = sweep::run(&Sweep { program, bug, every, pairs: 2, seed: 1 });
     toll.expect("the harness works")

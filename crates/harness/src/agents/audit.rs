@@ -28,6 +28,8 @@ pub struct Ask {
 pub struct Evidence {
     /// What was on the disk at each kill.
     pub kills: Vec<Books>,
+    /// The commits of the first worker, by name.
+    pub commits: Vec<String>,
     /// What is on it at the end.
     pub end: Books,
     /// What the model was asked, in order.

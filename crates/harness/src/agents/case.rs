@@ -16,6 +16,7 @@ use crate::agents::late;
 use crate::agents::point::Point;
 use crate::agents::scene::{self, Found};
 use crate::agents::tools::effects;
+use crate::agents::trap::commits;
 use crate::agents::worker;
 use crate::planted::Bug;
 use crate::violation::{Checked, Violation, ensure};
@@ -47,6 +48,8 @@ pub struct Case<'a> {
 pub struct Played {
     /// How many workers died where they should.
     pub kills: usize,
+    /// The commits of the first worker that are known by name.
+    pub commits: Vec<String>,
     /// What is left.
     pub evidence: Evidence,
     /// What is broken, if anything is.
@@ -93,7 +96,8 @@ impl Case<'_> {
                 format!("the end that came too late was {fate}")
             });
         }
-        Ok(Played { kills, evidence, violation: checked.err(), folder })
+        let commits = std::mem::take(&mut evidence.commits);
+        Ok(Played { kills, commits, evidence, violation: checked.err(), folder })
     }
 
     fn live(
@@ -102,8 +106,12 @@ impl Case<'_> {
         (server, points): (&Server, &[Point]),
         evidence: &mut Evidence,
     ) -> Result<Checked> {
-        for (number, point) in points.iter().copied().map(Some).chain([None]).enumerate() {
-            match self.work(folder, server, (number + 1, point))? {
+        for (number, point) in points.iter().map(Some).chain([None]).enumerate() {
+            let ended = self.work(folder, server, (number + 1, point))?;
+            if number == 0 {
+                evidence.commits = commits(folder)?;
+            }
+            match ended {
                 Ended::Done => break,
                 Ended::Failed(said) => {
                     return Ok(Err(Violation::new("the agents go on to their end", said)));
@@ -125,7 +133,7 @@ impl Case<'_> {
         &self,
         folder: &Path,
         server: &Server,
-        (life, point): (usize, Option<Point>),
+        (life, point): (usize, Option<&Point>),
     ) -> Result<Ended> {
         let mut command = Command::new(self.program);
         command.arg("agent-worker").arg(folder).arg(server.address());

@@ -1,7 +1,6 @@
 //! Every point at which a worker can die, one after another.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
 
@@ -12,8 +11,9 @@ use tokio::runtime::Runtime;
 
 use crate::agents::audit::Original;
 use crate::agents::case::Case;
-use crate::agents::point::Point;
+use crate::agents::point::{Point, Which};
 use crate::agents::toll::Toll;
+use crate::agents::work::{Errand, Work};
 use crate::planted::Bug;
 use crate::rng::Rng;
 
@@ -29,10 +29,10 @@ pub struct Sweep {
     /// The bug in the workers' stores, if there is one.
     pub bug: Option<Bug>,
     /// Of how many commits one is tried; all of them if it is 1.
-    pub every: u64,
+    pub every: usize,
     /// How many folders lose two workers, the second while it takes up the
     /// work of the first.
-    pub pairs: u64,
+    pub pairs: usize,
     /// What those are drawn from.
     pub seed: u64,
 }
@@ -44,10 +44,10 @@ struct Ground<'a> {
     /// For each language.
     originals: Vec<Original>,
     toll: Mutex<Toll>,
-    over: AtomicBool,
+    work: Work,
 }
 
-/// Kills at every point, until there is none after it or a promise is broken.
+/// Kills at every point, until all were tried or a promise is broken.
 pub fn run(sweep: &Sweep) -> Result<Toll> {
     let began = Instant::now();
     let executor = tokio::runtime::Builder::new_multi_thread()
@@ -55,48 +55,17 @@ pub fn run(sweep: &Sweep) -> Result<Toll> {
         .enable_all()
         .build()
         .context("no executor")?;
-    let mut ground = Ground {
-        sweep,
-        executor,
-        originals: Vec::new(),
-        toll: Mutex::default(),
-        over: AtomicBool::new(false),
-    };
+    let (originals, toll) = (Vec::new(), Mutex::default());
+    let mut ground = Ground { sweep, executor, originals, toll, work: Work::new(sweep.every) };
     ground.originals = ground.live_undisturbed()?;
-    // Ends first: there are few of them.
-    ground.go_through(Point::Late, (1, 1))?;
-    let (every, shared) = (sweep.every, &ground);
-    let lanes: [(fn(u64) -> Point, u64); LANES] = [
-        (Point::Before, 1),
-        (Point::After, 1),
-        (Point::Before, 1 + every),
-        (Point::After, 1 + every),
-    ];
-    in_lanes(lanes, |(side, first)| shared.go_through(side, (first, 2 * every)))?;
-    let pairs = shared.draw_pairs();
-    in_lanes(std::array::from_fn(|lane: usize| lane), |lane| {
-        pairs.iter().enumerate().skip(lane).step_by(LANES).try_for_each(|(number, points)| {
-            match shared.over.load(Ordering::SeqCst) {
-                true => Ok(()),
-                false => shared.try_at(points, number as u64).map(drop),
-            }
-        })
-    })?;
+    ground.go_through_ends()?;
+    ground.in_lanes()?;
+    ground.draw_pairs();
+    ground.in_lanes()?;
     let mut toll = ground.toll.into_inner();
+    toll.commits = ground.work.known();
     toll.took = began.elapsed();
     Ok(toll)
-}
-
-/// Has a thread at work on each of these.
-fn in_lanes<T: Send>(lanes: [T; LANES], work: impl Fn(T) -> Result<()> + Sync) -> Result<()> {
-    let work = &work;
-    thread::scope(|scope| {
-        let threads = lanes.map(|lane| scope.spawn(move || work(lane)));
-        let ended = threads.map(|thread| {
-            thread.join().unwrap_or_else(|_| bail!("a thread of the harness panicked"))
-        });
-        ended.into_iter().collect()
-    })
 }
 
 impl Ground<'_> {
@@ -112,48 +81,72 @@ impl Ground<'_> {
             if let Some(violation) = played.violation {
                 bail!("a life without a crash breaks a promise: {violation}");
             }
+            self.work.found(&played.commits);
             Ok(Original::of(&played.evidence))
         });
         originals.into_iter().collect()
     }
 
     /// Has workers die at these points; how many did.
-    fn try_at(&self, points: &[Point], number: u64) -> Result<usize> {
-        let at = usize::try_from(number)? % Language::ALL.len();
-        let played = self.case(Language::ALL[at]).play(points, Some(&self.originals[at]))?;
-        let (kills, broken) = (played.kills, played.violation.is_some());
-        self.toll.lock().count(points, played);
-        if broken {
-            self.over.store(true, Ordering::SeqCst);
+    fn try_at(&self, errand: &Errand) -> Result<usize> {
+        let at = errand.number % Language::ALL.len();
+        let case = self.case(Language::ALL[at]);
+        let played = case.play(&errand.points, Some(&self.originals[at]))?;
+        let kills = played.kills;
+        if played.violation.is_some() {
+            self.work.end();
         }
+        self.work.found(&played.commits);
+        self.toll.lock().count(&errand.points, played);
         Ok(kills)
     }
 
-    /// Tries one point after another, until nobody gets there any more.
-    fn go_through(&self, side: fn(u64) -> Point, (first, every): (u64, u64)) -> Result<()> {
-        let mut number = first;
-        while !self.over.load(Ordering::SeqCst) {
-            let kills = self.try_at(&[side(number)], number)?;
-            let over = self.over.load(Ordering::SeqCst);
-            ensure!(kills > 0 || number > 1 || over, "the first commit is never made");
-            if kills == 0 {
-                return Ok(());
+    /// Ends first: there are few of them.
+    fn go_through_ends(&self) -> Result<()> {
+        for number in 1.. {
+            let points = vec![Point::Late(number as u64)];
+            let kills = self.try_at(&Errand { number, points, tries: 0 })?;
+            if kills == 0 || self.work.is_over() {
+                ensure!(number > 1 || self.work.is_over(), "nobody ends");
+                break;
             }
-            number += every;
+        }
+        Ok(())
+    }
+
+    /// Has threads do what there is to do.
+    fn in_lanes(&self) -> Result<()> {
+        thread::scope(|scope| {
+            let threads = [(); LANES].map(|()| scope.spawn(|| self.do_all()));
+            let ended = threads.map(|thread| {
+                thread.join().unwrap_or_else(|_| bail!("a thread of the harness panicked"))
+            });
+            ended.into_iter().collect()
+        })
+    }
+
+    fn do_all(&self) -> Result<()> {
+        while let Some(errand) = self.work.take() {
+            let tried = self.try_at(&errand);
+            let missed = matches!(tried, Ok(0)).then_some(errand);
+            if let Some(given_up) = self.work.done(missed) {
+                self.toll.lock().missed.extend(given_up.points);
+            }
+            tried?;
         }
         Ok(())
     }
 
     /// Pairs of points at which two workers die, one after the other.
-    fn draw_pairs(&self) -> Vec<[Point; 2]> {
+    fn draw_pairs(&self) {
         let mut rng = Rng::new(self.sweep.seed);
-        let commits = usize::try_from(self.toll.lock().commits).unwrap_or(1).max(1);
-        let mut draw = |_| {
-            [(); 2].map(|()| {
-                let at = rng.between(1, commits) as u64;
-                if rng.happens(500) { Point::Before(at) } else { Point::After(at) }
-            })
-        };
-        (0..self.sweep.pairs).map(&mut draw).collect()
+        let commits = self.work.known().max(1);
+        for number in 0..self.sweep.pairs {
+            let points = [(); 2].map(|()| {
+                let which = Which::Number(rng.between(1, commits) as u64);
+                if rng.happens(500) { Point::Before(which) } else { Point::After(which) }
+            });
+            self.work.add(Errand { number, points: points.into(), tries: 0 });
+        }
     }
 }

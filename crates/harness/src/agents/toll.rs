@@ -13,8 +13,11 @@ use crate::violation::Violation;
 /// What killing at every commit came to.
 #[derive(Debug, Default)]
 pub struct Toll {
-    /// The last commit at which a worker died; there was none after it.
-    pub commits: u64,
+    /// How many different commits there were.
+    pub commits: usize,
+    /// Where nobody died although it was tried, because the commit was not made
+    /// again.
+    pub missed: Vec<Point>,
     /// How many workers died before a commit.
     pub before: u64,
     /// How many died after one.
@@ -51,14 +54,8 @@ impl Toll {
     pub fn count(&mut self, points: &[Point], played: Played) {
         for point in &points[..played.kills] {
             match point {
-                Point::Before(at) => {
-                    self.before += 1;
-                    self.commits = self.commits.max(*at);
-                }
-                Point::After(at) => {
-                    self.after += 1;
-                    self.commits = self.commits.max(*at);
-                }
+                Point::Before(_) => self.before += 1,
+                Point::After(_) => self.after += 1,
                 Point::Late(_) => self.late += 1,
             }
         }
@@ -82,13 +79,14 @@ impl fmt::Display for Toll {
         write!(
             f,
             "{} commit points, {} kills ({} before a commit, {} after one, {} with an end on its \
-             way) in {:.1} s: {} folders, {} model calls of which {} were in flight at a kill and \
+             way; {} points were not met again) in {:.1} s: {} folders, {} model calls of which {} were in flight at a kill and \
              repeated, {} tool effects, {} outcomes unknown",
             self.commits,
             self.kills(),
             self.before,
             self.after,
             self.late,
+            self.missed.len(),
             self.took.as_secs_f64(),
             self.folders,
             self.asked,

@@ -18,7 +18,7 @@ use crate::agents::late::{Latecomer, Straggler};
 use crate::agents::point::Point;
 use crate::agents::scene::LEAD;
 use crate::agents::tools::with_tools;
-use crate::crash::mine::{Mine, Side};
+use crate::agents::trap::Trap;
 use crate::crash::stuck;
 use crate::planted::{Bug, Planted};
 
@@ -120,11 +120,7 @@ async fn live(orders: &Orders) -> Result<()> {
 async fn store(orders: &Orders) -> Result<Arc<dyn Store>> {
     let mut store: Arc<dyn Store> = Sqlite::at(orders.folder.join("data")).open_store().await?;
     // A bug may make two commits of one, and a worker dies between them, too.
-    if let Some(Point::Before(at) | Point::After(at)) = orders.point {
-        let is_before = matches!(orders.point, Some(Point::Before(_)));
-        let side = if is_before { Side::Before } else { Side::After };
-        store = Arc::new(Mine::new(store, at, side));
-    }
+    store = Arc::new(Trap::new(store, &orders.folder, orders.point.clone())?);
     if let Some(bug) = orders.bug {
         let spawner = Arc::new(|future| drop(tokio::spawn(future)));
         store = Arc::new(Planted::new(store, bug, spawner));

@@ -69,7 +69,7 @@ pub(crate) fn die() -> ! {
 }
 
 /// Ends the process once there is an answer; nobody gets it.
-fn die_after<T: Abandoned + Send + Unpin + 'static>(answer: Answer<T>) -> Answer<T> {
+pub(crate) fn die_after<T: Abandoned + Send + Unpin + 'static>(answer: Answer<T>) -> Answer<T> {
     let (silent, never) = oneshot::channel();
     tokio::spawn(async move {
         drop(answer.await);
