@@ -71,21 +71,7 @@ enum Command {
     },
     /// Kill agents at every commit they make, and compare what is left with what
     /// a life without a crash leaves
-    Agents {
-        /// How many folders lose two workers, the second while it takes up the
-        /// work of the first
-        #[arg(long, default_value_t = 0)]
-        pairs: usize,
-        /// What those are drawn from
-        #[arg(long, default_value_t = 1)]
-        seed: u64,
-        /// Of how many commits one is tried
-        #[arg(long, default_value_t = 1)]
-        every: usize,
-        /// Plant this bug
-        #[arg(long, value_parser = bug)]
-        bug: Option<Bug>,
-    },
+    Agents(AgentSweep),
     /// The process that is killed
     #[command(hide = true)]
     Child(Child),
@@ -124,6 +110,27 @@ impl Child {
         };
         child::run(&self.folder, orders)
     }
+}
+
+/// At which commits agents are killed.
+#[derive(Debug, Args)]
+struct AgentSweep {
+    /// How many folders lose two workers, the second while it takes up the work
+    /// of the first
+    #[arg(long, default_value_t = 0)]
+    pairs: usize,
+    /// What those are drawn from
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Of how many commits one is tried
+    #[arg(long, default_value_t = 1)]
+    every: usize,
+    /// Kill only here, as the report says it; say it again for the next worker
+    #[arg(long)]
+    at: Vec<Point>,
+    /// Plant this bug
+    #[arg(long, value_parser = bug)]
+    bug: Option<Bug>,
 }
 
 /// What a worker of agents is told.
@@ -175,7 +182,7 @@ fn main() -> ExitCode {
         }
         Command::Crash { kills, seed, bug } => crash(kills, seed, bug),
         Command::Shell { program, kills, seed } => shell(&program, kills, seed),
-        Command::Agents { pairs, seed, every, bug } => agents((pairs, seed), every, bug),
+        Command::Agents(asked) => agents(asked),
         Command::Child(child) => told(child.run()),
         Command::AgentWorker(worker) => told(worker.run()),
     }
@@ -191,10 +198,11 @@ fn told(ended: anyhow::Result<()>) -> ExitCode {
     }
 }
 
-fn agents((pairs, seed): (usize, u64), every: usize, bug: Option<Bug>) -> ExitCode {
+fn agents(asked: AgentSweep) -> ExitCode {
+    let AgentSweep { pairs, seed, every, at, bug } = asked;
     let swept = std::env::current_exe()
         .map_err(anyhow::Error::from)
-        .and_then(|program| sweep::run(&Sweep { program, bug, every, pairs, seed }));
+        .and_then(|program| sweep::run(&Sweep { program, bug, every, pairs, seed, at }));
     let toll = match swept {
         Ok(toll) => toll,
         Err(error) => {
@@ -208,9 +216,9 @@ fn agents((pairs, seed): (usize, u64), every: usize, bug: Option<Bug>) -> ExitCo
     }
     match toll.broken {
         Some((violation, points)) => {
-            let points: Vec<_> = points.iter().map(ToString::to_string).collect();
-            let points = points.join(", then ");
-            println!("\nkilled {points}, a promise is broken: {violation}");
+            let again: Vec<_> = points.iter().map(|point| format!("--at '{point}'")).collect();
+            println!("\na promise is broken: {violation}");
+            println!("see it again with `cargo xtask crash --agents {}`", again.join(" "));
             if let Some(evidence) = toll.evidence {
                 println!("what the disk holds is kept in {}", evidence.keep().display());
             }

@@ -14,7 +14,7 @@ const SOME: usize = 9;
 
 fn sweep(bug: Option<Bug>, every: usize) -> Toll {
     let program = env!("CARGO_BIN_EXE_offshoot-harness").into();
-    let toll = sweep::run(&Sweep { program, bug, every, pairs: 2, seed: 1 });
+    let toll = sweep::run(&Sweep { program, bug, every, pairs: 2, seed: 1, at: Vec::new() });
     toll.expect("the harness works")
 }
 

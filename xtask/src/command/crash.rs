@@ -29,11 +29,15 @@ pub(crate) struct Crash {
     /// work of the first
     #[arg(long, default_value_t = 0, requires = "agents")]
     pub(crate) pairs: u64,
+
+    /// Of agents: kill only here, as a report says it; say it again for the next process
+    #[arg(long, requires = "agents")]
+    pub(crate) at: Vec<String>,
 }
 
 impl Default for Crash {
     fn default() -> Self {
-        Self { kills: 100, seed: 1, cli: false, agents: false, pairs: 0 }
+        Self { kills: 100, seed: 1, cli: false, agents: false, pairs: 0, at: Vec::new() }
     }
 }
 
@@ -49,6 +53,9 @@ impl Crash {
         let many = if self.agents { ("--pairs", self.pairs) } else { ("--kills", self.kills) };
         let options = [many.0, &many.1.to_string(), "--seed", &self.seed.to_string()];
         args.extend(options.map(str::to_owned));
+        for point in &self.at {
+            args.extend(["--at".to_owned(), point.clone()]);
+        }
         harness(repository, &args)
     }
 }

@@ -102,11 +102,11 @@ fn check_end(books: &Books, task: &Task) -> Checked {
     let due = usize::from(!task.is_live());
     ensure(ends == due, "S2.1 a task ends once", || format!("{name} has ended {ends} times"))?;
     let attempts = books.events.iter().filter(|event| event.task == Some(id));
-    let attempts = attempts.filter_map(|event| match event.change {
+    let mut attempts = attempts.filter_map(|event| match event.change {
         Change::Started { attempt } => Some(attempt),
         _ => None,
     });
-    let last = attempts.last().unwrap_or(task.attempts);
+    let last = attempts.next_back().unwrap_or(task.attempts);
     ensure(task.attempts == last, "S9.1 whoever writes for a task holds its lease", || {
         format!("attempt {last} at {name} has begun, but attempt {} has written", task.attempts)
     })?;

@@ -35,6 +35,9 @@ pub struct Sweep {
     pub pairs: usize,
     /// What those are drawn from.
     pub seed: u64,
+    /// Only one folder for each language, whose workers die here; every point
+    /// if there is none.
+    pub at: Vec<Point>,
 }
 
 /// What the threads of a sweep share.
@@ -58,10 +61,16 @@ pub fn run(sweep: &Sweep) -> Result<Toll> {
     let (originals, toll) = (Vec::new(), Mutex::default());
     let mut ground = Ground { sweep, executor, originals, toll, work: Work::new(sweep.every) };
     ground.originals = ground.live_undisturbed()?;
-    ground.go_through_ends()?;
-    ground.in_lanes()?;
-    ground.draw_pairs();
-    ground.in_lanes()?;
+    if sweep.at.is_empty() {
+        ground.go_through_ends()?;
+        ground.in_lanes()?;
+        ground.draw_pairs();
+        ground.in_lanes()?;
+    } else {
+        for number in 0..Language::ALL.len() {
+            ground.try_at(&Errand { number, points: sweep.at.clone(), tries: 0 })?;
+        }
+    }
     let mut toll = ground.toll.into_inner();
     toll.commits = ground.work.known();
     toll.took = began.elapsed();

@@ -57,7 +57,7 @@ impl Work {
         let state = &mut *self.state.lock();
         for commit in commits {
             let number = state.known.len();
-            if !state.known.insert(commit.clone()) || number % self.every != 0 {
+            if !state.known.insert(commit.clone()) || !number.is_multiple_of(self.every) {
                 continue;
             }
             let which = || Which::Named(commit.clone());
