@@ -13,12 +13,14 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use offshoot_core::{Doing, text};
 use offshoot_models::{ToolCall, ToolResult};
-use offshoot_runtime::{BodyError, Cancelled, StepError};
+use offshoot_runtime::{BodyError, StepError};
 
 use crate::block::Entry;
+use crate::conversation::Closing;
 use crate::delta::Delta;
 use crate::life::{Life, Trouble};
 use crate::mail;
+use crate::output;
 use crate::tool::{Effect, Output, Span, Tool, ToolContext};
 
 /// How many calls there are beside a call, which decides how its result is
@@ -31,27 +33,89 @@ enum Company {
     Others,
 }
 
+/// How many calls of one answer are made.
+const AT_ONCE: usize = 64;
+
+/// How many results of the usual length enter a conversation together; if there
+/// are more, each is shorter.
+const TOGETHER: usize = 4;
+
+/// How many Unicode scalars of each result enter it at least.
+const LEAST: usize = 500;
+
+/// How the calls of an answer went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ran {
+    /// All of them have ended.
+    All,
+    /// The agent was asked to stop before.
+    Cancelled,
+    /// Its time was over before.
+    Late,
+}
+
+impl Ran {
+    /// What is said of a call that has no result.
+    fn cut_short(self) -> &'static str {
+        match self {
+            Self::All | Self::Cancelled => "The call was cut short: the agent was asked to stop.",
+            Self::Late => "The call was cut short: the agent's time is over.",
+        }
+    }
+}
+
 impl Life {
     /// Makes the calls of the last answer and puts their results into the
     /// history.
     pub(crate) async fn act(&mut self, calls: &[ToolCall]) -> Result<(), Trouble> {
+        if self.talk.closing() == Closing::Said {
+            let said = "The call was not made: no tool can be called any more.";
+            return Box::pin(self.refuse(calls, said)).await;
+        }
         let step = self.talk.step();
         Box::pin(self.show(step, calls)).await?;
         let company = if calls.len() == 1 { Company::Alone } else { Company::Others };
         let mut outputs: Vec<Option<Output>> = calls.iter().map(|_| None).collect();
-        let cancelled = self.run_all(step, calls, (company, &mut outputs)).await?;
+        let ran = self.run_all(step, calls, (company, &mut outputs)).await?;
         let tells: Vec<_> =
             outputs.iter().flatten().flat_map(|output| output.tells.iter().copied()).collect();
-        let results = calls.iter().zip(outputs).map(|(call, output)| match output {
-            Some(output) => self.result(call, output),
-            None => Self::unanswered(call, "The call was cut short: the agent was asked to stop."),
-        });
-        let entries = results.map(Entry::Result).collect();
+        let entries = self.results(calls, outputs, ran);
         Box::pin(self.write(entries, None, &tells)).await?;
-        match cancelled {
-            Some(Cancelled) => Err(Trouble::End(BodyError::Cancelled)),
-            None => Ok(()),
+        match ran {
+            Ran::Cancelled => Err(Trouble::End(BodyError::Cancelled)),
+            Ran::All | Ran::Late => Ok(()),
         }
+    }
+
+    /// Gives each call a result that says why it was not made.
+    pub(crate) async fn refuse(&mut self, calls: &[ToolCall], said: &str) -> Result<(), Trouble> {
+        let results = calls.iter().map(|call| unanswered(call, said));
+        self.write(results.map(Entry::Result).collect(), None, &[]).await
+    }
+
+    /// What enters the history: the results in the order of the calls, after all
+    /// of those outputs of which they hold the beginning.
+    fn results(&self, calls: &[ToolCall], outputs: Vec<Option<Output>>, ran: Ran) -> Vec<Entry> {
+        let share = self.seat.limits.tool_result.min(
+            (self.seat.limits.tool_result.saturating_mul(TOGETHER) / calls.len().max(1)).max(LEAST),
+        );
+        let mut kept = Vec::new();
+        let mut results = Vec::new();
+        for (call, output) in calls.iter().zip(outputs) {
+            let Some(mut output) = output else {
+                results.push(Entry::Result(unanswered(call, ran.cut_short())));
+                continue;
+            };
+            let place = self.talk.blocks() + kept.len() as u64;
+            if let Some(whole) = output::shorten(&mut output, share, (self.cx.id(), place)) {
+                kept.push(Entry::Output(whole));
+            }
+            let Output { text, images, failed, .. } = output;
+            let (call, name) = (call.id.clone(), call.name.clone());
+            results.push(Entry::Result(ToolResult { call, name, text, images, failed }));
+        }
+        kept.append(&mut results);
+        kept
     }
 
     async fn show(&self, step: u64, calls: &[ToolCall]) -> Result<(), Trouble> {
@@ -66,26 +130,35 @@ impl Life {
         Ok(())
     }
 
-    /// Makes the calls, until all have ended or the agent is asked to stop.
+    /// Makes the calls, until all have ended, the agent is asked to stop, or its
+    /// time is over.
     async fn run_all(
         &self,
         step: u64,
         calls: &[ToolCall],
         (company, outputs): (Company, &mut [Option<Output>]),
-    ) -> Result<Option<Cancelled>, Trouble> {
+    ) -> Result<Ran, Trouble> {
+        for surplus in outputs.iter_mut().skip(AT_ONCE) {
+            *surplus = Some(Output::failure(format!(
+                "The call was not made: an answer may hold at most {AT_ONCE} calls. Make it again."
+            )));
+        }
         let mut running: FuturesUnordered<_> = calls
             .iter()
+            .take(AT_ONCE)
             .enumerate()
             .map(|(number, call)| async move {
                 (number, self.run(format!("{step}.{}", number + 1), call, company).await)
             })
             .collect();
-        let mut cancelled = pin!(self.cx.cancelled());
+        let (cancelled, late) = (pin!(self.cx.cancelled()), pin!(self.late()));
+        let mut stopped = select(cancelled, late);
         loop {
-            match select(running.next(), cancelled.as_mut()).await {
+            match select(running.next(), &mut stopped).await {
                 Either::Left((Some((number, output)), _)) => outputs[number] = Some(output?),
-                Either::Left((None, _)) => return Ok(None),
-                Either::Right(_) => return Ok(Some(Cancelled)),
+                Either::Left((None, _)) => return Ok(Ran::All),
+                Either::Right((Either::Left(_), _)) => return Ok(Ran::Cancelled),
+                Either::Right((Either::Right(_), _)) => return Ok(Ran::Late),
             }
         }
     }
@@ -120,6 +193,7 @@ impl Life {
         let cx = ToolContext {
             cx: self.cx.clone(),
             key: key.as_str().into(),
+            call: call.id.as_str().into(),
             seat: self.seat.clone(),
             branch: self.talk.branch(),
             brief: self.brief.clone(),
@@ -143,23 +217,16 @@ impl Life {
             Err(StepError::Journal(error)) => Err(error.into()),
         }
     }
+}
 
-    /// What the model gets of an output: as much as may enter a conversation.
-    fn result(&self, call: &ToolCall, output: Output) -> ToolResult {
-        let text = text::cut(&output.text, self.seat.limits.tool_result).into_owned();
-        let (images, failed) = (output.images, output.failed);
-        ToolResult { call: call.id.clone(), name: call.name.clone(), text, images, failed }
-    }
-
-    /// The result of a call that has none.
-    pub(crate) fn unanswered(call: &ToolCall, said: &str) -> ToolResult {
-        ToolResult {
-            call: call.id.clone(),
-            name: call.name.clone(),
-            text: said.to_owned(),
-            images: Vec::new(),
-            failed: true,
-        }
+/// The result of a call that has none.
+fn unanswered(call: &ToolCall, said: &str) -> ToolResult {
+    ToolResult {
+        call: call.id.clone(),
+        name: call.name.clone(),
+        text: said.to_owned(),
+        images: Vec::new(),
+        failed: true,
     }
 }
 

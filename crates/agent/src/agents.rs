@@ -60,6 +60,8 @@ impl Catalogue for Only {
 pub struct Limits {
     /// How many answers of its model an agent may take.
     pub steps: u64,
+    /// How long an agent may take, if that is limited.
+    pub time: Option<Duration>,
     /// How many Unicode scalars of a result enter a conversation.
     pub allowance: usize,
     /// How many Unicode scalars of what a tool returns enter it.
@@ -77,6 +79,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             steps: 200,
+            time: None,
             allowance: offshoot_core::DEFAULT_ALLOWANCE,
             tool_result: 16_000,
             tool_span: Duration::from_secs(600),

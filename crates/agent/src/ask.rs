@@ -9,11 +9,13 @@ use offshoot_core::{Doing, FailureKind, WaitingOn};
 use offshoot_models::{
     Again, Answer, Cache, Call, ModelError, Part, Pass, Piece, Seen, ToolCall, ToolChoice,
 };
+use offshoot_runtime::BodyError;
 
 use crate::block::{Answered, Entry};
 use crate::delta::Delta;
 use crate::life::{Life, Trouble};
 use crate::mail::{When, interrupted};
+use crate::summary::Summed;
 
 /// How long it is waited at first before a call that failed is repeated.
 const FIRST: Duration = Duration::from_secs(1);
@@ -21,14 +23,53 @@ const FIRST: Duration = Duration::from_secs(1);
 /// How long at the most.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// How a call of the model went.
-pub(crate) enum Heard {
+/// What the model is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asking {
+    /// Its next answer.
+    Answer,
+    /// Its last one, for which it may call nothing.
+    LastWords,
+    /// A summary of the first messages.
+    Summary {
+        /// How many.
+        messages: usize,
+        /// How much of each text it is shown.
+        shown: usize,
+    },
+}
+
+/// What came of asking.
+pub(crate) enum Told {
+    /// This.
+    Answer(Box<Answer>),
+    /// Nothing: somebody wants the agent's attention.
+    Interrupted,
+    /// Nothing: its time is over.
+    Late,
+    /// Nothing: it is too long to be read.
+    TooLong(ModelError),
+}
+
+/// How one call of the model went.
+enum Heard {
     Answer(Box<Answer>),
     Failed(ModelError),
     /// Somebody wants the agent's attention.
     Interrupted,
     /// The agent was asked to stop.
     Cancelled,
+    /// Its time is over.
+    Late,
+}
+
+/// Whether what a model says is told to whoever watches.
+#[derive(Clone, Copy, Debug)]
+enum Audience {
+    /// It is, as a piece of this step and this try at it.
+    Watching { step: u64, attempt: u32 },
+    /// It is not.
+    Nobody,
 }
 
 impl Life {
@@ -36,37 +77,24 @@ impl Life {
     /// before.
     pub(crate) async fn ask(&mut self) -> Result<(), Trouble> {
         self.read_mail(When::MidTurn).await?;
-        let limit = self.brief.steps.unwrap_or(self.seat.limits.steps);
-        if self.talk.step() >= limit {
+        if let Some(limit) = self.reached() {
             return self.close(limit).await;
         }
-        self.sum_up_if_long().await?;
-        if let Some(answer) = self.hear(ToolChoice::Auto).await? {
-            self.take(*answer).await?;
-        }
-        Ok(())
-    }
-
-    /// Has the model say, without any tool, how far it has come, and ends.
-    async fn close(&mut self, limit: u64) -> Result<(), Trouble> {
-        let said = format!(
-            "You have used all {limit} steps that you had. No tool can be called any more. Say \
-             now what you have found or done, and what is left undone."
-        );
-        let text = crate::notice::envelope("limit", &[], &said);
-        self.write(vec![Entry::Notice { text }], None, &[]).await?;
-        let Some(answer) = self.hear(ToolChoice::None).await? else {
+        if self.is_long() && self.sum_up().await? == Summed::Later {
             return Ok(());
-        };
-        let told = answer.text();
-        self.take(*answer).await?;
-        self.report().await?;
-        let words = format!("stopped after {limit} steps; its closing words: {told}");
-        Err(Trouble::failure(FailureKind::Budget, words))
+        }
+        match self.hear(Asking::Answer).await? {
+            Told::Answer(answer) => self.take(*answer).await,
+            Told::Interrupted | Told::Late => Ok(()),
+            Told::TooLong(error) => match self.sum_up().await? {
+                Summed::Up | Summed::Later => Ok(()),
+                Summed::Nothing => Err(gave_up(&error, 1)),
+            },
+        }
     }
 
     /// Commits an answer.
-    async fn take(&mut self, mut answer: Answer) -> Result<(), Trouble> {
+    pub(crate) async fn take(&mut self, mut answer: Answer) -> Result<(), Trouble> {
         let step = self.talk.step() + 1;
         name_calls(&mut answer, step, |id| self.talk.has_called(id));
         let mut total = self.talk.usage();
@@ -78,40 +106,48 @@ impl Life {
         self.report().await
     }
 
-    /// What the model answers; nothing if somebody interrupted it.
-    async fn hear(&mut self, choice: ToolChoice) -> Result<Option<Box<Answer>>, Trouble> {
+    /// What the model answers, as often as it must be asked.
+    pub(crate) async fn hear(&mut self, asking: Asking) -> Result<Told, Trouble> {
         let step = self.talk.step() + 1;
         let mut failures = 0;
         for attempt in 1.. {
             // Before the gate, so that nobody holds a pass while he writes.
             self.cx.activity(step, Doing::Model).await?;
-            let pass = self.pass().await?;
+            let Some(pass) = self.pass().await? else { return Ok(Told::Late) };
+            let audience = match asking {
+                Asking::Summary { .. } => Audience::Nobody,
+                _ => Audience::Watching { step, attempt },
+            };
             let mut partial = String::new();
-            let heard = self.listen(self.call(choice), (step, attempt), &mut partial).await;
-            let error = match heard {
+            let error = match self.listen(self.call(asking), audience, &mut partial).await {
                 Heard::Answer(answer) => {
                     pass.answered();
-                    return Ok(Some(answer));
+                    return Ok(Told::Answer(answer));
                 }
                 Heard::Interrupted => {
-                    self.keep(partial).await?;
-                    return Ok(None);
+                    self.keep(asking, partial).await?;
+                    return Ok(Told::Interrupted);
+                }
+                Heard::Late => {
+                    self.keep(asking, partial).await?;
+                    return Ok(Told::Late);
                 }
                 Heard::Cancelled => {
-                    self.keep(partial).await?;
-                    return Err(Trouble::End(offshoot_runtime::BodyError::Cancelled));
+                    self.keep(asking, partial).await?;
+                    return Err(Trouble::End(BodyError::Cancelled));
                 }
                 Heard::Failed(error) => error,
             };
             let chance = (self.cx.random() as u32) as f64 / f64::from(u32::MAX);
             pass.failed(&error, chance);
-            self.seat.deltas.tell(self.cx.id(), || Delta::Restarted { step });
-            let limited = matches!(error, ModelError::RateLimited { .. });
-            if !limited {
-                failures += 1;
+            if let Audience::Watching { step, .. } = audience {
+                self.seat.deltas.tell(self.cx.id(), || Delta::Restarted { step });
             }
-            if matches!(error, ModelError::ContextTooLong { .. }) && self.sum_up().await? {
-                return Ok(None);
+            if matches!(error, ModelError::ContextTooLong { .. }) {
+                return Ok(Told::TooLong(error));
+            }
+            if !matches!(error, ModelError::RateLimited { .. }) {
+                failures += 1;
             }
             let Again::After(_) = error.again() else { return Err(gave_up(&error, failures)) };
             if failures >= self.seat.limits.tries {
@@ -124,36 +160,36 @@ impl Life {
                 self.cx.sleep(&format!("retry {step}.{attempt}"), span).await?;
             }
         }
-        Ok(None)
+        Ok(Told::Interrupted)
     }
 
-    /// A pass through the gate; the agent waits without a slot if it must.
-    pub(crate) async fn pass(&self) -> Result<Pass, Trouble> {
-        match self.gate.try_pass() {
-            Some(pass) => Ok(pass),
-            None => Ok(self.cx.waiting(WaitingOn::RateGate, self.gate.pass()).await?),
+    /// A pass through the gate; the agent waits without a slot if it must, but
+    /// not beyond its time.
+    async fn pass(&self) -> Result<Option<Pass>, Trouble> {
+        if let Some(pass) = self.gate.try_pass() {
+            return Ok(Some(pass));
+        }
+        let waited = pin!(self.cx.waiting(WaitingOn::RateGate, self.gate.pass()));
+        match select(waited, pin!(self.late())).await {
+            Either::Left((pass, _)) => Ok(Some(pass?)),
+            Either::Right(_) => Ok(None),
         }
     }
 
-    fn call(&self, choice: ToolChoice) -> Call {
-        Call {
-            system: self.system.clone(),
-            messages: self.talk.messages().clone(),
-            tools: self.tools.specs(),
-            choice,
-            max_output: None,
-            schema: None,
-            cache: Cache::Prefix,
-        }
+    fn call(&self, asking: Asking) -> Call {
+        let (messages, choice, cache) = match asking {
+            Asking::Answer => (self.talk.messages().clone(), ToolChoice::Auto, Cache::Prefix),
+            Asking::LastWords => (self.talk.messages().clone(), ToolChoice::None, Cache::Prefix),
+            Asking::Summary { messages, shown } => {
+                (self.to_sum_up(messages, shown).into(), ToolChoice::None, Cache::Off)
+            }
+        };
+        let (system, tools) = (self.system.clone(), self.tools.specs());
+        Call { system, messages, tools, choice, max_output: None, schema: None, cache }
     }
 
     /// Listens to the model, as long as nobody else wants the agent.
-    pub(crate) async fn listen(
-        &self,
-        call: Call,
-        (step, attempt): (u64, u32),
-        partial: &mut String,
-    ) -> Heard {
+    async fn listen(&self, call: Call, audience: Audience, partial: &mut String) -> Heard {
         let mut pieces = self.model.call(call);
         let said = async {
             let mut seen = Seen::Nothing;
@@ -165,8 +201,10 @@ impl Life {
                         if let Piece::Text(text) = &piece {
                             partial.push_str(text);
                         }
-                        let tell = || Delta::Piece { step, attempt, piece };
-                        self.seat.deltas.tell(self.cx.id(), tell);
+                        if let Audience::Watching { step, attempt } = audience {
+                            let tell = || Delta::Piece { step, attempt, piece };
+                            self.seat.deltas.tell(self.cx.id(), tell);
+                        }
                     }
                     Err(error) => return Heard::Failed(error),
                 }
@@ -175,23 +213,26 @@ impl Life {
             Heard::Failed(ModelError::Cut { seen, cause })
         };
         let (cancelled, interrupted) = (pin!(self.cx.cancelled()), pin!(interrupted(&self.cx)));
-        match select(pin!(said), select(cancelled, interrupted)).await {
+        let (late, stopped) = (pin!(self.late()), select(cancelled, interrupted));
+        match select(pin!(said), select(stopped, late)).await {
             Either::Left((heard, _)) => heard,
-            Either::Right((Either::Left(_), _)) => Heard::Cancelled,
-            Either::Right((Either::Right(_), _)) => Heard::Interrupted,
+            Either::Right((Either::Left((Either::Left(_), _)), _)) => Heard::Cancelled,
+            Either::Right((Either::Left((Either::Right(_), _)), _)) => Heard::Interrupted,
+            Either::Right((Either::Right(_), _)) => Heard::Late,
         }
     }
 
     /// Keeps what came of an answer that was cut, for whoever looks.
-    async fn keep(&mut self, partial: String) -> Result<(), Trouble> {
-        if partial.is_empty() {
+    async fn keep(&mut self, asking: Asking, partial: String) -> Result<(), Trouble> {
+        if partial.is_empty() || matches!(asking, Asking::Summary { .. }) {
             return Ok(());
         }
         self.write(vec![Entry::Partial { text: partial }], None, &[]).await
     }
 }
 
-fn gave_up(error: &ModelError, failures: u32) -> Trouble {
+/// The model did not answer, and will not.
+pub(crate) fn gave_up(error: &ModelError, failures: u32) -> Trouble {
     let words = match failures {
         0 | 1 => format!("the model did not answer: {error}"),
         tries => format!("the model did not answer in {tries} tries; the last time: {error}"),

@@ -29,8 +29,15 @@ pub(crate) enum Entry {
     Summary(Summary),
     /// The conversation begins as another one's.
     Fork(Fork),
+    /// From here on another task goes on with the conversation, which has its
+    /// own steps and its own costs.
+    Continued(Continued),
     /// What came of an answer that was cut; the model does not see it.
     Partial { text: String },
+    /// All of an output of which the model sees the beginning.
+    Output(Kept),
+    /// What was still running when a turn ended; it is said to people.
+    Running { text: String },
 }
 
 /// The end of an answer: how it ended, and what all of them took together.
@@ -60,6 +67,12 @@ pub(crate) struct Summary {
     pub(crate) start: u64,
     /// What all answers took until then, this one included.
     pub(crate) total: Usage,
+    /// How many turns had ended since somebody spoke to the agent.
+    #[serde(default)]
+    pub(crate) turns: u32,
+    /// The task that went on with the conversation, if it was another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) continued: Option<TaskId>,
 }
 
 /// Where a conversation branches off.
@@ -67,8 +80,28 @@ pub(crate) struct Summary {
 pub(crate) struct Fork {
     /// Whose it is.
     pub(crate) task: TaskId,
-    /// How many of its blocks are shared.
+    /// The first of its blocks that is shared.
+    #[serde(default)]
+    pub(crate) from: u64,
+    /// Where the shared ones end.
     pub(crate) blocks: u64,
+}
+
+/// A task that goes on with a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Continued {
+    /// Which.
+    pub(crate) by: TaskId,
+}
+
+/// All of an output.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Kept {
+    /// What it says.
+    #[serde(skip)]
+    pub(crate) text: String,
+    /// The name under which it is read.
+    pub(crate) name: String,
 }
 
 /// A block whose data is not of a form that is known.
@@ -130,7 +163,10 @@ struct Returned {
 const ANSWERED: &str = "answered";
 const SUMMARY: &str = "summary";
 const FORK: &str = "fork";
+const CONTINUED: &str = "continued";
 const PARTIAL: &str = "partial";
+const OUTPUT: &str = "output";
+const RUNNING: &str = "running";
 
 impl Entry {
     /// The entries of an answer.
@@ -175,8 +211,13 @@ impl Entry {
                 (BlockKind::Other, Some(SUMMARY), summary.text.as_str(), data(summary)?)
             }
             Self::Fork(fork) => (BlockKind::Other, Some(FORK), "", data(fork)?),
+            Self::Continued(by) => (BlockKind::Other, Some(CONTINUED), "", data(by)?),
             Self::Partial { text } => {
                 (BlockKind::Other, Some(PARTIAL), text.as_str(), Payload::Null)
+            }
+            Self::Output(kept) => (BlockKind::Other, Some(OUTPUT), kept.text.as_str(), data(kept)?),
+            Self::Running { text } => {
+                (BlockKind::Other, Some(RUNNING), text.as_str(), Payload::Null)
             }
         };
         let mut block = Block::new(kind, text, at);
@@ -225,7 +266,10 @@ impl Entry {
                 Self::Summary(Summary { text: text(), ..read.data()? })
             }
             (BlockKind::Other, Some(FORK)) => Self::Fork(read.data()?),
+            (BlockKind::Other, Some(CONTINUED)) => Self::Continued(read.data()?),
             (BlockKind::Other, Some(PARTIAL)) => Self::Partial { text: text() },
+            (BlockKind::Other, Some(OUTPUT)) => Self::Output(Kept { text: text(), ..read.data()? }),
+            (BlockKind::Other, Some(RUNNING)) => Self::Running { text: text() },
             (BlockKind::Other, _) => return Ok(None),
         }))
     }
@@ -300,8 +344,16 @@ mod tests {
                 total: usage,
                 calls: 2,
             }),
-            Entry::Summary(Summary { text: "so far".into(), start: 12, total: usage }),
+            Entry::Summary(Summary {
+                text: "so far".into(),
+                start: 12,
+                total: usage,
+                turns: 3,
+                continued: None,
+            }),
             Entry::Partial { text: "half a sen".into() },
+            Entry::Output(Kept { text: "much".into(), name: "00ff-7".into() }),
+            Entry::Running { text: "docs".into() },
         ]
     }
 

@@ -1,6 +1,7 @@
 //! What an agent is asked to do, frozen when it is sent off.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use offshoot_models::ModelName;
 use serde::{Deserialize, Serialize};
@@ -30,6 +31,10 @@ pub struct Brief {
     /// nobody says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps: Option<u64>,
+    /// How long it may take from its start, what it waits for included; as long
+    /// as agents usually may if nobody says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<Duration>,
 }
 
 /// What an agent knows of its owner's conversation.
@@ -39,9 +44,12 @@ pub enum Context {
     /// Nothing.
     #[default]
     Fresh,
-    /// All of it, up to this block.
+    /// A part of it.
     Fork {
-        /// How many blocks.
+        /// Where the part begins: 0 for all of it.
+        #[serde(default)]
+        from: u64,
+        /// The block before which it ends.
         blocks: u64,
     },
 }
@@ -57,6 +65,7 @@ impl Brief {
             context: Context::Fresh,
             result_schema: None,
             steps: None,
+            time: None,
         }
     }
 
@@ -85,6 +94,14 @@ impl Brief {
     #[must_use]
     pub fn steps(mut self, steps: u64) -> Self {
         self.steps = Some(steps);
+        self
+    }
+
+    /// How long it may take. Then its model says how far it has come, and it
+    /// ends.
+    #[must_use]
+    pub fn time(mut self, time: Duration) -> Self {
+        self.time = Some(time);
         self
     }
 }

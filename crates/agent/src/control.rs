@@ -4,6 +4,7 @@ mod ask;
 mod cancel_task;
 mod inspect_task;
 mod list_tasks;
+mod read_output;
 mod report_progress;
 mod send_message;
 mod spawn_agent;
@@ -54,12 +55,13 @@ impl Place {
         if self.may_spawn {
             tools.push(Arc::new(spawn_agent::tool()));
         }
-        tools.extend::<[Arc<dyn Tool>; 5]>([
+        tools.extend::<[Arc<dyn Tool>; 6]>([
             Arc::new(list_tasks::tool()),
             Arc::new(inspect_task::tool()),
             Arc::new(wait_tasks::tool()),
             Arc::new(send_message::tool()),
             Arc::new(cancel_task::tool()),
+            Arc::new(read_output::tool()),
         ]);
         if self.is_sent {
             tools.push(Arc::new(report_progress::tool()));

@@ -5,13 +5,18 @@
 
 use std::sync::Arc;
 
+use offshoot_core::TaskId;
 use offshoot_models::{Message, Part, Role, Stop, ToolCall, ToolResult, Usage};
 
-use crate::block::{Answered, Entry, Summary};
+use crate::block::{Answered, Continued, Entry, Summary};
 use crate::finish::FINISH;
 use crate::looks::Looks;
-use crate::notice::is_repair;
+use crate::notice::is_of;
+use crate::rest::REPAIR;
 use crate::tool::Branch;
+
+/// The kind of notice after which the model says its last words.
+pub(crate) const LIMIT: &str = "limit";
 
 /// A conversation so far.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +36,19 @@ pub(crate) struct Conversation {
     looks: Looks,
     /// How often the agent was asked for what was missing at its end.
     repairs: u32,
+    /// In how many answers it has handed in results of which none fitted.
+    misfits: u32,
+    /// Whether it has in the last one.
+    misfit: bool,
+    /// Where its turns begin.
+    starts: Arc<Vec<Start>>,
+    /// How many bytes were said in all.
+    said: usize,
+    closing: Closing,
+    /// Whether it was said at the end of this turn what is still running.
+    running_told: bool,
+    /// The task that goes on with it, if that is not the one that began.
+    continued: Option<TaskId>,
     /// The result that it has handed in, if it has.
     finished: Option<String>,
     /// How many tokens the last call took, if what it was about is all there.
@@ -46,6 +64,27 @@ pub(crate) struct Place {
     pub(crate) block: u64,
     /// Before this message.
     pub(crate) message: usize,
+}
+
+/// Where a turn begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Start {
+    /// Before this block.
+    pub(crate) block: u64,
+    /// After so many bytes.
+    pub(crate) said: usize,
+}
+
+/// Whether an agent that has come to a limit has said its last words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Closing {
+    /// It has come to none.
+    #[default]
+    No,
+    /// It was asked for them.
+    Asked,
+    /// It has.
+    Said,
 }
 
 /// What comes next.
@@ -115,7 +154,28 @@ impl Conversation {
 
     /// Where a conversation branches off that is forked now.
     pub(crate) fn branch(&self) -> Branch {
-        Branch { blocks: self.recent[1].block, size: self.size() }
+        Branch {
+            blocks: self.recent[1].block,
+            size: self.size(),
+            starts: self.starts.clone(),
+            said: self.said,
+        }
+    }
+
+    /// Whether the agent has come to a limit.
+    pub(crate) fn closing(&self) -> Closing {
+        self.closing
+    }
+
+    /// Whether it was said at the end of this turn what is still running.
+    pub(crate) fn is_running_told(&self) -> bool {
+        self.running_told
+    }
+
+    /// The task that goes on with the conversation, if that is not the one that
+    /// began it.
+    pub(crate) fn continued(&self) -> Option<TaskId> {
+        self.continued
     }
 
     /// The looks at tasks in this turn.
@@ -126,6 +186,11 @@ impl Conversation {
     /// How often the agent was asked for what was missing at its end.
     pub(crate) fn repairs(&self) -> u32 {
         self.repairs
+    }
+
+    /// In how many answers it has handed in results of which none fitted.
+    pub(crate) fn misfits(&self) -> u32 {
+        self.misfits
     }
 
     /// The result that it has handed in.
@@ -155,6 +220,7 @@ impl Conversation {
         let text = format!("<summary>\n{}\n</summary>", summary.text);
         self.messages = Arc::new(vec![Message::user(text)]);
         self.added = summary.text.len();
+        self.continued = summary.continued;
     }
 
     /// What a conversation says that branches off here.
@@ -168,7 +234,9 @@ impl Conversation {
     pub(crate) fn push(&mut self, entry: Entry) {
         match entry {
             Entry::Said { text, images } => {
-                (self.turns, self.repairs) = (0, 0);
+                (self.turns, self.repairs, self.closing) = (0, 0, Closing::No);
+                self.misfits = 0;
+                self.begin_turn();
                 self.say(Role::User, Part::text(text));
                 for image in images {
                     self.say(Role::User, Part::Image(image));
@@ -176,7 +244,11 @@ impl Conversation {
                 self.hear();
             }
             Entry::Notice { text } => {
-                self.repairs += u32::from(is_repair(&text));
+                self.repairs += u32::from(is_of(&text, REPAIR));
+                if is_of(&text, LIMIT) {
+                    self.closing = Closing::Asked;
+                }
+                self.begin_turn();
                 self.say(Role::User, Part::text(text));
                 self.hear();
             }
@@ -190,11 +262,24 @@ impl Conversation {
             Entry::Answered(answered) => self.end_answer(answered),
             Entry::Result(result) => self.take_result(result),
             Entry::Summary(summary) => {
-                self.total = summary.total;
+                (self.total, self.turns) = (summary.total, summary.turns);
                 self.measured = 0;
                 self.added = self.messages.iter().map(bytes).sum();
             }
-            Entry::Fork(_) | Entry::Partial { .. } => {}
+            Entry::Continued(Continued { by }) => {
+                (self.answered, self.total) = (None, Usage::default());
+                (self.continued, self.closing) = (Some(by), Closing::No);
+            }
+            Entry::Running { .. } => self.running_told = true,
+            Entry::Fork(_) | Entry::Partial { .. } | Entry::Output(_) => {}
+        }
+    }
+
+    /// Whoever speaks after a turn has ended begins another.
+    fn begin_turn(&mut self) {
+        if matches!(self.tail, Tail::Empty | Tail::Ended(_)) {
+            let start = Start { block: self.blocks, said: self.said };
+            Arc::make_mut(&mut self.starts).push(start);
         }
     }
 
@@ -204,7 +289,7 @@ impl Conversation {
     }
 
     fn hear(&mut self) {
-        self.finished = None;
+        (self.finished, self.running_told) = (None, false);
         if !matches!(self.tail, Tail::Calls(_)) {
             self.tail = Tail::Spoken;
         }
@@ -212,6 +297,7 @@ impl Conversation {
 
     fn say(&mut self, role: Role, part: Part) {
         self.added += part_bytes(&part);
+        self.said += part_bytes(&part);
         let messages = Arc::make_mut(&mut self.messages);
         match messages.last_mut().filter(|last| last.role == role) {
             Some(last) => last.parts.push(part),
@@ -236,6 +322,9 @@ impl Conversation {
         } else {
             Tail::Calls(calls)
         };
+        if self.closing == Closing::Asked {
+            self.closing = Closing::Said;
+        }
         (self.measured, self.added) = (answered.usage.total(), 0);
         self.total = answered.total;
         self.answered = Some(answered);
@@ -246,11 +335,16 @@ impl Conversation {
             if let Some(at) = calls.iter().position(|call| call.id == result.call) {
                 let call = calls.remove(at);
                 self.looks.note(&call, &result.text);
-                if call.name == FINISH && !result.failed {
-                    self.finished = Some(call.arguments);
+                if call.name == FINISH {
+                    match result.failed {
+                        true => self.misfit = true,
+                        false => self.finished = Some(call.arguments),
+                    }
                 }
             }
             if calls.is_empty() {
+                let misfit = std::mem::take(&mut self.misfit) && self.finished.is_none();
+                self.misfits += u32::from(misfit);
                 // Whoever has handed in a result is done.
                 self.tail = match self.finished {
                     Some(_) => Tail::Ended(Stop::Done),

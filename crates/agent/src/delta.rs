@@ -32,6 +32,11 @@ pub enum Delta {
         /// The step.
         step: u64,
     },
+    /// The turn has ended, and what the agent sent off goes on.
+    Running {
+        /// What does, in words for people.
+        text: Arc<str>,
+    },
     /// A tool is called.
     Calling {
         /// The step.

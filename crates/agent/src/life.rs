@@ -1,16 +1,19 @@
 //! The loop: what an agent does next follows from its conversation alone.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use offshoot_core::{Failure, FailureKind, Payload, PayloadError, TaskId};
 use offshoot_models::{Gate, Model};
-use offshoot_runtime::{BodyError, Context, Ended, Error, Rows};
+use offshoot_runtime::{BodyError, Context, Ended, Error, Rows, StepError};
+use tokio::time::Instant;
 
 use crate::agents::{NoModel, Seat};
-use crate::block::{Entry, Fork, Unreadable};
+use crate::block::{Continued, Entry, Fork, Unreadable};
 use crate::brief::{Brief, Context as Knows};
+use crate::close::Span;
 use crate::control;
-use crate::conversation::{Conversation, Tail};
+use crate::conversation::{Closing, Conversation, Tail};
 use crate::load::load;
 use crate::report::Report;
 use crate::tool::Toolbox;
@@ -27,6 +30,8 @@ pub(crate) struct Life {
     /// How the agent shall behave.
     pub(crate) system: Arc<str>,
     pub(crate) talk: Conversation,
+    /// How long it may take, if that is limited and known.
+    pub(crate) span: Option<Span>,
 }
 
 /// Why a step of the loop did not come to its end.
@@ -83,7 +88,7 @@ impl Life {
         let tools = control::toolbox(&seat, &cx, &brief)?;
         let system = control::system(&seat, &cx, &brief);
         let talk = Conversation::default();
-        Ok(Box::new(Self { seat, cx, brief, model, gate, tools, system, talk }))
+        Ok(Box::new(Self { seat, cx, brief, model, gate, tools, system, talk, span: None }))
     }
 
     /// Goes on until the agent has ended.
@@ -113,12 +118,41 @@ impl Life {
     /// Reads the conversation from the history.
     pub(crate) async fn recall(&mut self) -> Result<(), Trouble> {
         self.talk = load(&self.cx).await?;
+        let own = self.cx.id();
+        if self.cx.continues().is_some() && self.talk.continued() != Some(own) {
+            let entry = Entry::Continued(Continued { by: own });
+            self.write(vec![entry], None, &[]).await?;
+        }
+        if let (None, Some(length)) = (self.span, self.brief.time.or(self.seat.limits.time)) {
+            self.span = self.measure(length).await?;
+        }
         Ok(())
+    }
+
+    /// Until when an agent is that may take so long. When it began is kept, so
+    /// that a crash gives it no more time.
+    async fn measure(&self, length: Duration) -> Result<Option<Span>, Trouble> {
+        let now = self.cx.now();
+        let began =
+            self.cx.step("began", move || async move { Ok::<_, BodyError>(now) }).value().await;
+        let began = began.map_err(|error| match error {
+            StepError::Journal(error) => error.into(),
+            StepError::Work(error) => Trouble::End(error),
+            StepError::Unknown => Trouble::failure(FailureKind::Error, "when it began is unknown"),
+        })?;
+        let left = length.saturating_sub(now.since(began));
+        Ok(Instant::now().checked_add(left).map(|until| Span { length, until }))
     }
 
     async fn go_on(&mut self) -> Result<Next, Trouble> {
         if self.cx.is_cancelled() {
             return Box::pin(self.stop()).await;
+        }
+        if self.talk.closing() == Closing::Said && !matches!(self.talk.tail(), Tail::Calls(_)) {
+            return Box::pin(self.end_at_limit()).await;
+        }
+        if self.talk.misfits() > 1 && !matches!(self.talk.tail(), Tail::Calls(_)) {
+            return Err(self.misfit());
         }
         // Each in a box, so that an agent that waits in one of them does not take
         // the room of the largest.
@@ -133,9 +167,10 @@ impl Life {
     /// Says what the agent shall do.
     async fn open(&mut self) -> Result<(), Trouble> {
         let mut entries = Vec::new();
-        if let (Knows::Fork { blocks }, Some(task)) = (self.brief.context, self.cx.lineage().parent)
+        if let (Knows::Fork { from, blocks }, Some(task)) =
+            (self.brief.context, self.cx.lineage().parent)
         {
-            entries.push(Entry::Fork(Fork { task, blocks }));
+            entries.push(Entry::Fork(Fork { task, from, blocks }));
         }
         entries.push(Entry::Said { text: self.brief.task.clone(), images: Vec::new() });
         let forked = entries.len() > 1;
@@ -150,9 +185,7 @@ impl Life {
     /// says so, because its history may go on in another task.
     async fn stop(&mut self) -> Result<Next, Trouble> {
         if let Tail::Calls(calls) = self.talk.tail().clone() {
-            let said = "The call was not made: the agent was asked to stop.";
-            let results = calls.iter().map(|call| Self::unanswered(call, said));
-            self.write(results.map(Entry::Result).collect(), None, &[]).await?;
+            self.refuse(&calls, "The call was not made: the agent was asked to stop.").await?;
         }
         Err(Trouble::End(BodyError::Cancelled))
     }
@@ -187,7 +220,9 @@ impl Life {
         let usage = self.talk.usage();
         let cost = self.seat.prices.of(&self.brief.model).map(|price| price.of(usage));
         let (steps, tool_calls) = (self.talk.step(), self.talk.calls());
-        let report = Report { steps, tool_calls, usage, cost, note: None };
+        // What the agent says itself stays.
+        let note = self.cx.reported::<Report>().await?.and_then(|report| report.note);
+        let report = Report { steps, tool_calls, usage, cost, note };
         Ok(self.cx.progress(&report).await?)
     }
 }

@@ -1,14 +1,20 @@
 //! What comes home is put into the conversation, and acknowledged by the commit
 //! that does it.
 
-use offshoot_core::Mode;
-use offshoot_runtime::{Arrival, Context, Rows};
+use offshoot_core::{Caller, Mode, RowBody, TaskId};
+use offshoot_runtime::{Arrival, Context, Error, Rows};
 
 use crate::life::{Life, Trouble};
-use crate::notice;
+use crate::notice::{self, Names};
 
 /// How many rows enter a conversation at once.
 const MOST: usize = 64;
+
+/// How many Unicode scalars of results enter it at once, if there are many.
+const TOGETHER: usize = 64_000;
+
+/// How many of each at least.
+const LEAST: usize = 200;
 
 /// When mail is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,11 +47,64 @@ impl Life {
         if rows.is_empty() {
             return Ok(false);
         }
-        let allowance = self.seat.limits.allowance;
-        let entries = rows.iter().map(|row| notice::entry(row, allowance)).collect();
+        // Many at once must not fill the conversation.
+        let share = (TOGETHER / rows.len()).max(LEAST);
+        let allowance = self.seat.limits.allowance.min(share);
+        let mut entries = Vec::with_capacity(rows.len());
+        for row in rows.iter() {
+            let names = self.names(row).await?;
+            entries.push(notice::entry(row, allowance, &names));
+        }
         self.write(entries, Some(rows), &[]).await?;
         Ok(true)
     }
+
+    /// What a row leaves to be looked up.
+    async fn names(&self, row: Arrival<'_>) -> Result<Names, Trouble> {
+        let mut names = Names::default();
+        match row.body() {
+            RowBody::Message(message) => {
+                if let Caller::Task(from) = message.from {
+                    names.sender = Some(self.name_of(from).await?);
+                }
+            }
+            RowBody::Question { number, .. } => {
+                if let Some(task) = row.task() {
+                    names.asked = question(&self.cx, task.id(), *number).await?;
+                }
+            }
+            _ => {}
+        }
+        Ok(names)
+    }
+
+    /// What the agent calls a task that speaks to it.
+    async fn name_of(&self, task: TaskId) -> Result<String, Trouble> {
+        if self.cx.lineage().parent == Some(task) {
+            return Ok("parent".to_owned());
+        }
+        match self.cx.task(&task.to_string()).await {
+            Ok(found) => Ok(found.handle().to_owned()),
+            // It was removed meanwhile, or is out of sight.
+            Err(Error::NotFound { .. } | Error::Forbidden(_)) => Ok(task.to_string()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// What a task of the agent's asks under this number.
+pub(crate) async fn question(
+    cx: &Context,
+    task: TaskId,
+    number: u32,
+) -> Result<Option<String>, Error> {
+    let questions = match cx.task(&task.to_string()).await {
+        Ok(task) => task.questions().await?,
+        Err(Error::NotFound { .. } | Error::Forbidden(_)) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let asked = questions.into_iter().find(|question| question.number == number);
+    Ok(asked.map(|question| question.text.to_string()))
 }
 
 /// Resolves when somebody wants the agent's attention at once.
@@ -58,18 +117,37 @@ pub(crate) async fn steered(cx: &Context) {
     until(cx, |mode| mode != Mode::FollowUp).await;
 }
 
+/// Resolves when there is a message of any mode.
+pub(crate) async fn spoken_to(cx: &Context) {
+    until(cx, |_| true).await;
+}
+
 /// Resolves when there is a message of such a mode. A look that fails is
 /// repeated when there is something new: whoever waits has other reasons to
 /// end, too.
 async fn until(cx: &Context, wanted: impl Fn(Mode) -> bool) {
     loop {
         let news = cx.news();
-        if let Ok(rows) = cx.drain(MOST).await
-            && rows.iter().any(|row| row.message().is_some_and(|said| wanted(said.mode)))
-        {
+        if let Ok(true) = is_there(cx, &wanted).await {
             return;
         }
         news.await;
+    }
+}
+
+/// Whether there is a message of such a mode. All rows are looked at: those that
+/// an owner left behind keep their numbers, so a new one may stand before others.
+async fn is_there(cx: &Context, wanted: impl Fn(Mode) -> bool) -> Result<bool, Error> {
+    let mut after = 0;
+    loop {
+        let rows = cx.drain_after(after, MOST).await?;
+        if rows.iter().any(|row| row.message().is_some_and(|said| wanted(said.mode))) {
+            return Ok(true);
+        }
+        match rows.last_number() {
+            Some(last) if rows.len() == MOST => after = last,
+            _ => return Ok(false),
+        }
     }
 }
 

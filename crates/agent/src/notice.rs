@@ -11,20 +11,28 @@ use offshoot_runtime::Arrival;
 
 use crate::block::Entry;
 use crate::report::Report;
-use crate::rest::REPAIR;
 
 /// The tag of the envelope.
 const TAG: &str = "notice";
 
+/// What a row of an inbox leaves to be looked up.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    /// What the agent calls whoever sent the message.
+    pub(crate) sender: Option<String>,
+    /// What the question is.
+    pub(crate) asked: Option<String>,
+}
+
 /// What is said by a row of the agent's inbox. What a person says is no notice:
 /// it is said to the agent.
-pub(crate) fn entry(row: Arrival<'_>, allowance: usize) -> Entry {
+pub(crate) fn entry(row: Arrival<'_>, allowance: usize, names: &Names) -> Entry {
     match row.body() {
         RowBody::Result(_) => match row.task() {
             Some(task) => Entry::Notice { text: result(task, allowance) },
             None => notice("result", &[], "A task has ended, and its record is gone."),
         },
-        RowBody::Message(message) => said(message),
+        RowBody::Message(message) => said(message, names),
         RowBody::Returned(message) => {
             let body = format!(
                 "Your message was not read: the task had ended. It said:\n{}",
@@ -35,16 +43,20 @@ pub(crate) fn entry(row: Arrival<'_>, allowance: usize) -> Entry {
         RowBody::Question { number, .. } => {
             let (handle, number) =
                 (row.task().map_or("", |task| task.handle()), number.to_string());
-            let body = "The task asks something and waits. Answer it with send_message.";
-            notice("question", &[("task", handle), ("number", &number)], body)
+            let asked = names.asked.as_deref().unwrap_or("(the question is gone)");
+            let body = format!(
+                "{}\n\nThe task waits for your answer: give it with send_message, to {handle:?}.",
+                text::cut(asked, allowance)
+            );
+            notice("question", &[("task", handle), ("number", &number)], &body)
         }
     }
 }
 
-fn said(message: &Message) -> Entry {
+fn said(message: &Message, names: &Names) -> Entry {
     match message.from {
         Caller::Task(from) => {
-            let from = from.to_string();
+            let from = names.sender.clone().unwrap_or_else(|| from.to_string());
             notice("message", &[("from", &from)], &message.text)
         }
         _ => Entry::Said { text: message.text.to_string(), images: Vec::new() },
@@ -74,9 +86,11 @@ pub(crate) fn result(task: &Task, allowance: usize) -> String {
     envelope("result", &attributes, &digest(task, allowance))
 }
 
-/// Whether a notice asks for what was missing at the end of a turn.
-pub(crate) fn is_repair(notice: &str) -> bool {
-    notice.starts_with(&format!("<{TAG} kind=\"{REPAIR}\""))
+/// Whether a notice is of this kind.
+pub(crate) fn is_of(notice: &str, kind: &str) -> bool {
+    let rest = notice.strip_prefix('<').and_then(|rest| rest.strip_prefix(TAG));
+    let kind = rest.and_then(|rest| rest.strip_prefix(" kind=\"")?.strip_prefix(kind));
+    kind.is_some_and(|rest| rest.starts_with('"'))
 }
 
 /// A text in its envelope.

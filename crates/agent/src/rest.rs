@@ -1,21 +1,27 @@
 //! The end of a turn: the agent waits for what it has sent off, or has ended.
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use offshoot_core::{FailureKind, Owner, Payload, Task, Tie};
+use offshoot_core::{FailureKind, Owner, Payload, Task, Tie, WaitingOn};
 use offshoot_models::Stop;
 use offshoot_runtime::TaskRef;
 
 use crate::block::Entry;
+use crate::close::Limit;
+use crate::delta::Delta;
 use crate::life::{Life, Next, Trouble};
-use crate::mail::{When, steered};
+use crate::mail::{When, spoken_to, steered};
 use crate::notice::envelope;
 
 /// How many of its tasks an agent waits for by name. If there are more it is
 /// woken by what comes home.
 const NAMED: usize = 64;
+
+/// How many of them are told by name.
+const TOLD: usize = 8;
 
 impl Life {
     /// The model has ended its turn.
@@ -26,12 +32,35 @@ impl Life {
             return Ok(Next::Goes);
         }
         if !children.is_empty() {
+            if let Some(limit @ Limit::Time(_)) = self.reached() {
+                Box::pin(self.close(limit)).await?;
+                return Ok(Next::Goes);
+            }
+            Box::pin(self.tell_running(&children)).await?;
             self.wait_for(children).await?;
             Box::pin(self.read_mail(When::TurnEnd)).await?;
             // It has waited without its conversation.
             return Ok(Next::Forgets);
         }
         Box::pin(self.end(stop)).await
+    }
+
+    /// Says what is still running, once for each turn that ends so: what the
+    /// model says of it need not be so.
+    async fn tell_running(&mut self, children: &[TaskRef]) -> Result<(), Trouble> {
+        if self.talk.is_running_told() {
+            return Ok(());
+        }
+        let mut handles: Vec<_> = children.iter().map(|task| task.handle()).collect();
+        let more = handles.len().saturating_sub(TOLD);
+        handles.truncate(TOLD);
+        let mut text = format!("Still running: {}", handles.join(", "));
+        if more > 0 {
+            text = format!("{text} and {more} more");
+        }
+        let told: Arc<str> = text.as_str().into();
+        self.seat.deltas.tell(self.cx.id(), || Delta::Running { text: told });
+        self.write(vec![Entry::Running { text }], None, &[]).await
     }
 
     /// The tasks whose ends the agent must still be told.
@@ -73,17 +102,38 @@ impl Life {
     /// out any more. An agent that nobody has spoken to for many turns waits
     /// for everything.
     async fn wait_for(&mut self, children: Vec<TaskRef>) -> Result<(), Trouble> {
-        let patient = self.talk.turns() >= self.seat.limits.wakes;
+        let patient = self.talk.turns() > self.seat.limits.wakes;
         self.talk = Default::default();
-        let all = self.cx.wait(&children);
         if patient {
-            all.await?;
-            return Ok(());
+            return Box::pin(self.wait_for_all(children)).await;
         }
-        let (all, worth) = (pin!(all.into_future()), pin!(self.cx.idle(1)));
-        match select(all, worth).await {
+        let late = pin!(self.late());
+        let all = pin!(self.cx.wait(&children).into_future());
+        let worth = pin!(self.cx.idle_on(WaitingOn::Children, 1));
+        match select(all, select(worth, late)).await {
             Either::Left((ended, _)) => drop(ended?),
-            Either::Right((rows, _)) => drop(rows?),
+            Either::Right((Either::Left((rows, _)), _)) => drop(rows?),
+            Either::Right((Either::Right(_), _)) => {}
+        }
+        Ok(())
+    }
+
+    /// Waits until nothing is out any more, one of the tasks asks something, or
+    /// somebody speaks to the agent.
+    async fn wait_for_all(&self, mut children: Vec<TaskRef>) -> Result<(), Trouble> {
+        let (spoken_to, late) = (pin!(spoken_to(&self.cx)), pin!(self.late()));
+        let mut stopped = select(spoken_to, late);
+        while !children.is_empty() {
+            let all = pin!(self.cx.wait(&children).into_future());
+            match select(all, &mut stopped).await {
+                Either::Left((waited, _)) => {
+                    if !waited?.iter().all(|one| one.is_ended()) {
+                        return Ok(());
+                    }
+                }
+                Either::Right(_) => return Ok(()),
+            }
+            children = self.children().await?;
         }
         Ok(())
     }
@@ -110,6 +160,13 @@ impl Life {
             None => Ok(Next::Ends(Payload::encode(&answer)?)),
             Some(lack) => self.repair(lack).await,
         }
+    }
+
+    /// The agent has handed in a result that does not fit, was told why, and has
+    /// handed in another one that does not.
+    pub(crate) fn misfit(&self) -> Trouble {
+        let (kind, words) = Lack::Finish.failure();
+        Trouble::failure(kind, words)
     }
 
     /// Asks once for what is missing, and fails the second time.

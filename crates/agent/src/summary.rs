@@ -6,9 +6,9 @@
 //! that forgets a task would never look for its result.
 
 use offshoot_core::{Owner, Task, text};
-use offshoot_models::{Cache, Call, Message, Part, Role, ToolChoice};
+use offshoot_models::{Message, Part, Role};
 
-use crate::ask::Heard;
+use crate::ask::{Asking, Told};
 use crate::block::{Entry, Summary};
 use crate::life::{Life, Trouble};
 
@@ -19,6 +19,9 @@ const FULL: u64 = 80;
 /// How much of each tool's result is shown to whoever sums up.
 const SHOWN: usize = 1_000;
 
+/// How much is shown at least, where all of it together is too long.
+const LEAST: usize = 16;
+
 /// How many live tasks are named.
 const NAMED: usize = 64;
 
@@ -26,64 +29,75 @@ const ASKED: &str = "Sum up the conversation so far for yourself: you go on from
      Keep what was asked, what was found (with names, paths and figures), what was decided and \
      why, and what is left to do. Leave out what no longer matters. Write nothing else.";
 
+/// What came of summing up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Summed {
+    /// The conversation is shorter now.
+    Up,
+    /// There is nothing to be summed up, or it is too long for that, too.
+    Nothing,
+    /// Something else comes first.
+    Later,
+}
+
 impl Life {
-    /// Sums up what was said if the next call would come near to what the model
-    /// can read.
-    pub(crate) async fn sum_up_if_long(&mut self) -> Result<(), Trouble> {
-        let window = self.model.facts().window;
-        if self.talk.size() > window / 100 * FULL {
-            self.sum_up().await?;
-        }
-        Ok(())
+    /// Whether the next call would come near to what the model can read.
+    pub(crate) fn is_long(&self) -> bool {
+        self.talk.size() > self.model.facts().window / 100 * FULL
     }
 
-    /// Sums up what was said before the last two steps; whether there was
-    /// anything.
-    pub(crate) async fn sum_up(&mut self) -> Result<bool, Trouble> {
+    /// Sums up what was said before the last two steps.
+    pub(crate) async fn sum_up(&mut self) -> Result<Summed, Trouble> {
         let recent = self.talk.recent();
         // What is summed up already is one message.
         if recent.message < 2 {
-            return Ok(false);
+            return Ok(Summed::Nothing);
         }
-        let call = self.call_for_summary(recent.message);
-        let step = self.talk.step() + 1;
-        let pass = self.pass().await?;
-        let heard = self.listen(call, (step, 0), &mut String::new()).await;
-        let Heard::Answer(answer) = heard else {
-            // Whoever asks next is told why, or has a shorter conversation.
-            return Ok(false);
+        let mut shown = SHOWN;
+        let answer = loop {
+            match self.hear(Asking::Summary { messages: recent.message, shown }).await? {
+                Told::Answer(answer) => break answer,
+                Told::Interrupted | Told::Late => return Ok(Summed::Later),
+                Told::TooLong(_) if shown > LEAST => shown /= 4,
+                Told::TooLong(_) => return Ok(Summed::Nothing),
+            }
         };
-        pass.answered();
+        // What was said is better than nothing.
+        if answer.text().trim().is_empty() {
+            return Ok(Summed::Nothing);
+        }
         let mut total = self.talk.usage();
         total += answer.usage;
         let text = format!("{}\n\n{}", answer.text(), self.outstanding().await?);
-        let summary = Summary { text, start: recent.block, total };
+        let (turns, continued) = (self.talk.turns(), self.talk.continued());
+        let summary = Summary { text, start: recent.block, total, turns, continued };
         self.write(vec![Entry::Summary(summary)], None, &[]).await?;
         self.recall().await?;
-        Ok(true)
+        Ok(Summed::Up)
     }
 
-    fn call_for_summary(&self, until: usize) -> Call {
-        let mut messages: Vec<_> = self.talk.messages().iter().take(until).cloned().collect();
+    /// The messages that are summed up, as far as they are shown, and what is
+    /// asked.
+    pub(crate) fn to_sum_up(&self, count: usize, shown: usize) -> Vec<Message> {
+        let mut messages: Vec<_> = self.talk.messages().iter().take(count).cloned().collect();
         for part in messages.iter_mut().flat_map(|message| &mut message.parts) {
-            if let Part::ToolResult(result) = part {
-                result.text = text::cut(&result.text, SHOWN).into_owned();
-                result.images.clear();
+            match part {
+                Part::ToolResult(result) => {
+                    result.text = text::cut(&result.text, shown).into_owned();
+                    result.images.clear();
+                }
+                // Not at first: what was said matters more than what was read.
+                Part::Text { text, .. } if shown < SHOWN => {
+                    *text = text::cut(text, shown).into_owned();
+                }
+                _ => {}
             }
         }
         match messages.last_mut().filter(|last| last.role == Role::User) {
             Some(last) => last.parts.push(Part::text(ASKED)),
             None => messages.push(Message::user(ASKED)),
         }
-        Call {
-            system: self.system.clone(),
-            messages: messages.into(),
-            tools: self.tools.specs(),
-            choice: ToolChoice::None,
-            max_output: None,
-            schema: None,
-            cache: Cache::Off,
-        }
+        messages
     }
 
     /// What is still out, and what is still asked.

@@ -18,6 +18,8 @@ use offshoot_models::{Image, ToolSpec};
 use offshoot_runtime::{BoxFuture, Context};
 use serde::{Deserialize, Serialize};
 
+use crate::conversation::Start;
+
 pub use function::{Function, Returns};
 pub use survey::survey;
 pub(crate) use toolbox::Toolbox;
@@ -67,6 +69,8 @@ pub enum Span {
 pub struct ToolContext {
     pub(crate) cx: Context,
     pub(crate) key: Arc<str>,
+    /// What the model calls the call.
+    pub(crate) call: Arc<str>,
     pub(crate) seat: Arc<crate::agents::Seat>,
     pub(crate) branch: Branch,
     pub(crate) brief: Arc<crate::brief::Brief>,
@@ -74,12 +78,30 @@ pub struct ToolContext {
 
 /// Where a conversation branches off if it is forked by a call: before the
 /// answer that holds the call.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Branch {
     /// How many blocks there are before it.
     pub(crate) blocks: u64,
     /// About how many tokens they are.
     pub(crate) size: u64,
+    /// Where turns begin.
+    pub(crate) starts: Arc<Vec<Start>>,
+    /// How many bytes were said in all.
+    pub(crate) said: usize,
+}
+
+impl Branch {
+    /// Where the last turns begin, and about how many tokens they are. All of the
+    /// conversation if it has no more.
+    pub(crate) fn last(&self, turns: usize) -> (u64, u64) {
+        let start = self.starts.len().checked_sub(turns.max(1)).and_then(|at| self.starts.get(at));
+        match start {
+            Some(Start { block, said }) if *block > 0 => {
+                (*block, (self.said.saturating_sub(*said) / 3) as u64)
+            }
+            _ => (0, self.size),
+        }
+    }
 }
 
 impl ToolContext {

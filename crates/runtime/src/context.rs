@@ -75,6 +75,11 @@ impl Context {
         &self.cell.spec.lineage
     }
 
+    /// The finished task whose history this one goes on with.
+    pub fn continues(&self) -> Option<TaskId> {
+        self.cell.spec.terms.continues
+    }
+
     /// What the task was asked to do.
     pub async fn input<T: DeserializeOwned>(&self) -> Result<T, Error> {
         let input = &self.cell.spec.input;
@@ -196,12 +201,16 @@ impl Context {
         Ok(self.engine.store.history(Owner::Task(self.id()), from, limit).await?)
     }
 
-    /// The same of the task that owns this one, from which it may have been
-    /// forked.
-    pub async fn owners_history(&self, from: u64, limit: usize) -> Result<HistoryPage, Error> {
-        self.engine.check_open()?;
-        let owner = self.cell.spec.lineage.parent.map_or(self.cell.spec.owner(), Owner::Task);
-        Ok(self.engine.store.history(owner, from, limit).await?)
+    /// The same of a task that this one comes from: its parent, the task that it
+    /// goes on for, or one that these come from. It may have been forked there.
+    pub async fn forebears_history(
+        &self,
+        task: TaskId,
+        from: u64,
+        limit: usize,
+    ) -> Result<HistoryPage, Error> {
+        self.engine.check_descent(&self.cell.spec, task).await?;
+        Ok(self.engine.store.history(Owner::Task(task), from, limit).await?)
     }
 
     /// Resolves when something may have come that was not there when this was
@@ -275,6 +284,12 @@ impl Context {
     /// written.
     pub async fn progress<T: Serialize>(&self, value: &T) -> Result<(), Error> {
         self.engine.report(&self.cell, Payload::encode(value)?).await
+    }
+
+    /// What the task has reported last, in this attempt or an earlier one.
+    pub async fn reported<T: DeserializeOwned>(&self) -> Result<Option<T>, Error> {
+        let reported = self.engine.reported(&self.cell).await?;
+        Ok(reported.and_then(|progress| progress.value.decode().ok()))
     }
 
     /// Says which step the task is in and what it does there; at most one a

@@ -3,7 +3,7 @@
 use std::future::IntoFuture;
 use std::sync::Arc;
 
-use offshoot_core::{Block, BlockKind, Owner, SessionId, TaskId};
+use offshoot_core::{Block, BlockKind, Owner, SessionId, Spec, TaskId};
 use offshoot_store::{Ack, Batch, RowRef, Strictness, Write};
 
 use crate::cell::Cell;
@@ -102,6 +102,28 @@ impl IntoFuture for Appending {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(self.append())
+    }
+}
+
+impl Engine {
+    /// Refuses a task from which the one of this spec does not come.
+    pub(crate) async fn check_descent(&self, spec: &Spec, from: TaskId) -> Result<(), Error> {
+        let before = |spec: &Spec| [spec.lineage.parent, spec.terms.continues];
+        let mut next: Vec<TaskId> = before(spec).into_iter().flatten().collect();
+        let mut seen = Vec::new();
+        while let Some(id) = next.pop() {
+            if id == from {
+                return Ok(());
+            }
+            if seen.contains(&id) {
+                continue;
+            }
+            seen.push(id);
+            if let Some(task) = self.task(id).await? {
+                next.extend(before(&task.spec).into_iter().flatten());
+            }
+        }
+        Err(Error::Forbidden(from))
     }
 }
 

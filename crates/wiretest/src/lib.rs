@@ -5,10 +5,12 @@
 //! request against what the provider demands ([`strict`]): calls and results in
 //! pairs and in order, ids that are unique, nothing between a call and its
 //! results, thoughts as they were sent. A request that breaks a rule is answered
-//! with 400, and fails the test. An [`Emulator`] is a second opinion.
+//! with 400, and fails the test. An [`Emulator`] is a second opinion, and the same
+//! check stands [before](Server::before) it.
 
 mod asked;
 mod emulator;
+mod relay;
 mod reply;
 mod say;
 mod server;

@@ -21,6 +21,8 @@ pub(crate) enum Step {
     Repeat(Vec<u8>),
     /// The connection is closed; nothing follows.
     Close,
+    /// What the server at this address says.
+    PassOn(String),
 }
 
 impl Reply {
@@ -28,6 +30,11 @@ impl Reply {
     /// closed.
     pub fn raw(bytes: impl Into<Vec<u8>>) -> Self {
         Self { steps: vec![Step::Send(bytes.into()), Step::Close], said: None }
+    }
+
+    /// Whatever the server at this address says.
+    pub fn passed_on(address: &str) -> Self {
+        Self { steps: vec![Step::PassOn(address.to_owned())], said: None }
     }
 
     /// A status with headers and a body of JSON.
@@ -120,6 +127,16 @@ impl Reply {
         steps.extend(whole.chunks(bytes).map(|piece| Step::Send(chunk(piece))));
         steps.push(Step::Send(b"0\r\n\r\n".to_vec()));
         Self { steps, said: self.said.take() }
+    }
+
+    /// All that is sent.
+    #[cfg(test)]
+    pub(crate) fn bytes(&self) -> String {
+        let sent = self.steps.iter().filter_map(|step| match step {
+            Step::Send(bytes) => Some(String::from_utf8_lossy(bytes)),
+            _ => None,
+        });
+        sent.collect()
     }
 
     fn then(mut self, step: Step) -> Self {

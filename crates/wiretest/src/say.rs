@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::Value;
 
 use crate::reply::Reply;
+use crate::strict::Kind;
 
 /// A part of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,6 +85,7 @@ pub(crate) struct Said {
     pub(crate) thoughts: Vec<Value>,
     pub(crate) text: String,
     pub(crate) calls: Vec<(String, String)>,
+    pub(crate) order: Vec<Kind>,
 }
 
 impl Language {
@@ -121,7 +123,13 @@ impl Language {
             Say::Call { name, arguments, .. } => Some((name.clone(), arguments.clone())),
             _ => None,
         });
-        let said = Said { thoughts, text: texts.collect(), calls: calls.collect() };
+        let order = says.iter().map(|say| match say {
+            Say::Text(_) => Kind::Text,
+            Say::Thought(_) | Say::Hidden(_) => Kind::Thought,
+            Say::Call { .. } => Kind::Call,
+        });
+        let (calls, order) = (calls.collect(), order.collect());
+        let said = Said { thoughts, text: texts.collect(), calls, order };
         Reply { said: Some(said), ..Reply::events(events) }
     }
 }

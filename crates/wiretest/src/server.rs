@@ -13,8 +13,9 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::asked::Asked;
+use crate::relay::{self, Passed};
 use crate::reply::{Reply, Step};
-use crate::strict::Strict;
+use crate::strict::{Answers, Strict};
 
 /// How often what is repeated comes.
 const PACE: Duration = Duration::from_millis(2);
@@ -65,11 +66,24 @@ impl Server {
         Ok(Self { address, shared, accepting })
     }
 
+    /// Stands before another server: checks each request and passes it on.
+    pub async fn before(address: &str) -> io::Result<Self> {
+        let address = address.to_owned();
+        Self::start(move |_| Reply::passed_on(&address)).await
+    }
+
     /// Answers the first request with the first of these, and so on. A request
     /// too many breaks a rule.
     pub async fn of(replies: impl IntoIterator<Item = Reply>) -> io::Result<Self> {
         let mut replies: VecDeque<_> = replies.into_iter().collect();
         Self::start(move |_| replies.pop_front().unwrap_or_default()).await
+    }
+
+    /// Takes answers in requests that it never gave: the test makes up histories.
+    #[must_use]
+    pub fn with_any_answers(self) -> Self {
+        *self.shared.strict.lock() = Strict::new(Answers::Any);
+        self
     }
 
     /// Where it is, such as `http://127.0.0.1:4711`.
@@ -80,6 +94,11 @@ impl Server {
     /// What it was asked so far.
     pub fn asked(&self) -> Vec<Asked> {
         self.shared.asked.lock().clone()
+    }
+
+    /// How often it was asked so far.
+    pub fn asked_times(&self) -> usize {
+        *self.shared.requests.borrow()
     }
 
     /// Waits until it was asked this many times.
@@ -131,9 +150,9 @@ async fn serve(socket: TcpStream, shared: Arc<Shared>) {
     let mut socket = BufReader::new(socket);
     while let Ok(Some(asked)) = Asked::read(&mut socket).await {
         let reply = shared.reply(&asked);
-        shared.asked.lock().push(asked);
+        shared.asked.lock().push(asked.clone());
         shared.requests.send_modify(|seen| *seen += 1);
-        match send(&mut socket, reply.steps).await {
+        match shared.send(&mut socket, &asked, reply.steps).await {
             Sent::Whole => {}
             Sent::Closed => return,
             Sent::HungUp => {
@@ -155,7 +174,7 @@ impl Shared {
             return self.violated("there is no reply to this request");
         }
         if let Some(said) = &reply.said {
-            self.strict.lock().sent(asked.model(), said.clone());
+            self.strict.lock().sent(asked, said.clone());
         }
         reply
     }
@@ -166,35 +185,47 @@ impl Shared {
         let error = json!({"type": "invalid_request_error", "message": message});
         Reply::status(400, &[], &json!({"type": "error", "error": error}))
     }
+
+    async fn send(
+        &self,
+        socket: &mut BufReader<TcpStream>,
+        asked: &Asked,
+        steps: Vec<Step>,
+    ) -> Sent {
+        for step in steps {
+            let sent = match step {
+                Step::Send(bytes) => write(socket, &bytes).await,
+                Step::Hang => {
+                    wait_for_hang_up(socket).await;
+                    return Sent::HungUp;
+                }
+                Step::Repeat(bytes) => loop {
+                    if write(socket, &bytes).await.is_err() {
+                        return Sent::HungUp;
+                    }
+                    tokio::time::sleep(PACE).await;
+                },
+                Step::Close => return Sent::Closed,
+                Step::PassOn(address) => {
+                    let tell = |said| self.strict.lock().sent(asked, said);
+                    return match relay::pass_on(asked, &address, socket, tell).await {
+                        Ok(Passed::Closed) => Sent::Closed,
+                        Ok(Passed::HungUp) | Err(_) => Sent::HungUp,
+                    };
+                }
+            };
+            if sent.is_err() {
+                return Sent::HungUp;
+            }
+        }
+        Sent::Whole
+    }
 }
 
 enum Sent {
     Whole,
     Closed,
     HungUp,
-}
-
-async fn send(socket: &mut BufReader<TcpStream>, steps: Vec<Step>) -> Sent {
-    for step in steps {
-        let sent = match step {
-            Step::Send(bytes) => write(socket, &bytes).await,
-            Step::Hang => {
-                wait_for_hang_up(socket).await;
-                return Sent::HungUp;
-            }
-            Step::Repeat(bytes) => loop {
-                if write(socket, &bytes).await.is_err() {
-                    return Sent::HungUp;
-                }
-                tokio::time::sleep(PACE).await;
-            },
-            Step::Close => return Sent::Closed,
-        };
-        if sent.is_err() {
-            return Sent::HungUp;
-        }
-    }
-    Sent::Whole
 }
 
 async fn write(socket: &mut BufReader<TcpStream>, bytes: &[u8]) -> io::Result<()> {
@@ -210,3 +241,6 @@ async fn wait_for_hang_up(socket: &mut BufReader<TcpStream>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

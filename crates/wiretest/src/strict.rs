@@ -5,14 +5,17 @@
 //! * ids of calls are unique in a request;
 //! * right after an answer that calls tools come the results, one for each call
 //!   and in the order of the calls, and nothing between them;
-//! * tools are declared, arguments are JSON objects, and the last word is not the
-//!   model's;
-//! * a thought comes back as it was sent, in the answer it belongs to and to the
-//!   model that had it, and to no other.
+//! * tools are declared, arguments are JSON objects, and neither the first word
+//!   nor the last is the model's, nor are two answers side by side;
+//! * an answer comes back as it was sent, its parts in their order; a thought goes
+//!   to the model that had it, byte for byte, and to no other;
+//! * a notice is a text of the user's alone, and the end of a task is told in one
+//!   notice; a summary is the first word of all, and two answers follow it.
 
 mod anthropic;
 mod chat;
 mod responses;
+mod words;
 
 use std::collections::HashSet;
 
@@ -24,19 +27,36 @@ use crate::say::{Language, Said};
 /// A part of a request, whatever its language.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Entry {
-    /// What a user says.
-    User,
+    /// What a user says: its texts.
+    User(Vec<String>),
     /// An answer of a model.
-    Answer {
-        /// Its thoughts, as they are.
-        thoughts: Vec<Value>,
-        /// Its text.
-        text: String,
-        /// Its calls: id, tool and arguments.
-        calls: Vec<(String, String, String)>,
-    },
+    Answer(Answer),
     /// The result of the call of this id.
     Result(String),
+}
+
+/// An answer of a model.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Answer {
+    /// Its thoughts, as they are.
+    pub thoughts: Vec<Value>,
+    /// Its text.
+    pub text: String,
+    /// Its calls: id, tool and arguments.
+    pub calls: Vec<(String, String, String)>,
+    /// What it consists of, where the language has an order for it.
+    pub order: Vec<Kind>,
+}
+
+/// What a part of an answer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Text.
+    Text,
+    /// A thought.
+    Thought,
+    /// A call of a tool.
+    Call,
 }
 
 /// A request, whatever its language.
@@ -57,16 +77,37 @@ pub fn read(language: Language, body: &Value) -> Result<Request, String> {
     }
 }
 
+/// Whose answers a request may hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Answers {
+    /// Those that were sent, and no others.
+    #[default]
+    Sent,
+    /// Any: the test makes up histories.
+    Any,
+}
+
 /// Checks requests against the rules and against what was sent before.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Strict {
-    sent: Vec<(String, Said)>,
+    sent: Vec<(Speaker, Said)>,
+    answers: Answers,
 }
 
+/// A model, by its language and its name.
+type Speaker = (Language, String);
+
 impl Strict {
-    /// Remembers what was answered to this model's callers.
-    pub(crate) fn sent(&mut self, model: &str, said: Said) {
-        self.sent.push((model.to_owned(), said));
+    /// A check of requests that may hold such answers.
+    pub(crate) fn new(answers: Answers) -> Self {
+        Self { sent: Vec::new(), answers }
+    }
+
+    /// Remembers what was answered to this request.
+    pub(crate) fn sent(&mut self, asked: &Asked, said: Said) {
+        if let Some(language) = Language::of(&asked.path) {
+            self.sent.push(((language, asked.model().to_owned()), said));
+        }
     }
 
     /// Checks a request. One in a language that is not known passes.
@@ -76,36 +117,61 @@ impl Strict {
         };
         let request = read(language, &asked.body)?;
         pairs(&request)?;
+        words::check(&request)?;
+        let speaker = (language, asked.model().to_owned());
         for entry in &request.entries {
-            if let Entry::Answer { thoughts, text, calls } = entry {
-                self.unchanged(asked.model(), &Answered { thoughts, text, calls })?;
+            if let Entry::Answer(answer) = entry {
+                self.unchanged(&speaker, answer)?;
             }
         }
         Ok(())
     }
 
     /// Whether an answer is as it was sent, with the thoughts that this model may
-    /// see. One that was never sent is somebody's own; only its thoughts must be
-    /// known.
-    fn unchanged(&self, model: &str, answer: &Answered<'_>) -> Result<(), String> {
-        let alike: Vec<_> = self.sent.iter().filter(|(_, said)| answer.is(said)).collect();
+    /// see.
+    fn unchanged(&self, to: &Speaker, answer: &Answer) -> Result<(), String> {
+        let alike: Vec<_> = self.sent.iter().filter(|(_, said)| is(answer, said)).collect();
         if alike.is_empty() {
-            let known = |thought| self.sent.iter().any(|(_, said)| said.thoughts.contains(thought));
-            return match answer.thoughts.iter().find(|thought| !known(thought)) {
-                Some(thought) => Err(format!("a thought that was never sent: {thought}")),
-                None => Ok(()),
-            };
+            return self.somebodys_own(answer);
         }
-        let same = alike.iter().any(|(whose, said)| {
-            let thoughts: &[Value] = if whose == model { &said.thoughts } else { &[] };
-            answer.text == said.text && joined(answer.thoughts) == joined(thoughts)
+        let same = alike.iter().any(|(by, said)| {
+            let own = by == to;
+            let thoughts: &[Value] = if own { &said.thoughts } else { &[] };
+            let seen = |kind: &Kind| own || *kind != Kind::Thought;
+            answer.text == said.text
+                && joined(&answer.thoughts) == joined(thoughts)
+                && (answer.order.is_empty()
+                    || squeezed(&answer.order, seen) == squeezed(&said.order, seen))
         });
         if same {
             return Ok(());
         }
-        let (text, thoughts) = (answer.text, joined(answer.thoughts));
-        Err(format!("an answer is {text:?} with the thoughts {thoughts}, but was {alike:?}"))
+        let (text, thoughts) = (&answer.text, joined(&answer.thoughts));
+        Err(format!(
+            "an answer is {text:?} with the thoughts {thoughts} in the order {:?}, but was {alike:?}",
+            answer.order
+        ))
     }
+
+    /// An answer that was never sent. Its thoughts must be known even then.
+    fn somebodys_own(&self, answer: &Answer) -> Result<(), String> {
+        let known = |thought| self.sent.iter().any(|(_, said)| said.thoughts.contains(thought));
+        match answer.thoughts.iter().find(|thought| !known(thought)) {
+            Some(thought) => Err(format!("a thought that was never sent: {thought}")),
+            None if self.answers == Answers::Sent => {
+                Err(format!("an answer that was never sent: {answer:?}"))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// The order of the parts that are seen; what is of one kind and side by side
+/// may be one part or many.
+fn squeezed(order: &[Kind], seen: impl Fn(&Kind) -> bool) -> Vec<Kind> {
+    let mut order: Vec<_> = order.iter().copied().filter(seen).collect();
+    order.dedup();
+    order
 }
 
 /// Chats run thoughts together; what counts is what is in them.
@@ -116,24 +182,16 @@ fn joined(thoughts: &[Value]) -> String {
     }
 }
 
-struct Answered<'a> {
-    thoughts: &'a [Value],
-    text: &'a str,
-    calls: &'a [(String, String, String)],
-}
-
-impl Answered<'_> {
-    /// Whether it must be this one: it makes the same calls or, without any, says
-    /// the same. Arguments that were no JSON are mended on the way.
-    fn is(&self, said: &Said) -> bool {
-        let object = |text: &str| serde_json::from_str::<Value>(text).ok().filter(Value::is_object);
-        let alike = |((_, tool, now), (name, sent)): (&(_, String, String), &(String, String))| {
-            tool == name && object(sent).is_none_or(|sent| object(now) == Some(sent))
-        };
-        self.calls.len() == said.calls.len()
-            && self.calls.iter().zip(&said.calls).all(alike)
-            && (!self.calls.is_empty() || self.text == said.text)
-    }
+/// Whether an answer must be this one: it makes the same calls or, without any,
+/// says the same. Arguments that were no JSON are mended on the way.
+fn is(answer: &Answer, said: &Said) -> bool {
+    let object = |text: &str| serde_json::from_str::<Value>(text).ok().filter(Value::is_object);
+    let alike = |((_, tool, now), (name, sent)): (&(_, String, String), &(String, String))| {
+        tool == name && object(sent).is_none_or(|sent| object(now) == Some(sent))
+    };
+    answer.calls.len() == said.calls.len()
+        && answer.calls.iter().zip(&said.calls).all(alike)
+        && (!answer.calls.is_empty() || answer.text == said.text)
 }
 
 fn pairs(request: &Request) -> Result<(), String> {
@@ -146,11 +204,11 @@ fn pairs(request: &Request) -> Result<(), String> {
                 Some(call) => return Err(format!("the result of {call:?} is due, not of {id:?}")),
                 None => return Err(format!("the result of {id:?} answers no call")),
             },
-            Entry::User | Entry::Answer { .. } if !open.is_empty() => {
+            Entry::User(_) | Entry::Answer(_) if !open.is_empty() => {
                 return Err(format!("the call {:?} has no result right after it", open[0]));
             }
-            Entry::User => {}
-            Entry::Answer { calls, .. } => {
+            Entry::User(_) => {}
+            Entry::Answer(Answer { calls, .. }) => {
                 for (id, tool, arguments) in calls {
                     if id.is_empty() || !ids.insert(id.as_str()) {
                         return Err(format!("the id {id:?} is not unique"));
@@ -174,8 +232,15 @@ fn pairs(request: &Request) -> Result<(), String> {
     if tools.len() < request.tools.len() || tools.contains(&String::new()) {
         return Err(format!("the tools are not unique: {:?}", request.tools));
     }
+    let mut pairs = request.entries.windows(2);
+    if pairs.any(|pair| matches!(pair, [Entry::Answer(_), Entry::Answer(_)])) {
+        return Err("two answers stand side by side".to_owned());
+    }
+    if matches!(request.entries.first(), Some(Entry::Answer(_))) {
+        return Err("the first word is the model's".to_owned());
+    }
     match request.entries.last() {
-        Some(Entry::User | Entry::Result(_)) => Ok(()),
+        Some(Entry::User(_) | Entry::Result(_)) => Ok(()),
         _ => Err("there is nothing to answer".to_owned()),
     }
 }

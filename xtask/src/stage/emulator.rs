@@ -17,7 +17,7 @@ fn run(repository: &Repository) -> Result<Verdict> {
         return Ok(Verdict::Skipped("npm is not installed"));
     };
     repository
-        .cargo(["test", "-p", "offshoot-models", "--test", "emulator"])
+        .cargo(["test", "-p", "offshoot-models", "-p", "offshoot-agent", "--test", "emulator"])
         .args(["--", "--ignored"])
         .env("OFFSHOOT_NODE", &aimock.node)
         .env("OFFSHOOT_AIMOCK", &aimock.program)

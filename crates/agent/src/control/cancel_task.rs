@@ -31,8 +31,10 @@ async fn cancel(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> 
     let task = cx.cx.task(&handle).await?;
     let reason = asked.reason.as_deref().unwrap_or("no longer needed");
     let reached = task.cancel(reason).await?;
+    let ended = task.record().await?.state.is_terminal();
     Ok(Output::text(match reached {
-        0 => format!("{} had ended already, or was asked to stop before.", task.handle()),
+        0 if ended => format!("{} had ended before: nothing was stopped.", task.handle()),
+        0 => format!("{} was asked to stop before, and has not stopped yet.", task.handle()),
         1 => format!("{} was asked to stop. It has not stopped yet.", task.handle()),
         live => format!(
             "{} and {} tasks below it were asked to stop. They have not stopped yet.",

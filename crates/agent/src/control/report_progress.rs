@@ -27,8 +27,7 @@ pub(super) fn tool() -> impl Tool {
 }
 
 async fn report(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
-    let record = cx.cx.task(&cx.cx.id().to_string()).await?.record().await?;
-    let mut report = Report::of(&record).unwrap_or_default();
+    let mut report = cx.cx.reported::<Report>().await?.unwrap_or_default();
     report.note = Some(text::cut(&asked.note, KEPT).into_owned());
     cx.cx.progress(&report).await?;
     Ok(Output::text("Told."))

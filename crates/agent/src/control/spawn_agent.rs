@@ -3,7 +3,7 @@
 use std::pin::pin;
 
 use futures_util::future::{Either, select};
-use offshoot_core::{Payload, Wake};
+use offshoot_core::{Payload, RunId, Wake, text};
 use offshoot_models::ModelName;
 use offshoot_runtime::{Request, TaskRef};
 use schemars::JsonSchema;
@@ -14,7 +14,7 @@ use super::told;
 use crate::KIND;
 use crate::brief::{Brief, Context};
 use crate::finish::Finish;
-use crate::mail::steered;
+use crate::mail::{self, steered};
 use crate::notice;
 use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
 
@@ -54,6 +54,8 @@ enum Knows {
     Fresh,
     /// All of it, up to now.
     Fork,
+    /// Its last turns, up to now: so many.
+    LastTurns(usize),
 }
 
 #[derive(Default, Deserialize, JsonSchema)]
@@ -67,6 +69,9 @@ enum Wakes {
     /// You read of it the next time you are awake.
     Silent,
 }
+
+/// How much of a child's question is shown.
+const ASKED: usize = 4_000;
 
 fn yes() -> bool {
     true
@@ -102,6 +107,11 @@ async fn spawn(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
         Wakes::OnActivity => Wake::OnActivity,
         Wakes::Silent => Wake::Silent,
     });
+    spawn = spawn.tool_call(&cx.call).agent(cx.cx.handle());
+    if let Some(run) = RunId::from_bytes(cx.cx.id().to_bytes()) {
+        // An agent's life is one run, and its own.
+        spawn = spawn.run(run);
+    }
     if let Some(name) = &asked.name {
         spawn = spawn.name(name);
     }
@@ -130,6 +140,9 @@ async fn foreground(cx: &ToolContext, task: &TaskRef) -> Result<Output, ToolErro
     match select(wait, steered).await {
         Either::Left((waited, _)) => {
             let waited = waited?;
+            if let Some(number) = waited.task.state.question() {
+                return asks(cx, task, number).await;
+            }
             let said = notice::result(&waited.task, cx.seat.limits.allowance);
             Ok(Output::text(said).telling(waited.is_ended().then(|| task.id())))
         }
@@ -139,6 +152,19 @@ async fn foreground(cx: &ToolContext, task: &TaskRef) -> Result<Output, ToolErro
             task.handle()
         ))),
     }
+}
+
+/// The child cannot go on without an answer, which only a later call can give.
+async fn asks(cx: &ToolContext, task: &TaskRef, number: u32) -> Result<Output, ToolError> {
+    let asked = mail::question(&cx.cx, task.id(), number).await?.unwrap_or_default();
+    let handle = task.handle();
+    let asked =
+        notice::envelope("question", &[("task", handle)], text::cut(&asked, ASKED).as_ref());
+    Ok(Output::text(format!(
+        "{handle} has no result yet: it asks something and waits. Answer with send_message, to \
+         {handle:?}. It goes on in the background then, and its result will come to you by \
+         itself.\n{asked}"
+    )))
 }
 
 /// The live agent that does the same already.
@@ -172,14 +198,21 @@ fn brief(cx: &ToolContext, asked: &Arguments) -> Result<Brief, ToolError> {
         Finish::new(schema).map_err(|error| ToolError::of(&error))?;
         brief = brief.result_schema(schema.clone());
     }
-    if matches!(asked.context, Knows::Fork) {
-        if cx.branch.size > found.facts().window / 2 {
-            return Err(ToolError::new(
-                "Your conversation is longer than half of what that model can read, so it cannot \
-                 be forked. Use context=\"fresh\" and say in the task what it needs to know.",
-            ));
+    let (from, size) = match asked.context {
+        Knows::Fresh => return Ok(brief),
+        Knows::Fork => (0, cx.branch.size),
+        Knows::LastTurns(0) => {
+            return Err(ToolError::new("Say at least one turn, or use context=\"fresh\"."));
         }
-        brief.context = Context::Fork { blocks: cx.branch.blocks };
+        Knows::LastTurns(turns) => cx.branch.last(turns),
+    };
+    if size > found.facts().window / 2 {
+        return Err(ToolError::new(
+            "That much of your conversation is longer than half of what that model can read, so \
+             it cannot be forked. Ask for fewer turns, or use context=\"fresh\" and say in the \
+             task what it needs to know.",
+        ));
     }
+    brief.context = Context::Fork { from, blocks: cx.branch.blocks };
     Ok(brief)
 }

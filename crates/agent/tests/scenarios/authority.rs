@@ -67,10 +67,17 @@ async fn s11_1_every_tool_of_ours_is_strict() -> Test {
     }
     let lead = asked.iter().find(|call| purpose(call) == "lead").unwrap();
     let child = asked.iter().find(|call| purpose(call) == "child").unwrap();
-    let control =
-        ["spawn_agent", "list_tasks", "inspect_task", "wait_tasks", "send_message", "cancel_task"];
+    let control = [
+        "spawn_agent",
+        "list_tasks",
+        "inspect_task",
+        "wait_tasks",
+        "send_message",
+        "cancel_task",
+        "read_output",
+    ];
     assert_eq!(names(lead), control);
-    assert_eq!(names(child)[6..], ["report_progress", "ask"]);
+    assert_eq!(names(child)[7..], ["report_progress", "ask"]);
     Ok(())
 }
 

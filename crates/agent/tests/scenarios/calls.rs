@@ -59,29 +59,6 @@ async fn s11_1_what_is_wrong_with_a_call_is_told_to_the_model() -> Test {
 }
 
 #[tokio::test]
-async fn a_long_result_is_cut_and_says_how_much_is_missing() -> Test {
-    async fn flood(
-        _: ToolContext,
-        _: serde_json::Map<String, serde_json::Value>,
-    ) -> Result<String, ToolError> {
-        Ok("ü".repeat(100_000))
-    }
-    let world = World::with(
-        |call| match answers(call) {
-            0 => Turn::call([("flood", json!({}))]),
-            _ => Turn::say("done"),
-        },
-        |agents| agents.tool(Function::new("flood", "Floods.", flood)),
-    )
-    .await;
-    world.answer("flood").await;
-    let asked = world.model.asked();
-    let shown = heard(&asked[1])[0];
-    assert!(shown.ends_with("…(+84000 more chars)"), "{}", &shown[shown.len() - 40..]);
-    Ok(())
-}
-
-#[tokio::test]
 async fn s12_3_a_tool_of_the_users_is_never_replaced() -> Test {
     async fn own(
         _: ToolContext,

@@ -113,7 +113,7 @@ async fn s4_5_an_agent_with_live_children_waits_for_them_and_is_woken() -> Test 
     while let Some(record) = records.next().await {
         let state = record?.state;
         assert!(!state.is_terminal(), "it ended before its child");
-        if matches!(state, State::Waiting(WaitingOn::Children | WaitingOn::Message)) {
+        if matches!(state, State::Waiting(WaitingOn::Children)) {
             break;
         }
     }

@@ -3,12 +3,18 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod authority;
+mod bad_models;
 mod calls;
 mod children;
 mod delivery;
+mod knowing;
+mod limits;
 mod mail;
 mod offline;
+mod postures;
 mod resume;
+mod spawning;
 mod summary;
 mod support;
 mod turns;
+mod waiting;

@@ -67,3 +67,22 @@ async fn a_model_that_cannot_read_it_all_is_asked_again_with_a_summary() -> Test
     assert_eq!(answer_of(&model).await?, "5 messages");
     Ok(())
 }
+
+#[tokio::test]
+async fn a_summary_that_says_nothing_replaces_nothing() -> Test {
+    let mut steps = 0;
+    let model = Scripted::new(move |call| {
+        if call.choice == ToolChoice::None {
+            return Turn::say(" ");
+        }
+        steps += 1;
+        match steps {
+            1..=6 => Turn::call([("flood", json!({}))]),
+            _ => Turn::say(format!("{} messages", call.messages.len())),
+        }
+    });
+    let model = model.with_facts(Facts { window: 10_000, output: 1_000 });
+    assert_eq!(answer_of(&model).await?, "13 messages");
+    assert!(model.asked().iter().any(|call| call.choice == ToolChoice::None));
+    Ok(())
+}

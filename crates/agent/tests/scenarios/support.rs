@@ -1,16 +1,21 @@
 //! A runtime with agents on a scripted model.
 
-use offshoot_agent::{Agents, Brief, KIND};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use offshoot_agent::{Agents, Brief, Function, KIND, Tool, ToolContext, ToolError};
+use offshoot_core::Caps;
 use offshoot_models::{Call, Message, Part, Role, Scripted, Turn};
 use offshoot_runtime::{Runtime, Session, TaskRef};
 use offshoot_store::Memory;
+use parking_lot::Mutex;
+use tokio::sync::Semaphore;
 
 pub(crate) type Test = Result<(), Box<dyn std::error::Error>>;
 
 /// A runtime with agents on a scripted model, and a session.
 pub(crate) struct World {
-    // The session ends with it.
-    _runtime: Runtime,
+    runtime: Runtime,
     pub(crate) session: Session,
     pub(crate) agents: Agents,
     pub(crate) model: Scripted,
@@ -27,12 +32,34 @@ impl World {
         script: impl FnMut(&Call) -> Turn + Send + 'static,
         say: impl FnOnce(Agents) -> Agents,
     ) -> Self {
-        let model = Scripted::new(script);
+        Self::of(Scripted::new(script), say).await
+    }
+
+    /// The same on this model.
+    pub(crate) async fn of(model: Scripted, say: impl FnOnce(Agents) -> Agents) -> Self {
         let agents = say(Agents::with_model(model.clone()));
-        let runtime = Runtime::builder(Memory::new()).backend(KIND, agents.backend());
+        Self::open((model, agents), Caps::default()).await
+    }
+
+    /// The same under these caps.
+    pub(crate) async fn under(
+        script: impl FnMut(&Call) -> Turn + Send + 'static,
+        caps: Caps,
+    ) -> Self {
+        let model = Scripted::new(script);
+        Self::open((model.clone(), Agents::with_model(model)), caps).await
+    }
+
+    async fn open((model, agents): (Scripted, Agents), caps: Caps) -> Self {
+        let runtime = Runtime::builder(Memory::new()).backend(KIND, agents.backend()).caps(caps);
         let runtime = runtime.open().await.unwrap();
         let session = runtime.session("main").await.unwrap();
-        Self { _runtime: runtime, session, agents, model }
+        Self { runtime, session, agents, model }
+    }
+
+    /// The host, who sees everything.
+    pub(crate) fn runtime(&self) -> &Runtime {
+        &self.runtime
     }
 
     /// An agent that is asked to do this.
@@ -46,6 +73,16 @@ impl World {
 
     pub(crate) async fn agent_of(&self, brief: &Brief) -> TaskRef {
         self.session.spawn(self.agents.request(brief).unwrap()).await.unwrap()
+    }
+
+    /// A task that somebody sends off by and by.
+    pub(crate) async fn child(&self, handle: &str) -> TaskRef {
+        loop {
+            match self.runtime.task(handle).await {
+                Ok(child) => return child,
+                Err(_) => tokio::task::yield_now().await,
+            }
+        }
     }
 
     /// What an agent answers in the end.
@@ -80,4 +117,52 @@ pub(crate) fn heard(call: &Call) -> Vec<&str> {
 /// How often the model has answered in this conversation.
 pub(crate) fn answers(call: &Call) -> usize {
     call.messages.iter().filter(|Message { role, .. }| *role == Role::Assistant).count()
+}
+
+/// Doors before which agents stand until they are opened.
+#[derive(Clone, Default)]
+pub(crate) struct Doors(Arc<Mutex<HashMap<String, Arc<Semaphore>>>>);
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Door {
+    /// Which.
+    door: String,
+}
+
+impl Doors {
+    fn door(&self, name: &str) -> Arc<Semaphore> {
+        let mut doors = self.0.lock();
+        doors.entry(name.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(0))).clone()
+    }
+
+    /// Lets one more through.
+    pub(crate) fn open(&self, name: &str) {
+        self.door(name).add_permits(1);
+    }
+
+    /// The tool with which an agent stands before a door.
+    pub(crate) fn tool(&self) -> impl Tool + use<> {
+        let doors = self.clone();
+        let stand = move |_: ToolContext, Door { door: name }: Door| {
+            let door = doors.door(&name);
+            async move {
+                door.acquire().await.map_err(|error| ToolError::of(&error))?.forget();
+                Ok(format!("went through {name}"))
+            }
+        };
+        Function::new("stand", "Stands before a door.", stand).read_only().long_running()
+    }
+}
+
+/// All that a call says, as one text.
+pub(crate) fn whole(call: &Call) -> String {
+    let parts = call.messages.iter().flat_map(|message| &message.parts);
+    let texts = parts.map(|part| match part {
+        Part::Text { text, .. } => text.clone(),
+        Part::ToolResult(result) => result.text.clone(),
+        Part::ToolCall(call) => format!("{} {}", call.name, call.arguments),
+        other => format!("{other:?}"),
+    });
+    texts.collect::<Vec<_>>().join("\n")
 }

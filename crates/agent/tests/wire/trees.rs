@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use offshoot_core::Mode;
 use offshoot_wiretest::{Language, Say, Server};
+use serde_json::json;
 
 use crate::support::{ALL, Test, World, purpose};
 
@@ -92,6 +93,50 @@ async fn cut_and_steered(language: Language) -> Test {
 async fn s5_2_an_interrupt_keeps_the_conversation_whole() -> Test {
     for language in ALL {
         cut_and_steered(language).await?;
+    }
+    Ok(())
+}
+
+fn fork(id: &str, task: &str) -> Say {
+    let name = task.trim_start_matches("do ");
+    let errand = json!({"task": task, "name": name, "context": "fork"});
+    Say::call(id, "spawn_agent", &errand.to_string())
+}
+
+/// A fork of a fork knows what all before it were told; so does a fork that goes
+/// on after whoever sent it off has ended.
+async fn forks_of_forks(language: Language) -> Test {
+    let server = Server::start(move |asked| {
+        let told = |words: &str| asked.text.contains(words);
+        match () {
+            () if told("and again") => language.reply(&[Say::text("gone on")]),
+            () if told("outer is it") => language.reply(&[Say::text("lead is it")]),
+            () if told("inner is it") => language.reply(&[Say::text("outer is it")]),
+            () if told("do inner") => language.reply(&[Say::text("inner is it")]),
+            () if told("do outer") => language.reply(&[Say::thought("on"), fork("b", "do inner")]),
+            () => language.reply(&[Say::thought("off"), fork("a", "do outer")]),
+        }
+    })
+    .await?;
+    let world = World::at(&server, language).await;
+    let lead = world.agent("the word is fern").await;
+    assert_eq!(lead.wait().await?.decode::<String>()?, "lead is it", "{language:?}");
+    // As the person who looks on: it belongs to the lead.
+    let outer = world.runtime.tasks().name("outer").await?.items.pop().ok_or("no outer")?;
+    let outer = world.runtime.task(&outer.id().to_string()).await?;
+    let receipt = outer.send("and again").await?.first().ok_or("no receipt")?;
+    let sequel = world.runtime.task(&receipt.task.to_string()).await?;
+    assert_eq!(sequel.wait().await?.decode::<String>()?, "gone on", "{language:?}");
+    for asked in server.asked() {
+        assert!(asked.text.contains("the word is fern"), "{language:?}: {}", asked.text);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn s11_1_a_fork_of_a_fork_knows_all_of_it() -> Test {
+    for language in ALL {
+        forks_of_forks(language).await?;
     }
     Ok(())
 }

@@ -12,23 +12,27 @@ use offshoot_models::{
     Again, Answer, Call, Keys, Message, ModelError, Models, Patience, Piece, Seen, Stop,
     ToolResult, ToolSpec, whole,
 };
-use offshoot_wiretest::Emulator;
+use offshoot_wiretest::{Emulator, Server};
 use serde_json::{Value, json};
 
 const MODELS: [&str; 3] = ["openai/gpt-5", "openai-responses/gpt-5", "anthropic/claude-haiku-4-5"];
 
+/// Models behind an emulator, and a server before it that checks every request.
 struct World {
-    emulator: Emulator,
+    _emulator: Emulator,
+    server: Server,
     models: Models,
 }
 
 impl World {
-    fn of(fixtures: &[Value]) -> Self {
-        Self { emulator: Emulator::start(fixtures).unwrap(), models: Models::default() }
+    async fn of(fixtures: &[Value]) -> Self {
+        let emulator = Emulator::start(fixtures).unwrap();
+        let server = Server::before(emulator.address()).await.unwrap();
+        Self { _emulator: emulator, server, models: Models::default() }
     }
 
     async fn ask(&self, model: &str, call: Call) -> Result<Answer, ModelError> {
-        let address = self.emulator.address().to_owned();
+        let address = self.server.address().to_owned();
         let keys = Keys::found(|name| match name {
             "OPENAI_BASE_URL" => Some(format!("{address}/v1")),
             "ANTHROPIC_BASE_URL" => Some(address.clone()),
@@ -64,7 +68,8 @@ async fn streamed_parallel_calls_are_made_answered_and_gone_on_from() {
             "chunkSize": 3}),
         json!({"match": {"userMessage": "two", "hasToolResult": true},
             "response": {"content": "done"}}),
-    ]);
+    ])
+    .await;
     for model in MODELS {
         let mut call = go("two");
         let answer = world.ask(model, call.clone()).await.unwrap();
@@ -99,7 +104,7 @@ async fn streamed_parallel_calls_are_made_answered_and_gone_on_from() {
 async fn s8_4_a_limit_on_the_rate_says_how_long_to_wait() {
     let error = json!({"message": "slow down", "type": "rate_limit_error"});
     let limited = json!({"error": error, "status": 429, "retryAfter": 7});
-    let world = World::of(&[json!({"match": {"userMessage": "go"}, "response": limited})]);
+    let world = World::of(&[json!({"match": {"userMessage": "go"}, "response": limited})]).await;
     for model in MODELS {
         let error = world.ask(model, go("go")).await.unwrap_err();
         assert!(matches!(error, ModelError::RateLimited { .. }), "{model}: {error:?}");
@@ -112,7 +117,8 @@ async fn s8_4_a_limit_on_the_rate_says_how_long_to_wait() {
 async fn a_cut_answer_is_not_taken_for_whole() {
     let long = json!({"content": "a longer answer that is cut somewhere in the middle of it"});
     let world = World::of(&[json!({"match": {"userMessage": "go"}, "response": long,
-        "chunkSize": 3, "truncateAfterChunks": 6})]);
+        "chunkSize": 3, "truncateAfterChunks": 6})])
+    .await;
     for model in MODELS {
         let error = world.ask(model, go("go")).await.unwrap_err();
         let lost = matches!(error, ModelError::Cut { .. } | ModelError::Truncated { .. });
@@ -126,7 +132,8 @@ async fn a_cut_answer_is_not_taken_for_whole() {
 async fn a_stalled_answer_is_given_up() {
     let long = json!({"content": "a longer answer that stalls in the middle of it"});
     let world = World::of(&[json!({"match": {"userMessage": "go"}, "response": long,
-        "chunkSize": 3, "latency": 3_600_000})]);
+        "chunkSize": 3, "latency": 3_600_000})])
+    .await;
     let (soon, long) = (Duration::from_millis(200), Duration::from_secs(3_600));
     let patience = Patience { first: soon, next: soon, word: long };
     let world = World { models: Models::new(patience), ..world };
@@ -146,7 +153,8 @@ async fn bad_arguments_empty_answers_and_refusals_are_told_apart() {
         json!({"match": {"userMessage": "empty"}, "response": {"content": ""}}),
         json!({"match": {"userMessage": "filter"},
             "response": {"content": "Well", "finishReason": "content_filter"}}),
-    ]);
+    ])
+    .await;
     for model in MODELS {
         let answer = world.ask(model, go("bad")).await.unwrap();
         let written: Vec<_> = answer.calls().map(|it| it.arguments.as_str()).collect();
@@ -165,9 +173,10 @@ async fn bad_arguments_empty_answers_and_refusals_are_told_apart() {
 async fn pieces_come_while_the_answer_is_still_being_made() {
     let long = json!({"content": "a longer answer that comes piece by piece"});
     let world = World::of(&[json!({"match": {"userMessage": "go"}, "response": long,
-        "chunkSize": 3, "latency": 5})]);
+        "chunkSize": 3, "latency": 5})])
+    .await;
     for name in MODELS {
-        let address = world.emulator.address().to_owned();
+        let address = world.server.address().to_owned();
         let keys = Keys::found(|name| match name {
             "OPENAI_BASE_URL" => Some(format!("{address}/v1")),
             "ANTHROPIC_BASE_URL" => Some(address.clone()),

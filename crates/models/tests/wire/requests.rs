@@ -10,6 +10,7 @@ use crate::support::{World, call, tools};
 
 async fn asked_for(language: Language, model: &str, call: Call) -> Asked {
     let world = World::of(language, [language.reply(&[Say::text("ok")])]).await;
+    let world = world.with_any_answers();
     offshoot_models::whole(world.model_named(model).call(call)).await.unwrap();
     world.server.asked().remove(0)
 }

@@ -42,6 +42,13 @@ impl World {
         Self { server, models: Models::default(), language }
     }
 
+    /// The same, with a server that takes answers which it never gave.
+    #[must_use]
+    pub(crate) fn with_any_answers(mut self) -> Self {
+        self.server = self.server.with_any_answers();
+        self
+    }
+
     /// The same, with little patience.
     #[must_use]
     pub(crate) fn hurried(mut self, patience: Patience) -> Self {

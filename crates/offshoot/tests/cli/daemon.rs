@@ -80,7 +80,8 @@ fn a_daemon_that_a_command_starts_elsewhere_does_not_end_with_the_command() {
 #[test]
 fn a_hang_up_ends_the_daemon_in_good_order_unless_it_is_to_be_ignored() {
     let world = World::new();
-    world.detach("a", "sleep 1000");
+    let detached = ["spawn", "--detach", "--name", "a", "--", "sleep", "1000"];
+    assert_eq!(Said::of(world.hearing(&detached).output().unwrap()).code, 0);
     send(world.daemon(), Signal::HUP);
     // The next daemon finds nothing to settle.
     assert_eq!(world.run(&["tasks", "wait", "a"]).code, 3);

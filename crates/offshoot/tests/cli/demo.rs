@@ -17,7 +17,7 @@ impl Demo {
     fn start(world: &World) -> Self {
         let stage = world.folder.path().join("tmp");
         std::fs::create_dir_all(&stage).unwrap();
-        let mut command = world.command(&["demo"]);
+        let mut command = world.hearing(&["demo"]);
         command.env("TMPDIR", &stage);
         let mut started = Started::new(command);
         started.until_line("   hail      running");

@@ -132,6 +132,31 @@ fn those_it_sends_off_are_shown_and_waited_for_and_told_of_once() {
 }
 
 #[test]
+fn s11_6_when_the_lead_waits_it_is_told_what_still_runs() {
+    let (world, model) = (
+        World::new(),
+        Model::new(|asked| {
+            let said = talk(asked);
+            let home = said.iter().any(|(_, text)| text.contains("outcome=\"cancelled\""));
+            match (said[0].1.as_str(), said.len()) {
+                ("Lead.", 1) => {
+                    let arguments = json!({"name": "ants", "task": "Count."}).to_string();
+                    Language::Chat.reply(&[Say::call("c", "spawn_agent", &arguments)])
+                }
+                ("Lead.", _) if home => says("It was stopped."),
+                ("Lead.", _) => says("All is counted, believe me."),
+                _ => hangs(),
+            }
+        }),
+    );
+    let mut run = Started::new(model.command(&world, &["run", "--session", "s", "Lead."]));
+    run.until_remark("lead waits; still running: ants");
+    world.done(&["--session", "s", "tasks", "cancel", "lead/ants"]);
+    let said = run.finish();
+    assert_eq!((said.out.as_str(), said.code), ("It was stopped.\n", 0), "{said:?}");
+}
+
+#[test]
 fn the_offline_model_needs_no_key_and_counts_what_is_there() {
     let world = World::new();
     for file in ["tree/a/one", "tree/b/two", "tree/three"] {

@@ -226,7 +226,7 @@ fn whoever_goes_leaves_the_command_running() {
     let world = World::new();
     for (name, signal) in [("a", Signal::TERM), ("b", Signal::HUP), ("c", Signal::KILL)] {
         let command = ["spawn", "--name", name, "--", "sh", "-c", "echo up; exec sleep 1000"];
-        let mut spawned = Started::new(world.command(&command));
+        let mut spawned = Started::new(world.hearing(&command));
         spawned.until_line("up");
         spawned.signal(signal);
         spawned.finish();

@@ -33,7 +33,7 @@ fn piped(mut command: Command, input: Vec<u8>) -> Output {
 
 /// The program with an input that stays open.
 fn open(world: &World, args: &[&str]) -> (Started, ChildStdin) {
-    let mut command = world.command(args);
+    let mut command = world.hearing(args);
     command.stdin(Stdio::piped());
     let mut started = Started::new(command);
     let stdin = started.child.stdin.take().unwrap();

@@ -54,6 +54,22 @@ impl World {
         command
     }
 
+    /// The same, and a hang-up is not ignored: whoever runs the tests may ignore
+    /// it, and what he starts would, too.
+    pub(crate) fn hearing(&self, args: &[&str]) -> Command {
+        let ours = self.command(&[]);
+        let mut command = Command::new("env");
+        command.args(["--default-signal=HUP", env!("CARGO_BIN_EXE_offshoot")]).args(args);
+        for (name, value) in ours.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command.current_dir(self.folder.path()).stdin(Stdio::null());
+        command
+    }
+
     /// What the program says.
     pub(crate) fn run(&self, args: &[&str]) -> Said {
         Said::of(self.command(args).output().unwrap())

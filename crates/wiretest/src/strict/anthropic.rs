@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Entry, Request, list, optional, text};
+use super::{Answer, Entry, Kind, Request, list, optional, text};
 
 pub(super) fn read(body: &Value) -> Result<Request, String> {
     text(body, "model")?;
@@ -21,7 +21,7 @@ pub(super) fn read(body: &Value) -> Result<Request, String> {
         }
         match due {
             "user" => user(blocks, &mut entries)?,
-            _ => entries.push(answer(blocks)?),
+            _ => entries.push(Entry::Answer(answer(blocks)?)),
         }
     }
     marks(body)?;
@@ -31,10 +31,10 @@ pub(super) fn read(body: &Value) -> Result<Request, String> {
 }
 
 fn user(blocks: &[Value], entries: &mut Vec<Entry>) -> Result<(), String> {
-    let mut said = false;
+    let mut said = Vec::new();
     for block in blocks {
         match text(block, "type")? {
-            "tool_result" if said => {
+            "tool_result" if !said.is_empty() => {
                 return Err(format!("a result comes after other words: {block}"));
             }
             "tool_result" => {
@@ -43,34 +43,40 @@ fn user(blocks: &[Value], entries: &mut Vec<Entry>) -> Result<(), String> {
             "text" if text(block, "text")?.trim().is_empty() => {
                 return Err("a text is blank".to_owned());
             }
-            "text" | "image" | "document" => said = true,
+            "text" => said.push(text(block, "text")?.to_owned()),
+            "image" | "document" => said.push(String::new()),
             kind => return Err(format!("a user cannot say {kind}")),
         }
     }
-    if said {
-        entries.push(Entry::User);
+    if !said.is_empty() {
+        entries.push(Entry::User(said));
     }
     Ok(())
 }
 
-fn answer(blocks: &[Value]) -> Result<Entry, String> {
-    let (mut thoughts, mut words, mut calls) = (Vec::new(), String::new(), Vec::new());
+fn answer(blocks: &[Value]) -> Result<Answer, String> {
+    let mut answer = Answer::default();
     for block in blocks {
-        match text(block, "type")? {
+        let kind = match text(block, "type")? {
             "text" if text(block, "text")?.trim().is_empty() => {
                 return Err("a text is blank".to_owned());
             }
-            "text" => words.push_str(text(block, "text")?),
+            "text" => {
+                answer.text.push_str(text(block, "text")?);
+                Kind::Text
+            }
             "thinking" => {
                 text(block, "thinking")?;
                 if text(block, "signature")?.is_empty() {
                     return Err(format!("a thought is not signed: {block}"));
                 }
-                thoughts.push(block.clone());
+                answer.thoughts.push(block.clone());
+                Kind::Thought
             }
             "redacted_thinking" => {
                 text(block, "data")?;
-                thoughts.push(block.clone());
+                answer.thoughts.push(block.clone());
+                Kind::Thought
             }
             "tool_use" => {
                 let (id, name) = (text(block, "id")?, text(block, "name")?);
@@ -78,12 +84,15 @@ fn answer(blocks: &[Value]) -> Result<Entry, String> {
                 if !id.chars().all(legal) {
                     return Err(format!("the id {id:?} is not one"));
                 }
-                calls.push((id.to_owned(), name.to_owned(), block["input"].to_string()));
+                let arguments = block["input"].to_string();
+                answer.calls.push((id.to_owned(), name.to_owned(), arguments));
+                Kind::Call
             }
             kind => return Err(format!("a model cannot say {kind}")),
-        }
+        };
+        answer.order.push(kind);
     }
-    Ok(Entry::Answer { thoughts, text: words, calls })
+    Ok(answer)
 }
 
 /// At most four marks say what is kept, and none is on a thought.

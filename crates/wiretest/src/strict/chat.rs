@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Entry, Request, list, optional, text};
+use super::{Answer, Entry, Request, list, optional, text};
 
 pub(super) fn read(body: &Value) -> Result<Request, String> {
     text(body, "model")?;
@@ -14,10 +14,9 @@ pub(super) fn read(body: &Value) -> Result<Request, String> {
         match text(message, "role")? {
             "system" | "developer" if at == 0 => {}
             "user" => {
-                content(message)?;
-                entries.push(Entry::User);
+                entries.push(Entry::User(content(message)?));
             }
-            "assistant" => entries.push(answer(message)?),
+            "assistant" => entries.push(Entry::Answer(answer(message)?)),
             "tool" => {
                 content(message)?;
                 entries.push(Entry::Result(text(message, "tool_call_id")?.to_owned()));
@@ -30,17 +29,18 @@ pub(super) fn read(body: &Value) -> Result<Request, String> {
     Ok(Request { entries, tools: tools.collect::<Result<_, String>>()? })
 }
 
-fn content(message: &Value) -> Result<String, String> {
+fn content(message: &Value) -> Result<Vec<String>, String> {
     match &message["content"] {
-        Value::String(text) if !text.is_empty() => Ok(text.clone()),
+        Value::String(text) if !text.is_empty() => Ok(vec![text.clone()]),
         Value::Array(parts) if !parts.is_empty() => {
-            Ok(parts.iter().filter_map(|part| part["text"].as_str()).collect())
+            let texts = parts.iter().filter_map(|part| part["text"].as_str());
+            Ok(texts.map(str::to_owned).collect())
         }
         _ => Err(format!("a message has no content: {message}")),
     }
 }
 
-fn answer(message: &Value) -> Result<Entry, String> {
+fn answer(message: &Value) -> Result<Answer, String> {
     let mut calls = Vec::new();
     for call in optional(message, "tool_calls")? {
         if call["type"] != "function" {
@@ -51,10 +51,12 @@ fn answer(message: &Value) -> Result<Entry, String> {
         calls.push((text(call, "id")?.to_owned(), name.to_owned(), arguments.to_owned()));
     }
     let said = match content(message) {
-        Ok(said) => said,
+        Ok(said) => said.concat(),
         Err(_) if !calls.is_empty() => String::new(),
         Err(empty) => return Err(empty),
     };
     let thoughts = message.get("reasoning_content").filter(|thought| **thought != "").cloned();
-    Ok(Entry::Answer { thoughts: thoughts.into_iter().collect(), text: said, calls })
+    let thoughts = thoughts.into_iter().collect();
+    // A chat has a field for each, and no order among them.
+    Ok(Answer { thoughts, text: said, calls, order: Vec::new() })
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Entry, Request, list, optional, text};
+use super::{Answer, Entry, Kind, Request, list, optional, text};
 
 pub(super) fn read(body: &Value) -> Result<Request, String> {
     text(body, "model")?;
@@ -11,32 +11,34 @@ pub(super) fn read(body: &Value) -> Result<Request, String> {
     }
     let mut entries = Vec::new();
     // What one answer consists of comes as items, side by side.
-    let mut answer = Answer::default();
+    let mut answer = Items::default();
     for item in list(body, "input")? {
         match text(item, "type")? {
             "message" if item["role"] == "assistant" => {
                 let parts = list(item, "content")?.iter();
-                answer.text.extend(parts.filter_map(|part| part["text"].as_str()));
-                answer.begun(item)?;
+                answer.so_far.text.extend(parts.filter_map(|part| part["text"].as_str()));
+                answer.begun(item, Kind::Text)?;
             }
             "message" => {
-                list(item, "content")?;
+                let texts = list(item, "content")?.iter();
+                let texts = texts.map(|part| part["text"].as_str().unwrap_or_default().to_owned());
                 answer.end(&mut entries)?;
-                entries.push(Entry::User);
+                entries.push(Entry::User(texts.collect()));
             }
             "reasoning" => {
                 if text(item, "encrypted_content")?.is_empty() {
                     return Err(format!("a thought is not there: {item}"));
                 }
                 list(item, "summary")?;
-                answer.thoughts.push(item.clone());
+                answer.so_far.thoughts.push(item.clone());
+                answer.so_far.order.push(Kind::Thought);
                 answer.waiting = true;
             }
             "function_call" => {
                 let (id, name) = (text(item, "call_id")?, text(item, "name")?);
                 let arguments = text(item, "arguments")?.to_owned();
-                answer.calls.push((id.to_owned(), name.to_owned(), arguments));
-                answer.begun(item)?;
+                answer.so_far.calls.push((id.to_owned(), name.to_owned(), arguments));
+                answer.begun(item, Kind::Call)?;
             }
             "function_call_output" => {
                 answer.end(&mut entries)?;
@@ -55,18 +57,17 @@ pub(super) fn read(body: &Value) -> Result<Request, String> {
 }
 
 #[derive(Default)]
-struct Answer {
-    thoughts: Vec<Value>,
-    text: String,
-    calls: Vec<(String, String, String)>,
+struct Items {
+    so_far: Answer,
     any: bool,
     // A thought that waits for the item which it led to.
     waiting: bool,
 }
 
-impl Answer {
-    fn begun(&mut self, item: &Value) -> Result<(), String> {
+impl Items {
+    fn begun(&mut self, item: &Value, kind: Kind) -> Result<(), String> {
         self.any = true;
+        self.so_far.order.push(kind);
         if self.waiting && item["id"].as_str().is_none_or(str::is_empty) {
             return Err(format!("what follows a thought is not the item that did: {item}"));
         }
@@ -80,8 +81,7 @@ impl Answer {
             return Err("a thought comes without the item that followed it".to_owned());
         }
         if ended.any {
-            let Self { thoughts, text, calls, .. } = ended;
-            entries.push(Entry::Answer { thoughts, text, calls });
+            entries.push(Entry::Answer(ended.so_far));
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! What an agent and those it sent off are doing, one line at a time.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use offshoot_client::Followed;
@@ -13,6 +13,9 @@ use crate::cli::show::{Form, Part, Screen, task, text, time};
 /// How many columns of what a task is for are shown.
 const SHOWN: usize = 60;
 
+/// How many that are still running are told by name.
+const NAMED: usize = 8;
+
 /// How long the last of it is waited for once the lead has ended.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
@@ -22,6 +25,8 @@ pub(super) struct Ticker {
     lead: String,
     events: Option<Receiver<Task>>,
     seen: HashMap<String, State>,
+    /// Those that have not ended, by their ids, which sort by age.
+    live: BTreeMap<String, String>,
 }
 
 impl Ticker {
@@ -32,7 +37,8 @@ impl Ticker {
             tokio::spawn(watch(desk.clone(), lead.id.clone(), told));
             events
         });
-        Self { screen: desk.screen, lead: lead.id.clone(), events, seen: HashMap::new() }
+        let (screen, lead) = (desk.screen, lead.id.clone());
+        Self { screen, lead, events, seen: HashMap::new(), live: BTreeMap::new() }
     }
 
     /// Tells what happens next, and goes on for ever.
@@ -62,12 +68,17 @@ impl Ticker {
     }
 
     fn tell(&mut self, task: &Task) {
-        // Its answer tells of the lead.
-        if task.id == self.lead || self.seen.insert(task.id.clone(), task.state) == Some(task.state)
-        {
+        if self.seen.insert(task.id.clone(), task.state) == Some(task.state) {
             return;
         }
+        if task.id == self.lead {
+            return self.tell_of_lead(task);
+        }
         let handle = text::line(&task.handle);
+        match task.outcome {
+            None => self.live.insert(task.id.clone(), handle.to_string()),
+            Some(_) => self.live.remove(&task.id),
+        };
         let state = self.screen.err.paint(Part::State(task.state), task.state.word());
         let what = match task.state {
             State::Running if task.attempts > 1 => format!("attempt {}", task.attempts),
@@ -77,6 +88,24 @@ impl Ticker {
         };
         let what = self.screen.err.paint(Part::Faint, text::cut(&text::line(&what), SHOWN));
         self.screen.remark(&format!("  {handle} {state} {what}"));
+    }
+}
+
+impl Ticker {
+    /// Its answer tells of the lead; when it waits, what it waits for is told here
+    /// and not left to its model.
+    fn tell_of_lead(&self, lead: &Task) {
+        if lead.state != State::Waiting || self.live.is_empty() {
+            return;
+        }
+        let named: Vec<_> = self.live.values().take(NAMED).map(String::as_str).collect();
+        let more = match self.live.len() - named.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let what = format!("still running: {}{more}", named.join(", "));
+        let what = self.screen.err.paint(Part::Faint, text::cut(&what, SHOWN));
+        self.screen.remark(&format!("  {} waits; {what}", text::line(&lead.handle)));
     }
 }
 

@@ -1,0 +1,104 @@
+//! Outputs that are too long for a conversation: it gets the beginning, and all
+//! of them is kept beside it to be read on.
+
+use offshoot_core::{TaskId, text};
+use offshoot_runtime::{Context, Error};
+
+use crate::block::{Entry, Fork, Kept};
+use crate::tool::{Output, ToolError};
+
+/// How many Unicode scalars of an output are kept.
+const KEPT: usize = 1 << 20;
+
+/// Cuts an output to so many Unicode scalars. What is kept of it then, by the
+/// task and at the place in its history that are told.
+pub(crate) fn shorten(
+    output: &mut Output,
+    share: usize,
+    (task, place): (TaskId, u64),
+) -> Option<Kept> {
+    let end = output.text.char_indices().nth(share).map(|(end, _)| end)?;
+    let name = name(task, place);
+    let total = output.text.chars().count();
+    let whole = std::mem::take(&mut output.text);
+    output.text = format!(
+        "{}\n[These are the first {share} of {total} characters. The rest is kept: read on with \
+         read_output, output=\"{name}\", from={share}.]",
+        &whole[..end]
+    );
+    Some(Kept { text: text::cut(&whole, KEPT).into_owned(), name })
+}
+
+/// The name under which an output is read on: it is the same wherever the
+/// history is copied to.
+fn name(task: TaskId, place: u64) -> String {
+    let id = task.to_bytes();
+    format!("{:02x}{:02x}-{place}", id[14], id[15])
+}
+
+/// The whole of an output, by its name.
+pub(crate) async fn find(cx: &Context, name: &str) -> Result<String, ToolError> {
+    let none = || {
+        ToolError::new(format!(
+            "There is no output {:?}. The name of one stands at its end, where it was cut.",
+            text::cut(name, 64)
+        ))
+    };
+    let place = name.rsplit_once('-').and_then(|(_, place)| place.parse().ok());
+    let place: u64 = place.ok_or_else(none)?;
+    let mut of = None;
+    // A conversation that was forked names outputs that are kept where it was.
+    for _ in 0..64 {
+        let page = match of {
+            None => cx.history(place, 1).await?,
+            Some(task) => match cx.forebears_history(task, place, 1).await {
+                Err(Error::Forbidden(_)) => return Err(none()),
+                page => page?,
+            },
+        };
+        if let Some(block) = page.blocks.first()
+            && let Ok(Some(Entry::Output(kept))) = Entry::of_block(block, place)
+            && kept.name == name
+        {
+            return Ok(kept.text);
+        }
+        let first = match of {
+            None => cx.history(0, 1).await?,
+            Some(task) => cx.forebears_history(task, 0, 1).await?,
+        };
+        let first = first.blocks.first().map(|block| Entry::of_block(block, 0));
+        let Some(Ok(Some(Entry::Fork(Fork { task, .. })))) = first else { return Err(none()) };
+        of = Some(task);
+    }
+    Err(none())
+}
+
+/// A part of a text, and where it stands.
+pub(crate) fn part(whole: &str, from: usize, length: usize) -> String {
+    let total = whole.chars().count();
+    let shown: String = whole.chars().skip(from).take(length).collect();
+    let end = from.saturating_add(length).min(total);
+    match end {
+        _ if from >= total => {
+            format!("There is nothing from {from} on: it has {total} characters.")
+        }
+        end if end == total => format!("{shown}\n[Characters {from} to {end}: the end.]"),
+        end => {
+            format!("{shown}\n[Characters {from} to {end} of {total}. Read on with from={end}.]")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_read_part_by_part() {
+        let whole = "äöü".repeat(3);
+        assert!(part(&whole, 0, 4).starts_with("äöüä\n[Characters 0 to 4 of 9."));
+        assert!(part(&whole, 8, 4).starts_with("ü\n[Characters 8 to 9: the end.]"));
+        assert!(part(&whole, 9, 4).starts_with("There is nothing from 9 on"));
+        assert!(part(&whole, usize::MAX, usize::MAX).starts_with("There is nothing"));
+    }
+}
