@@ -13,6 +13,8 @@ use offshoot_sqlite::Sqlite;
 use offshoot_store::{OpenStore, Store, TaskQuery, Within};
 use serde_json::Value;
 
+use crate::agents::talk::ANSWERED;
+
 /// The tool whose calls must not be made twice.
 const LASTING: &str = "note";
 
@@ -108,7 +110,7 @@ impl Books {
 }
 
 fn ends_answer(block: &Block) -> bool {
-    block.kind == BlockKind::Other && block.name.as_deref() == Some("answered")
+    block.kind == BlockKind::Other && block.name.as_deref() == Some(ANSWERED)
 }
 
 /// The calls of the last answer that have no result in the history and must

@@ -7,6 +7,13 @@ use serde_json::Value;
 
 use crate::agents::scene::{IDLE, LISTEN};
 
+/// What the block is called that ends an answer.
+pub const ANSWERED: &str = "answered";
+
+/// What the block is called that tells people who is still at work when
+/// somebody has nothing to do.
+const RUNNING: &str = "running";
+
 /// How a result begins that says that nothing is known.
 const UNKNOWN: &str = "Whether this call took effect is unknown";
 
@@ -75,8 +82,7 @@ pub fn lines(blocks: &[Block], names: &HashMap<TaskId, String>) -> Vec<Line> {
         match block.kind {
             BlockKind::Notice => notices.push(Line::of(block, names)),
             BlockKind::Assistant | BlockKind::Thought | BlockKind::ToolUse => answer.push(block),
-            // It ends an answer.
-            BlockKind::Other => {
+            BlockKind::Other if block.name.as_deref() == Some(ANSWERED) => {
                 answer.push(block);
                 let whole = std::mem::take(&mut answer);
                 if !whole.iter().any(|block| is_idle(block)) {
@@ -94,7 +100,7 @@ pub fn lines(blocks: &[Block], names: &HashMap<TaskId, String>) -> Vec<Line> {
     lines
 }
 
-/// Whether a block belongs to the answer of somebody who has nothing to do.
+/// Whether a block is there because somebody has nothing to do.
 fn is_idle(block: &Block) -> bool {
-    *block.text == *IDLE || block.name.as_deref() == Some(LISTEN)
+    *block.text == *IDLE || matches!(block.name.as_deref(), Some(LISTEN | RUNNING))
 }
