@@ -4,6 +4,7 @@
 //! command too, with sizes to choose, calls that command with the sizes that suit every change.
 
 mod advisories;
+mod agents;
 mod bench;
 mod clippy;
 mod crash;
@@ -35,6 +36,7 @@ pub(crate) const ALL: &[Stage] = &[
     demo::STAGE,
     simulate::STAGE,
     crash::STAGE,
+    agents::STAGE,
     shell::STAGE,
 ];
 

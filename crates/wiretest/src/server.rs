@@ -139,6 +139,9 @@ impl Drop for Server {
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     while let Ok((socket, _)) = listener.accept().await {
         *shared.connections.lock() += 1;
+        // Pieces are small, and go out when they are written. A socket that
+        // cannot do that is slow, no more.
+        let _ = socket.set_nodelay(true);
         tokio::spawn(serve(socket, shared.clone()));
     }
 }

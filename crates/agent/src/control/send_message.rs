@@ -1,7 +1,7 @@
 //! `send_message`: steers a task, answers its question, or tells the owner.
 
-use offshoot_core::Mode;
-use offshoot_runtime::Address;
+use offshoot_core::{Caller, Closed, Mode};
+use offshoot_runtime::{Address, BodyError, StepError, TaskRef};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -46,8 +46,8 @@ pub(super) fn tool() -> impl Tool {
 async fn send(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
     if !matches!(asked.to.trim(), "parent" | "all") {
         let task = cx.cx.task(&asked.to).await?;
-        if let Some(number) = task.record().await?.state.question() {
-            task.answer(number, &asked.text).await?;
+        if let Some(number) = question(&cx, &task).await? {
+            answer(&cx, (&task, number), &asked.text).await?;
             return Ok(Output::text(format!("Answered question {number} of {}.", task.handle())));
         }
     }
@@ -67,4 +67,35 @@ async fn send(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
         lines.push("You have no live tasks: nobody was told.".to_owned());
     }
     Ok(Output::text(lines.join("\n")))
+}
+
+/// The question of the task that this call answers, if it has an open one. It
+/// is decided once: a call that is repeated after a crash would find that the
+/// question is closed, and say as a message what it has answered already.
+async fn question(cx: &ToolContext, task: &TaskRef) -> Result<Option<u32>, ToolError> {
+    let asked = task.questions().await?;
+    let open = asked.iter().find(|question| question.closed.is_none());
+    let open = open.map(|question| question.number);
+    let step =
+        cx.cx.step(&format!("answers {}", cx.key), move || async move { Ok::<_, BodyError>(open) });
+    step.value().await.map_err(|error| match error {
+        StepError::Journal(error) => error.into(),
+        // It only says what is known.
+        StepError::Unknown | StepError::Work(_) => ToolError::new("Nothing was said. Try again."),
+    })
+}
+
+/// Answers a question, unless this call has done so before a crash.
+async fn answer(
+    cx: &ToolContext,
+    (task, number): (&TaskRef, u32),
+    text: &str,
+) -> Result<(), ToolError> {
+    let Err(error) = task.answer(number, &text).await else { return Ok(()) };
+    let asked = task.questions().await?;
+    let own = asked.iter().find(|question| question.number == number).is_some_and(|question| {
+        matches!(&question.closed, Some(Closed::Answered { by, answer, .. })
+            if *by == Caller::Task(cx.cx.id()) && answer.decode().is_ok_and(|said: String| said == text))
+    });
+    if own { Ok(()) } else { Err(error.into()) }
 }
