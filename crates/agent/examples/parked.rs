@@ -107,14 +107,17 @@ async fn each(many: usize, way: Way, who: Who) -> Outcomes<i64> {
         Ok::<_, BodyError>(())
     })
     .resumable();
-    let waiter = Kind::new("waiter", move |cx: Context, brief: Brief| async move {
+    let waiter = Kind::new("waiter", move |cx: Context, brief: Brief| {
+        // Here, so that it keeps no brief while it waits.
         let child = match way {
-            Way::Foreground => sent(&brief, Way::Ended)?,
-            _ => Request::new("sleeper", Payload::Null),
+            Way::Foreground => sent(&brief, Way::Ended),
+            _ => Ok(Request::new("sleeper", Payload::Null)),
         };
-        let child = cx.spawn(child).await?;
-        child.wait().await?;
-        Ok::<_, BodyError>(())
+        async move {
+            let child = cx.spawn(child?).await?;
+            child.wait().await?;
+            Ok::<_, BodyError>(())
+        }
     })
     .resumable();
     let asker = Kind::new("asker", |cx: Context, (): ()| async move {
