@@ -12,7 +12,7 @@ use crate::block::{Answered, Continued, Entry, Summary};
 use crate::finish::FINISH;
 use crate::looks::Looks;
 use crate::notice::is_of;
-use crate::rest::REPAIR;
+use crate::rest::{REMINDER, REPAIR};
 use crate::tool::Branch;
 
 /// The kind of notice after which the model says its last words.
@@ -47,6 +47,8 @@ pub(crate) struct Conversation {
     closing: Closing,
     /// Whether it was said at the end of this turn what is still running.
     running_told: bool,
+    /// Whether nothing was heard since it was told what is asked.
+    reminded: bool,
     /// The task that goes on with it, if that is not the one that began.
     continued: Option<TaskId>,
     /// The result that it has handed in, if it has.
@@ -167,6 +169,11 @@ impl Conversation {
         self.closing
     }
 
+    /// Whether nothing was heard since the agent was told what is asked.
+    pub(crate) fn is_reminded(&self) -> bool {
+        self.reminded
+    }
+
     /// Whether it was said at the end of this turn what is still running.
     pub(crate) fn is_running_told(&self) -> bool {
         self.running_told
@@ -235,7 +242,7 @@ impl Conversation {
         match entry {
             Entry::Said { text, images } => {
                 (self.turns, self.repairs, self.closing) = (0, 0, Closing::No);
-                self.misfits = 0;
+                (self.misfits, self.reminded) = (0, false);
                 self.begin_turn();
                 self.say(Role::User, Part::text(text));
                 for image in images {
@@ -245,6 +252,7 @@ impl Conversation {
             }
             Entry::Notice { text } => {
                 self.repairs += u32::from(is_of(&text, REPAIR));
+                self.reminded = is_of(&text, REMINDER);
                 if is_of(&text, LIMIT) {
                     self.closing = Closing::Asked;
                 }

@@ -109,23 +109,26 @@ pub(crate) async fn question(
 
 /// Resolves when somebody wants the agent's attention at once.
 pub(crate) async fn interrupted(cx: &Context) {
-    until(cx, |mode| mode == Mode::Interrupt).await;
+    until(cx, |row| mode(row) == Some(Mode::Interrupt)).await;
 }
 
 /// Resolves when there is a message that is not meant for the end of the turn.
 pub(crate) async fn steered(cx: &Context) {
-    until(cx, |mode| mode != Mode::FollowUp).await;
+    until(cx, |row| mode(row).is_some_and(|mode| mode != Mode::FollowUp)).await;
 }
 
-/// Resolves when there is a message of any mode.
-pub(crate) async fn spoken_to(cx: &Context) {
-    until(cx, |_| true).await;
+/// Resolves when there is a message of any mode, or a question.
+pub(crate) async fn wanted(cx: &Context) {
+    until(cx, |row| matches!(row.body(), RowBody::Message(_) | RowBody::Question { .. })).await;
 }
 
-/// Resolves when there is a message of such a mode. A look that fails is
-/// repeated when there is something new: whoever waits has other reasons to
-/// end, too.
-async fn until(cx: &Context, wanted: impl Fn(Mode) -> bool) {
+fn mode(row: Arrival<'_>) -> Option<Mode> {
+    row.message().map(|said| said.mode)
+}
+
+/// Resolves when there is such a row. A look that fails is repeated when there
+/// is something new: whoever waits has other reasons to end, too.
+async fn until(cx: &Context, wanted: impl Fn(Arrival<'_>) -> bool) {
     loop {
         let news = cx.news();
         // In a box, so that it takes no room between two looks.
@@ -136,13 +139,13 @@ async fn until(cx: &Context, wanted: impl Fn(Mode) -> bool) {
     }
 }
 
-/// Whether there is a message of such a mode. All rows are looked at: those that
+/// Whether there is such a row. All rows are looked at: those that
 /// an owner left behind keep their numbers, so a new one may stand before others.
-async fn is_there(cx: &Context, wanted: impl Fn(Mode) -> bool) -> Result<bool, Error> {
+async fn is_there(cx: &Context, wanted: impl Fn(Arrival<'_>) -> bool) -> Result<bool, Error> {
     let mut after = 0;
     loop {
         let rows = cx.drain_after(after, MOST).await?;
-        if rows.iter().any(|row| row.message().is_some_and(|said| wanted(said.mode))) {
+        if rows.iter().any(&wanted) {
             return Ok(true);
         }
         match rows.last_number() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use offshoot_core::{FailureKind, Owner, Payload, Task, Tie, WaitingOn};
+use offshoot_core::{FailureKind, Owner, Payload, WaitingOn, text};
 use offshoot_models::Stop;
 use offshoot_runtime::{Context, TaskRef};
 
@@ -13,7 +13,7 @@ use crate::block::Entry;
 use crate::close::Limit;
 use crate::delta::Delta;
 use crate::life::{Life, Next, Trouble};
-use crate::mail::{When, spoken_to, steered};
+use crate::mail::{When, question, steered, wanted};
 use crate::notice::envelope;
 
 /// How many of its tasks an agent waits for by name. If there are more it is
@@ -22,6 +22,9 @@ const NAMED: usize = 64;
 
 /// How many of them are told by name.
 const TOLD: usize = 8;
+
+/// How much of what each of them asks is told.
+const ASKED: usize = 1_000;
 
 impl Life {
     /// The model has ended its turn.
@@ -36,8 +39,13 @@ impl Life {
                 Box::pin(self.close(limit)).await?;
                 return Ok(Next::Goes);
             }
-            Box::pin(self.tell_running(&children)).await?;
-            self.wait_for(children).await?;
+            let asked = children.iter().all(|child| child.asks.is_some());
+            if asked && !self.talk.is_reminded() {
+                Box::pin(self.remind(&children)).await?;
+                return Ok(Next::Goes);
+            }
+            Box::pin(self.tell_running(children)).await?;
+            self.wait().await?;
             Box::pin(self.read_mail(When::TurnEnd)).await?;
             // It has waited without its conversation.
             return Ok(Next::Forgets);
@@ -47,11 +55,11 @@ impl Life {
 
     /// Says what is still running, once for each turn that ends so: what the
     /// model says of it need not be so.
-    async fn tell_running(&mut self, children: &[TaskRef]) -> Result<(), Trouble> {
+    async fn tell_running(&mut self, children: Vec<Child>) -> Result<(), Trouble> {
         if self.talk.is_running_told() {
             return Ok(());
         }
-        let mut handles: Vec<_> = children.iter().map(|task| task.handle()).collect();
+        let mut handles: Vec<_> = children.iter().map(|child| child.task.handle()).collect();
         let more = handles.len().saturating_sub(TOLD);
         handles.truncate(TOLD);
         let mut text = format!("Still running: {}", handles.join(", "));
@@ -65,42 +73,47 @@ impl Life {
 
     /// Waits until something has come home that is worth a turn, or nothing is
     /// out any more. An agent that nobody has spoken to for many turns waits
-    /// for everything.
-    async fn wait_for(&mut self, children: Vec<TaskRef>) -> Result<(), Trouble> {
+    /// for everything, unless it is asked something or spoken to.
+    async fn wait(&mut self) -> Result<(), Trouble> {
         let patient = self.talk.turns() > self.seat.limits.wakes;
         self.talk = Default::default();
+        let (cx, late) = (&self.cx, pin!(self.late()));
+        let all = pin!(nobody_is_out(cx));
         if patient {
-            return Box::pin(self.wait_for_all(children)).await;
+            let wanted = pin!(wanted(cx));
+            let ended = select(all, select(wanted, late));
+            return match cx.waiting(WaitingOn::Children, ended).await? {
+                Either::Left((ended, _)) => ended,
+                Either::Right(_) => Ok(()),
+            };
         }
-        let late = pin!(self.late());
-        let all = pin!(self.cx.wait(&children).into_future());
-        let worth = pin!(self.cx.idle_on(WaitingOn::Children, 1));
+        let worth = pin!(cx.idle_on(WaitingOn::Children, 1));
         match select(all, select(worth, late)).await {
-            Either::Left((ended, _)) => drop(ended?),
+            Either::Left((ended, _)) => ended?,
             Either::Right((Either::Left((rows, _)), _)) => drop(rows?),
             Either::Right((Either::Right(_), _)) => {}
         }
         Ok(())
     }
 
-    /// Waits until nothing is out any more, one of the tasks asks something, or
-    /// somebody speaks to the agent.
-    async fn wait_for_all(&self, mut children: Vec<TaskRef>) -> Result<(), Trouble> {
-        let (spoken_to, late) = (pin!(spoken_to(&self.cx)), pin!(self.late()));
-        let mut stopped = select(spoken_to, late);
-        while !children.is_empty() {
-            let all = pin!(self.cx.wait(&children).into_future());
-            match select(all, &mut stopped).await {
-                Either::Left((waited, _)) => {
-                    if !waited?.iter().all(|one| one.is_ended()) {
-                        return Ok(());
-                    }
-                }
-                Either::Right(_) => return Ok(()),
-            }
-            children = Box::pin(self::children(&self.cx)).await?;
+    /// Says once more what is asked, where nothing goes on before it is answered.
+    async fn remind(&mut self, children: &[Child]) -> Result<(), Trouble> {
+        let mut asked = Vec::new();
+        for Child { task, asks } in children.iter().take(TOLD) {
+            let question = match asks {
+                Some(number) => question(&self.cx, task.id(), *number).await?,
+                None => None,
+            };
+            let question = question.unwrap_or_default();
+            asked.push(format!("- {}: {}", task.handle(), text::cut(&question, ASKED)));
         }
-        Ok(())
+        let said = format!(
+            "You have ended your turn, but these tasks wait for your answers, and nothing goes on \
+             before you answer them with send_message or stop them with cancel_task:\n{}",
+            asked.join("\n")
+        );
+        let text = envelope(REMINDER, &[], &said);
+        self.write(vec![Entry::Notice { text }], None, &[]).await
     }
 
     /// Nothing is out and nothing is unread: the agent has ended, if it has an
@@ -146,22 +159,36 @@ impl Life {
     }
 }
 
-/// The tasks whose ends the agent must still be told.
-async fn children(cx: &Context) -> Result<Vec<TaskRef>, Trouble> {
-    let owned = |task: &&Task| task.spec.tie == Tie::Owned;
+/// A task whose end the agent must still be told.
+struct Child {
+    task: TaskRef,
+    /// The question to which it waits for an answer.
+    asks: Option<u32>,
+}
+
+/// The first of the tasks whose ends the agent must still be told.
+async fn children(cx: &Context) -> Result<Vec<Child>, Trouble> {
     // Of its own only: a session may have any number of others.
-    let own = || cx.tasks().owner(Owner::Task(cx.id())).live();
+    let page = cx.tasks().owner(Owner::Task(cx.id())).live().limit(NAMED).await?;
     let mut found = Vec::new();
-    let mut page = own().await?;
+    for task in &page.items {
+        let asks = task.state.question();
+        found.push(Child { task: cx.task(&task.id().to_string()).await?, asks });
+    }
+    Ok(found)
+}
+
+/// Resolves when the agent has no live task any more. Each end leaves a row, so
+/// there is news whenever that may be so.
+async fn nobody_is_out(cx: &Context) -> Result<(), Trouble> {
     loop {
-        for task in page.items.iter().filter(owned) {
-            found.push(cx.task(&task.id().to_string()).await?);
-            if found.len() == NAMED {
-                return Ok(found);
-            }
+        let news = cx.news();
+        // In a box, so that it takes no room between two looks.
+        let live = Box::pin(cx.tasks().owner(Owner::Task(cx.id())).live().limit(1).into_future());
+        if live.await?.items.is_empty() {
+            return Ok(());
         }
-        let Some(next) = page.next else { return Ok(found) };
-        page = own().after(next).await?;
+        news.await;
     }
 }
 
@@ -169,7 +196,7 @@ async fn children(cx: &Context) -> Result<Vec<TaskRef>, Trouble> {
 /// come, or a minute has passed.
 pub(crate) async fn wait_for_change(cx: &Context) -> Result<(), Trouble> {
     const LONGEST: Duration = Duration::from_secs(60);
-    let children = children(cx).await?;
+    let children: Vec<_> = children(cx).await?.into_iter().map(|child| child.task).collect();
     if children.is_empty() {
         return Ok(());
     }
@@ -180,6 +207,9 @@ pub(crate) async fn wait_for_change(cx: &Context) -> Result<(), Trouble> {
     }
     Ok(())
 }
+
+/// The kind of notice that says once more what is asked.
+pub(crate) const REMINDER: &str = "reminder";
 
 /// The kind of notice that asks for what is missing.
 pub(crate) const REPAIR: &str = "repair";

@@ -1,6 +1,7 @@
 //! What agents know of each other: forks, questions, long outputs.
 
 use offshoot_agent::{Function, ToolContext, ToolError};
+use offshoot_core::State;
 use offshoot_models::{Call, Facts, Scripted, Turn};
 use serde_json::{Map, Value, json};
 
@@ -191,5 +192,35 @@ async fn a_long_result_of_a_task_is_read_part_by_part() -> Test {
     .await;
     let answer = world.answer("lead").await;
     assert!(answer.contains("üüüüthe end\n[Characters 4996 to 5007: the end.]"), "{answer}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn s5_5_a_lead_that_ignores_a_question_is_told_once_more_and_then_waits() -> Test {
+    let world = World::new(|call| match (purpose(call), answers(call)) {
+        ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "a", "task": "ask"}))]),
+        ("lead", _) => Turn::say(heard(call).join(" ")),
+        ("ask", 0) => Turn::call([("ask", json!({"question": "Which colour?"}))]),
+        _ => Turn::say(format!("painted it {}", heard(call)[0])),
+    })
+    .await;
+    let lead = world.agent("lead").await;
+    let reminded = || {
+        let asked = world.model.asked();
+        asked.iter().filter(|call| whole(call).contains("kind=\"reminder\"")).count()
+    };
+    let child = world.child("agent-1/a").await;
+    while reminded() == 0 || !matches!(lead.record().await?.state, State::Waiting(_)) {
+        tokio::task::yield_now().await;
+    }
+    // It waits, and does not go round in circles.
+    for _ in 0..1_000 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(reminded(), 1);
+    // A person can answer in its place.
+    child.answer(1, &"blue").await?;
+    let answer: String = lead.wait().await?.decode()?;
+    assert!(answer.contains("painted it blue"), "{answer}");
     Ok(())
 }
