@@ -109,6 +109,34 @@ impl Life {
         self.write(results.map(Entry::Result).collect(), None, &[]).await
     }
 
+    /// Gives each call of an agent that stops what is known of it: what an attempt
+    /// before this one has kept, or that it was begun, or that it was not made.
+    pub(crate) async fn leave(&mut self, calls: Vec<ToolCall>) -> Result<(), Trouble> {
+        const STOPPED: &str = "The call was not made: the agent was asked to stop.";
+        let mut outputs = Vec::new();
+        for (number, call) in calls.iter().enumerate() {
+            let effect = self.tools.find(&call.name).map(|tool| tool.effect());
+            let key = format!("call {}.{}", self.talk.step(), number + 1);
+            // It keeps nothing: there is nothing to keep that is not there.
+            let none = || async { Err::<Output, _>(BodyError::Cancelled) };
+            let kept = match effect {
+                Some(Effect::Lasting) => self.cx.step(&key, none).once().value().await,
+                Some(_) if calls.len() > 1 => self.cx.step(&key, none).value().await,
+                _ => Err(StepError::Work(BodyError::Cancelled)),
+            };
+            outputs.push(Some(match kept {
+                Ok(output) => output,
+                Err(StepError::Unknown) => unknown(),
+                Err(StepError::Work(_)) => Output::failure(STOPPED),
+                Err(StepError::Journal(error)) => return Err(error.into()),
+            }));
+        }
+        let tells: Vec<_> =
+            outputs.iter().flatten().flat_map(|output| output.tells.iter().copied()).collect();
+        let entries = self.results(&calls, outputs, Ran::Cancelled);
+        self.write(entries, None, &tells).await
+    }
+
     /// What enters the history: the results in the order of the calls, after all
     /// of those outputs of which they hold the beginning.
     fn results(&self, calls: &[ToolCall], outputs: Vec<Option<Output>>, ran: Ran) -> Vec<Entry> {
@@ -123,7 +151,7 @@ impl Life {
                 continue;
             };
             let place = self.talk.blocks() + kept.len() as u64;
-            if let Some(whole) = output::shorten(&mut output, share, (self.cx.id(), place)) {
+            if let Some(whole) = output::shorten(&mut output.text, share, (self.cx.id(), place)) {
                 kept.push(Entry::Output(whole));
             }
             let Output { text, images, failed, .. } = output;
@@ -247,7 +275,7 @@ impl Hands<'_> {
 }
 
 /// The result of a call that has none.
-fn unanswered(call: &ToolCall, said: &str) -> ToolResult {
+pub(crate) fn unanswered(call: &ToolCall, said: &str) -> ToolResult {
     ToolResult {
         call: call.id.clone(),
         name: call.name.clone(),

@@ -7,7 +7,7 @@ use futures_util::future::{Either, select};
 use futures_util::{FutureExt, StreamExt};
 use offshoot_core::{Doing, FailureKind, WaitingOn};
 use offshoot_models::{
-    Again, Answer, Cache, Call, ModelError, Part, Pass, Piece, Seen, ToolCall, ToolChoice,
+    Again, Answer, Cache, Call, ModelError, Part, Piece, Seen, ToolCall, ToolChoice,
 };
 use offshoot_runtime::BodyError;
 
@@ -15,7 +15,7 @@ use crate::block::{Answered, Entry};
 use crate::conversation::Conversation;
 use crate::delta::Delta;
 use crate::life::{Life, Trouble, WHILE};
-use crate::mail::{When, interrupted};
+use crate::mail::{When, due_now, interrupted, is_due_now};
 use crate::summary::Summed;
 
 /// How long it is waited at first before a call that failed is repeated.
@@ -61,6 +61,17 @@ enum Heard {
     /// The agent was asked to stop.
     Cancelled,
     /// Its time is over.
+    Late,
+}
+
+/// How a wait before a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waited {
+    /// The call can be made.
+    Over,
+    /// There is mail that belongs into the call.
+    Wanted,
+    /// The agent's time is over.
     Late,
 }
 
@@ -112,11 +123,18 @@ impl Life {
     /// What the model answers, as often as it must be asked.
     pub(crate) async fn hear(&mut self, asking: Asking) -> Result<Told, Trouble> {
         let step = self.talk.step() + 1;
-        let mut failures = 0;
-        for attempt in 1.. {
+        let mut attempt = 0;
+        loop {
             // Before the gate, so that nobody holds a pass while he writes.
             Box::pin(self.cx.activity(step, Doing::Model)).await?;
-            let Some(pass) = self.pass().await? else { return Ok(Told::Late) };
+            let Some(pass) = self.gate.try_pass() else {
+                match self.wait_at_gate().await? {
+                    Waited::Over => continue,
+                    Waited::Wanted => return Ok(Told::Interrupted),
+                    Waited::Late => return Ok(Told::Late),
+                }
+            };
+            attempt += 1;
             let audience = match asking {
                 Asking::Summary { .. } => Audience::Nobody,
                 _ => Audience::Watching { step, attempt },
@@ -126,6 +144,7 @@ impl Life {
             let error = match Box::pin(listen).await {
                 Heard::Answer(answer) => {
                     pass.answered();
+                    self.failures = 0;
                     return Ok(Told::Answer(answer));
                 }
                 Heard::Interrupted => {
@@ -151,45 +170,64 @@ impl Life {
                 return Ok(Told::TooLong(error));
             }
             if !matches!(error, ModelError::RateLimited { .. }) {
-                failures += 1;
+                self.failures += 1;
             }
-            let Again::After(_) = error.again() else { return Err(gave_up(&error, failures)) };
-            if failures >= self.seat.limits.tries {
-                return Err(gave_up(&error, failures));
+            let Again::After(_) = error.again() else {
+                return Err(gave_up(&error, self.failures));
+            };
+            if self.failures >= self.seat.limits.tries {
+                return Err(gave_up(&error, self.failures));
             }
             // The gate keeps the time of whoever is limited.
             if !matches!(error, ModelError::RateLimited { .. } | ModelError::Overloaded { .. }) {
-                let doubled = FIRST.saturating_mul(1 << failures.min(10)).min(LONGEST);
-                let span = doubled.mul_f64(0.5 + 0.5 * chance);
-                let key = format!("retry {step}.{attempt}");
-                Box::pin(self.cx.sleep(&key, span)).await?;
+                match Box::pin(self.back_off(chance)).await? {
+                    Waited::Over => {}
+                    Waited::Wanted => return Ok(Told::Interrupted),
+                    Waited::Late => return Ok(Told::Late),
+                }
             }
         }
-        Ok(Told::Interrupted)
     }
 
-    /// A pass through the gate. An agent that must wait does so without a slot,
-    /// after a while without its conversation, and not beyond its time.
-    async fn pass(&mut self) -> Result<Option<Pass>, Trouble> {
-        if let Some(pass) = self.gate.try_pass() {
-            return Ok(Some(pass));
-        }
+    /// Waits before a call that failed is repeated, the longer the more often it
+    /// has.
+    async fn back_off(&self, chance: f64) -> Result<Waited, Trouble> {
+        let doubled = FIRST.saturating_mul(1 << self.failures.min(10)).min(LONGEST);
+        let span = doubled.mul_f64(0.5 + 0.5 * chance);
+        let due = self.cx.now().after(span);
+        let (over, late) = (pin!(tokio::time::sleep(span)), pin!(self.late()));
+        let wanted = pin!(due_now(&self.cx));
+        let waited = select(over, select(wanted, late));
+        Ok(match self.cx.waiting(WaitingOn::Timer(due), waited).await? {
+            Either::Left(_) => Waited::Over,
+            Either::Right((Either::Left(_), _)) => Waited::Wanted,
+            Either::Right((Either::Right(_), _)) => Waited::Late,
+        })
+    }
+
+    /// Waits until somebody may pass the gate: without a slot, after a while
+    /// without the conversation, and not beyond the agent's time.
+    async fn wait_at_gate(&mut self) -> Result<Waited, Trouble> {
         // In boxes, because most agents need not wait, and the time takes no room
         // once it has passed.
-        let pass = Box::pin(self.cx.waiting(WaitingOn::RateGate, self.gate.pass()));
-        let pass = select(pass, Box::pin(self.late())).map(|waited| match waited {
-            Either::Left((pass, _)) => pass.map(Some),
-            Either::Right(_) => Ok(None),
+        let turn = Box::pin(self.cx.waiting(WaitingOn::RateGate, self.gate.open()));
+        let turn = select(turn, Box::pin(self.late())).map(|waited| match waited {
+            Either::Left((turn, _)) => turn.map(|()| Waited::Over),
+            Either::Right(_) => Ok(Waited::Late),
         });
-        let pass = match select(pass, Box::pin(tokio::time::sleep(WHILE))).await {
-            Either::Left((pass, _)) => pass?,
-            Either::Right(((), pass)) => {
+        let waited = match select(turn, Box::pin(tokio::time::sleep(WHILE))).await {
+            Either::Left((waited, _)) => waited?,
+            Either::Right(((), turn)) => {
                 self.talk = Conversation::default();
-                pass.await?
+                turn.await?
             }
         };
         self.recall_if_forgotten().await?;
-        Ok(pass)
+        // What came meanwhile belongs into the call.
+        if waited == Waited::Over && Box::pin(is_due_now(&self.cx)).await? {
+            return Ok(Waited::Wanted);
+        }
+        Ok(waited)
     }
 
     fn call(&self, asking: Asking) -> Call {
@@ -263,7 +301,12 @@ fn name_calls(answer: &mut Answer, step: u64, is_used: impl Fn(&str) -> bool) {
     for part in &mut answer.parts {
         let Part::ToolCall(ToolCall { id, .. }) = part else { continue };
         if id.is_empty() || names.contains(id) || is_used(id) {
-            *id = format!("call_{step}_{}", names.len() + 1);
+            let mut number = names.len() + 1;
+            *id = format!("call_{step}_{number}");
+            while names.contains(id) || is_used(id) {
+                number += 1;
+                *id = format!("call_{step}_{number}");
+            }
         }
         names.push(id.clone());
     }

@@ -169,6 +169,14 @@ const OUTPUT: &str = "output";
 const RUNNING: &str = "running";
 
 impl Entry {
+    /// How many Unicode scalars it says.
+    pub(crate) fn length(&self) -> usize {
+        match self {
+            Self::Said { text, .. } | Self::Notice { text } => text.chars().count(),
+            _ => 0,
+        }
+    }
+
     /// The entries of an answer.
     pub(crate) fn of_answer(answer: Answer, answered: Answered) -> Vec<Self> {
         let parts = answer.parts.into_iter().map(Self::Part);

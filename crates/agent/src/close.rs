@@ -55,6 +55,8 @@ impl Limit {
 pub(crate) struct Span {
     pub(crate) length: Duration,
     pub(crate) until: Instant,
+    /// Until when its last words are waited for, once it was asked for them.
+    pub(crate) words_until: Option<Instant>,
 }
 
 impl Life {
@@ -64,10 +66,15 @@ impl Life {
         if self.talk.step() >= steps {
             return Some(Limit::Steps(steps));
         }
-        let over = self.span.filter(|span| {
-            // Also one that was asked for its last words before its process died.
-            self.talk.closing() != Closing::No || span.until <= Instant::now()
-        });
+        // Also one that was asked for its last words before its process died.
+        let closing = self.talk.closing() != Closing::No;
+        let span = self.span.filter(|_| closing);
+        span.map(|span| Limit::Time(span.length)).or_else(|| self.out_of_time())
+    }
+
+    /// The limit on its time, if that is over.
+    pub(crate) fn out_of_time(&self) -> Option<Limit> {
+        let over = self.span.filter(|span| span.until <= Instant::now());
         over.map(|span| Limit::Time(span.length))
     }
 
@@ -77,7 +84,7 @@ impl Life {
         let until = match (self.span, self.talk.closing()) {
             (None, _) => None,
             (Some(span), Closing::No) => Some(span.until),
-            (Some(span), _) => Some(span.until.max(Instant::now()) + LAST_WORDS),
+            (Some(span), _) => Some(span.words_until.unwrap_or(span.until + LAST_WORDS)),
         };
         async move {
             match until {
@@ -98,6 +105,10 @@ impl Life {
             );
             let text = envelope(LIMIT, &[], &said);
             self.write(vec![Entry::Notice { text }], None, &[]).await?;
+        }
+        if let Some(span) = &mut self.span {
+            // Once: however often it is asked, it has this long.
+            span.words_until.get_or_insert(span.until.max(Instant::now()) + LAST_WORDS);
         }
         match self.hear(Asking::LastWords).await? {
             Told::Answer(answer) => self.take(*answer).await,

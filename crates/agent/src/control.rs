@@ -17,7 +17,7 @@ use offshoot_runtime::Context;
 
 use crate::agents::Seat;
 use crate::brief::Brief;
-use crate::finish::{BadSchema, Finish};
+use crate::finish::{BadSchema, FINISH, Finish};
 use crate::tool::{Tool, Toolbox};
 
 pub(crate) use told::line;
@@ -86,6 +86,8 @@ pub(crate) fn toolbox(seat: &Seat, cx: &Context, brief: &Brief) -> Result<Arc<To
     let shared = &Place::of(cx).shared(seat).tools;
     Ok(match &brief.result_schema {
         None => shared.clone(),
+        // It would never be ours that is called.
+        Some(_) if shared.find(FINISH).is_some() => return Err(BadSchema::taken()),
         Some(schema) => Arc::new(shared.with(Arc::new(Finish::new(schema)?))),
     })
 }

@@ -11,7 +11,7 @@ use offshoot_models::{Message, Part, Role, Stop, ToolCall, ToolResult, Usage};
 use crate::block::{Answered, Continued, Entry, Summary};
 use crate::finish::FINISH;
 use crate::looks::Looks;
-use crate::notice::is_of;
+use crate::notice::{is_from_owner, is_of};
 use crate::rest::{REMINDER, REPAIR};
 use crate::tool::Branch;
 
@@ -23,6 +23,7 @@ pub(crate) const LIMIT: &str = "limit";
 pub(crate) struct Conversation {
     messages: Arc<Vec<Message>>,
     tail: Tail,
+    finishes: Finishes,
     /// How many blocks the history has.
     blocks: u64,
     /// Where the last two answers begin.
@@ -68,6 +69,16 @@ pub(crate) struct Place {
     pub(crate) message: usize,
 }
 
+/// How an agent hands in its result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Finishes {
+    /// What it says last is its result.
+    #[default]
+    BySaying,
+    /// It calls a tool for it.
+    ByTool,
+}
+
 /// Where a turn begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Start {
@@ -104,6 +115,11 @@ pub(crate) enum Tail {
 }
 
 impl Conversation {
+    /// Nothing was said yet.
+    pub(crate) fn new(finishes: Finishes) -> Self {
+        Self { finishes, ..Self::default() }
+    }
+
     /// What is sent to the model.
     pub(crate) fn messages(&self) -> &Arc<Vec<Message>> {
         &self.messages
@@ -234,15 +250,14 @@ impl Conversation {
     pub(crate) fn fork(mut self) -> Self {
         let messages = std::mem::take(&mut self.messages);
         let added = messages.iter().map(bytes).sum();
-        Self { messages, added, ..Self::default() }
+        Self { messages, added, ..Self::new(self.finishes) }
     }
 
     /// Adds what the next block keeps.
     pub(crate) fn push(&mut self, entry: Entry) {
         match entry {
             Entry::Said { text, images } => {
-                (self.turns, self.repairs, self.closing) = (0, 0, Closing::No);
-                (self.misfits, self.reminded) = (0, false);
+                self.begin_anew();
                 self.begin_turn();
                 self.say(Role::User, Part::text(text));
                 for image in images {
@@ -251,6 +266,9 @@ impl Conversation {
                 self.hear();
             }
             Entry::Notice { text } => {
+                if is_from_owner(&text) {
+                    self.begin_anew();
+                }
                 self.repairs += u32::from(is_of(&text, REPAIR));
                 self.reminded = is_of(&text, REMINDER);
                 if is_of(&text, LIMIT) {
@@ -276,11 +294,19 @@ impl Conversation {
             }
             Entry::Continued(Continued { by }) => {
                 (self.answered, self.total) = (None, Usage::default());
-                (self.continued, self.closing) = (Some(by), Closing::No);
+                self.continued = Some(by);
+                self.begin_anew();
             }
             Entry::Running { .. } => self.running_told = true,
             Entry::Fork(_) | Entry::Partial { .. } | Entry::Output(_) => {}
         }
+    }
+
+    /// Somebody whom the agent works for has spoken: it has new chances.
+    fn begin_anew(&mut self) {
+        (self.turns, self.repairs, self.misfits) = (0, 0, 0);
+        (self.misfit, self.reminded, self.closing) = (false, false, Closing::No);
+        self.looks = Looks::default();
     }
 
     /// Whoever speaks after a turn has ended begins another.
@@ -343,7 +369,7 @@ impl Conversation {
             if let Some(at) = calls.iter().position(|call| call.id == result.call) {
                 let call = calls.remove(at);
                 self.looks.note(&call, &result.text);
-                if call.name == FINISH {
+                if call.name == FINISH && self.finishes == Finishes::ByTool {
                     match result.failed {
                         true => self.misfit = true,
                         false => self.finished = Some(call.arguments),

@@ -23,14 +23,21 @@ pub(crate) struct Finish {
 
 /// A schema that is none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the result schema is not a JSON Schema that describes an object: {0}")]
+#[error("the result schema cannot be used: {0}")]
 pub(crate) struct BadSchema(String);
+
+impl BadSchema {
+    /// A result cannot be handed in where the user has a tool of that name.
+    pub(crate) fn taken() -> Self {
+        Self(format!("there is a tool called {FINISH}, by which a result would be handed in"))
+    }
+}
 
 impl Finish {
     /// The tool for results of this schema.
     pub(crate) fn new(schema: &Value) -> Result<Self, BadSchema> {
-        let validator =
-            jsonschema::validator_for(schema).map_err(|error| BadSchema(error.to_string()))?;
+        let validator = jsonschema::validator_for(schema)
+            .map_err(|error| BadSchema(format!("it is not a JSON Schema: {error}")))?;
         if schema.get("type").is_some_and(|kind| kind != "object") {
             return Err(BadSchema("its type is not \"object\"".to_owned()));
         }

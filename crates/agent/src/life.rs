@@ -8,12 +8,13 @@ use offshoot_models::{Gate, Model};
 use offshoot_runtime::{BodyError, Context, Ended, Error, Rows, StepError};
 use tokio::time::Instant;
 
+use crate::act::unanswered;
 use crate::agents::{NoModel, Seat};
 use crate::block::{Continued, Entry, Fork, Unreadable};
 use crate::brief::{Brief, Context as Knows};
 use crate::close::Span;
 use crate::control;
-use crate::conversation::{Closing, Conversation, Tail};
+use crate::conversation::{Closing, Conversation, Finishes, Tail};
 use crate::load::load;
 use crate::report::Report;
 use crate::tool::Toolbox;
@@ -37,6 +38,8 @@ pub(crate) struct Life {
     pub(crate) talk: Conversation,
     /// How long it may take, if that is limited and known.
     pub(crate) span: Option<Span>,
+    /// How often in a row its model did not answer.
+    pub(crate) failures: u32,
 }
 
 /// Why a step of the loop did not come to its end.
@@ -93,7 +96,8 @@ impl Life {
         let tools = control::toolbox(&seat, &cx, &brief)?;
         let system = control::system(&seat, &cx, &brief);
         let talk = Conversation::default();
-        Ok(Box::new(Self { seat, cx, brief, model, gate, tools, system, talk, span: None }))
+        let (span, failures) = (None, 0);
+        Ok(Box::new(Self { seat, cx, brief, model, gate, tools, system, talk, span, failures }))
     }
 
     /// Goes on until the agent has ended.
@@ -108,7 +112,6 @@ impl Life {
             match went {
                 Ok(Next::Ends(value)) => return Ok(value),
                 Ok(Next::Goes) => (known, failures) = (Known::Yes, 0),
-                Ok(Next::Forgets) => known = Known::No,
                 Err(Trouble::End(error)) => return Err(error),
                 Err(Trouble::Store(error)) => {
                     tracing::warn!(task = %self.cx.id(), %error, "an agent could not be written on");
@@ -122,16 +125,38 @@ impl Life {
 
     /// Reads the conversation from the history.
     pub(crate) async fn recall(&mut self) -> Result<(), Trouble> {
-        self.talk = load(&self.cx).await?;
-        let own = self.cx.id();
-        if self.cx.continues().is_some() && self.talk.continued() != Some(own) {
-            let entry = Entry::Continued(Continued { by: own });
-            self.write(vec![entry], None, &[]).await?;
+        let finishes = match self.brief.result_schema {
+            Some(_) => Finishes::ByTool,
+            None => Finishes::BySaying,
+        };
+        self.talk = load(&self.cx, finishes).await?;
+        if self.is_another() && !matches!(self.talk.tail(), Tail::Empty) {
+            self.take_over().await?;
         }
         if let (None, Some(length)) = (self.span, self.brief.time.or(self.seat.limits.time)) {
             self.span = self.measure(length).await?;
         }
         Ok(())
+    }
+
+    /// Whether the conversation is another task's, and this one has not said yet
+    /// that it goes on with it.
+    fn is_another(&self) -> bool {
+        self.cx.continues().is_some() && self.talk.continued() != Some(self.cx.id())
+    }
+
+    /// Says that this task goes on with the conversation. What the one before it
+    /// has called and has no result may have been done, and only that one's
+    /// journal would know.
+    async fn take_over(&mut self) -> Result<(), Trouble> {
+        let said = "Whether this call took effect is unknown: the task that made it ended before \
+                    it had a result. Find out before you repeat it.";
+        let mut entries = Vec::new();
+        if let Tail::Calls(calls) = self.talk.tail() {
+            entries.extend(calls.iter().map(|call| Entry::Result(unanswered(call, said))));
+        }
+        entries.push(Entry::Continued(Continued { by: self.cx.id() }));
+        self.write(entries, None, &[]).await
     }
 
     /// Until when an agent is that may take so long. When it began is kept, so
@@ -146,7 +171,8 @@ impl Life {
             StepError::Unknown => Trouble::failure(FailureKind::Error, "when it began is unknown"),
         })?;
         let left = length.saturating_sub(now.since(began));
-        Ok(Instant::now().checked_add(left).map(|until| Span { length, until }))
+        let until = Instant::now().checked_add(left);
+        Ok(until.map(|until| Span { length, until, words_until: None }))
     }
 
     /// The same, if the agent has let go of what was said.
@@ -187,6 +213,10 @@ impl Life {
         }
         entries.push(Entry::Said { text: self.brief.task.clone(), images: Vec::new() });
         let forked = entries.len() > 1;
+        if self.is_another() {
+            // The one before it never began.
+            entries.push(Entry::Continued(Continued { by: self.cx.id() }));
+        }
         self.write(entries, None, &[]).await?;
         if forked {
             self.recall().await?;
@@ -198,7 +228,7 @@ impl Life {
     /// says so, because its history may go on in another task.
     async fn stop(&mut self) -> Result<Next, Trouble> {
         if let Tail::Calls(calls) = self.talk.tail().clone() {
-            self.refuse(&calls, "The call was not made: the agent was asked to stop.").await?;
+            self.leave(calls).await?;
         }
         Err(Trouble::End(BodyError::Cancelled))
     }
@@ -252,8 +282,6 @@ enum Known {
 pub(crate) enum Next {
     /// With the next step.
     Goes,
-    /// With the next step, but the conversation is not in memory any more.
-    Forgets,
     /// It ends with this.
     Ends(Payload),
 }

@@ -4,8 +4,10 @@
 use offshoot_core::{Caller, Mode, RowBody, TaskId};
 use offshoot_runtime::{Arrival, Context, Error, Rows};
 
+use crate::block::{Entry, Kept};
 use crate::life::{Life, Trouble};
-use crate::notice::{self, Names};
+use crate::notice::{self, Names, OWNER};
+use crate::output;
 
 /// How many rows enter a conversation at once.
 const MOST: usize = 64;
@@ -26,62 +28,88 @@ pub(crate) enum When {
 }
 
 impl Life {
-    /// Puts unread mail into the conversation; whether there was any.
+    /// Puts unread mail into the conversation, as much as may enter it at once;
+    /// whether there was any. The rest is read before the next step.
     pub(crate) async fn read_mail(&mut self, when: When) -> Result<bool, Trouble> {
         let mut after = 0;
-        let mut any = false;
-        loop {
+        let mut room = TOGETHER;
+        while room > 0 {
             let rows = self.cx.drain_after(after, MOST).await?;
-            let Some(last) = rows.last_number() else { return Ok(any) };
+            let Some(last) = rows.last_number() else { break };
             let full = rows.len() == MOST;
-            let rows = rows.only(|row| is_due(row, when));
-            any |= self.take_in(&rows).await?;
+            room = self.take_in(rows.only(|row| is_due(row, when)), room).await?;
             if !full {
-                return Ok(any);
+                break;
             }
             after = last;
         }
+        Ok(room < TOGETHER)
     }
 
-    async fn take_in(&mut self, rows: &Rows) -> Result<bool, Trouble> {
-        if rows.is_empty() {
-            return Ok(false);
-        }
-        // Many at once must not fill the conversation.
-        let share = (TOGETHER / rows.len()).max(LEAST);
+    /// Puts rows into the conversation until there is no room any more; how much
+    /// there is left.
+    async fn take_in(&mut self, rows: Rows, mut room: usize) -> Result<usize, Trouble> {
+        // Of many each is shorter.
+        let share = (TOGETHER / rows.len().max(1)).max(LEAST);
         let allowance = self.seat.limits.allowance.min(share);
         let mut entries = Vec::with_capacity(rows.len());
+        let mut taken = 0;
         for row in rows.iter() {
-            let names = self.names(row).await?;
-            entries.push(notice::entry(row, allowance, &names));
+            if room == 0 {
+                break;
+            }
+            let place = self.talk.blocks() + entries.len() as u64;
+            let (names, kept) = self.names(row, allowance, place).await?;
+            entries.extend(kept.map(Entry::Output));
+            let entry = notice::entry(row, allowance, &names);
+            room = room.saturating_sub(entry.length());
+            entries.push(entry);
+            taken += 1;
         }
-        self.write(entries, Some(rows), &[]).await?;
-        Ok(true)
+        if taken > 0 {
+            self.write(entries, Some(&rows.first(taken)), &[]).await?;
+        }
+        Ok(room)
     }
 
     /// What a row leaves to be looked up.
-    async fn names(&self, row: Arrival<'_>) -> Result<Names, Trouble> {
+    /// What a task says at too great length is kept at this place, to be read on.
+    async fn names(
+        &self,
+        row: Arrival<'_>,
+        allowance: usize,
+        place: u64,
+    ) -> Result<(Names, Option<Kept>), Trouble> {
         let mut names = Names::default();
+        let mut long = None;
         match row.body() {
             RowBody::Message(message) => {
                 if let Caller::Task(from) = message.from {
                     names.sender = Some(self.name_of(from).await?);
+                    long = Some(&message.text);
                 }
             }
+            RowBody::Returned(message) => long = Some(&message.text),
             RowBody::Question { number, .. } => {
                 if let Some(task) = row.task() {
                     names.asked = question(&self.cx, task.id(), *number).await?;
                 }
             }
-            _ => {}
+            RowBody::Result(_) => {}
         }
-        Ok(names)
+        let kept = long.and_then(|long| {
+            let mut shown = long.to_string();
+            let kept = output::shorten(&mut shown, allowance, (self.cx.id(), place))?;
+            names.shown = Some(shown);
+            Some(kept)
+        });
+        Ok((names, kept))
     }
 
     /// What the agent calls a task that speaks to it.
     async fn name_of(&self, task: TaskId) -> Result<String, Trouble> {
         if self.cx.lineage().parent == Some(task) {
-            return Ok("parent".to_owned());
+            return Ok(OWNER.to_owned());
         }
         match self.cx.task(&task.to_string()).await {
             Ok(found) => Ok(found.handle().to_owned()),
@@ -120,6 +148,16 @@ pub(crate) async fn steered(cx: &Context) {
 /// Resolves when there is a message of any mode, or a question.
 pub(crate) async fn wanted(cx: &Context) {
     until(cx, |row| matches!(row.body(), RowBody::Message(_) | RowBody::Question { .. })).await;
+}
+
+/// Resolves when there is something that is read before the next step.
+pub(crate) async fn due_now(cx: &Context) {
+    until(cx, |row| is_due(row, When::MidTurn)).await;
+}
+
+/// Whether there is.
+pub(crate) async fn is_due_now(cx: &Context) -> Result<bool, Error> {
+    is_there(cx, |row| is_due(row, When::MidTurn)).await
 }
 
 fn mode(row: Arrival<'_>) -> Option<Mode> {

@@ -15,9 +15,14 @@ use crate::report::Report;
 /// The tag of the envelope.
 const TAG: &str = "notice";
 
+/// What an agent calls its owner.
+pub(crate) const OWNER: &str = "parent";
+
 /// What a row of an inbox leaves to be looked up.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
+    /// How much of what a task says is shown, if not all.
+    pub(crate) shown: Option<String>,
     /// What the agent calls whoever sent the message.
     pub(crate) sender: Option<String>,
     /// What the question is.
@@ -34,10 +39,8 @@ pub(crate) fn entry(row: Arrival<'_>, allowance: usize, names: &Names) -> Entry 
         },
         RowBody::Message(message) => said(message, names),
         RowBody::Returned(message) => {
-            let body = format!(
-                "Your message was not read: the task had ended. It said:\n{}",
-                message.text
-            );
+            let said = names.shown.as_deref().unwrap_or(&message.text);
+            let body = format!("Your message was not read: the task had ended. It said:\n{said}");
             notice("returned", &[], &body)
         }
         RowBody::Question { number, .. } => {
@@ -57,7 +60,8 @@ fn said(message: &Message, names: &Names) -> Entry {
     match message.from {
         Caller::Task(from) => {
             let from = names.sender.clone().unwrap_or_else(|| from.to_string());
-            notice("message", &[("from", &from)], &message.text)
+            let said = names.shown.as_deref().unwrap_or(&message.text);
+            notice("message", &[("from", &from)], said)
         }
         _ => Entry::Said { text: message.text.to_string(), images: Vec::new() },
     }
@@ -91,6 +95,11 @@ pub(crate) fn is_of(notice: &str, kind: &str) -> bool {
     let rest = notice.strip_prefix('<').and_then(|rest| rest.strip_prefix(TAG));
     let kind = rest.and_then(|rest| rest.strip_prefix(" kind=\"")?.strip_prefix(kind));
     kind.is_some_and(|rest| rest.starts_with('"'))
+}
+
+/// Whether a notice is what the agent's owner says to it.
+pub(crate) fn is_from_owner(notice: &str) -> bool {
+    notice.starts_with(&format!("<{TAG} kind=\"message\" from=\"{OWNER}\""))
 }
 
 /// A text in its envelope.

@@ -5,23 +5,23 @@ use offshoot_core::{TaskId, text};
 use offshoot_runtime::{Context, Error};
 
 use crate::block::{Entry, Fork, Kept};
-use crate::tool::{Output, ToolError};
+use crate::tool::ToolError;
 
 /// How many Unicode scalars of an output are kept.
 const KEPT: usize = 1 << 20;
 
-/// Cuts an output to so many Unicode scalars. What is kept of it then, by the
+/// Cuts a text to so many Unicode scalars. What is kept of it then, by the
 /// task and at the place in its history that are told.
 pub(crate) fn shorten(
-    output: &mut Output,
+    said: &mut String,
     share: usize,
     (task, place): (TaskId, u64),
 ) -> Option<Kept> {
-    let end = output.text.char_indices().nth(share).map(|(end, _)| end)?;
+    let end = said.char_indices().nth(share).map(|(end, _)| end)?;
     let name = name(task, place);
-    let total = output.text.chars().count();
-    let whole = std::mem::take(&mut output.text);
-    output.text = format!(
+    let total = said.chars().count();
+    let whole = std::mem::take(said);
+    *said = format!(
         "{}\n[These are the first {share} of {total} characters. The rest is kept: read on with \
          read_output, output=\"{name}\", from={share}.]",
         &whole[..end]

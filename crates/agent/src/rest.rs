@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use offshoot_core::{FailureKind, Owner, Payload, WaitingOn, text};
+use offshoot_core::{FailureKind, Owner, Payload, WaitingOn, Wake, text};
 use offshoot_models::Stop;
 use offshoot_runtime::{Context, TaskRef};
 
 use crate::block::Entry;
-use crate::close::Limit;
+use crate::control;
 use crate::delta::Delta;
 use crate::life::{Life, Next, Trouble};
 use crate::mail::{When, question, steered, wanted};
@@ -35,7 +35,7 @@ impl Life {
             return Ok(Next::Goes);
         }
         if !children.is_empty() {
-            if let Some(limit @ Limit::Time(_)) = self.reached() {
+            if let Some(limit) = self.out_of_time() {
                 Box::pin(self.close(limit)).await?;
                 return Ok(Next::Goes);
             }
@@ -45,10 +45,13 @@ impl Life {
                 return Ok(Next::Goes);
             }
             Box::pin(self.tell_running(children)).await?;
-            self.wait().await?;
-            Box::pin(self.read_mail(When::TurnEnd)).await?;
+            let woken = self.wait().await?;
             // It has waited without its conversation.
-            return Ok(Next::Forgets);
+            Box::pin(self.recall()).await?;
+            if !Box::pin(self.read_mail(When::TurnEnd)).await? && woken == Woken::ByActivity {
+                Box::pin(self.tell_activity()).await?;
+            }
+            return Ok(Next::Goes);
         }
         Box::pin(self.end(stop)).await
     }
@@ -74,7 +77,7 @@ impl Life {
     /// Waits until something has come home that is worth a turn, or nothing is
     /// out any more. An agent that nobody has spoken to for many turns waits
     /// for everything, unless it is asked something or spoken to.
-    async fn wait(&mut self) -> Result<(), Trouble> {
+    async fn wait(&mut self) -> Result<Woken, Trouble> {
         let patient = self.talk.turns() > self.seat.limits.wakes;
         self.talk = Default::default();
         let (cx, late) = (&self.cx, pin!(self.late()));
@@ -82,18 +85,36 @@ impl Life {
         if patient {
             let wanted = pin!(wanted(cx));
             let ended = select(all, select(wanted, late));
-            return match cx.waiting(WaitingOn::Children, ended).await? {
-                Either::Left((ended, _)) => ended,
-                Either::Right(_) => Ok(()),
-            };
+            if let Either::Left((ended, _)) = cx.waiting(WaitingOn::Children, ended).await? {
+                ended?;
+            }
+            return Ok(Woken::ByMail);
         }
         let worth = pin!(cx.idle_on(WaitingOn::Children, 1));
         match select(all, select(worth, late)).await {
             Either::Left((ended, _)) => ended?,
-            Either::Right((Either::Left((rows, _)), _)) => drop(rows?),
+            Either::Right((Either::Left((rows, _)), _)) => {
+                if rows?.is_empty() {
+                    return Ok(Woken::ByActivity);
+                }
+            }
             Either::Right((Either::Right(_), _)) => {}
         }
-        Ok(())
+        Ok(Woken::ByMail)
+    }
+
+    /// Says how far those are that wake the agent with what they do.
+    async fn tell_activity(&mut self) -> Result<(), Trouble> {
+        let own = Owner::Task(self.cx.id());
+        let page = self.cx.tasks().owner(own).live().limit(NAMED).await?;
+        let now = self.cx.now();
+        let lively = page.items.iter().filter(|task| task.spec.wake == Wake::OnActivity);
+        let lines: Vec<_> = lively.map(|task| control::line(task, now)).collect();
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let text = envelope("activity", &[], &lines.join("\n"));
+        self.write(vec![Entry::Notice { text }], None, &[]).await
     }
 
     /// Says once more what is asked, where nothing goes on before it is answered.
@@ -157,6 +178,15 @@ impl Life {
         self.write(vec![Entry::Notice { text }], None, &[]).await?;
         Ok(Next::Goes)
     }
+}
+
+/// What ended a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Woken {
+    /// Something came home, or may have.
+    ByMail,
+    /// One of the agent's tasks did something, and leaves no row.
+    ByActivity,
 }
 
 /// A task whose end the agent must still be told.

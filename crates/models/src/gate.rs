@@ -85,6 +85,11 @@ pub struct Pass {
 }
 
 impl Gate {
+    /// Resolves when somebody may pass. Takes nothing.
+    pub async fn open(&self) {
+        drop(self.pass().await);
+    }
+
     /// A pass, if there is one at once.
     pub fn try_pass(&self) -> Option<Pass> {
         let _turn = self.0.turnstile.try_lock().ok()?;

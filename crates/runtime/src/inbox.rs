@@ -92,6 +92,13 @@ impl Rows {
         self
     }
 
+    /// The first of the rows. The others stay unread.
+    #[must_use]
+    pub fn first(mut self, count: usize) -> Self {
+        self.rows.truncate(count);
+        self
+    }
+
     pub(crate) fn references(&self) -> impl Iterator<Item = RowRef> {
         self.rows.iter().map(Pending::reference)
     }

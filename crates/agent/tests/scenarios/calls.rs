@@ -78,3 +78,26 @@ async fn s12_3_a_tool_of_the_users_is_never_replaced() -> Test {
     assert_eq!(heard(&world.model.asked()[1]), ["mine"]);
     Ok(())
 }
+
+#[tokio::test]
+async fn s12_3_a_users_tool_called_finish_ends_nothing() -> Test {
+    async fn finish(
+        _: ToolContext,
+        _: serde_json::Map<String, serde_json::Value>,
+    ) -> Result<&'static str, ToolError> {
+        Ok("painted")
+    }
+    let world = World::with(
+        |call| match answers(call) {
+            0 => Turn::call([("finish", json!({"coat": 2}))]),
+            _ => Turn::say("the wall is painted"),
+        },
+        |agents| agents.tool(Function::new("finish", "Puts the finish on a wall.", finish)),
+    )
+    .await;
+    assert_eq!(world.answer("paint").await, "the wall is painted");
+    let schema = json!({"type": "object"});
+    let ended = world.agent_of(&world.brief("paint").result_schema(schema)).await.wait().await?;
+    assert!(format!("{:?}", ended.outcome()).contains("there is a tool called finish"));
+    Ok(())
+}

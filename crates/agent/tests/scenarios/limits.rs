@@ -105,6 +105,23 @@ async fn a_limit_on_time_holds_for_whoever_waits_for_its_children() -> Test {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_limit_on_time_holds_for_whoever_has_no_steps_left_either() -> Test {
+    let world = World::new(|call| match (call.choice, answers(call)) {
+        (ToolChoice::None, _) => Turn::say("nothing came"),
+        (_, 0) if heard(call) == ["lead"] => {
+            Turn::call([("spawn_agent", json!({"name": "a", "task": "hang"}))])
+        }
+        _ if heard(call) == ["hang"] => Turn::Hang(Vec::new()),
+        _ => Turn::say("waiting"),
+    })
+    .await;
+    let brief = world.brief("lead").steps(2).time(Duration::from_secs(30));
+    let (_, words) = failure(&world.agent_of(&brief).await.wait().await?);
+    assert!(words.contains("nothing came"), "{words}");
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
 async fn closing_words_that_do_not_come_are_not_waited_for_without_end() -> Test {
     let world = World::new(|_| Turn::Hang(Vec::new())).await;
     let agent = world.agent_of(&world.brief("think").time(Duration::from_secs(30))).await;

@@ -48,7 +48,7 @@ async fn s4_4_a_silent_end_wakes_nobody_and_is_read_with_the_next() -> Test {
     Ok(())
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn s4_4_activity_wakes_who_asked_for_it() -> Test {
     let (world, doors) = world(|call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([(
@@ -56,18 +56,55 @@ async fn s4_4_activity_wakes_who_asked_for_it() -> Test {
             json!({"name": "a", "task": "busy", "wake": "on_activity"}),
         )]),
         ("lead", _) => Turn::say(format!("{} results", results(call))),
-        ("busy", 0) => Turn::call([("report_progress", json!({"note": "half"}))]),
+        ("busy", 0) => Turn::call([("report_progress", json!({"note": "half way"}))]),
         ("busy", 1) => Turn::call([("stand", json!({"door": "busy"}))]),
         _ => Turn::say("done"),
     })
     .await;
     let lead = world.agent("lead").await;
+    let told = || {
+        let asked = world.model.asked();
+        asked.iter().any(|call| {
+            let said = whole(call);
+            said.contains("kind=\"activity\"") && said.contains("half way")
+        })
+    };
+    while !told() {
+        // Progress is told at most once a second.
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
     doors.open("busy");
     assert_eq!(lead.wait().await?.decode::<String>()?, "1 results");
     let child = world.child("agent-1/a").await.record().await?;
     let report = offshoot_agent::Report::of(&child).unwrap();
-    assert_eq!(report.note.as_deref(), Some("half"), "what it said itself stays");
+    assert_eq!(report.note.as_deref(), Some("half way"), "what it said itself stays");
     assert_eq!((report.steps, report.tool_calls), (3, 2));
+    Ok(())
+}
+
+#[tokio::test]
+async fn s4_6_what_tasks_say_at_length_is_bounded_and_can_be_read_on() -> Test {
+    let long = "word ".repeat(12_000);
+    let (world, doors) = world(move |call| match (purpose(call), answers(call)) {
+        ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "a", "task": "talk"}))]),
+        ("lead", 1) => Turn::call([("stand", json!({"door": "lead"}))]),
+        ("lead", _) => Turn::say("read"),
+        ("talk", 0) => Turn::call((0..60).map(|number| {
+            let text = format!("{number} {long}");
+            ("send_message", json!({"to": "parent", "text": text}))
+        })),
+        _ => Turn::say("told"),
+    })
+    .await;
+    let lead = world.agent("lead").await;
+    world.child("agent-1/a").await.wait().await?;
+    doors.open("lead");
+    lead.wait().await?;
+    let asked = world.model.asked();
+    let last = whole(asked.iter().rfind(|call| purpose(call) == "lead").unwrap());
+    assert!(last.len() < 200_000, "{}", last.len());
+    assert_eq!(last.matches("<notice kind=\"message\" from=\"a\"").count(), 60);
+    assert!(last.contains("read_output, output="), "{last}");
     Ok(())
 }
 
