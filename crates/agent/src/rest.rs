@@ -13,7 +13,7 @@ use crate::block::Entry;
 use crate::control;
 use crate::delta::Delta;
 use crate::life::{Life, Next, Trouble};
-use crate::mail::{When, question, steered, wanted};
+use crate::mail::{When, steered, wanted};
 use crate::notice::envelope;
 
 /// How many of its tasks an agent waits for by name. If there are more it is
@@ -40,8 +40,7 @@ impl Life {
                 return Ok(Next::Goes);
             }
             let asked = children.iter().all(|child| child.asks.is_some());
-            if asked && !self.talk.is_reminded() {
-                Box::pin(self.remind(&children)).await?;
+            if asked && !self.talk.is_reminded() && Box::pin(self.remind(&children)).await? {
                 return Ok(Next::Goes);
             }
             Box::pin(self.tell_running(children)).await?;
@@ -117,24 +116,27 @@ impl Life {
         self.write(vec![Entry::Notice { text }], None, &[]).await
     }
 
-    /// Says once more what is asked, where nothing goes on before it is answered.
-    async fn remind(&mut self, children: &[Child]) -> Result<(), Trouble> {
+    /// Says once more what is asked, where nothing goes on before it is answered;
+    /// whether that is so.
+    async fn remind(&mut self, children: &[Child]) -> Result<bool, Trouble> {
         let mut asked = Vec::new();
-        for Child { task, asks } in children.iter().take(TOLD) {
-            let question = match asks {
-                Some(number) => question(&self.cx, task.id(), *number).await?,
-                None => None,
+        for Child { task, .. } in children {
+            let questions = task.questions().await?;
+            // One that was answered a moment ago goes on by itself.
+            let Some(open) = questions.iter().find(|question| question.closed.is_none()) else {
+                return Ok(false);
             };
-            let question = question.unwrap_or_default();
-            asked.push(format!("- {}: {}", task.handle(), text::cut(&question, ASKED)));
+            asked.push(format!("- {}: {}", task.handle(), text::cut(&open.text, ASKED)));
         }
+        asked.truncate(TOLD);
         let said = format!(
             "You have ended your turn, but these tasks wait for your answers, and nothing goes on \
              before you answer them with send_message or stop them with cancel_task:\n{}",
             asked.join("\n")
         );
         let text = envelope(REMINDER, &[], &said);
-        self.write(vec![Entry::Notice { text }], None, &[]).await
+        self.write(vec![Entry::Notice { text }], None, &[]).await?;
+        Ok(true)
     }
 
     /// Nothing is out and nothing is unread: the agent has ended, if it has an
