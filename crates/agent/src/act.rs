@@ -79,6 +79,8 @@ struct Hands<'a> {
     branch: Branch,
     looks: Looks,
     company: Company,
+    /// Held by whoever sends an agent off, where several might at once.
+    sending: Option<Arc<tokio::sync::Mutex<()>>>,
 }
 
 impl Life {
@@ -191,7 +193,8 @@ impl Life {
         let Self { seat, cx, brief, tools, talk, .. } = self;
         let (step, branch, looks) = (talk.step(), talk.branch(), talk.looks().clone());
         let company = if calls.len() == 1 { Company::Alone } else { Company::Others };
-        let hands = Hands { seat, cx, brief, tools, step, branch, looks, company };
+        let sending = (company == Company::Others).then(Default::default);
+        let hands = Hands { seat, cx, brief, tools, step, branch, looks, company, sending };
         let mut running: FuturesUnordered<_> = calls
             .iter()
             .take(AT_ONCE)
@@ -269,6 +272,7 @@ impl Hands<'_> {
             call: call.id.as_str().into(),
             seat: self.seat.clone(),
             branch: self.branch.clone(),
+            sending: self.sending.clone(),
             brief: self.brief.clone(),
         }
     }

@@ -62,6 +62,8 @@ pub struct Limits {
     pub steps: u64,
     /// How long an agent may take, if that is limited.
     pub time: Option<Duration>,
+    /// How many agents that an agent has sent off may be alive.
+    pub children: usize,
     /// How many Unicode scalars of a result enter a conversation.
     pub allowance: usize,
     /// How many Unicode scalars of what a tool returns enter it.
@@ -80,6 +82,7 @@ impl Default for Limits {
         Self {
             steps: 200,
             time: None,
+            children: 64,
             allowance: offshoot_core::DEFAULT_ALLOWANCE,
             tool_result: 16_000,
             tool_span: Duration::from_secs(600),

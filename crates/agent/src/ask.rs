@@ -7,7 +7,7 @@ use futures_util::future::{Either, select};
 use futures_util::{FutureExt, StreamExt};
 use offshoot_core::{Doing, FailureKind, WaitingOn};
 use offshoot_models::{
-    Again, Answer, Cache, Call, ModelError, Part, Piece, Seen, ToolCall, ToolChoice,
+    Again, Answer, Cache, Call, ModelError, Part, Pass, Piece, Seen, ToolCall, ToolChoice,
 };
 use offshoot_runtime::BodyError;
 
@@ -64,7 +64,17 @@ enum Heard {
     Late,
 }
 
-/// How a wait before a call ended.
+/// What came of waiting at the gate.
+enum AtGate {
+    /// A pass.
+    Passed(Pass),
+    /// There is mail that belongs into the call.
+    Wanted,
+    /// The agent's time is over.
+    Late,
+}
+
+/// How a wait before a call is repeated ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Waited {
     /// The call can be made.
@@ -127,12 +137,13 @@ impl Life {
         loop {
             // Before the gate, so that nobody holds a pass while he writes.
             Box::pin(self.cx.activity(step, Doing::Model)).await?;
-            let Some(pass) = self.gate.try_pass() else {
-                match self.wait_at_gate().await? {
-                    Waited::Over => continue,
-                    Waited::Wanted => return Ok(Told::Interrupted),
-                    Waited::Late => return Ok(Told::Late),
-                }
+            let pass = match self.gate.try_pass() {
+                Some(pass) => pass,
+                None => match self.wait_at_gate().await? {
+                    AtGate::Passed(pass) => pass,
+                    AtGate::Wanted => return Ok(Told::Interrupted),
+                    AtGate::Late => return Ok(Told::Late),
+                },
             };
             attempt += 1;
             let audience = match asking {
@@ -140,7 +151,7 @@ impl Life {
                 _ => Audience::Watching { step, attempt },
             };
             let mut partial = String::new();
-            let listen = self.listen(self.call(asking), audience, &mut partial);
+            let listen = self.listen(self.call(asking), (audience, &pass), &mut partial);
             let error = match Box::pin(listen).await {
                 Heard::Answer(answer) => {
                     pass.answered();
@@ -205,29 +216,29 @@ impl Life {
         })
     }
 
-    /// Waits until somebody may pass the gate: without a slot, after a while
-    /// without the conversation, and not beyond the agent's time.
-    async fn wait_at_gate(&mut self) -> Result<Waited, Trouble> {
+    /// Waits for a pass through the gate: without a slot, after a while without
+    /// the conversation, and not beyond the agent's time.
+    async fn wait_at_gate(&mut self) -> Result<AtGate, Trouble> {
         // In boxes, because most agents need not wait, and the time takes no room
         // once it has passed.
-        let turn = Box::pin(self.cx.waiting(WaitingOn::RateGate, self.gate.open()));
-        let turn = select(turn, Box::pin(self.late())).map(|waited| match waited {
-            Either::Left((turn, _)) => turn.map(|()| Waited::Over),
-            Either::Right(_) => Ok(Waited::Late),
+        let pass = Box::pin(self.cx.waiting(WaitingOn::RateGate, self.gate.pass()));
+        let pass = select(pass, Box::pin(self.late())).map(|waited| match waited {
+            Either::Left((pass, _)) => pass.map(AtGate::Passed),
+            Either::Right(_) => Ok(AtGate::Late),
         });
-        let waited = match select(turn, Box::pin(tokio::time::sleep(WHILE))).await {
+        let waited = match select(pass, Box::pin(tokio::time::sleep(WHILE))).await {
             Either::Left((waited, _)) => waited?,
-            Either::Right(((), turn)) => {
+            Either::Right(((), pass)) => {
                 self.talk = Conversation::default();
-                turn.await?
+                pass.await?
             }
         };
         self.recall_if_forgotten().await?;
         // What came meanwhile belongs into the call.
-        if waited == Waited::Over && Box::pin(is_due_now(&self.cx)).await? {
-            return Ok(Waited::Wanted);
+        match waited {
+            AtGate::Passed(_) if Box::pin(is_due_now(&self.cx)).await? => Ok(AtGate::Wanted),
+            waited => Ok(waited),
         }
-        Ok(waited)
     }
 
     fn call(&self, asking: Asking) -> Call {
@@ -243,7 +254,12 @@ impl Life {
     }
 
     /// Listens to the model, as long as nobody else wants the agent.
-    async fn listen(&self, call: Call, audience: Audience, partial: &mut String) -> Heard {
+    async fn listen(
+        &self,
+        call: Call,
+        (audience, pass): (Audience, &Pass),
+        partial: &mut String,
+    ) -> Heard {
         let mut pieces = self.model.call(call);
         let said = async {
             let mut seen = Seen::Nothing;
@@ -251,6 +267,9 @@ impl Life {
                 match piece {
                     Ok(Piece::Whole(answer)) => return Heard::Answer(answer),
                     Ok(piece) => {
+                        if seen == Seen::Nothing {
+                            pass.heard();
+                        }
                         seen = Seen::Output;
                         if let Piece::Text(text) = &piece {
                             partial.push_str(text);

@@ -31,11 +31,19 @@ impl Looks {
 
 /// What was looked at and seen, but for the time that has passed.
 fn look(call: &ToolCall, shown: &str) -> Option<String> {
-    let timeless = |c: &char| !c.is_ascii_digit();
     LOOKING.contains(&call.name.as_str()).then(|| {
-        let seen: String = shown.chars().filter(timeless).collect();
+        let seen: String = shown.split(" for ").map(timeless).collect();
         format!("{} {}\n{seen}", call.name, call.arguments)
     })
+}
+
+/// What follows a "for", but for a number of seconds.
+fn timeless(text: &str) -> &str {
+    let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    match rest.strip_prefix(" s") {
+        Some(rest) if text.starts_with(|c: char| c.is_ascii_digit()) => rest,
+        _ => text,
+    }
 }
 
 #[cfg(test)]
@@ -59,6 +67,8 @@ mod tests {
         assert!(looks.is_third(&list, "a: running for 3 s"));
         assert!(!looks.is_third(&list, "a: completed for 3 s"));
         assert!(!looks.is_third(&call("read", "{}"), "a: running for 3 s"));
+        assert!(!looks.is_third(&list, "b: running for 3 s"));
+        assert!(!looks.is_third(&list, "a: running for 3 s; 2 steps"));
         looks.note(&list, "a: completed for 0 s");
         assert!(!looks.is_third(&list, "a: completed for 1 s"));
     }

@@ -73,6 +73,8 @@ pub struct ToolContext {
     pub(crate) call: Arc<str>,
     pub(crate) seat: Arc<crate::agents::Seat>,
     pub(crate) branch: Branch,
+    /// Held by whoever sends an agent off, where several might at once.
+    pub(crate) sending: Option<Arc<tokio::sync::Mutex<()>>>,
     pub(crate) brief: Arc<crate::brief::Brief>,
 }
 

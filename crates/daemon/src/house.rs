@@ -80,13 +80,21 @@ pub(crate) struct House {
     stopped: watch::Sender<Option<Stopped>>,
 }
 
+/// How many tasks of one session may be alive.
+const LIVE: u64 = 10_000;
+
 impl House {
     pub(crate) async fn open(options: Options, log: LogFile) -> Result<Arc<Self>, Fault> {
         let Options { place, idle } = options;
         let limits = Limits::of_system();
         let slots = limits.slots;
-        let caps =
-            Caps { executing: Ceiling { space: Some(slots), ..Ceiling::NONE }, ..Caps::default() };
+        let usual = Caps::default();
+        let caps = Caps {
+            executing: Ceiling { space: Some(slots), ..Ceiling::NONE },
+            // An end to agents that send off agents that send off agents.
+            live: Ceiling { session: Some(LIVE), ..usual.live },
+            ..usual
+        };
         // Whoever has the store has the folder's lock, and only then may touch
         // what the commands of an earlier daemon left.
         let reserve = Reserve::in_folder(place.data());

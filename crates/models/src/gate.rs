@@ -85,11 +85,6 @@ pub struct Pass {
 }
 
 impl Gate {
-    /// Resolves when somebody may pass. Takes nothing.
-    pub async fn open(&self) {
-        drop(self.pass().await);
-    }
-
     /// A pass, if there is one at once.
     pub fn try_pass(&self) -> Option<Pass> {
         let _turn = self.0.turnstile.try_lock().ok()?;
@@ -131,6 +126,13 @@ impl Gate {
 }
 
 impl Pass {
+    /// An answer has begun to come: whoever went ahead after a closing has seen
+    /// that it is over, and the others need not wait for the whole of it.
+    pub fn heard(&self) {
+        self.gate.0.state.lock().closings = 0;
+        self.gate.0.changed.notify_waiters();
+    }
+
     /// It came back with an answer. Others may try more.
     pub fn answered(self) {
         let mut state = self.gate.0.state.lock();

@@ -14,8 +14,8 @@ struct Arguments {
     note: String,
 }
 
-/// How much of a note is kept.
-const KEPT: usize = 1_000;
+/// How many bytes of a note are kept: a report must not outgrow its place.
+const KEPT: usize = 2_048;
 
 pub(super) fn tool() -> impl Tool {
     Function::new(
@@ -28,7 +28,7 @@ pub(super) fn tool() -> impl Tool {
 
 async fn report(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
     let mut report = cx.cx.reported::<Report>().await?.unwrap_or_default();
-    report.note = Some(text::cut(&asked.note, KEPT).into_owned());
+    report.note = Some(text::fit(&asked.note, KEPT).into_owned());
     cx.cx.progress(&report).await?;
     Ok(Output::text("Told."))
 }

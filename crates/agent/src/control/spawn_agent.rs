@@ -3,7 +3,7 @@
 use std::pin::pin;
 
 use futures_util::future::{Either, select};
-use offshoot_core::{Payload, RunId, Wake, text};
+use offshoot_core::{Owner, Payload, RunId, Sizes, Wake, text};
 use offshoot_models::ModelName;
 use offshoot_runtime::{Request, TaskRef};
 use schemars::JsonSchema;
@@ -118,12 +118,25 @@ async fn send_off(cx: &ToolContext, asked: Arguments) -> Result<Sent, ToolError>
     if asked.task.trim().is_empty() {
         return Err(ToolError::new("The task is empty. Say what the agent shall do."));
     }
+    // One after another, so that each sees those that were sent off before it.
+    let _turn = match &cx.sending {
+        Some(sending) => Some(sending.lock().await),
+        None => None,
+    };
     if let Some(twin) = twin(cx, &asked.task).await? {
         return Ok(Sent::Already(twin));
     }
     let brief = brief(cx, &asked)?;
-    let request =
-        Request::new(KIND, Payload::encode(&brief).map_err(|error| ToolError::of(&error))?);
+    let brief = Payload::encode(&brief).map_err(|error| ToolError::of(&error))?;
+    let most = Sizes::default().inline as u64;
+    if brief.bytes() > most {
+        return Err(ToolError::new(format!(
+            "Nothing was started: the task has {} bytes and may have {most}. Say where the agent \
+             finds what it needs.",
+            brief.bytes()
+        )));
+    }
+    let request = Request::new(KIND, brief);
     let mut spawn = cx.cx.spawn(request).key(&format!("call {}", cx.key)).wake(match asked.wake {
         Wakes::OnTerminal => Wake::OnTerminal,
         Wakes::OnActivity => Wake::OnActivity,
@@ -185,20 +198,32 @@ async fn asks(cx: &ToolContext, task: &TaskRef, number: u32) -> Result<Output, T
     )))
 }
 
-/// The live agent that does the same already.
+/// The live agent that does the same already. A call that is repeated finds the
+/// task that it has made, so that is none.
 async fn twin(cx: &ToolContext, task: &str) -> Result<Option<String>, ToolError> {
     let key = format!("call {}", cx.key);
-    let mut page = cx.cx.tasks().live().kind(KIND).await?;
+    let own = || cx.cx.tasks().owner(Owner::Task(cx.cx.id())).live().kind(KIND);
+    let most = cx.seat.limits.children;
+    let mut live = 0;
+    let mut page = own().await?;
     loop {
         for other in &page.items {
-            // A repeated call finds the task that it has made.
-            let own = other.spec.terms.key.as_deref() == Some(&key);
-            if !own && other.id() != cx.cx.id() && told::purpose(other).as_deref() == Some(task) {
+            if other.spec.terms.key.as_deref() == Some(&key) {
+                return Ok(None);
+            }
+            if told::purpose(other).as_deref() == Some(task) {
                 return Ok(Some(other.handle().to_owned()));
             }
         }
+        live += page.items.len();
+        if live >= most {
+            return Err(ToolError::new(format!(
+                "Nothing was started: {live} agents that you sent off are alive, and there may be \
+                 {most}. Wait until some have ended, or do more with each."
+            )));
+        }
         let Some(next) = page.next else { return Ok(None) };
-        page = cx.cx.tasks().live().kind(KIND).after(next).await?;
+        page = own().after(next).await?;
     }
 }
 

@@ -4,7 +4,7 @@ use offshoot_agent::{Brief, Catalogue, KIND};
 use offshoot_client::wire::{Code, Fault, Reply, Run, Sealed, Talk};
 use offshoot_core::{Owner, Payload, SessionId, Sizes, Task};
 use offshoot_models::{BadModelName, Keys, ModelName, Provider};
-use offshoot_runtime::{Session, TaskRef};
+use offshoot_runtime::{Error, Session, TaskRef};
 
 use super::{Answer, Stopped};
 use crate::house::House;
@@ -83,11 +83,42 @@ async fn latest(house: &House) -> Result<Option<SessionId>, Stopped> {
     }
 }
 
-/// The agent to which a session talks: the last that was asked at its top.
+/// The agent to which a session talks: the last that a person asked, and not one
+/// that an agent has sent off and that was left to the session.
 async fn lead(house: &House, session: &Session) -> Result<Option<Task>, Stopped> {
     let owner = Owner::Session(session.id());
-    let tasks = house.runtime()?.tasks().owner(owner).kind(KIND).newest_first().limit(1);
-    Ok(tasks.await?.items.first().cloned())
+    let mut tasks = house.runtime()?.tasks().owner(owner).kind(KIND).newest_first();
+    loop {
+        let page = tasks.clone().await?;
+        for task in &page.items {
+            if is_a_persons(house, task).await? {
+                return Ok(Some(task.clone()));
+            }
+        }
+        let Some(next) = page.next else { return Ok(None) };
+        tasks = tasks.after(next);
+    }
+}
+
+/// Whether a person asked for this agent, or for the one that it goes on for.
+async fn is_a_persons(house: &House, task: &Task) -> Result<bool, Stopped> {
+    let asked = |task: &Task| {
+        let lineage = &task.spec.lineage;
+        lineage.parent.is_none() && lineage.origin.agent.is_none()
+    };
+    let mut task = task.clone();
+    loop {
+        if !asked(&task) {
+            return Ok(false);
+        }
+        let Some(before) = task.spec.terms.continues else { return Ok(true) };
+        match house.runtime()?.task(&before.to_string()).await {
+            Ok(before) => task = before.record().await?,
+            // It is gone, and so is whoever might have sent it off.
+            Err(Error::NotFound { .. }) => return Ok(true),
+            Err(error) => return Err(error.into()),
+        }
+    }
 }
 
 /// Sends a new agent off. Nothing is opened for one that cannot begin.
