@@ -11,7 +11,7 @@ use offshoot_runtime::{BoxFuture, Request};
 use crate::KIND;
 use crate::backend::AgentBackend;
 use crate::brief::Brief;
-use crate::control::Shelf;
+use crate::control::{Shelf, Twins};
 use crate::delta::Deltas;
 use crate::tool::Tool;
 
@@ -103,6 +103,8 @@ pub(crate) struct Seat {
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     /// The tools of agents that want nothing of their own, made once.
     pub(crate) shelf: Shelf,
+    /// Keeps agents from sending two off for the same.
+    pub(crate) twins: Twins,
     pub(crate) limits: Limits,
     pub(crate) prices: Prices,
     pub(crate) deltas: Deltas,
@@ -115,6 +117,7 @@ impl Agents {
             catalogue: Arc::new(catalogue),
             tools: Vec::new(),
             shelf: Shelf::default(),
+            twins: Twins::default(),
             limits: Limits::default(),
             prices: Prices::default(),
             deltas: Deltas::default(),

@@ -9,6 +9,7 @@ mod report_progress;
 mod send_message;
 mod spawn_agent;
 mod told;
+mod twins;
 mod wait_tasks;
 
 use std::sync::{Arc, OnceLock};
@@ -21,6 +22,7 @@ use crate::finish::{BadSchema, Finish};
 use crate::tool::{Tool, Toolbox};
 
 pub(crate) use told::line;
+pub(crate) use twins::Twins;
 
 /// What agents have that differ only in where they stand, made once for all of
 /// them. Whatever is made for each agent it keeps while it waits.

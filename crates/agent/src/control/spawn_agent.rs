@@ -3,14 +3,14 @@
 use std::pin::pin;
 
 use futures_util::future::{Either, select};
-use offshoot_core::{Payload, RunId, Wake, text};
+use offshoot_core::{Payload, RunId, Sizes, Wake, text};
 use offshoot_models::ModelName;
 use offshoot_runtime::{Request, TaskRef};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::told;
+use super::twins;
 use crate::KIND;
 use crate::brief::{Brief, Context};
 use crate::finish::Finish;
@@ -118,13 +118,13 @@ async fn send_off(cx: &ToolContext, asked: Arguments) -> Result<Sent, ToolError>
     if asked.task.trim().is_empty() {
         return Err(ToolError::new("The task is empty. Say what the agent shall do."));
     }
-    if let Some(twin) = twin(cx, &asked.task).await? {
+    let turn = cx.seat.twins.turn(cx).await?;
+    if let Some(twin) = turn.twin(cx, &asked.task).await? {
+        turn.pass();
         return Ok(Sent::Already(twin));
     }
-    let brief = brief(cx, &asked)?;
-    let request =
-        Request::new(KIND, Payload::encode(&brief).map_err(|error| ToolError::of(&error))?);
-    let mut spawn = cx.cx.spawn(request).key(&format!("call {}", cx.key)).wake(match asked.wake {
+    let request = request(&brief(cx, &asked)?)?;
+    let mut spawn = cx.cx.spawn(request).key(&twins::spawn_key(cx)).wake(match asked.wake {
         Wakes::OnTerminal => Wake::OnTerminal,
         Wakes::OnActivity => Wake::OnActivity,
         Wakes::Silent => Wake::Silent,
@@ -140,7 +140,22 @@ async fn send_off(cx: &ToolContext, asked: Arguments) -> Result<Sent, ToolError>
     if asked.detached {
         spawn = spawn.detached();
     }
-    Ok(Sent::Off(spawn.await?))
+    let child = spawn.await?;
+    turn.sent_off(&child, &asked.task);
+    Ok(Sent::Off(child))
+}
+
+fn request(brief: &Brief) -> Result<Request, ToolError> {
+    let input = Payload::encode(brief).map_err(|error| ToolError::of(&error))?;
+    // What an agent lacks is told by its record alone.
+    let (bytes, most) = (input.bytes(), Sizes::default().inline);
+    if bytes > most as u64 {
+        return Err(ToolError::new(format!(
+            "The task is too long: {bytes} bytes with its result_schema, where {most} are allowed. \
+             Nothing was started. Write it into a file, and say in the task where that is."
+        )));
+    }
+    Ok(Request::new(KIND, input))
 }
 
 fn started(handle: &str) -> String {
@@ -183,23 +198,6 @@ async fn asks(cx: &ToolContext, task: &TaskRef, number: u32) -> Result<Output, T
          {handle:?}. It goes on in the background then, and its result will come to you by \
          itself.\n{asked}"
     )))
-}
-
-/// The live agent that does the same already.
-async fn twin(cx: &ToolContext, task: &str) -> Result<Option<String>, ToolError> {
-    let key = format!("call {}", cx.key);
-    let mut page = cx.cx.tasks().live().kind(KIND).await?;
-    loop {
-        for other in &page.items {
-            // A repeated call finds the task that it has made.
-            let own = other.spec.terms.key.as_deref() == Some(&key);
-            if !own && other.id() != cx.cx.id() && told::purpose(other).as_deref() == Some(task) {
-                return Ok(Some(other.handle().to_owned()));
-            }
-        }
-        let Some(next) = page.next else { return Ok(None) };
-        page = cx.cx.tasks().live().kind(KIND).after(next).await?;
-    }
 }
 
 fn brief(cx: &ToolContext, asked: &Arguments) -> Result<Brief, ToolError> {
