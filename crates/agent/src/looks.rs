@@ -31,11 +31,26 @@ impl Looks {
 
 /// What was looked at and seen, but for the time that has passed.
 fn look(call: &ToolCall, shown: &str) -> Option<String> {
-    let timeless = |c: &char| !c.is_ascii_digit();
-    LOOKING.contains(&call.name.as_str()).then(|| {
-        let seen: String = shown.chars().filter(timeless).collect();
-        format!("{} {}\n{seen}", call.name, call.arguments)
-    })
+    LOOKING
+        .contains(&call.name.as_str())
+        .then(|| format!("{} {}\n{}", call.name, call.arguments, timeless(shown)))
+}
+
+/// What was shown, without for how long it is so.
+fn timeless(shown: &str) -> String {
+    let mut parts = shown.split(" for ");
+    let mut seen = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());
+        match rest.strip_prefix(" s") {
+            Some(rest) if part.starts_with(|c: char| c.is_ascii_digit()) => seen.push_str(rest),
+            _ => {
+                seen.push_str(" for ");
+                seen.push_str(part);
+            }
+        }
+    }
+    seen
 }
 
 #[cfg(test)]
@@ -61,5 +76,16 @@ mod tests {
         assert!(!looks.is_third(&call("read", "{}"), "a: running for 3 s"));
         looks.note(&list, "a: completed for 0 s");
         assert!(!looks.is_third(&list, "a: completed for 1 s"));
+    }
+
+    #[test]
+    fn s11_6_only_the_time_that_has_passed_is_no_change() {
+        let shows = |one: &str, other: &str| timeless(one) == timeless(other);
+        assert!(shows("a: running for 1 s; 3 steps", "a: running for 20 s; 3 steps"));
+        assert!(shows("a for 1 s\nb for 2 s", "a for 3 s\nb for 4 s"));
+        assert!(!shows("a: running for 1 s; 3 steps", "a: running for 1 s; 4 steps"));
+        assert!(!shows("agent-1: running for 1 s", "agent-2: running for 1 s"));
+        assert!(!shows("task: look for 3 trees", "task: look for 4 trees"));
+        assert_eq!(timeless("wait for  s for 7"), "wait for  s for 7");
     }
 }
