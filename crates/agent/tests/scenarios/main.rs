@@ -17,5 +17,6 @@ mod resume;
 mod spawning;
 mod summary;
 mod support;
+mod tools;
 mod turns;
 mod waiting;
