@@ -4,7 +4,7 @@ use offshoot_agent::{Brief, Catalogue, KIND};
 use offshoot_client::wire::{Code, Fault, Reply, Run, Sealed, Talk};
 use offshoot_core::{Owner, Payload, SessionId, Sizes, Task};
 use offshoot_models::{BadModelName, Keys, ModelName, Provider};
-use offshoot_runtime::{Session, TaskRef};
+use offshoot_runtime::{Session, TaskRef, Tasks};
 
 use super::{Answer, Stopped};
 use crate::house::House;
@@ -69,25 +69,59 @@ async fn session_name(house: &House, run: &Run) -> Result<String, Stopped> {
     })
 }
 
-/// The session whose agent was sent off last by a person.
+/// The session whose agent was asked last by a person.
 async fn latest(house: &House) -> Result<Option<SessionId>, Stopped> {
-    let mut tasks = house.runtime()?.tasks().kind(KIND).newest_first();
+    let last = last_asked(house, house.runtime()?.tasks()).await?;
+    Ok(last.map(|task| task.spec.lineage.session))
+}
+
+/// The agent to which a session talks.
+async fn lead(house: &House, session: &Session) -> Result<Option<Task>, Stopped> {
+    let owner = Owner::Session(session.id());
+    last_asked(house, house.runtime()?.tasks().owner(owner)).await
+}
+
+/// Who has asked an agent first.
+enum Asked {
+    ByPerson,
+    ByAgent,
+    /// What it goes on with is no longer kept.
+    Forgotten,
+}
+
+/// The agent among these tasks that a person has asked last. Others stand beside
+/// it: those that an agent has detached, and those that go on for a task whose
+/// parent has ended.
+async fn last_asked(house: &House, among: Tasks) -> Result<Option<Task>, Stopped> {
+    let mut tasks = among.kind(KIND).newest_first();
+    let mut forgotten = None;
     loop {
         let page = tasks.clone().await?;
-        let top = page.items.iter().find(|task| task.spec.lineage.parent.is_none());
-        match (top, page.next) {
-            (Some(task), _) => return Ok(Some(task.spec.lineage.session)),
-            (None, Some(next)) => tasks = tasks.after(next),
-            (None, None) => return Ok(None),
+        for task in page.items {
+            match asked(house, &task).await? {
+                Asked::ByPerson => return Ok(Some(task)),
+                Asked::ByAgent => {}
+                // Rather this one than none.
+                Asked::Forgotten => forgotten = forgotten.or(Some(task)),
+            }
         }
+        let Some(next) = page.next else { return Ok(forgotten) };
+        tasks = tasks.after(next);
     }
 }
 
-/// The agent to which a session talks: the last that was asked at its top.
-async fn lead(house: &House, session: &Session) -> Result<Option<Task>, Stopped> {
-    let owner = Owner::Session(session.id());
-    let tasks = house.runtime()?.tasks().owner(owner).kind(KIND).newest_first().limit(1);
-    Ok(tasks.await?.items.first().cloned())
+async fn asked(house: &House, task: &Task) -> Result<Asked, Stopped> {
+    let mut spec = task.spec.clone();
+    loop {
+        if spec.lineage.parent.is_some() {
+            return Ok(Asked::ByAgent);
+        }
+        let Some(before) = spec.terms.continues else { return Ok(Asked::ByPerson) };
+        let Some(before) = house.runtime()?.get(before).await? else {
+            return Ok(Asked::Forgotten);
+        };
+        spec = before.spec.clone();
+    }
 }
 
 /// Sends a new agent off. Nothing is opened for one that cannot begin.
