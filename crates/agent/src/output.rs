@@ -46,31 +46,37 @@ pub(crate) async fn find(cx: &Context, name: &str) -> Result<String, ToolError> 
     };
     let place = name.rsplit_once('-').and_then(|(_, place)| place.parse().ok());
     let place: u64 = place.ok_or_else(none)?;
-    let mut of = None;
-    // A conversation that was forked names outputs that are kept where it was.
+    let (mut of, mut shared) = (None, 0..u64::MAX);
+    // A conversation that was forked names outputs that are kept where it was,
+    // and knows nothing of what is there beyond the part that it shares.
     for _ in 0..64 {
-        let page = match of {
-            None => cx.history(place, 1).await?,
-            Some(task) => match cx.forebears_history(task, place, 1).await {
-                Err(Error::Forbidden(_)) => return Err(none()),
-                page => page?,
-            },
-        };
-        if let Some(block) = page.blocks.first()
-            && let Ok(Some(Entry::Output(kept))) = Entry::of_block(block, place)
+        if shared.contains(&place)
+            && let Some(Entry::Output(kept)) = entry(cx, of, place).await?
             && kept.name == name
         {
             return Ok(kept.text);
         }
-        let first = match of {
-            None => cx.history(0, 1).await?,
-            Some(task) => cx.forebears_history(task, 0, 1).await?,
-        };
-        let first = first.blocks.first().map(|block| Entry::of_block(block, 0));
-        let Some(Ok(Some(Entry::Fork(Fork { task, .. })))) = first else { return Err(none()) };
-        of = Some(task);
+        if !shared.contains(&0) {
+            break;
+        }
+        let Some(Entry::Fork(Fork { task, from, blocks })) = entry(cx, of, 0).await? else { break };
+        (of, shared) = (Some(task), from..blocks);
     }
     Err(none())
+}
+
+/// What stands at a place of a history: the agent's own, or a forebear's, if
+/// that is still kept.
+async fn entry(cx: &Context, of: Option<TaskId>, place: u64) -> Result<Option<Entry>, ToolError> {
+    let page = match of {
+        None => cx.history(place, 1).await?,
+        Some(task) => match cx.forebears_history(task, place, 1).await {
+            Err(Error::Forbidden(_)) => return Ok(None),
+            page => page?,
+        },
+    };
+    let entry = page.blocks.first().and_then(|block| Entry::of_block(block, place).ok());
+    Ok(entry.flatten())
 }
 
 /// A part of a text, and where it stands.

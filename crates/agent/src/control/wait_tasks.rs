@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::told;
-use crate::mail::steered;
+use crate::mail::wanted;
 use crate::notice;
 use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
 
@@ -55,16 +55,20 @@ async fn wait(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
     if asked.any {
         wait = wait.any();
     }
-    let (wait, message) = (pin!(wait.into_future()), pin!(steered(&cx.cx)));
-    let (waited, steered) = match select(wait, message).await {
+    let (wait, message) = (pin!(wait.into_future()), pin!(wanted(&cx.cx)));
+    let (waited, spoken_to) = match select(wait, message).await {
         Either::Left((waited, _)) => (waited?, false),
         // How they stand now.
         Either::Right(_) => (cx.cx.wait(&tasks).timeout(Duration::ZERO).await?, true),
     };
     let (now, allowance) = (cx.cx.now(), cx.seat.limits.allowance);
     let mut lines = Vec::new();
-    if steered {
-        lines.push("A message for you has come; it follows.".to_owned());
+    if spoken_to {
+        lines.push(
+            "A message for you has come. It follows; if it is meant for the end of your turn, end \
+             your turn to read it."
+                .to_owned(),
+        );
     }
     let ended = waited.iter().filter(|one| one.is_ended());
     lines.extend(ended.clone().map(|one| notice::result(&one.task, allowance)));

@@ -19,5 +19,6 @@ mod resume;
 mod spawning;
 mod summary;
 mod support;
+mod tools;
 mod turns;
 mod waiting;

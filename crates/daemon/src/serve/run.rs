@@ -4,7 +4,7 @@ use offshoot_agent::{Brief, Catalogue, KIND};
 use offshoot_client::wire::{Code, Fault, Reply, Run, Sealed, Talk};
 use offshoot_core::{Owner, Payload, SessionId, Sizes, Task};
 use offshoot_models::{BadModelName, Keys, ModelName, Provider};
-use offshoot_runtime::{Error, Session, TaskRef};
+use offshoot_runtime::{Session, TaskRef, Tasks};
 
 use super::{Answer, Stopped};
 use crate::house::House;
@@ -69,55 +69,58 @@ async fn session_name(house: &House, run: &Run) -> Result<String, Stopped> {
     })
 }
 
-/// The session whose agent was sent off last by a person.
+/// The session whose agent was asked last by a person.
 async fn latest(house: &House) -> Result<Option<SessionId>, Stopped> {
-    let mut tasks = house.runtime()?.tasks().kind(KIND).newest_first();
-    loop {
-        let page = tasks.clone().await?;
-        let top = page.items.iter().find(|task| task.spec.lineage.parent.is_none());
-        match (top, page.next) {
-            (Some(task), _) => return Ok(Some(task.spec.lineage.session)),
-            (None, Some(next)) => tasks = tasks.after(next),
-            (None, None) => return Ok(None),
-        }
-    }
+    let last = last_asked(house, house.runtime()?.tasks()).await?;
+    Ok(last.map(|task| task.spec.lineage.session))
 }
 
-/// The agent to which a session talks: the last that a person asked, and not one
-/// that an agent has sent off and that was left to the session.
+/// The agent to which a session talks.
 async fn lead(house: &House, session: &Session) -> Result<Option<Task>, Stopped> {
     let owner = Owner::Session(session.id());
-    let mut tasks = house.runtime()?.tasks().owner(owner).kind(KIND).newest_first();
+    last_asked(house, house.runtime()?.tasks().owner(owner)).await
+}
+
+/// Who has asked an agent first.
+enum Asked {
+    ByPerson,
+    ByAgent,
+    /// What it goes on with is no longer kept.
+    Forgotten,
+}
+
+/// The agent among these tasks that a person has asked last. Others stand beside
+/// it: those that an agent has detached, and those that go on for a task whose
+/// parent has ended.
+async fn last_asked(house: &House, among: Tasks) -> Result<Option<Task>, Stopped> {
+    let mut tasks = among.kind(KIND).newest_first();
+    let mut forgotten = None;
     loop {
         let page = tasks.clone().await?;
-        for task in &page.items {
-            if is_a_persons(house, task).await? {
-                return Ok(Some(task.clone()));
+        for task in page.items {
+            match asked(house, &task).await? {
+                Asked::ByPerson => return Ok(Some(task)),
+                Asked::ByAgent => {}
+                // Rather this one than none.
+                Asked::Forgotten => forgotten = forgotten.or(Some(task)),
             }
         }
-        let Some(next) = page.next else { return Ok(None) };
+        let Some(next) = page.next else { return Ok(forgotten) };
         tasks = tasks.after(next);
     }
 }
 
-/// Whether a person asked for this agent, or for the one that it goes on for.
-async fn is_a_persons(house: &House, task: &Task) -> Result<bool, Stopped> {
-    let asked = |task: &Task| {
-        let lineage = &task.spec.lineage;
-        lineage.parent.is_none() && lineage.origin.agent.is_none()
-    };
-    let mut task = task.clone();
+async fn asked(house: &House, task: &Task) -> Result<Asked, Stopped> {
+    let mut spec = task.spec.clone();
     loop {
-        if !asked(&task) {
-            return Ok(false);
+        if spec.lineage.parent.is_some() {
+            return Ok(Asked::ByAgent);
         }
-        let Some(before) = task.spec.terms.continues else { return Ok(true) };
-        match house.runtime()?.task(&before.to_string()).await {
-            Ok(before) => task = before.record().await?,
-            // It is gone, and so is whoever might have sent it off.
-            Err(Error::NotFound { .. }) => return Ok(true),
-            Err(error) => return Err(error.into()),
-        }
+        let Some(before) = spec.terms.continues else { return Ok(Asked::ByPerson) };
+        let Some(before) = house.runtime()?.get(before).await? else {
+            return Ok(Asked::Forgotten);
+        };
+        spec = before.spec.clone();
     }
 }
 

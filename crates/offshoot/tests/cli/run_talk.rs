@@ -1,6 +1,9 @@
 //! `offshoot run`, which goes on with a conversation.
 
-use crate::model::{Model, talk};
+use offshoot_wiretest::{Language, Say};
+use serde_json::{Value, json};
+
+use crate::model::{Model, says, talk};
 use crate::support::World;
 
 fn pairs(said: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -60,4 +63,45 @@ fn the_model_of_a_conversation_stays() {
     assert!(command.output().unwrap().status.success());
     model.done(&world, &["run", "--continue", "--model", "openai/test", "Third."]);
     assert!(model.asked().iter().all(|asked| asked.model() == "test"));
+}
+
+/// A lead that sends one off, which says what it was asked.
+fn leading(arguments: Value) -> Model {
+    Model::new(move |asked| {
+        let said = talk(asked);
+        match (said[0].1.as_str(), said.len()) {
+            ("Lead.", 1) => {
+                Language::Chat.reply(&[Say::call("c", "spawn_agent", &arguments.to_string())])
+            }
+            ("Count.", _) => says("Counted."),
+            (other, _) => says(&format!("{other} Done.")),
+        }
+    })
+}
+
+#[test]
+fn one_that_the_lead_has_detached_is_not_talked_to() {
+    let model = leading(json!({"name": "ants", "task": "Count.", "detached": true}));
+    let world = World::new();
+    model.done(&world, &["run", "--session", "s", "Lead."]);
+    world.done(&["--session", "s", "tasks", "wait", "ants"]);
+    for talk in [["--session", "s"].as_slice(), &["--continue"]] {
+        let args = [["run"].as_slice(), talk, &["Second."]].concat();
+        assert_eq!(model.done(&world, &args), "Lead. Done.\n", "{talk:?}");
+    }
+}
+
+#[test]
+fn one_that_goes_on_for_a_child_of_the_lead_is_not_talked_to() {
+    let model = leading(json!({"name": "ants", "task": "Count."}));
+    let world = World::new();
+    model.done(&world, &["run", "--session", "s", "Lead."]);
+    model.done(&world, &["run", "--session", "t", "Other."]);
+    let ants = world.json(&["--session", "s", "tasks", "show", "lead/ants"]);
+    // Its parent has ended, so whoever goes on for it stands at the top.
+    world.done(&["--session", "s", "tasks", "send", ants["id"].as_str().unwrap(), "Again."]);
+    let tasks = &world.json(&["--session", "s", "tasks", "ls", "--all"])["tasks"];
+    assert_eq!(tasks.as_array().unwrap().len(), 3, "{tasks}");
+    assert_eq!(model.done(&world, &["run", "--continue", "Second."]), "Other. Done.\n");
+    assert_eq!(model.done(&world, &["run", "--session", "s", "Second."]), "Lead. Done.\n");
 }
