@@ -2,12 +2,14 @@
 //!
 //! A provider that is asked too much says so to one caller, and means all. So
 //! all go through one gate. It closes for as long as the provider says, or for
-//! a while that doubles, and lets fewer through at a time; each answer lets a
-//! few more through again.
+//! a while that doubles, and lets fewer through at a time. Then one goes ahead,
+//! and with its first word the gate is open again; each answer lets a few more
+//! through.
 
 use std::collections::HashMap;
 use std::hash::RandomState;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -33,6 +35,9 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// How long a provider may have it closed at once. One that says more is asked
 /// again after this.
 const PATIENCE: Duration = Duration::from_secs(15 * 60);
+
+/// How long somebody who was called is waited for.
+const CALLED: Duration = Duration::from_secs(5);
 
 /// All gates of a process. Cheap to clone.
 #[derive(Clone, Debug, Default)]
@@ -69,42 +74,128 @@ struct State {
     // How often it closed since it last let somebody through who came back
     // with an answer.
     closings: u32,
+    // How often it closed at all. Whoever went in before the last time learns
+    // nothing that the gate does not know.
+    generation: u64,
+    ahead: Ahead,
+    // How many were called to come and have not come, and until when they are
+    // waited for.
+    called: usize,
+    called_until: Option<Instant>,
+}
+
+/// After a closing one goes ahead to see whether it is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ahead {
+    /// Nobody needs to: it is open.
+    Needless,
+    /// The next one does.
+    Due,
+    /// Somebody does, and nothing was heard of it yet.
+    Gone,
 }
 
 impl Default for State {
     fn default() -> Self {
-        Self { width: WIDE, inside: 0, closed_until: None, closings: 0 }
+        Self {
+            width: WIDE,
+            inside: 0,
+            closed_until: None,
+            closings: 0,
+            generation: 0,
+            ahead: Ahead::Needless,
+            called: 0,
+            called_until: None,
+        }
     }
 }
 
-/// The right to call a provider. Dropped without a word it only makes room.
+impl State {
+    /// How many more may go in.
+    fn room(&self, now: Instant) -> usize {
+        if self.closed_until.is_some_and(|until| until > now) {
+            return 0;
+        }
+        match self.ahead {
+            Ahead::Needless => (self.width as usize).saturating_sub(self.inside),
+            // Those who went in before the closing may stay for minutes.
+            Ahead::Due => 1,
+            Ahead::Gone => 0,
+        }
+    }
+
+    /// How many were called and may still come.
+    fn called(&self, now: Instant) -> usize {
+        if self.called_until.is_some_and(|until| until > now) { self.called } else { 0 }
+    }
+
+    /// Calls one more to come, if there is room for all who were called.
+    fn call(&mut self, now: Instant) -> Option<()> {
+        let called = self.called(now);
+        (called < self.room(now)).then(|| {
+            self.called = called + 1;
+            self.called_until = Some(now + CALLED);
+        })
+    }
+
+    /// When it may look different without anybody doing anything.
+    fn next(&self, now: Instant) -> Option<Instant> {
+        let closed = self.closed_until.filter(|until| *until > now);
+        closed.or_else(|| self.called_until.filter(|until| *until > now))
+    }
+}
+
+/// The right to call a provider. Dropped without a word it only makes room; if
+/// it went ahead after a closing, the next one does.
 #[derive(Debug)]
 #[must_use]
 pub struct Pass {
     gate: Gate,
+    generation: u64,
+    // Until something is heard.
+    goes_ahead: AtomicBool,
 }
 
 impl Gate {
-    /// A pass, if there is one at once.
+    /// A pass, if there is one at once. Whoever was not called goes behind those
+    /// who wait.
     pub fn try_pass(&self) -> Option<Pass> {
-        let _turn = self.0.turnstile.try_lock().ok()?;
-        self.enter(Instant::now())
+        let turn = self.0.turnstile.try_lock();
+        let now = Instant::now();
+        if turn.is_err() && self.0.state.lock().called(now) == 0 {
+            return None;
+        }
+        self.enter(now)
     }
 
     /// Waits for a pass. Whoever stops waiting loses nothing but the place.
     pub async fn pass(&self) -> Pass {
+        self.turn(|now| self.enter(now)).await
+    }
+
+    /// Waits until a pass can probably be had, and takes none: for whoever has
+    /// something else to get first. Then comes [`Gate::try_pass`], and this again
+    /// if somebody was faster. No more are called at a time than there is room
+    /// for, in the order in which they came; whoever does not come in time is no
+    /// longer counted on.
+    pub async fn open(&self) {
+        self.turn(|now| self.0.state.lock().call(now)).await;
+    }
+
+    /// Waits in line until `take` has something.
+    async fn turn<T>(&self, take: impl Fn(Instant) -> Option<T>) -> T {
         let _turn = self.0.turnstile.lock().await;
         loop {
             let changed = self.0.changed.notified();
             let now = Instant::now();
-            if let Some(pass) = self.enter(now) {
-                return pass;
+            if let Some(taken) = take(now) {
+                return taken;
             }
-            let closed_until = self.0.state.lock().closed_until;
-            match closed_until.filter(|until| *until > now) {
-                Some(until) => {
+            let next = self.0.state.lock().next(now);
+            match next {
+                Some(next) => {
                     tokio::select! {
-                        () = tokio::time::sleep_until(until) => {}
+                        () = tokio::time::sleep_until(next) => {}
                         () = changed => {}
                     }
                 }
@@ -115,33 +206,48 @@ impl Gate {
 
     fn enter(&self, now: Instant) -> Option<Pass> {
         let mut state = self.0.state.lock();
-        let open = state.closed_until.is_none_or(|until| until <= now);
-        // After a closing one goes ahead to see whether it is over.
-        let width = if state.closings > 0 { 1 } else { state.width as usize };
-        (open && state.inside < width).then(|| {
+        (state.room(now) > 0).then(|| {
             state.inside += 1;
-            Pass { gate: self.clone() }
+            state.called = state.called(now).saturating_sub(1);
+            let goes_ahead = state.ahead == Ahead::Due;
+            if goes_ahead {
+                state.ahead = Ahead::Gone;
+            }
+            let (gate, generation) = (self.clone(), state.generation);
+            Pass { gate, generation, goes_ahead: goes_ahead.into() }
         })
     }
 }
 
 impl Pass {
-    /// An answer has begun to come: whoever went ahead after a closing has seen
-    /// that it is over, and the others need not wait for the whole of it.
+    /// The first piece of an answer came. If the gate waited for it, it opens:
+    /// the rest may take minutes. To be called as often as one likes.
     pub fn heard(&self) {
-        self.gate.0.state.lock().closings = 0;
-        self.gate.0.changed.notify_waiters();
+        // Most went ahead of nobody, and each piece of an answer comes by here.
+        if self.goes_ahead.load(Ordering::Relaxed) && self.goes_ahead.swap(false, Ordering::Relaxed)
+        {
+            self.gate.0.state.lock().ahead = Ahead::Needless;
+            self.gate.0.changed.notify_waiters();
+        }
     }
 
-    /// It came back with an answer. Others may try more.
+    /// It came back with an answer. Others may try more, unless the gate has
+    /// closed since it went in: then it says nothing of how things are now.
     pub fn answered(self) {
+        self.heard();
         let mut state = self.gate.0.state.lock();
-        state.closings = 0;
-        state.width = (state.width + 1.0 / state.width).min(WIDEST);
+        if self.generation == state.generation {
+            state.closings = 0;
+            state.width = (state.width + 1.0 / state.width).min(WIDEST);
+        }
     }
 
     /// It came back with an error. If the provider limits calls the gate closes
     /// for all; `chance`, from 0 to 1, says where in its range the time lies.
+    ///
+    /// Of all who are inside, the first to be limited closes the gate. The
+    /// others may be told to wait longer, but they are no reason to be more
+    /// careful: it is the same burst.
     pub fn failed(self, error: &ModelError, chance: f64) {
         let told = match error {
             ModelError::RateLimited { .. } | ModelError::Overloaded { .. } => error.again(),
@@ -149,16 +255,24 @@ impl Pass {
         };
         let Again::After(told) = told else { return };
         let mut state = self.gate.0.state.lock();
-        let doubled = FIRST.saturating_mul(1 << state.closings.min(10)).min(LONGEST);
+        let first = self.generation == state.generation;
         // All who wait must not come back in the same moment.
         let span = match told {
             Some(told) => told.min(PATIENCE).mul_f64(1.0 + 0.1 * chance),
-            None => doubled.mul_f64(0.5 + 0.5 * chance),
+            None if first => {
+                let doubled = FIRST.saturating_mul(1 << state.closings.min(10)).min(LONGEST);
+                doubled.mul_f64(0.5 + 0.5 * chance)
+            }
+            None => return,
         };
         let until = Instant::now() + span;
         state.closed_until = Some(state.closed_until.map_or(until, |other| other.max(until)));
-        state.closings = state.closings.saturating_add(1);
-        state.width = (state.inside as f64 / 2.0).max(1.0);
+        if first {
+            state.generation += 1;
+            state.ahead = Ahead::Due;
+            state.closings = state.closings.saturating_add(1);
+            state.width = (state.inside as f64 / 2.0).max(1.0);
+        }
     }
 }
 
@@ -166,96 +280,13 @@ impl Drop for Pass {
     fn drop(&mut self) {
         let mut state = self.gate.0.state.lock();
         state.inside = state.inside.saturating_sub(1);
+        if *self.goes_ahead.get_mut() {
+            state.ahead = Ahead::Due;
+        }
         drop(state);
         self.gate.0.changed.notify_waiters();
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn limited(retry_after: Option<Duration>) -> ModelError {
-        let (provider, message) = (Provider::OpenAi, "slow down".to_owned());
-        ModelError::RateLimited { provider, retry_after, message }
-    }
-
-    async fn waited(gate: &Gate) -> Duration {
-        let begun = Instant::now();
-        gate.pass().await.answered();
-        begun.elapsed()
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn s8_4_what_one_is_told_holds_for_all() {
-        let gate = Gate::default();
-        let (one, other) = (gate.pass().await, gate.pass().await);
-        one.failed(&limited(Some(Duration::from_secs(30))), 0.0);
-        assert!(gate.try_pass().is_none());
-        // An answer that was under way does not open it early.
-        other.answered();
-        assert_eq!(waited(&gate).await, Duration::from_secs(30));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn s8_4_without_a_word_the_time_doubles_and_is_bounded() {
-        let gate = Gate::default();
-        let mut spans = Vec::new();
-        for _ in 0..9 {
-            let begun = Instant::now();
-            let pass = gate.pass().await;
-            spans.push(begun.elapsed().as_secs());
-            pass.failed(&limited(None), 1.0);
-        }
-        assert_eq!(spans, [0, 1, 2, 4, 8, 16, 32, 60, 60]);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn s8_4_one_goes_ahead_after_a_closing() {
-        let gate = Gate::default();
-        gate.pass().await.failed(&limited(Some(Duration::from_secs(1))), 0.0);
-        let ahead = gate.pass().await;
-        assert!(gate.try_pass().is_none());
-        ahead.answered();
-        assert!(gate.try_pass().is_some());
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn s8_4_fewer_go_through_after_a_closing_and_more_with_each_answer() {
-        let gate = Gate::default();
-        let mut inside = Vec::new();
-        for _ in 0..8 {
-            inside.push(gate.pass().await);
-        }
-        let last = inside.pop().unwrap();
-        last.failed(&limited(Some(Duration::from_secs(1))), 0.0);
-        inside.into_iter().for_each(Pass::answered);
-        tokio::time::sleep(Duration::from_secs(2)).await;
-        let through: Vec<_> = std::iter::from_fn(|| gate.try_pass()).collect();
-        assert!((4..8).contains(&through.len()), "{}", through.len());
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn other_errors_close_nothing_and_a_dropped_pass_makes_room() {
-        let gate = Gate::default();
-        let error = ModelError::Truncated { message: String::new() };
-        gate.pass().await.failed(&error, 0.5);
-        drop(gate.pass().await);
-        let through: Vec<_> = std::iter::from_fn(|| gate.try_pass()).collect();
-        assert_eq!(through.len(), WIDE as usize);
-    }
-
-    #[test]
-    fn s8_4_there_is_one_gate_for_each_provider_and_key() {
-        let keys = |key: &str| {
-            let key = key.to_owned();
-            Keys::found(move |name| (name == "OPENAI_API_KEY").then(|| key.clone()))
-        };
-        let gates = Gates::default();
-        let same = |one: &Gate, other: &Gate| Arc::ptr_eq(&one.0, &other.0);
-        let gate = gates.before(Provider::OpenAi, &keys("a"));
-        assert!(same(&gate, &gates.before(Provider::OpenAi, &keys("a"))));
-        assert!(!same(&gate, &gates.before(Provider::OpenAi, &keys("b"))));
-        assert!(!same(&gate, &gates.before(Provider::Anthropic, &keys("a"))));
-    }
-}
+mod tests;

@@ -1,12 +1,16 @@
 //! All models that can be reached from here.
 
-use std::sync::{Arc, OnceLock};
+use std::collections::HashMap;
+use std::hash::RandomState;
+use std::sync::{Arc, OnceLock, Weak};
+
+use parking_lot::Mutex;
 
 use crate::catalog::{self, Known};
 use crate::keys::{Keys, MissingKey};
 use crate::model::Model;
 use crate::name::{ModelName, Provider};
-use crate::provider::{BadKey, Connections, Line, Patience, Remote};
+use crate::provider::{BadKey, Connections, Line, Patience, Remote, shown};
 
 /// All models that can be reached over the network. Cheap to clone; clones share
 /// their connections.
@@ -27,6 +31,15 @@ pub struct Models {
     // Made when first needed: whom this machine trusts takes a while to read.
     connections: Arc<OnceLock<Result<Connections, String>>>,
     patience: Patience,
+    open: Arc<Open>,
+}
+
+/// The models that somebody has open, by their names and the prints of their
+/// keys. They are not held here, so that a key is gone with whoever used it.
+#[derive(Debug, Default)]
+struct Open {
+    all: Mutex<HashMap<(ModelName, u64), Weak<Remote>>>,
+    state: RandomState,
 }
 
 /// Why a model cannot be called.
@@ -44,7 +57,7 @@ pub enum CannotOpen {
     BadAddress {
         /// Whose.
         provider: Provider,
-        /// What was given.
+        /// What was given, without what must not be shown.
         address: String,
     },
     /// It is not reached over the network.
@@ -77,28 +90,37 @@ impl Default for Models {
 impl Models {
     /// Models that are waited for as long as this.
     pub fn new(patience: Patience) -> Self {
-        Self { connections: Arc::default(), patience }
+        Self { connections: Arc::default(), patience, open: Arc::default() }
     }
 
     /// The model of this name, with the key that is its provider's. Nothing is
-    /// sent before it is called.
+    /// sent before it is called. As long as somebody has it open, others get the
+    /// same.
     pub fn open(&self, name: &ModelName, keys: &Keys) -> Result<Arc<dyn Model>, CannotOpen> {
         let provider = name.provider();
         if matches!(provider, Provider::Offline | Provider::Scripted) {
             return Err(CannotOpen::NotRemote(name.clone()));
         }
         let access = keys.access(provider)?;
+        let known = (name.clone(), keys.print(provider, &self.open.state));
+        if let Some(open) = self.open.all.lock().get(&known).and_then(Weak::upgrade) {
+            return Ok(open);
+        }
         let proper = reqwest::Url::parse(&access.address)
             .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.host_str().is_some());
         if !proper {
-            let address = access.address.chars().take(200).collect();
+            let address = shown(&access.address).chars().take(200).collect();
             return Err(CannotOpen::BadAddress { provider, address });
         }
         let none = |why: &String| CannotOpen::NoConnection(why.clone());
         let connections = self.connections.get_or_init(Connections::new);
         let connections = connections.as_ref().map_err(none)?;
         let line = Line::new(connections, provider, &access, self.patience)?;
-        Ok(Arc::new(Remote::new(name.clone(), catalog::facts(name), &access, line)))
+        let remote = Arc::new(Remote::new(name.clone(), catalog::facts(name), &access, line));
+        let mut open = self.open.all.lock();
+        open.retain(|_, one| one.strong_count() > 0);
+        open.insert(known, Arc::downgrade(&remote));
+        Ok(remote)
     }
 
     /// The providers that are reached over the network.

@@ -19,6 +19,7 @@ mod retry_after;
 mod tls;
 mod wire;
 
+pub(crate) use self::fault::shown;
 pub use self::http::BadKey;
 pub(crate) use self::http::{Connections, Line};
 pub use self::patience::Patience;

@@ -7,6 +7,7 @@
 //!   and in the order of the calls, and nothing between them;
 //! * tools are declared, arguments are JSON objects, and neither the first word
 //!   nor the last is the model's, nor are two answers side by side;
+//! * nothing that is said is blank, in results neither;
 //! * an answer comes back as it was sent, its parts in their order; a thought goes
 //!   to the model that had it, byte for byte, and to no other;
 //! * a notice is a text of the user's alone, and the end of a task is told in one
@@ -248,6 +249,25 @@ fn pairs(request: &Request) -> Result<(), String> {
 /// A field that must be text.
 fn text<'a>(of: &'a Value, field: &str) -> Result<&'a str, String> {
     of[field].as_str().ok_or_else(|| format!("{field} is not a text in {of}"))
+}
+
+/// A text that a provider may refuse.
+fn is_blank(text: &str) -> bool {
+    text.trim().is_empty()
+}
+
+/// Content that says something: a text or a list of parts, none of them blank.
+/// Its texts.
+fn spoken(content: &Value) -> Result<Vec<String>, String> {
+    let texts: Vec<&str> = match content {
+        Value::String(text) => vec![text],
+        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
+        _ => return Err(format!("this is no content: {content}")),
+    };
+    if texts.iter().any(|text| is_blank(text)) {
+        return Err(format!("a text is blank: {content}"));
+    }
+    Ok(texts.into_iter().map(str::to_owned).collect())
 }
 
 /// A field that must be a list.

@@ -1,13 +1,13 @@
 //! What rig reads, put together as our pieces and answers.
 
 use rig_core::completion::{CompletionResponse, FinishReason, Usage as TheirUsage};
-use rig_core::message::{AssistantContent, CallId, DocumentSourceKind, MimeType};
+use rig_core::message::{AssistantContent, CallId};
 use rig_core::streaming::{Item, PartKind, StreamEvent};
 use serde_json::Value;
 use std::collections::HashMap;
 
 use crate::answer::{Answer, Piece, Stop};
-use crate::message::{Image, Part, Picture, Thought, ToolCall};
+use crate::message::{Part, Thought, ToolCall};
 use crate::name::ModelName;
 use crate::usage::Usage;
 
@@ -15,6 +15,9 @@ use super::item;
 
 /// The longest answer that is kept, thoughts and arguments included.
 const LONGEST: usize = 8 * 1024 * 1024;
+
+/// What stands in an answer for a picture.
+const PICTURE: &str = "(a picture, which is not kept)";
 
 /// An answer grew past what is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -113,15 +116,9 @@ impl Assembly {
                     item: item::kept(&self.by, native.as_ref()),
                 }))
             }
-            AssistantContent::Image(image) => {
-                let picture = match image.data {
-                    DocumentSourceKind::Base64(data) => Picture::Base64(data),
-                    DocumentSourceKind::Url(url) => Picture::Url(url),
-                    _ => return None,
-                };
-                let media_type = image.media_type.map_or("image/png", |it| it.to_mime_type());
-                Some(Part::Image(Image { media_type: media_type.to_owned(), picture }))
-            }
+            // Histories keep what was said to a model in pictures, not what it
+            // drew.
+            AssistantContent::Image(_) => Some(Part::text(PICTURE)),
             // What only a provider's own tools make; none are offered.
             _ => None,
         }

@@ -134,16 +134,17 @@ impl Faults {
     }
 }
 
-/// An address without a name and a password that stand in it.
-fn shown(address: &str) -> String {
-    match address.split_once("://") {
-        Some((scheme, rest)) => {
-            let end = rest.find('/').unwrap_or(rest.len());
-            let host = rest[..end].rsplit('@').next().unwrap_or_default();
-            format!("{scheme}://{host}{}", &rest[end..])
-        }
-        None => address.to_owned(),
-    }
+/// An address without a name, a password or a key that stand in it, whether or
+/// not it can be read as one.
+pub(crate) fn shown(address: &str) -> String {
+    let (scheme, rest) = match address.split_once("://") {
+        Some((scheme, rest)) => (format!("{scheme}://"), rest),
+        None => (String::new(), address),
+    };
+    // A password may hold anything, so all before the last sign of one goes.
+    let rest = rest.rsplit('@').next().unwrap_or_default();
+    let end = rest.find(['?', '#']).unwrap_or(rest.len());
+    format!("{scheme}{}", &rest[..end])
 }
 
 /// What a provider says instead of an answer, or in the middle of one.

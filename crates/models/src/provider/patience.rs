@@ -20,7 +20,7 @@ impl Default for Patience {
         Self {
             first: Duration::from_secs(300),
             next: Duration::from_secs(120),
-            word: Duration::from_secs(900),
+            word: Duration::from_secs(600),
         }
     }
 }

@@ -18,6 +18,9 @@ use super::item;
 use super::pairing::{self, Unpaired};
 use super::wire::Wire;
 
+/// What is said in the place of nothing: some providers refuse a blank text.
+const NOTHING: &str = "(nothing)";
+
 /// Why a call cannot be sent.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unsendable {
@@ -89,21 +92,35 @@ fn name(name: &str) -> Result<ToolName, Unsendable> {
 }
 
 fn user(message: Message) -> Result<Option<theirs::Message>, Unsendable> {
+    let said_anything = !message.parts.is_empty();
     let content = message.parts.into_iter().filter_map(|part| match part {
-        Part::Text { text, .. } => Some(Ok(UserContent::text(text))),
+        Part::Text { text, .. } => (!is_blank(&text)).then(|| Ok(UserContent::text(text))),
         Part::Image(picture) => Some(Ok(UserContent::Image(image(picture)))),
         Part::ToolResult(given) => Some(result(given).map(UserContent::ToolResult)),
         Part::Thought(_) | Part::ToolCall(_) => None,
     });
-    let content = content.collect::<Result<Vec<_>, _>>()?;
+    let mut content = content.collect::<Result<Vec<_>, _>>()?;
+    // It keeps two answers apart even so.
+    if content.is_empty() && said_anything {
+        content.push(UserContent::text(NOTHING));
+    }
     Ok((!content.is_empty()).then_some(theirs::Message::User { content }))
 }
 
 fn result(result: ToolResult) -> Result<theirs::ToolResult, Unsendable> {
-    let mut content = vec![ToolResultContent::text(result.text)];
+    let text = match (is_blank(&result.text), result.images.is_empty()) {
+        (false, _) => Some(result.text),
+        (true, true) => Some(NOTHING.to_owned()),
+        (true, false) => None,
+    };
+    let mut content: Vec<_> = text.map(ToolResultContent::text).into_iter().collect();
     content.extend(result.images.into_iter().map(|it| ToolResultContent::Image(image(it))));
     let (call, name) = (CallId::from_wire(result.call), name(&result.name)?);
     Ok(theirs::ToolResult { call, name, content, is_error: result.failed })
+}
+
+fn is_blank(text: &str) -> bool {
+    text.trim().is_empty()
 }
 
 fn image(given: Image) -> theirs::Image {
@@ -128,6 +145,10 @@ fn assistant(
         let (block, native) = match part {
             Part::Text { text, item } => {
                 let native = item::returned(by, &item).cloned();
+                // A thought may want the item that followed it, blank or not.
+                if is_blank(&text) && native.is_none() {
+                    continue;
+                }
                 (AssistantContent::Text(Text::new(text)), native)
             }
             Part::Thought(Thought { text, by: whose, item }) => {

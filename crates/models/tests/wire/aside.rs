@@ -1,5 +1,7 @@
 //! The other providers, and how models are found.
 
+use std::sync::Arc;
+
 use offshoot_models::{CannotOpen, Keys, Message, ModelName, Models, Provider, Stop, Usage, whole};
 use offshoot_wiretest::{Language, Reply, Say, Server};
 use serde_json::{Value, json};
@@ -68,6 +70,16 @@ async fn gemini_gets_its_signatures_back() {
 }
 
 #[tokio::test]
+async fn a_picture_that_a_model_drew_is_told_of_and_not_kept() {
+    let drawn = json!([{"text": "Here."},
+        {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}]);
+    let server = Server::of([Reply::events([gemini(drawn, Some("STOP"))])]).await.unwrap();
+    let model = Models::default().open(&name("gemini/gemini-3-pro"), &keys(server.address()));
+    let answer = whole(model.unwrap().call(call(vec![Message::user("go")]))).await.unwrap();
+    assert_eq!(shown(&answer), ["text Here.", "text (a picture, which is not kept)"]);
+}
+
+#[tokio::test]
 async fn gemini_says_no_in_its_own_ways() {
     let blocked = json!({"promptFeedback": {"blockReason": "SAFETY"}});
     let safety = gemini(json!([]), Some("SAFETY"));
@@ -116,8 +128,28 @@ async fn a_model_that_cannot_be_called_says_what_to_do() {
     assert!(matches!(told("offline/survey", &none), CannotOpen::NotRemote(_)));
     let odd = Keys::found(|name| (name == "OPENAI_BASE_URL").then(|| "ftp://x".to_owned()));
     assert!(told("openai/m", &odd).to_string().contains("write http://"));
+    let secret = |name: &str| (name == "OPENAI_BASE_URL").then(|| "ftp://me:pw@x".to_owned());
+    let words = told("openai/m", &Keys::found(secret)).to_string();
+    assert!(words.contains("\"ftp://x\"") && !words.contains("pw"), "{words}");
     let broken = Keys::found(|name| (name == "OPENAI_API_KEY").then(|| "a\u{1}b".to_owned()));
     assert!(told("openai/m", &broken).to_string().contains("copy it again"));
+}
+
+#[test]
+fn a_model_that_is_open_is_shared_by_all_who_have_its_key() {
+    let with = |key: &str| {
+        let key = key.to_owned();
+        Keys::found(move |name| (name == "OPENAI_API_KEY").then(|| key.clone()))
+    };
+    let models = Models::default();
+    let open = |name: &str, key: &str| models.open(&name.parse().unwrap(), &with(key)).unwrap();
+    let first = open("openai/m", "a");
+    assert!(Arc::ptr_eq(&first, &open("openai/m", "a")));
+    assert!(!Arc::ptr_eq(&first, &open("openai/m", "b")));
+    assert!(!Arc::ptr_eq(&first, &open("openai/n", "a")));
+    let gone = Arc::downgrade(&first);
+    drop(first);
+    assert!(gone.upgrade().is_none(), "a key is kept by nobody");
 }
 
 #[test]

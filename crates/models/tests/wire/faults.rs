@@ -155,6 +155,35 @@ async fn signs_of_life_without_a_word_are_believed_only_so_long() {
 }
 
 #[tokio::test]
+async fn signs_of_life_before_the_first_word_are_believed_only_so_long_too() {
+    for (language, ping) in [
+        (Language::Chat, ": still here\n\n"),
+        (Language::Responses, ": still here\n\n"),
+        (Language::Anthropic, "event: ping\ndata: {\"type\": \"ping\"}\n\n"),
+    ] {
+        let reply = Reply::begun([]).then_repeat(ping);
+        let world = World::of(language, [reply]).await.hurried(patience(|it| it.word = SOON));
+        let error = world.ask(go()).await.unwrap_err();
+        assert_eq!(
+            error,
+            ModelError::Stalled { silent: SOON, seen: Seen::Nothing },
+            "{language:?}"
+        );
+        world.server.hung_up(1).await;
+    }
+}
+
+#[tokio::test]
+async fn words_without_a_letter_are_signs_of_life_and_no_more() {
+    let empty = json!({"choices": [{"index": 0, "delta": {"content": ""}}]});
+    let begun = Language::Chat.reply(&answer()).only(7).then_repeat(&format!("data: {empty}\n\n"));
+    let world = World::of(Language::Chat, [begun]).await.hurried(patience(|it| it.word = SOON * 3));
+    let error = world.ask(go()).await.unwrap_err();
+    assert_eq!(error, ModelError::Stalled { silent: SOON * 3, seen: Seen::Output });
+    world.server.hung_up(1).await;
+}
+
+#[tokio::test]
 async fn what_does_not_end_is_bounded() {
     // A line without an end.
     let endless = Reply::begun([]).then_repeat(&"x".repeat(1024 * 1024));

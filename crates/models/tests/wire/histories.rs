@@ -235,3 +235,32 @@ async fn an_answer_of_nothing_leaves_no_hole() {
         assert_ne!(world.server.asked()[1].body, Value::Null);
     }
 }
+
+#[tokio::test]
+async fn nothing_blank_is_sent() {
+    let picture = || Image {
+        media_type: "image/png".to_owned(),
+        picture: Picture::Base64("iVBORw0KGgo=".to_owned()),
+    };
+    for language in Language::ALL {
+        let says = [Say::call("call_1", "look", "{}"), Say::call("call_2", "look", "{}")];
+        let replies = [language.reply(&says), language.reply(&[Say::text("done")])];
+        let world = World::of(language, replies).await;
+        let first = call(vec![Message::user("go")]);
+        let mut next = after(first.clone(), world.ask(first).await.unwrap());
+        let messages = Arc::make_mut(&mut next.messages);
+        messages[1].parts.insert(0, Part::text("\n"));
+        let mut results = messages[2].parts.iter_mut().filter_map(|part| match part {
+            Part::ToolResult(result) => Some(result),
+            _ => None,
+        });
+        results.next().unwrap().text = String::new();
+        let other = results.next().unwrap();
+        (other.text, other.images) = (" ".to_owned(), vec![picture()]);
+        messages.last_mut().unwrap().parts = vec![Part::text("")];
+        assert_eq!(world.ask(next).await.unwrap().text(), "done", "{language:?}");
+        let sent = &world.server.asked()[1].text;
+        // The first result, and what the user did not say.
+        assert_eq!(sent.matches("(nothing)").count(), 2, "{language:?}: {sent}");
+    }
+}

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Answer, Entry, Kind, Request, list, optional, text};
+use super::{Answer, Entry, Kind, Request, is_blank, list, optional, spoken, text};
 
 pub(super) fn read(body: &Value) -> Result<Request, String> {
     text(body, "model")?;
@@ -38,9 +38,13 @@ fn user(blocks: &[Value], entries: &mut Vec<Entry>) -> Result<(), String> {
                 return Err(format!("a result comes after other words: {block}"));
             }
             "tool_result" => {
+                // It may have no content at all.
+                if !block["content"].is_null() {
+                    spoken(&block["content"])?;
+                }
                 entries.push(Entry::Result(text(block, "tool_use_id")?.to_owned()));
             }
-            "text" if text(block, "text")?.trim().is_empty() => {
+            "text" if is_blank(text(block, "text")?) => {
                 return Err("a text is blank".to_owned());
             }
             "text" => said.push(text(block, "text")?.to_owned()),
@@ -58,7 +62,7 @@ fn answer(blocks: &[Value]) -> Result<Answer, String> {
     let mut answer = Answer::default();
     for block in blocks {
         let kind = match text(block, "type")? {
-            "text" if text(block, "text")?.trim().is_empty() => {
+            "text" if is_blank(text(block, "text")?) => {
                 return Err("a text is blank".to_owned());
             }
             "text" => {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Answer, Entry, Request, list, optional, text};
+use super::{Answer, Entry, Request, list, optional, spoken, text};
 
 pub(super) fn read(body: &Value) -> Result<Request, String> {
     text(body, "model")?;
@@ -31,11 +31,8 @@ pub(super) fn read(body: &Value) -> Result<Request, String> {
 
 fn content(message: &Value) -> Result<Vec<String>, String> {
     match &message["content"] {
-        Value::String(text) if !text.is_empty() => Ok(vec![text.clone()]),
-        Value::Array(parts) if !parts.is_empty() => {
-            let texts = parts.iter().filter_map(|part| part["text"].as_str());
-            Ok(texts.map(str::to_owned).collect())
-        }
+        Value::String(text) if !text.is_empty() => spoken(&message["content"]),
+        Value::Array(parts) if !parts.is_empty() => spoken(&message["content"]),
         _ => Err(format!("a message has no content: {message}")),
     }
 }

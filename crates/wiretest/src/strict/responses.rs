@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Answer, Entry, Kind, Request, list, optional, text};
+use super::{Answer, Entry, Kind, Request, list, optional, spoken, text};
 
 pub(super) fn read(body: &Value) -> Result<Request, String> {
     text(body, "model")?;
@@ -20,6 +20,7 @@ pub(super) fn read(body: &Value) -> Result<Request, String> {
                 answer.begun(item, Kind::Text)?;
             }
             "message" => {
+                spoken(&item["content"])?;
                 let texts = list(item, "content")?.iter();
                 let texts = texts.map(|part| part["text"].as_str().unwrap_or_default().to_owned());
                 answer.end(&mut entries)?;
@@ -42,9 +43,7 @@ pub(super) fn read(body: &Value) -> Result<Request, String> {
             }
             "function_call_output" => {
                 answer.end(&mut entries)?;
-                if item["output"].is_null() {
-                    return Err(format!("a result says nothing: {item}"));
-                }
+                spoken(&item["output"])?;
                 entries.push(Entry::Result(text(item, "call_id")?.to_owned()));
             }
             kind => return Err(format!("there is no item {kind}")),

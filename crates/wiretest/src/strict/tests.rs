@@ -65,6 +65,7 @@ fn every_rule_of_pairs_is_held() {
             "side by side",
         ),
         (json!([user, {"role": "assistant"}]), "no content"),
+        (json!([{"role": "user", "content": " "}]), "blank"),
     ];
     for (messages, rule) in cases {
         let told = broken(&any(), &chat(messages.clone()));
@@ -124,6 +125,11 @@ fn anthropics_own_rules_are_held() {
     let last = twice.body["messages"][2].clone();
     twice.body["messages"].as_array_mut().unwrap().push(last);
     assert!(broken(&any(), &twice).contains("is not the assistant's"));
+    for content in [json!(""), json!([{"type": "text", "text": "\n"}])] {
+        let mut blank = good.clone();
+        blank.body["messages"][2]["content"][0]["content"] = content;
+        assert!(broken(&any(), &blank).contains("blank"));
+    }
     let mut blank = good;
     blank.body["messages"][0]["content"][0]["text"] = json!(" ");
     assert!(broken(&any(), &blank).contains("blank"));

@@ -106,6 +106,8 @@ fn the_providers_own_words_are_told_bounded_and_without_the_key() {
     assert!(of(400, "a\u{7}\n\n b").to_string().ends_with(": a b"));
     assert_eq!(shown("http://me:pw@127.0.0.1:9/v1"), "http://127.0.0.1:9/v1");
     assert_eq!(shown("https://api.openai.com/v1"), "https://api.openai.com/v1");
+    assert_eq!(shown("ftp://me:p/w?@x/v1?key=k"), "ftp://x/v1");
+    assert_eq!(shown("me:pw@x"), "x");
 }
 
 #[test]

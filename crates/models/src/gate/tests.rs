@@ -1,0 +1,208 @@
+use super::*;
+
+fn limited(retry_after: Option<Duration>) -> ModelError {
+    let (provider, message) = (Provider::OpenAi, "slow down".to_owned());
+    ModelError::RateLimited { provider, retry_after, message }
+}
+
+async fn waited(gate: &Gate) -> Duration {
+    let begun = Instant::now();
+    gate.pass().await.answered();
+    begun.elapsed()
+}
+
+#[tokio::test(start_paused = true)]
+async fn s8_4_what_one_is_told_holds_for_all() {
+    let gate = Gate::default();
+    let (one, other) = (gate.pass().await, gate.pass().await);
+    one.failed(&limited(Some(Duration::from_secs(30))), 0.0);
+    assert!(gate.try_pass().is_none());
+    // An answer that was under way does not open it early.
+    other.answered();
+    assert_eq!(waited(&gate).await, Duration::from_secs(30));
+}
+
+#[tokio::test(start_paused = true)]
+async fn s8_4_without_a_word_the_time_doubles_and_is_bounded() {
+    let gate = Gate::default();
+    let mut spans = Vec::new();
+    for _ in 0..9 {
+        let begun = Instant::now();
+        let pass = gate.pass().await;
+        spans.push(begun.elapsed().as_secs());
+        pass.failed(&limited(None), 1.0);
+    }
+    assert_eq!(spans, [0, 1, 2, 4, 8, 16, 32, 60, 60]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn s8_4_one_goes_ahead_after_a_closing() {
+    let gate = Gate::default();
+    gate.pass().await.failed(&limited(Some(Duration::from_secs(1))), 0.0);
+    let ahead = gate.pass().await;
+    assert!(gate.try_pass().is_none());
+    ahead.answered();
+    assert!(gate.try_pass().is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn s8_4_fewer_go_through_after_a_closing_and_more_with_each_answer() {
+    let gate = Gate::default();
+    let mut inside = Vec::new();
+    for _ in 0..8 {
+        inside.push(gate.pass().await);
+    }
+    let last = inside.pop().unwrap();
+    last.failed(&limited(Some(Duration::from_secs(1))), 0.0);
+    inside.into_iter().for_each(Pass::answered);
+    gate.pass().await.answered();
+    let through: Vec<_> = std::iter::from_fn(|| gate.try_pass()).collect();
+    assert!((4..8).contains(&through.len()), "{}", through.len());
+}
+
+#[tokio::test(start_paused = true)]
+async fn other_errors_close_nothing_and_a_dropped_pass_makes_room() {
+    let gate = Gate::default();
+    let error = ModelError::Truncated { message: String::new() };
+    gate.pass().await.failed(&error, 0.5);
+    drop(gate.pass().await);
+    let through: Vec<_> = std::iter::from_fn(|| gate.try_pass()).collect();
+    assert_eq!(through.len(), WIDE as usize);
+}
+
+#[test]
+fn s8_4_there_is_one_gate_for_each_provider_and_key() {
+    let keys = |key: &str| {
+        let key = key.to_owned();
+        Keys::found(move |name| (name == "OPENAI_API_KEY").then(|| key.clone()))
+    };
+    let gates = Gates::default();
+    let same = |one: &Gate, other: &Gate| Arc::ptr_eq(&one.0, &other.0);
+    let gate = gates.before(Provider::OpenAi, &keys("a"));
+    assert!(same(&gate, &gates.before(Provider::OpenAi, &keys("a"))));
+    assert!(!same(&gate, &gates.before(Provider::OpenAi, &keys("b"))));
+    assert!(!same(&gate, &gates.before(Provider::Anthropic, &keys("a"))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn s8_4_a_burst_closes_the_gate_once() {
+    let gate = Gate::default();
+    let burst: Vec<_> = std::iter::from_fn(|| gate.try_pass()).collect();
+    assert_eq!(burst.len(), 64);
+    burst.into_iter().for_each(|pass| pass.failed(&limited(None), 1.0));
+    assert_eq!(waited(&gate).await, FIRST);
+    let through: Vec<_> = std::iter::from_fn(|| gate.try_pass()).collect();
+    assert_eq!(through.len(), 32);
+}
+
+#[tokio::test(start_paused = true)]
+async fn s8_4_the_rest_of_a_burst_may_be_told_to_wait_longer() {
+    let gate = Gate::default();
+    let passes = [gate.pass().await, gate.pass().await, gate.pass().await];
+    for (pass, seconds) in passes.into_iter().zip([5, 30, 10]) {
+        pass.failed(&limited(Some(Duration::from_secs(seconds))), 0.0);
+    }
+    assert_eq!(waited(&gate).await, Duration::from_secs(30));
+}
+
+#[tokio::test(start_paused = true)]
+async fn s8_4_who_goes_ahead_need_not_wait_for_those_from_before() {
+    let gate = Gate::default();
+    let old: Vec<_> = std::iter::from_fn(|| gate.try_pass()).take(8).collect();
+    gate.pass().await.failed(&limited(None), 1.0);
+    let ahead = gate.pass().await;
+    // Their answers say nothing of how things are after the closing.
+    old.into_iter().for_each(Pass::answered);
+    assert!(gate.try_pass().is_none());
+    drop(ahead);
+}
+
+#[tokio::test(start_paused = true)]
+async fn s8_4_the_first_word_opens_the_gate_and_an_error_after_it_closes_it_for_longer() {
+    let gate = Gate::default();
+    let burst: Vec<_> = std::iter::from_fn(|| gate.try_pass()).take(4).collect();
+    burst.into_iter().for_each(|pass| pass.failed(&limited(None), 1.0));
+    let ahead = gate.pass().await;
+    let waiting = gate.pass();
+    let mut waiting = std::pin::pin!(waiting);
+    assert!(futures_util::poll!(&mut waiting).is_pending());
+    ahead.heard();
+    ahead.heard();
+    drop(waiting.await);
+    ahead.failed(&limited(None), 1.0);
+    assert_eq!(waited(&gate).await, FIRST * 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn s8_4_whoever_is_stopped_on_the_way_ahead_hands_it_on() {
+    let gate = Gate::default();
+    gate.pass().await.failed(&limited(None), 0.0);
+    let ahead = gate.pass().await;
+    let next = tokio::spawn({
+        let gate = gate.clone();
+        async move { gate.pass().await }
+    });
+    tokio::task::yield_now().await;
+    drop(ahead);
+    let next = next.await.unwrap();
+    // It is one again.
+    assert!(gate.try_pass().is_none());
+    next.heard();
+    drop(next);
+    assert!(gate.try_pass().is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn s8_4_the_time_lies_where_chance_says_and_never_before_what_was_told() {
+    let told = Some(Duration::from_secs(10));
+    for (told, chance, millis) in
+        [(told, 0.0, 10_000), (told, 1.0, 11_000), (None, 0.0, 500), (None, 1.0, 1_000)]
+    {
+        let gate = Gate::default();
+        gate.pass().await.failed(&limited(told), chance);
+        assert_eq!(waited(&gate).await, Duration::from_millis(millis), "{told:?} {chance}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn s8_4_as_many_are_called_as_there_is_room_for() {
+    let gate = Gate::default();
+    let mut inside: Vec<_> = std::iter::from_fn(|| gate.try_pass()).collect();
+    let (mut one, mut other) = (Box::pin(gate.open()), Box::pin(gate.open()));
+    assert!(futures_util::poll!(&mut one).is_pending());
+    assert!(futures_util::poll!(&mut other).is_pending());
+    inside.pop();
+    assert!(futures_util::poll!(&mut one).is_ready());
+    assert!(futures_util::poll!(&mut other).is_pending());
+    // It holds nothing, and others wait; the one that was called comes in.
+    let pass = gate.try_pass().unwrap();
+    assert!(gate.try_pass().is_none());
+    // Now nobody is called, so nobody overtakes the other.
+    drop(pass);
+    assert!(futures_util::poll!(&mut other).is_ready());
+    assert!(gate.try_pass().is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn s8_4_whoever_is_called_and_does_not_come_keeps_nobody_waiting() {
+    let gate = Gate::default();
+    gate.pass().await.failed(&limited(None), 1.0);
+    let begun = Instant::now();
+    gate.open().await;
+    assert_eq!(begun.elapsed(), FIRST);
+    gate.open().await;
+    assert_eq!(begun.elapsed(), FIRST + CALLED);
+    assert!(gate.try_pass().is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn s8_4_nobody_overtakes_those_who_wait() {
+    let gate = Gate::default();
+    let mut inside: Vec<_> = std::iter::from_fn(|| gate.try_pass()).collect();
+    let mut waiting = Box::pin(gate.open());
+    assert!(futures_util::poll!(&mut waiting).is_pending());
+    inside.pop();
+    assert!(gate.try_pass().is_none());
+    waiting.await;
+    assert!(gate.try_pass().is_some());
+}
