@@ -33,8 +33,8 @@ standard error. Ctrl-C asks it to stop, a second one stops it at once. Whatever
 else ends this command, the agent goes on: `offshoot tasks wait` waits for it.
 
 Each run begins a session of its own, whose first agent is called `lead`, unless
---session names one or --continue takes the latest: there the agent goes on with
-what was said before.
+--session or OFFSHOOT_SESSION names one or --continue takes the latest: there the
+agent goes on with what was said before.
 
 Keys and addresses are read from the variables that the providers' own programs
 read, such as ANTHROPIC_API_KEY, OPENAI_API_KEY and OPENAI_BASE_URL;
@@ -65,9 +65,9 @@ impl Run {
                 return Err(Trouble::usage("--continue and --session name two conversations")
                     .hint("leave out one of them; --session alone goes on with that session's"));
             }
-            (true, Chosen::Elsewhere) => Talk::Latest,
-            (false, Chosen::Here) => Talk::In(desk.session.clone()),
-            (false, Chosen::Elsewhere) => Talk::New,
+            (true, Chosen::Around | Chosen::Nowhere) => Talk::Latest,
+            (false, Chosen::Here | Chosen::Around) => Talk::In(desk.session.clone()),
+            (false, Chosen::Nowhere) => Talk::New,
         };
         let folder = std::env::current_dir().map_err(|error| Trouble::other(&error))?;
         let asked = Asked {

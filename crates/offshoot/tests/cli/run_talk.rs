@@ -4,10 +4,23 @@ use offshoot_wiretest::{Language, Say};
 use serde_json::{Value, json};
 
 use crate::model::{Model, says, talk};
-use crate::support::World;
+use crate::support::{Said, World};
 
 fn pairs(said: &[(&str, &str)]) -> Vec<(String, String)> {
     said.iter().map(|(role, text)| ((*role).to_owned(), (*text).to_owned())).collect()
+}
+
+#[test]
+fn a_session_that_the_environment_names_is_gone_on_with() {
+    let (world, model) = (World::new(), Model::saying(["one", "two"]));
+    for _ in 0..2 {
+        let mut command = model.command(&world, &["run", "Say it."]);
+        let said = Said::of(command.env("OFFSHOOT_SESSION", "talk").output().unwrap());
+        assert_eq!(said.code, 0, "{said:?}");
+    }
+    let sessions = world.json(&["sessions", "ls"]);
+    assert_eq!(sessions["sessions"].as_array().unwrap().len(), 1, "{sessions}");
+    assert_eq!(talk(&model.asked()[1]).len(), 3);
 }
 
 #[test]

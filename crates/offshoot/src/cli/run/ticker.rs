@@ -25,6 +25,8 @@ pub(super) struct Ticker {
     lead: String,
     events: Option<Receiver<Task>>,
     seen: HashMap<String, State>,
+    /// Whether the lead has, by what was told.
+    has_ended: bool,
     /// Those that have not ended, by their ids, which sort by age.
     live: BTreeMap<String, String>,
 }
@@ -38,7 +40,7 @@ impl Ticker {
             events
         });
         let (screen, lead) = (desk.screen, lead.id.clone());
-        Self { screen, lead, events, seen: HashMap::new(), live: BTreeMap::new() }
+        Self { screen, lead, events, seen: HashMap::new(), has_ended: false, live: BTreeMap::new() }
     }
 
     /// Tells what happens next, and goes on for ever.
@@ -57,10 +59,8 @@ impl Ticker {
     pub(super) async fn rest(mut self) {
         let Some(mut events) = self.events.take() else { return };
         let told = async {
-            while let Some(task) = events.recv().await {
-                if task.id == self.lead && task.outcome.is_some() {
-                    return;
-                }
+            while !self.has_ended {
+                let Some(task) = events.recv().await else { return };
                 self.tell(&task);
             }
         };
@@ -72,6 +72,7 @@ impl Ticker {
             return;
         }
         if task.id == self.lead {
+            self.has_ended |= task.outcome.is_some();
             return self.tell_of_lead(task);
         }
         let handle = text::line(&task.handle);
