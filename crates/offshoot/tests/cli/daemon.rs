@@ -89,14 +89,7 @@ fn a_hang_up_ends_the_daemon_in_good_order_unless_it_is_to_be_ignored() {
     assert!(log.contains("SIGHUP") && log.contains("the daemon has ended"), "{log}");
     world.done(&["daemon", "stop"]);
     let line = format!("trap '' HUP; exec {} tasks ls", env!("CARGO_BIN_EXE_offshoot"));
-    let mut shell = std::process::Command::new("sh");
-    for (name, value) in world.command(&[]).get_envs() {
-        match value {
-            Some(value) => shell.env(name, value),
-            None => shell.env_remove(name),
-        };
-    }
-    assert_eq!(Said::of(shell.args(["-c", &line]).output().unwrap()).code, 0);
+    assert_eq!(world.shell(&line).code, 0);
     let ignoring = world.daemon();
     send(ignoring, Signal::HUP);
     world.done(&["spawn", "--", "true"]);

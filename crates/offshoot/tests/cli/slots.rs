@@ -1,6 +1,6 @@
 //! Commands that wait for commands, with few slots for all of them.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use crate::support::{Said, Started, World};
 
@@ -11,16 +11,8 @@ const SLOTS: usize = 8;
 
 /// The program under a limit that the daemon inherits which it starts.
 fn limited(world: &World, args: &[&str]) -> Command {
-    let inner = world.command(args);
-    let mut command = Command::new("sh");
-    command.args(["-c", FEW]).arg(inner.get_program()).args(inner.get_args());
-    for (name, value) in inner.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
-    command.current_dir(world.folder.path()).stdin(Stdio::null());
+    let mut command = world.other("sh");
+    command.args(["-c", FEW, env!("CARGO_BIN_EXE_offshoot")]).args(args);
     command
 }
 

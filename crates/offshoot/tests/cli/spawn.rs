@@ -1,7 +1,5 @@
 //! `offshoot spawn`
 
-use std::process::Command;
-
 use crate::support::{Said, Started, World, script};
 
 #[test]
@@ -158,12 +156,9 @@ fn a_commands_files_have_the_permissions_that_the_callers_would_have() {
     let world = World::new();
     world.done(&["tasks", "ls"]);
     for (umask, wanted) in [("077", 0o600), ("027", 0o640), ("000", 0o666)] {
-        let mut shell = Command::new("sh");
         let program = env!("CARGO_BIN_EXE_offshoot");
         let line = format!("umask {umask}; exec {program} spawn -- touch file-{umask}");
-        shell.args(["-c", &line]).current_dir(world.folder.path());
-        shell.envs(world.command(&[]).get_envs().filter_map(|(key, value)| Some((key, value?))));
-        assert!(shell.status().unwrap().success());
+        assert_eq!(world.shell(&line).code, 0);
         let file = world.folder.path().join(format!("file-{umask}"));
         let mode = file.metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o777, wanted, "{umask}");

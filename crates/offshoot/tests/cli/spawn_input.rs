@@ -42,16 +42,9 @@ fn open(world: &World, args: &[&str]) -> (Started, ChildStdin) {
 
 /// A script for `sh` in which `offshoot` is the program.
 fn shell(world: &World, script: &str) -> Command {
-    let program = world.command(&[]);
-    let mut shell = Command::new("sh");
+    let mut shell = world.other("sh");
     let named = format!("offshoot() {{ '{}' \"$@\"; }}; {script}", env!("CARGO_BIN_EXE_offshoot"));
-    shell.args(["-c", &named]).current_dir(world.folder.path()).stdin(Stdio::null());
-    for (name, value) in program.get_envs() {
-        match value {
-            Some(value) => shell.env(name, value),
-            None => shell.env_remove(name),
-        };
-    }
+    shell.args(["-c", &named]);
     shell
 }
 

@@ -35,7 +35,14 @@ impl World {
 
     /// The program with these arguments, not started yet.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_offshoot"));
+        let mut command = self.other(env!("CARGO_BIN_EXE_offshoot"));
+        command.args(args);
+        command
+    }
+
+    /// Another program, in which ours works on this folder.
+    pub(crate) fn other(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
         for (name, _) in std::env::vars_os() {
             let told = name.to_str().is_some_and(|name| {
                 name.starts_with("OFFSHOOT")
@@ -50,23 +57,15 @@ impl World {
         command.env("OFFSHOOT_DATA", self.data());
         command.env("XDG_RUNTIME_DIR", self.folder.path().join("run"));
         command.env_remove("NO_COLOR");
-        command.current_dir(self.folder.path()).args(args).stdin(Stdio::null());
+        command.current_dir(self.folder.path()).stdin(Stdio::null());
         command
     }
 
     /// The same, and a hang-up is not ignored: whoever runs the tests may ignore
     /// it, and what he starts would, too.
     pub(crate) fn hearing(&self, args: &[&str]) -> Command {
-        let ours = self.command(&[]);
-        let mut command = Command::new("env");
+        let mut command = self.other("env");
         command.args(["--default-signal=HUP", env!("CARGO_BIN_EXE_offshoot")]).args(args);
-        for (name, value) in ours.get_envs() {
-            match value {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
-            };
-        }
-        command.current_dir(self.folder.path()).stdin(Stdio::null());
         command
     }
 
@@ -77,16 +76,7 @@ impl World {
 
     /// What a shell says to this line, in which the program works on this folder.
     pub(crate) fn shell(&self, line: &str) -> Said {
-        let ours = self.command(&[]);
-        let mut command = Command::new("bash");
-        for (name, value) in ours.get_envs() {
-            match value {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
-            };
-        }
-        command.current_dir(self.folder.path()).args(["-c", line]).stdin(Stdio::null());
-        Said::of(command.output().unwrap())
+        Said::of(self.other("bash").args(["-c", line]).output().unwrap())
     }
 
     /// What the program says that must do as asked.
