@@ -1,7 +1,11 @@
 //! aimock, an emulator of model providers: a package of npm, kept outside the repository's files.
 
+use std::env;
+use std::path::Path;
+
 use anyhow::{Context, Result, ensure};
 
+use crate::package::Package;
 use crate::repository::Repository;
 
 /// The version that is used. Another one may emulate other versions of the providers.
@@ -13,6 +17,10 @@ const NODE: &str = "22.23.3";
 /// Where it is kept.
 const FOLDER: &str = "target/tools/aimock-1.43.0";
 
+/// What names authorities to Node beyond its own, and where a Linux keeps those it trusts.
+const AUTHORITIES: &str = "NODE_EXTRA_CA_CERTS";
+const SYSTEM: &str = "/etc/ssl/certs/ca-certificates.crt";
+
 /// An emulator that can be started.
 #[derive(Debug)]
 pub(crate) struct Aimock {
@@ -23,11 +31,9 @@ pub(crate) struct Aimock {
 }
 
 impl Aimock {
-    /// Makes sure that it is there. Without npm it cannot be had.
-    pub(crate) fn ensure(repository: &Repository) -> Result<Option<Self>> {
-        if !repository.program("npm", ["--version"]).succeeds() {
-            return Ok(None);
-        }
+    /// Makes sure that it is there.
+    pub(crate) fn ensure(repository: &Repository) -> Result<Self> {
+        Package::Npm.ensure(repository)?;
         let program = format!("{FOLDER}/node_modules/@copilotkit/aimock/dist/cli.js");
         let mut wanted = Vec::new();
         if !repository.holds(&program) {
@@ -41,7 +47,12 @@ impl Aimock {
         }
         if !wanted.is_empty() {
             let install = ["install", "--no-audit", "--no-fund", "--prefix", FOLDER];
-            repository.program("npm", install).args(&wanted).run()?;
+            let mut npm = repository.program("npm", install).args(&wanted);
+            // Node brings authorities of its own; the system's may know more, such as a company's.
+            if env::var_os(AUTHORITIES).is_none() && Path::new(SYSTEM).exists() {
+                npm = npm.env(AUTHORITIES, SYSTEM);
+            }
+            npm.run()?;
             ensure!(repository.holds(&program), "npm installed no {program}");
         }
         let absolute = |path: &str| {
@@ -49,7 +60,7 @@ impl Aimock {
             path.to_str().map(str::to_owned).context("the repository's path is no UTF-8")
         };
         let node = if new_enough { "node".to_owned() } else { absolute(&own)? };
-        Ok(Some(Self { node, program: absolute(&program)? }))
+        Ok(Self { node, program: absolute(&program)? })
     }
 }
 

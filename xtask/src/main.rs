@@ -9,6 +9,7 @@ mod component;
 mod invocation;
 mod licence;
 mod metadata;
+mod package;
 mod pipeline;
 mod repository;
 mod stage;
