@@ -49,7 +49,9 @@ impl Aimock {
             let install = ["install", "--no-audit", "--no-fund", "--prefix", FOLDER];
             let mut npm = repository.program("npm", install).args(&wanted);
             // Node brings authorities of its own; the system's may know more, such as a company's.
-            if env::var_os(AUTHORITIES).is_none() && Path::new(SYSTEM).exists() {
+            if env::var_os(AUTHORITIES).is_none_or(|named| named.is_empty())
+                && Path::new(SYSTEM).exists()
+            {
                 npm = npm.env(AUTHORITIES, SYSTEM);
             }
             npm.run()?;
