@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use offshoot_core::SessionId;
-use offshoot_models::{CannotOpen, Gate, Gates, Keys, Model, ModelName, Models, Offline, Provider};
+use offshoot_models::{
+    CannotOpen, Endpoint, Gate, Gates, Keys, Model, ModelName, Models, Offline, Provider,
+};
+use offshoot_runtime::BoxFuture;
 
 use crate::agents::{Catalogue, NoModel};
 
@@ -48,6 +51,15 @@ impl Catalogue for Providers {
             error => NoModel::Unknown(error.to_string()),
         })?;
         Ok((found, self.gates.before(model.provider(), &self.keys)))
+    }
+
+    fn endpoint(&self, model: &ModelName, _: Option<SessionId>) -> Option<Endpoint> {
+        self.keys.endpoint(model.provider())
+    }
+
+    /// What this process lacks it never gets.
+    fn has_key(&self, _: &ModelName, _: SessionId, _: Option<&Endpoint>) -> BoxFuture<()> {
+        Box::pin(std::future::pending())
     }
 }
 

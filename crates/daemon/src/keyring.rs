@@ -2,17 +2,24 @@
 //!
 //! They come with the request that sends an agent off and are never stored, so
 //! after a restart an agent waits until somebody of its session brings them
-//! again.
+//! again. What is brought for another address than the one where an agent began
+//! is for others: a key and a conversation go to no other host than before.
 
 use std::sync::Arc;
 
 use hashbrown::HashMap;
 use offshoot_agent::{Catalogue, NoModel};
 use offshoot_core::SessionId;
-use offshoot_models::{CannotOpen, Gate, Gates, Keys, Model, ModelName, Models, Offline, Provider};
+use offshoot_models::{
+    CannotOpen, Differs, Endpoint, Gate, Gates, Keys, Model, ModelName, Models, Offline, Provider,
+};
 use offshoot_runtime::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::watch;
+
+/// How many ways to providers are kept for a session. Somebody would have to
+/// bring another address each time to reach it.
+const MOST: usize = 64;
 
 /// Which keys the agents of each session have. Cheap to clone.
 #[derive(Clone, Debug, Default)]
@@ -20,37 +27,73 @@ pub(crate) struct KeyRing(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    keys: Mutex<HashMap<SessionId, Keys>>,
+    /// Of several ways to a provider, those that were given last come first, and
+    /// those that were only offered after them.
+    ways: Mutex<HashMap<SessionId, Vec<Way>>>,
     /// Rings whenever somebody has brought some.
     brought: watch::Sender<()>,
     models: Models,
     gates: Gates,
 }
 
+/// One provider at one address, and the key for it.
+#[derive(Clone, Debug)]
+struct Way {
+    provider: Provider,
+    endpoint: Endpoint,
+    keys: Keys,
+}
+
+impl Way {
+    /// Those that somebody's keys open.
+    fn all(keys: &Keys) -> impl Iterator<Item = Self> {
+        Provider::ALL.into_iter().filter_map(|provider| {
+            let keys = keys.only(provider)?;
+            let endpoint = keys.endpoint(provider)?;
+            Some(Self { provider, endpoint, keys })
+        })
+    }
+
+    fn is_like(&self, other: &Self) -> bool {
+        self.provider == other.provider && self.endpoint == other.endpoint
+    }
+}
+
 impl KeyRing {
-    /// Lets the agents of a session have these, and what they had beside them.
+    /// Lets the agents of a session have these rather than what they had.
     pub(crate) fn give(&self, session: SessionId, keys: &Keys) {
-        self.change(session, keys, |had| keys.completed_by(had));
+        self.bring(session, keys, |ways, way| {
+            ways.retain(|had| !had.is_like(&way));
+            ways.insert(0, way);
+            ways.truncate(MOST);
+        });
     }
 
     /// Lets the agents of a session have those of these that they lack.
     pub(crate) fn offer(&self, session: SessionId, keys: &Keys) {
-        self.change(session, keys, |had| had.completed_by(keys));
+        self.bring(session, keys, |ways, way| {
+            if !ways.iter().any(|had| had.is_like(&way)) {
+                ways.truncate(MOST - 1);
+                ways.push(way);
+            }
+        });
     }
 
-    fn change(&self, session: SessionId, brought: &Keys, change: impl FnOnce(&Keys) -> Keys) {
-        if !brought.is_empty() {
-            let mut all = self.0.keys.lock();
-            let keys = all.entry(session).or_default();
-            *keys = change(keys);
-            drop(all);
-            self.0.brought.send_replace(());
+    fn bring(&self, session: SessionId, keys: &Keys, keep: impl Fn(&mut Vec<Way>, Way)) {
+        let mut ways = Way::all(keys).peekable();
+        if ways.peek().is_none() {
+            return;
         }
+        let mut all = self.0.ways.lock();
+        let kept = all.entry(session).or_default();
+        ways.for_each(|way| keep(kept, way));
+        drop(all);
+        self.0.brought.send_replace(());
     }
 
     /// Forgets what a session had.
     pub(crate) fn forget(&self, session: SessionId) {
-        self.0.keys.lock().remove(&session);
+        self.0.ways.lock().remove(&session);
     }
 
     /// The model of this name for whoever has these keys, and the gate before it.
@@ -75,8 +118,23 @@ impl KeyRing {
         Ok((found, self.0.gates.before(model.provider(), keys)))
     }
 
-    fn of(&self, session: SessionId) -> Keys {
-        self.0.keys.lock().get(&session).cloned().unwrap_or_default()
+    /// The keys of the first way to a provider that fits; none if no way does.
+    fn way(
+        &self,
+        provider: Provider,
+        session: SessionId,
+        fits: impl Fn(&Endpoint) -> bool,
+    ) -> Option<Keys> {
+        let all = self.0.ways.lock();
+        let mut ways = all.get(&session)?.iter();
+        let way = ways.find(|way| way.provider == provider && fits(&way.endpoint))?;
+        Some(way.keys.clone())
+    }
+
+    /// The keys of the way that comes first: what is there without a key if
+    /// nobody has brought any.
+    fn usual(&self, provider: Provider, session: SessionId) -> Keys {
+        self.way(provider, session, |_| true).unwrap_or_default()
     }
 }
 
@@ -86,14 +144,47 @@ impl Catalogue for KeyRing {
         model: &ModelName,
         session: SessionId,
     ) -> Result<(Arc<dyn Model>, Gate), NoModel> {
-        self.open(model, &self.of(session))
+        self.open(model, &self.usual(model.provider(), session))
     }
 
-    fn has_key(&self, model: &ModelName, session: SessionId) -> BoxFuture<()> {
-        let (ring, model) = (self.clone(), model.clone());
+    fn endpoint(&self, model: &ModelName, session: Option<SessionId>) -> Option<Endpoint> {
+        self.usual(model.provider(), session?).endpoint(model.provider())
+    }
+
+    fn find_at(
+        &self,
+        model: &ModelName,
+        session: SessionId,
+        began: &Endpoint,
+    ) -> Result<(Arc<dyn Model>, Gate), NoModel> {
+        let provider = model.provider();
+        let met = |now: Option<&Endpoint>| began.met_by(provider, now);
+        if let Some(keys) = self.way(provider, session, |way| met(Some(way)).is_ok()) {
+            return self.open(model, &keys);
+        }
+        // The one that is nearest to it tells best what differs.
+        let near = |way: &Endpoint| way.address() == began.address();
+        let near = self.way(provider, session, near);
+        let keys = near.unwrap_or_else(|| self.usual(provider, session));
+        let differs = |differs| NoModel::NoKey(Differs::to_string(&differs));
+        met(keys.endpoint(provider).as_ref()).map_err(differs)?;
+        self.open(model, &keys)
+    }
+
+    fn has_key(
+        &self,
+        model: &ModelName,
+        session: SessionId,
+        began: Option<&Endpoint>,
+    ) -> BoxFuture<()> {
+        let (ring, model, began) = (self.clone(), model.clone(), began.cloned());
         Box::pin(async move {
             let mut brought = ring.0.brought.subscribe();
-            while let Err(NoModel::NoKey(_)) = ring.find(&model, session) {
+            let found = || match &began {
+                Some(began) => ring.find_at(&model, session, began),
+                None => ring.find(&model, session),
+            };
+            while let Err(NoModel::NoKey(_)) = found() {
                 // The sender is in the ring.
                 brought.changed().await.ok();
             }
