@@ -84,4 +84,22 @@ mod tests {
             other => panic!("{other:?}"),
         }
     }
+
+    #[test]
+    fn an_agent_that_began_at_another_address_is_not_asked_for_here() {
+        let at = |address: &'static str| {
+            let set = move |name: &str| (name == "OLLAMA_HOST").then(|| address.to_owned());
+            Providers::with(Keys::found(set))
+        };
+        let session = SessionId::mint(Stamp::from_millis(1), 1);
+        let model = "ollama/qwen3".parse().unwrap();
+        let began = at("127.0.0.1:1").endpoint(&model, None).unwrap();
+        assert!(at("http://127.0.0.1:1/").find_at(&model, session, &began).is_ok());
+        match at("127.0.0.1:2").find_at(&model, session, &began) {
+            Err(NoModel::NoKey(words)) => {
+                assert!(words.contains("OLLAMA_HOST=http://127.0.0.1:1, and here"), "{words}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
 }

@@ -191,3 +191,75 @@ impl Catalogue for KeyRing {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use offshoot_core::Stamp;
+
+    fn keys(set: &[(&str, &str)]) -> Keys {
+        Keys::found(|name| {
+            set.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    fn session(number: u64) -> SessionId {
+        SessionId::mint(Stamp::from_millis(1), number.into())
+    }
+
+    fn at(ring: &KeyRing, session: SessionId) -> Option<String> {
+        let endpoint = ring.endpoint(&"openai/m".parse().unwrap(), Some(session))?;
+        Some(endpoint.address().to_owned())
+    }
+
+    #[test]
+    fn what_is_given_goes_before_what_was_there_and_what_is_offered_after_it() {
+        let (ring, one) = (KeyRing::default(), session(1));
+        assert_eq!(at(&ring, one), None);
+        ring.offer(one, &keys(&[("OPENAI_BASE_URL", "http://a")]));
+        ring.offer(one, &keys(&[("OPENAI_BASE_URL", "http://b")]));
+        assert_eq!(at(&ring, one).as_deref(), Some("http://a"));
+        ring.give(one, &keys(&[("OPENAI_BASE_URL", "http://b")]));
+        ring.give(one, &keys(&[("ANTHROPIC_API_KEY", "k")]));
+        assert_eq!(at(&ring, one).as_deref(), Some("http://b"));
+        assert_eq!(at(&ring, session(2)), None, "another session has none of it");
+        ring.forget(one);
+        assert_eq!(at(&ring, one), None);
+    }
+
+    #[test]
+    fn each_agent_finds_the_way_on_which_it_began_and_no_other() {
+        let (ring, one) = (KeyRing::default(), session(1));
+        let model: ModelName = "openai/m".parse().unwrap();
+        let a = keys(&[("OPENAI_BASE_URL", "http://a"), ("OPENAI_API_KEY", "k")]);
+        let began = a.endpoint(Provider::OpenAi).unwrap();
+        let told = |ring: &KeyRing| match ring.find_at(&model, one, &began) {
+            Ok(_) => String::new(),
+            Err(error) => error.to_string(),
+        };
+        assert!(told(&ring).contains("OPENAI_BASE_URL=http://a and OPENAI_API_KEY"));
+        ring.give(one, &keys(&[("OPENAI_API_KEY", "k")]));
+        assert!(told(&ring).contains("OPENAI_BASE_URL=http://a, which is not set here"));
+        ring.give(one, &keys(&[("OPENAI_BASE_URL", "http://b"), ("OPENAI_API_KEY", "k")]));
+        assert!(told(&ring).contains("and here that is http://b"));
+        ring.offer(one, &keys(&[("OPENAI_BASE_URL", "http://a")]));
+        assert!(told(&ring).contains("it began with OPENAI_API_KEY, which"), "{}", told(&ring));
+        ring.offer(session(2), &a);
+        assert_ne!(told(&ring), "", "those are another session's");
+        ring.offer(one, &a);
+        assert_eq!(told(&ring), "");
+        ring.give(one, &keys(&[("OPENAI_BASE_URL", "http://b"), ("OPENAI_API_KEY", "k")]));
+        assert_eq!(told(&ring), "", "it keeps its own");
+    }
+
+    #[test]
+    fn a_session_keeps_only_so_many() {
+        let (ring, one) = (KeyRing::default(), session(1));
+        for number in 0..2 * MOST {
+            let address = format!("http://{number}.test");
+            ring.give(one, &keys(&[("OLLAMA_HOST", &address)]));
+            ring.offer(one, &keys(&[("OLLAMA_HOST", &format!("{address}/offered"))]));
+        }
+        assert_eq!(ring.0.ways.lock()[&one].len(), MOST);
+    }
+}

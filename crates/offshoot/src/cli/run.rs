@@ -41,7 +41,7 @@ read, such as ANTHROPIC_API_KEY, OPENAI_API_KEY and OPENAI_BASE_URL;
 `offshoot models ls` says what is missing. If no model is named, it is one of
 Anthropic, OpenAI or Gemini, the first whose key is there. Keys are never
 stored: if the daemon dies, the agent goes on as soon as a command that waits
-for it or speaks to it brings them again.")]
+for it or speaks to it brings them again, for the address where it began.")]
 pub(crate) struct Run {
     /// What to do; what comes from a pipe is added to it
     #[arg(value_name = "TASK")]
