@@ -67,7 +67,7 @@ fn s9_3_an_agent_goes_on_at_the_address_where_it_began_and_nowhere_else() {
     assert_eq!(waited.code, 0, "{waited:?}");
     assert!(waited.out.contains("At last."), "{waited:?}");
     let asked = here.asked();
-    assert!(asked.iter().all(|asked| asked.header("authorization").is_none()), "{asked:?}");
+    assert!(asked.iter().all(|asked| asked.header("authorization").is_none()), "no key was sent");
     assert!(there.asked().is_empty(), "neither the conversation nor a key went elsewhere");
 }
 
@@ -124,7 +124,7 @@ fn s9_3_those_it_sent_off_keep_to_their_addresses_too() {
     assert!(waited.out.contains("Both are home."), "{waited:?}");
     assert!(there.asked().is_empty());
     let asked = [here.asked(), other.asked()].concat();
-    assert!(asked.iter().all(|asked| asked.header("authorization").is_none()), "{asked:?}");
+    assert!(asked.iter().all(|asked| asked.header("authorization").is_none()), "no key was sent");
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn two_sessions_at_two_addresses_do_not_mix() {
     for (model, session) in [(&one, "one"), (&two, "two")] {
         model.done(&world, &["--session", session, "tasks", "wait", "lead"]);
         let asked = model.asked();
-        assert!(asked.iter().all(|asked| talk(asked)[0].1 == session), "{asked:?}");
+        assert!(asked.iter().all(|asked| talk(asked)[0].1 == session), "{session} alone asks it");
     }
 }
 
