@@ -3,7 +3,7 @@
 use std::pin::pin;
 
 use futures_util::future::{Either, select};
-use offshoot_core::{Owner, Payload, RunId, Sizes, Wake, text};
+use offshoot_core::{Owner, Payload, RunId, Sizes, TaskId, Wake, text};
 use offshoot_models::{Endpoint, ModelName};
 use offshoot_runtime::{BodyError, Request, StepError, TaskRef};
 use schemars::JsonSchema;
@@ -123,8 +123,10 @@ async fn send_off(cx: &ToolContext, asked: Arguments) -> Result<Sent, ToolError>
         Some(sending) => Some(sending.lock().await),
         None => None,
     };
-    if let Some(twin) = twin(cx, &asked.task).await? {
-        return Ok(Sent::Already(twin));
+    match twin(cx, &asked.task).await? {
+        Twin::Itself(child) => return Ok(Sent::Off(cx.cx.task(&child.to_string()).await?)),
+        Twin::Other(twin) => return Ok(Sent::Already(twin)),
+        Twin::Nobody => {}
     }
     let brief = brief(cx, &asked).await?;
     let brief = Payload::encode(&brief).map_err(|error| ToolError::of(&error))?;
@@ -198,9 +200,17 @@ async fn asks(cx: &ToolContext, task: &TaskRef, number: u32) -> Result<Output, T
     )))
 }
 
-/// The live agent that does the same already. A call that is repeated finds the
-/// task that it has made, so that is none.
-async fn twin(cx: &ToolContext, task: &str) -> Result<Option<String>, ToolError> {
+/// Who does already what a call asks for.
+enum Twin {
+    Nobody,
+    /// The child that the same call has made before a crash, whatever it lacks now.
+    Itself(TaskId),
+    /// Another one, of this handle.
+    Other(String),
+}
+
+/// The live agent that does the same already.
+async fn twin(cx: &ToolContext, task: &str) -> Result<Twin, ToolError> {
     let key = format!("call {}", cx.key);
     let own = || cx.cx.tasks().owner(Owner::Task(cx.cx.id())).live().kind(KIND);
     let most = cx.seat.limits.children;
@@ -209,10 +219,10 @@ async fn twin(cx: &ToolContext, task: &str) -> Result<Option<String>, ToolError>
     loop {
         for other in &page.items {
             if other.spec.terms.key.as_deref() == Some(&key) {
-                return Ok(None);
+                return Ok(Twin::Itself(other.id()));
             }
             if told::purpose(other).as_deref() == Some(task) {
-                return Ok(Some(other.handle().to_owned()));
+                return Ok(Twin::Other(other.handle().to_owned()));
             }
         }
         live += page.items.len();
@@ -222,7 +232,7 @@ async fn twin(cx: &ToolContext, task: &str) -> Result<Option<String>, ToolError>
                  {most}. Wait until some have ended, or do more with each."
             )));
         }
-        let Some(next) = page.next else { return Ok(None) };
+        let Some(next) = page.next else { return Ok(Twin::Nobody) };
         page = own().after(next).await?;
     }
 }

@@ -33,8 +33,8 @@ standard error. Ctrl-C asks it to stop, a second one stops it at once. Whatever
 else ends this command, the agent goes on: `offshoot tasks wait` waits for it.
 
 Each run begins a session of its own, whose first agent is called `lead`, unless
---session or OFFSHOOT_SESSION names one or --continue takes the latest: there the
-agent goes on with what was said before.
+--session or OFFSHOOT_SESSION names one or --continue takes the latest: there
+the agent goes on with what was said before.
 
 Keys and addresses are read from the variables that the providers' own programs
 read, such as ANTHROPIC_API_KEY, OPENAI_API_KEY and OPENAI_BASE_URL;

@@ -128,6 +128,48 @@ fn s9_3_those_it_sent_off_keep_to_their_addresses_too() {
 }
 
 #[test]
+fn s9_4_a_child_that_is_waited_for_is_found_again_while_it_lacks_its_address() {
+    let (world, other, there) = (World::new(), slow(), Model::new(|_| says("Not me.")));
+    let here = Model::new(|asked| match talk(asked).len() {
+        1 => {
+            let bees = json!({
+                "name": "bees", "task": "Count.", "model": "ollama/test", "background": false,
+            });
+            Language::Chat.reply(&[Say::call("1", "spawn_agent", &bees.to_string())])
+        }
+        _ => says(&talk(asked).pop().unwrap().1),
+    });
+    let run = ["run", "--detach", "--session", "s", "Lead."];
+    let host = [("OLLAMA_HOST", other.address())];
+    assert_eq!(with(here.without_key(&world, &run), &host).code, 0);
+    other.was_asked(1);
+    world.kill_daemon();
+    // The lead goes on, and makes its call again.
+    let wait = ["--session", "s", "tasks", "wait", "lead"];
+    let elsewhere = [("OLLAMA_HOST", there.address())];
+    let mut lead = here.without_key(&world, &wait);
+    lead.envs(elsewhere);
+    let lead = Started::new(lead);
+    let mut bees = Started::new(world.command(&["--session", "s", "tasks", "wait", "bees"]));
+    bees.until_remark(&format!("OLLAMA_HOST={}", other.address()));
+    loop {
+        let lead = world.json(&["--session", "s", "tasks", "show", "lead"]);
+        if lead["attempts"] == 2 && (lead["state"] == "waiting" || lead["ended_at"].is_string()) {
+            break;
+        }
+    }
+    let wait = ["--session", "s", "tasks", "wait", "bees"];
+    assert_eq!(with(world.command(&wait), &host).code, 0);
+    let said = lead.finish();
+    assert!(said.code == 0 && said.out.contains("At last."), "{said:?}");
+    assert_eq!(here.asked().len(), 2, "the call returned what the child said");
+    assert_eq!(bees.finish().code, 0);
+    let all = world.json(&["--session", "s", "tasks", "ls", "--all"]);
+    assert_eq!(all["tasks"].as_array().unwrap().len(), 2, "{all}");
+    assert!(there.asked().is_empty());
+}
+
+#[test]
 fn a_conversation_is_gone_on_with_where_it_was() {
     let (world, here, there) = (World::new(), Model::saying(["one", "two"]), Model::saying([]));
     here.done(&world, &["run", "--session", "s", "First."]);
