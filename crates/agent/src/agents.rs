@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_core::{Payload, PayloadError, SessionId};
-use offshoot_models::{Gate, Model, ModelName, Prices};
+use offshoot_models::{Endpoint, Gate, Model, ModelName, Prices};
 use offshoot_runtime::{BoxFuture, Request};
 
 use crate::KIND;
@@ -25,8 +25,34 @@ pub trait Catalogue: Send + Sync + fmt::Debug + 'static {
         session: SessionId,
     ) -> Result<(Arc<dyn Model>, Gate), NoModel>;
 
-    /// Resolves once a model that lacked its key has it.
-    fn has_key(&self, _model: &ModelName, _session: SessionId) -> BoxFuture<()> {
+    /// Where the provider of this model is asked for an agent of this session, or
+    /// for one of any session; none if that is nowhere or does not matter. An
+    /// agent that began there is never asked for elsewhere.
+    fn endpoint(&self, _model: &ModelName, _session: Option<SessionId>) -> Option<Endpoint> {
+        None
+    }
+
+    /// The same as [`find`](Self::find), for an agent that began there.
+    fn find_at(
+        &self,
+        model: &ModelName,
+        session: SessionId,
+        began: &Endpoint,
+    ) -> Result<(Arc<dyn Model>, Gate), NoModel> {
+        let now = self.endpoint(model, Some(session));
+        let met = began.met_by(model.provider(), now.as_ref());
+        met.map_err(|differs| NoModel::NoKey(differs.to_string()))?;
+        self.find(model, session)
+    }
+
+    /// Resolves once a model that lacked its key has it, at the address where its
+    /// agent began.
+    fn has_key(
+        &self,
+        _model: &ModelName,
+        _session: SessionId,
+        _began: Option<&Endpoint>,
+    ) -> BoxFuture<()> {
         Box::pin(std::future::ready(()))
     }
 }
@@ -34,7 +60,8 @@ pub trait Catalogue: Send + Sync + fmt::Debug + 'static {
 /// Why there is no model of a name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoModel {
-    /// Its provider wants a key that nobody has given.
+    /// Its provider wants a key that nobody has given, or is elsewhere than when
+    /// the agent began.
     #[error("{0}")]
     NoKey(String),
     /// Nobody is called so.
@@ -111,6 +138,20 @@ pub(crate) struct Seat {
     pub(crate) deltas: Deltas,
 }
 
+impl Seat {
+    /// The model of an agent of this session, and the gate before it.
+    pub(crate) fn find(
+        &self,
+        brief: &Brief,
+        session: SessionId,
+    ) -> Result<(Arc<dyn Model>, Gate), NoModel> {
+        match &brief.endpoint {
+            Some(began) => self.catalogue.find_at(&brief.model, session, began),
+            None => self.catalogue.find(&brief.model, session),
+        }
+    }
+}
+
 impl Agents {
     /// Agents that find their models here, without tools of their own yet.
     pub fn new(catalogue: impl Catalogue) -> Self {
@@ -161,9 +202,15 @@ impl Agents {
         AgentBackend::new(self.0.clone())
     }
 
-    /// A request for an agent that does this.
+    /// A request for an agent that does this. It keeps to the address where its
+    /// provider is now, unless the brief says another.
     pub fn request(&self, brief: &Brief) -> Result<Request, PayloadError> {
-        Ok(Request::new(KIND, Payload::encode(brief)?))
+        let now = || self.0.catalogue.endpoint(&brief.model, None);
+        let payload = match brief.endpoint.is_none().then(now).flatten() {
+            Some(now) => Payload::encode(&brief.clone().endpoint(now))?,
+            None => Payload::encode(brief)?,
+        };
+        Ok(Request::new(KIND, payload))
     }
 
     /// What agents say at the moment.

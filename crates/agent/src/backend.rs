@@ -36,7 +36,7 @@ impl Backend for AgentBackend {
 
     fn lacks(&self, task: &Task) -> Option<String> {
         let brief: Brief = task.spec.input.decode().ok()?;
-        match self.seat.catalogue.find(&brief.model, task.spec.lineage.session) {
+        match self.seat.find(&brief, task.spec.lineage.session) {
             Err(NoModel::NoKey(words)) => Some(words),
             _ => None,
         }
@@ -44,7 +44,10 @@ impl Backend for AgentBackend {
 
     fn ready(&self, task: &Task) -> BoxFuture<()> {
         match task.spec.input.decode::<Brief>() {
-            Ok(brief) => self.seat.catalogue.has_key(&brief.model, task.spec.lineage.session),
+            Ok(Brief { model, endpoint, .. }) => {
+                let session = task.spec.lineage.session;
+                self.seat.catalogue.has_key(&model, session, endpoint.as_ref())
+            }
             Err(_) => Box::pin(std::future::ready(())),
         }
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use offshoot_models::ModelName;
+use offshoot_models::{Endpoint, ModelName};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -15,6 +15,9 @@ pub struct Brief {
     pub task: String,
     /// The model that does it.
     pub model: ModelName,
+    /// Where the model's provider is asked: only there, whatever is set later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<Endpoint>,
     /// How it shall behave.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub system: String,
@@ -60,6 +63,7 @@ impl Brief {
         Self {
             task: task.into(),
             model,
+            endpoint: None,
             system: String::new(),
             folder: None,
             context: Context::Fresh,
@@ -67,6 +71,13 @@ impl Brief {
             steps: None,
             time: None,
         }
+    }
+
+    /// Where the model's provider is asked, and nowhere else.
+    #[must_use]
+    pub fn endpoint(mut self, endpoint: Endpoint) -> Self {
+        self.endpoint = Some(endpoint);
+        self
     }
 
     /// How it shall behave.

@@ -92,7 +92,7 @@ impl Life {
     /// Takes up the agent's work where its history ends.
     pub(crate) async fn begin(seat: Arc<Seat>, cx: Context) -> Result<Box<Self>, BodyError> {
         let brief: Arc<Brief> = Arc::new(cx.input::<Brief>().await?);
-        let (model, gate) = seat.catalogue.find(&brief.model, cx.lineage().session)?;
+        let (model, gate) = seat.find(&brief, cx.lineage().session)?;
         let tools = control::toolbox(&seat, &cx, &brief)?;
         let system = control::system(&seat, &cx, &brief);
         let talk = Conversation::default();

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use offshoot_core::SessionId;
-use offshoot_models::{CannotOpen, Gate, Gates, Keys, Model, ModelName, Models, Offline, Provider};
+use offshoot_models::{
+    CannotOpen, Endpoint, Gate, Gates, Keys, Model, ModelName, Models, Offline, Provider,
+};
+use offshoot_runtime::BoxFuture;
 
 use crate::agents::{Catalogue, NoModel};
 
@@ -49,6 +52,15 @@ impl Catalogue for Providers {
         })?;
         Ok((found, self.gates.before(model.provider(), &self.keys)))
     }
+
+    fn endpoint(&self, model: &ModelName, _: Option<SessionId>) -> Option<Endpoint> {
+        self.keys.endpoint(model.provider())
+    }
+
+    /// What this process lacks it never gets.
+    fn has_key(&self, _: &ModelName, _: SessionId, _: Option<&Endpoint>) -> BoxFuture<()> {
+        Box::pin(std::future::pending())
+    }
 }
 
 #[cfg(test)]
@@ -69,6 +81,24 @@ mod tests {
         assert!(matches!(find("offline/poem"), Err(NoModel::Unknown(_))));
         match find("anthropic/claude-haiku-4-5") {
             Err(NoModel::NoKey(words)) => assert!(words.contains("ANTHROPIC_API_KEY"), "{words}"),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn an_agent_that_began_at_another_address_is_not_asked_for_here() {
+        let at = |address: &'static str| {
+            let set = move |name: &str| (name == "OLLAMA_HOST").then(|| address.to_owned());
+            Providers::with(Keys::found(set))
+        };
+        let session = SessionId::mint(Stamp::from_millis(1), 1);
+        let model = "ollama/qwen3".parse().unwrap();
+        let began = at("127.0.0.1:1").endpoint(&model, None).unwrap();
+        assert!(at("http://127.0.0.1:1/").find_at(&model, session, &began).is_ok());
+        match at("127.0.0.1:2").find_at(&model, session, &began) {
+            Err(NoModel::NoKey(words)) => {
+                assert!(words.contains("OLLAMA_HOST=http://127.0.0.1:1, and here"), "{words}");
+            }
             other => panic!("{other:?}"),
         }
     }

@@ -17,8 +17,8 @@ pub use reply::{
     Chunk, Happened, ListedModel, Provider, Reply, Stopped, StreamName, Waited, WaitedEnd,
 };
 pub use request::{
-    Attachment, Following, List, Message, Named, Reading, Request, Restarting, Run, Scope, Sealed,
-    Sequel, Spawn, Stdin, Stop, Tail, Talk, Wait, Waiting,
+    Attachment, Following, Lacking, List, Message, Named, Reading, Request, Restarting, Run, Scope,
+    Sealed, Sequel, Spawn, Stdin, Stop, Tail, Talk, Wait, Waiting,
 };
 pub use session::{Session, Sessions};
 pub use status::{LogFile, Status};

@@ -8,8 +8,8 @@ use offshoot_agent::Agents;
 use offshoot_backends::Commands;
 use offshoot_client::Place;
 use offshoot_client::wire::{Code, Fault, Hello, Named, Stopped};
-use offshoot_core::{Blob, Caps, Ceiling, Name, Phase, SessionId, Stamp, TaskId};
-use offshoot_runtime::{Runtime, Session, TaskRef};
+use offshoot_core::{Blob, Caps, Ceiling, Name, Phase, SessionId, Stamp, Task, TaskId};
+use offshoot_runtime::{Backend, Runtime, Session, TaskRef};
 use offshoot_sqlite::Sqlite;
 use offshoot_store::{OpenStore, Store, StoreError, TaskQuery, Within};
 use parking_lot::Mutex;
@@ -263,6 +263,12 @@ impl House {
     /// The session of this name.
     pub(crate) async fn existing_session(&self, name: &str) -> Result<Session, Fault> {
         self.known_session(name).await?.ok_or_else(|| no_session(name))
+    }
+
+    /// What a task that has not ended lacks to be executed here, in words.
+    pub(crate) fn lacks(&self, task: &Task) -> Option<String> {
+        let is_agent = *task.spec.kind == *offshoot_agent::KIND;
+        (is_agent && task.is_live()).then(|| self.agents.backend().lacks(task)).flatten()
     }
 
     /// The task that somebody calls so.

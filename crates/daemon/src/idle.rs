@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use offshoot_backends::Commands;
 use offshoot_core::Task;
-use offshoot_runtime::Backend;
 use tokio::sync::watch;
 
 use crate::house::House;
@@ -137,7 +136,5 @@ async fn has_work(house: &House) -> bool {
 }
 
 fn lacks_key(house: &House, task: &Task) -> bool {
-    task.state == offshoot_core::State::Queued
-        && *task.spec.kind == *offshoot_agent::KIND
-        && house.agents.backend().lacks(task).is_some()
+    task.state == offshoot_core::State::Queued && house.lacks(task).is_some()
 }

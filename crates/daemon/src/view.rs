@@ -26,6 +26,7 @@ pub(crate) async fn task(house: &House, snapshot: Snapshot) -> Result<wire::Task
             State::Waiting(on) => Some(word(on)),
             _ => None,
         },
+        lacks: (task.state == State::Queued).then(|| house.lacks(&task)).flatten(),
         outcome: task.ended().map(|ended| outcome(&task, ended)),
         lineage: wire::Lineage {
             session: lineage.session.to_string(),
@@ -204,5 +205,11 @@ pub(crate) fn reason(reason: &Reason) -> wire::Reason {
         Reason::SilentSince(_) => "silent",
         _ => "other",
     };
-    wire::Reason { is: is.to_owned(), text: reason.to_string() }
+    let text = match reason {
+        Reason::Lacks(what) => {
+            format!("{what}, and `offshoot tasks wait` or a `run` in its session brings it")
+        }
+        reason => reason.to_string(),
+    };
+    wire::Reason { is: is.to_owned(), text }
 }

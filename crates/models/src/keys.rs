@@ -6,6 +6,7 @@ use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
+use crate::endpoint::Endpoint;
 use crate::name::Provider;
 
 /// What must not be shown.
@@ -45,10 +46,7 @@ pub struct Access {
 
 /// A provider wants a key, and there is none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "there is no key for {provider}: set {variable}; `offshoot demo` and the model \
-     offline/survey need none"
-)]
+#[error("there is no key for {provider}: set {variable}")]
 pub struct MissingKey {
     /// Who wants it.
     pub provider: Provider,
@@ -56,14 +54,23 @@ pub struct MissingKey {
     pub variable: &'static str,
 }
 
-/// Which variables a provider's own programs read.
-struct Variables {
-    keys: &'static [&'static str],
-    addresses: &'static [&'static str],
-    address: &'static str,
+impl MissingKey {
+    /// That of this provider, if it wants any.
+    pub(crate) fn of(provider: Provider) -> Option<Self> {
+        let variable = variables(provider).keys.first()?;
+        Some(Self { provider, variable })
+    }
 }
 
-fn variables(of: Provider) -> Variables {
+/// Which variables a provider's own programs read.
+pub(crate) struct Variables {
+    pub(crate) keys: &'static [&'static str],
+    pub(crate) addresses: &'static [&'static str],
+    /// Where it is if none of them is set.
+    pub(crate) address: &'static str,
+}
+
+pub(crate) fn variables(of: Provider) -> Variables {
     let v = |keys, addresses, address| Variables { keys, addresses, address };
     match of {
         Provider::OpenAi | Provider::OpenAiResponses => {
@@ -124,20 +131,21 @@ impl Keys {
         self.0.is_empty()
     }
 
-    /// These, and of every provider of which nothing is known here, those. What
-    /// belongs together stays so: no key is sent to somebody else's address.
-    #[must_use]
-    pub fn completed_by(&self, others: &Self) -> Self {
-        let mut all = (*self.0).clone();
-        for provider in Provider::ALL {
-            let Variables { keys, addresses, .. } = variables(provider);
-            let names = || keys.iter().chain(addresses);
-            if !names().any(|name| self.0.contains_key(name)) {
-                let known = names().filter_map(|name| others.0.get_key_value(name));
-                all.extend(known.map(|(name, value)| (*name, value.clone())));
-            }
-        }
-        Self(Arc::new(all))
+    /// Those of one provider alone; none if nothing of it is set. What belongs
+    /// together stays so: no key is sent to somebody else's address.
+    pub fn only(&self, provider: Provider) -> Option<Self> {
+        let Variables { keys, addresses, .. } = variables(provider);
+        let names = keys.iter().chain(addresses);
+        let set = names.filter_map(|name| Some((*name, self.0.get(name)?.clone())));
+        let set: BTreeMap<_, _> = set.collect();
+        (!set.is_empty()).then(|| Self(Arc::new(set)))
+    }
+
+    /// Where a provider is asked with these, if it can be and is reached over
+    /// the network.
+    pub fn endpoint(&self, provider: Provider) -> Option<Endpoint> {
+        let access = self.access(provider).ok().filter(|access| !access.address.is_empty())?;
+        Some(Endpoint::new(&access.address, self.found_in(provider)))
     }
 
     /// How to reach a provider. One that stands elsewhere than usual may need no
@@ -147,8 +155,8 @@ impl Keys {
         let set = |names: &[&str]| names.iter().find_map(|name| self.0.get(name)).cloned();
         let elsewhere = set(addresses);
         let key = set(keys);
-        if let (Some(variable), None, None) = (keys.first(), &key, &elsewhere) {
-            return Err(MissingKey { provider, variable });
+        if let (Some(missing), None, None) = (MissingKey::of(provider), &key, &elsewhere) {
+            return Err(missing);
         }
         let address = elsewhere.as_ref().map_or(address, Secret::reveal);
         Ok(Access { address: with_scheme(address).into(), key })
@@ -186,7 +194,7 @@ mod tests {
     #[test]
     fn a_missing_key_names_its_variable() {
         let told = keys(&[]).access(Provider::Anthropic).unwrap_err().to_string();
-        assert!(told.contains("set ANTHROPIC_API_KEY") && told.contains("demo"), "{told}");
+        assert!(told.contains("set ANTHROPIC_API_KEY"), "{told}");
         assert!(keys(&[("OPENAI_API_KEY", "  ")]).access(Provider::OpenAi).is_err());
     }
 
@@ -209,13 +217,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_taken_from_others_provider_by_provider() {
-        let own = keys(&[("OPENAI_BASE_URL", "http://here")]);
-        let others = keys(&[("OPENAI_API_KEY", "theirs"), ("ANTHROPIC_API_KEY", "too")]);
-        let both = own.completed_by(&others);
-        assert_eq!(both.access(Provider::OpenAi).unwrap().key, None, "not to this address");
-        let anthropic = both.access(Provider::Anthropic).unwrap();
-        assert_eq!(anthropic.key.as_ref().map(Secret::reveal), Some("too"));
+    fn what_belongs_to_a_provider_is_taken_together() {
+        let all = keys(&[("OPENAI_BASE_URL", "http://here"), ("ANTHROPIC_API_KEY", "a")]);
+        let openai = all.only(Provider::OpenAi).unwrap();
+        assert_eq!(openai.access(Provider::OpenAi).unwrap().key, None);
+        assert!(openai.access(Provider::Anthropic).is_err());
+        assert!(all.only(Provider::Gemini).is_none());
     }
 
     #[test]

@@ -9,6 +9,7 @@
 mod answer;
 mod call;
 mod catalog;
+mod endpoint;
 mod error;
 mod gate;
 mod keys;
@@ -25,6 +26,7 @@ mod usage;
 pub use answer::{Answer, Piece, Stop};
 pub use call::{Cache, Call, ToolChoice, ToolSpec};
 pub use catalog::Known;
+pub use endpoint::{Differs, Endpoint};
 pub use error::{Again, ModelError, Seen};
 pub use gate::{Gate, Gates, Pass};
 pub use keys::{Access, Keys, MissingKey, Secret};

@@ -49,6 +49,12 @@ impl Provider {
             Self::Scripted => "scripted",
         }
     }
+
+    /// Whether both are asked at the same address and with the same key.
+    pub fn shares_access_with(self, other: Self) -> bool {
+        let openai = |one| matches!(one, Self::OpenAi | Self::OpenAiResponses);
+        self == other || (openai(self) && openai(other))
+    }
 }
 
 impl fmt::Display for Provider {

@@ -54,7 +54,8 @@ pub trait Backend: Send + Sync + fmt::Debug + 'static {
 
     /// What keeps this process from executing a task that an earlier one left,
     /// in words: a key, say, that is never stored. The task stays queued until
-    /// it is [`ready`](Self::ready), and `why` tells this.
+    /// it is [`ready`](Self::ready), and `why` tells this. A task that has ended
+    /// is not continued as long as it lacks something.
     fn lacks(&self, _task: &Task) -> Option<String> {
         None
     }

@@ -299,6 +299,12 @@ impl Sending {
         {
             return self.first_of(found).await;
         }
+        let lacks = backend
+            .as_ref()
+            .and_then(|backend| panic::shield_or("lacks", None, || backend.lacks(&old)));
+        if let Some(what) = lacks {
+            return Err(Error::Lacks { id, what });
+        }
         let (kind, input) = (old.spec.kind.clone(), Ok(old.spec.input.clone()));
         let request = Request { kind, input, backend: None };
         let mut spawn: Spawn<Registered> = Spawn::registered(self.engine.clone(), request, sender);

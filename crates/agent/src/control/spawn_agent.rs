@@ -3,9 +3,9 @@
 use std::pin::pin;
 
 use futures_util::future::{Either, select};
-use offshoot_core::{Owner, Payload, RunId, Sizes, Wake, text};
-use offshoot_models::ModelName;
-use offshoot_runtime::{Request, TaskRef};
+use offshoot_core::{Owner, Payload, RunId, Sizes, TaskId, Wake, text};
+use offshoot_models::{Endpoint, ModelName};
+use offshoot_runtime::{BodyError, Request, StepError, TaskRef};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -123,10 +123,12 @@ async fn send_off(cx: &ToolContext, asked: Arguments) -> Result<Sent, ToolError>
         Some(sending) => Some(sending.lock().await),
         None => None,
     };
-    if let Some(twin) = twin(cx, &asked.task).await? {
-        return Ok(Sent::Already(twin));
+    match twin(cx, &asked.task).await? {
+        Twin::Itself(child) => return Ok(Sent::Off(cx.cx.task(&child.to_string()).await?)),
+        Twin::Other(twin) => return Ok(Sent::Already(twin)),
+        Twin::Nobody => {}
     }
-    let brief = brief(cx, &asked)?;
+    let brief = brief(cx, &asked).await?;
     let brief = Payload::encode(&brief).map_err(|error| ToolError::of(&error))?;
     let most = Sizes::default().inline as u64;
     if brief.bytes() > most {
@@ -198,9 +200,17 @@ async fn asks(cx: &ToolContext, task: &TaskRef, number: u32) -> Result<Output, T
     )))
 }
 
-/// The live agent that does the same already. A call that is repeated finds the
-/// task that it has made, so that is none.
-async fn twin(cx: &ToolContext, task: &str) -> Result<Option<String>, ToolError> {
+/// Who does already what a call asks for.
+enum Twin {
+    Nobody,
+    /// The child that the same call has made before a crash, whatever it lacks now.
+    Itself(TaskId),
+    /// Another one, of this handle.
+    Other(String),
+}
+
+/// The live agent that does the same already.
+async fn twin(cx: &ToolContext, task: &str) -> Result<Twin, ToolError> {
     let key = format!("call {}", cx.key);
     let own = || cx.cx.tasks().owner(Owner::Task(cx.cx.id())).live().kind(KIND);
     let most = cx.seat.limits.children;
@@ -209,10 +219,10 @@ async fn twin(cx: &ToolContext, task: &str) -> Result<Option<String>, ToolError>
     loop {
         for other in &page.items {
             if other.spec.terms.key.as_deref() == Some(&key) {
-                return Ok(None);
+                return Ok(Twin::Itself(other.id()));
             }
             if told::purpose(other).as_deref() == Some(task) {
-                return Ok(Some(other.handle().to_owned()));
+                return Ok(Twin::Other(other.handle().to_owned()));
             }
         }
         live += page.items.len();
@@ -222,20 +232,21 @@ async fn twin(cx: &ToolContext, task: &str) -> Result<Option<String>, ToolError>
                  {most}. Wait until some have ended, or do more with each."
             )));
         }
-        let Some(next) = page.next else { return Ok(None) };
+        let Some(next) = page.next else { return Ok(Twin::Nobody) };
         page = own().after(next).await?;
     }
 }
 
-fn brief(cx: &ToolContext, asked: &Arguments) -> Result<Brief, ToolError> {
+async fn brief(cx: &ToolContext, asked: &Arguments) -> Result<Brief, ToolError> {
     let own = &cx.brief;
     let model: ModelName = match &asked.model {
         Some(model) => model.parse().map_err(|error| ToolError::of(&error))?,
         None => own.model.clone(),
     };
-    let found = cx.seat.catalogue.find(&model, cx.cx.lineage().session);
-    let (found, _) = found.map_err(|error| ToolError::of(&error))?;
     let mut brief = Brief::new(model, asked.task.clone());
+    brief.endpoint = endpoint(cx, &brief.model).await?;
+    let found = cx.seat.find(&brief, cx.cx.lineage().session);
+    let (found, _) = found.map_err(|error| ToolError::of(&error))?;
     brief.folder.clone_from(&own.folder);
     if let Some(schema) = &asked.result_schema {
         Finish::new(schema).map_err(|error| ToolError::of(&error))?;
@@ -258,4 +269,23 @@ fn brief(cx: &ToolContext, asked: &Arguments) -> Result<Brief, ToolError> {
     }
     brief.context = Context::Fork { from, blocks: cx.branch.blocks };
     Ok(brief)
+}
+
+/// Where the model of a child is asked. At the same provider that is where its
+/// owner's is; at another, where that is now, which is kept, so that a call that
+/// is repeated asks for the same child.
+async fn endpoint(cx: &ToolContext, model: &ModelName) -> Result<Option<Endpoint>, ToolError> {
+    if model.provider().shares_access_with(cx.brief.model.provider()) {
+        return Ok(cx.brief.endpoint.clone());
+    }
+    let now = cx.seat.catalogue.endpoint(model, Some(cx.cx.lineage().session));
+    if now.is_none() {
+        return Ok(None);
+    }
+    let key = format!("endpoint {}", cx.key);
+    let kept = cx.cx.step(&key, move || async move { Ok::<_, BodyError>(now) });
+    kept.value().await.map_err(|error| match error {
+        StepError::Journal(error) => error.into(),
+        _ => ToolError::new("Nothing was started: where its model is could not be kept."),
+    })
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use offshoot_agent::{Agents, Brief, Catalogue, Function, KIND, NoModel, ToolContext, ToolError};
 use offshoot_core::SessionId;
-use offshoot_models::{Call, Gate, Model, ModelName, Scripted, Turn};
+use offshoot_models::{Call, Endpoint, Gate, Model, ModelName, Scripted, Turn};
 use offshoot_runtime::{BoxFuture, Runtime};
 use offshoot_sqlite::Sqlite;
 use serde_json::{Map, Value, json};
@@ -136,7 +136,7 @@ impl Catalogue for Locked {
         }
     }
 
-    fn has_key(&self, _: &ModelName, _: SessionId) -> BoxFuture<()> {
+    fn has_key(&self, _: &ModelName, _: SessionId, _: Option<&Endpoint>) -> BoxFuture<()> {
         let mut unlocked = self.unlocked.clone();
         Box::pin(async move { drop(unlocked.wait_for(|unlocked| *unlocked).await) })
     }

@@ -146,6 +146,9 @@ pub enum WaitedEnd {
     NeedsInput,
     /// It goes on; the wait was over.
     TimedOut,
+    /// It cannot go on here before somebody brings what it lacks, and the wait
+    /// was to return then.
+    Lacks,
 }
 
 /// Something that happened in a session.

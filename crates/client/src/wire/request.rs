@@ -302,6 +302,20 @@ pub struct Wait {
     /// for get those that they lack, so that they go on after a daemon died.
     #[serde(default, skip_serializing_if = "Sealed::is_empty")]
     pub keys: Sealed,
+    /// What is done if one of them lacks something even with these.
+    #[serde(default)]
+    pub lacking: Lacking,
+}
+
+/// What a wait does if a task lacks what it needs to go on, such as a key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lacking {
+    /// It waits until somebody brings that.
+    #[default]
+    Wait,
+    /// It returns at once with those that do, so that whoever waits is told.
+    Return,
 }
 
 /// For how many tasks to wait.

@@ -19,6 +19,9 @@ pub struct Task {
     pub state: State,
     /// What it waits on, in a word, if it waits.
     pub waiting_on: Option<String>,
+    /// What it lacks to go on, in words: a key, say, that is never stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lacks: Option<String>,
     /// How it ended, once it has.
     pub outcome: Option<Outcome>,
     /// Where it comes from.

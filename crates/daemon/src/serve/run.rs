@@ -1,6 +1,6 @@
 //! Having an agent do something.
 
-use offshoot_agent::{Brief, Catalogue, KIND};
+use offshoot_agent::{Brief, Catalogue, KIND, NoModel};
 use offshoot_client::wire::{Code, Fault, Reply, Run, Sealed, Talk};
 use offshoot_core::{Owner, Payload, SessionId, Sizes, Task};
 use offshoot_models::{BadModelName, Keys, ModelName, Provider};
@@ -130,8 +130,9 @@ async fn begin(house: &House, name: &str, run: &Run, keys: &Keys) -> Result<Task
         Some(said) => model(said)?,
         None => usual(keys).ok_or_else(no_model)?,
     };
-    house.keys.open(&model, keys).map_err(unusable)?;
-    let brief = Brief::new(model, run.task.clone()).folder(&run.folder);
+    house.keys.open(&model, keys).map_err(unasked)?;
+    let mut brief = Brief::new(model, run.task.clone()).folder(&run.folder);
+    brief.endpoint = keys.endpoint(brief.model.provider());
     let said = |error| Fault::from_error(Code::BadRequest, &error);
     // What an agent lacks is told by its record alone.
     let (bytes, most) = (Payload::encode(&brief).map_err(said)?.bytes(), Sizes::default().inline);
@@ -166,12 +167,44 @@ async fn go_on(
         let fault = Fault::new(Code::BadRequest, said);
         return Err(fault.hint("leave out --model, or begin a new session").into());
     }
+    stays_where_it_is(&brief, keys)?;
     house.keys.give(session.id(), keys);
-    house.keys.find(&brief.model, session.id()).map_err(unusable)?;
+    let found = match &brief.endpoint {
+        Some(began) => house.keys.find_at(&brief.model, session.id(), began),
+        None => house.keys.find(&brief.model, session.id()),
+    };
+    found.map_err(|error| cannot_go_on(&error))?;
     let task = session.task(&lead.id().to_string()).await?;
     let receipts = task.send(&run.task).key(&run.key).await?;
     let id = receipts.first().map_or(lead.id(), |receipt| receipt.task);
     Ok(session.task(&id.to_string()).await?)
+}
+
+/// Refuses what is set for another address than the agent's: it would neither be
+/// asked there nor where whoever set it expects it.
+fn stays_where_it_is(brief: &Brief, keys: &Keys) -> Result<(), Fault> {
+    let provider = brief.model.provider();
+    let now = keys.only(provider).and_then(|keys| keys.endpoint(provider));
+    match (&brief.endpoint, &now) {
+        (Some(began), Some(now)) if began.address() != now.address() => {
+            began.met_by(provider, Some(now)).map_err(|differs| cannot_go_on(&differs))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn cannot_go_on(why: &impl std::error::Error) -> Fault {
+    let said = format!("the agent of this session cannot go on: {why}");
+    Fault::new(Code::BadRequest, said).hint("or begin a new session")
+}
+
+/// Why a new agent cannot ask its model.
+fn unasked(error: NoModel) -> Fault {
+    match error {
+        NoModel::NoKey(_) => Fault::from_error(Code::BadRequest, &error)
+            .hint("the model offline/survey needs no key, and neither does `offshoot demo`"),
+        error => unusable(error),
+    }
 }
 
 fn model(said: &str) -> Result<ModelName, Fault> {

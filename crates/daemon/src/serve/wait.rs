@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use offshoot_client::wire::{Code, Fault, Named, Reply, Wait, Waited, WaitedEnd, Waiting};
+use offshoot_client::wire::{
+    self, Code, Fault, Lacking, Named, Reply, Wait, Waited, WaitedEnd, Waiting,
+};
 use offshoot_core::{Owner, TaskId};
-use offshoot_runtime::{Error, WaitEnd};
+use offshoot_runtime::{Error, Reason, TaskRef, WaitEnd};
 
-use super::Answer;
+use super::{Answer, Stopped};
 use crate::fault::refusal_about;
 use crate::house::House;
 use crate::view;
@@ -34,6 +36,12 @@ pub(super) async fn wait(house: &House, wait: Wait, within: Option<TaskId>) -> A
         }
         tasks.push(task);
     }
+    if wait.lacking == Lacking::Return {
+        let lacking = lacking(house, &tasks).await?;
+        if !lacking.is_empty() {
+            return Ok(Reply::Waited { tasks: lacking });
+        }
+    }
     let waiter = house.waiters.enter(within)?;
     let runtime = house.runtime()?;
     let mut waiting = runtime.wait(&tasks);
@@ -60,6 +68,21 @@ pub(super) async fn wait(house: &House, wait: Wait, within: Option<TaskId>) -> A
         found.push(Waited { end, task });
     }
     Ok(Reply::Waited { tasks: found })
+}
+
+/// Those of these tasks that cannot go on before somebody brings what they lack.
+async fn lacking(house: &House, tasks: &[TaskRef]) -> Result<Vec<Waited>, Stopped> {
+    let mut lacking = Vec::new();
+    for task in tasks {
+        let snapshot = task.snapshot().await?;
+        // An agent that a dead daemon left is not queued again yet.
+        if let Some(what) = house.lacks(&snapshot.task) {
+            let lacks = Some(view::reason(&Reason::Lacks(what)).text);
+            let task = wire::Task { lacks, ..view::task(house, snapshot).await? };
+            lacking.push(Waited { end: WaitedEnd::Lacks, task });
+        }
+    }
+    Ok(lacking)
 }
 
 /// Acknowledges the ends of tasks, so that nobody is told of them again. What an

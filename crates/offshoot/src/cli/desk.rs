@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use offshoot_client::wire::{Named, Reply, Request, Task, Wait, Waited, Waiting};
+use offshoot_client::wire::{Lacking, Named, Reply, Request, Task, Wait, Waited, Waiting};
 use offshoot_client::{Client, Error};
 use serde::Serialize;
 
@@ -61,6 +61,7 @@ impl Desk {
             waiting: Waiting::All,
             timeout_ms: None,
             keys: keys(),
+            lacking: Lacking::Wait,
         });
         match waited_of(self.ask(&request).await?)?.pop() {
             Some(waited) => Ok(waited.task),

@@ -33,15 +33,15 @@ standard error. Ctrl-C asks it to stop, a second one stops it at once. Whatever
 else ends this command, the agent goes on: `offshoot tasks wait` waits for it.
 
 Each run begins a session of its own, whose first agent is called `lead`, unless
---session or OFFSHOOT_SESSION names one or --continue takes the latest: there the
-agent goes on with what was said before.
+--session or OFFSHOOT_SESSION names one or --continue takes the latest: there
+the agent goes on with what was said before.
 
 Keys and addresses are read from the variables that the providers' own programs
 read, such as ANTHROPIC_API_KEY, OPENAI_API_KEY and OPENAI_BASE_URL;
 `offshoot models ls` says what is missing. If no model is named, it is one of
 Anthropic, OpenAI or Gemini, the first whose key is there. Keys are never
 stored: if the daemon dies, the agent goes on as soon as a command that waits
-for it or speaks to it brings them again.")]
+for it or speaks to it brings them again, for the address where it began.")]
 pub(crate) struct Run {
     /// What to do; what comes from a pipe is added to it
     #[arg(value_name = "TASK")]

@@ -17,6 +17,7 @@ mod model;
 mod models;
 mod read_only;
 mod run;
+mod run_address;
 mod run_death;
 mod run_keys;
 mod run_talk;

@@ -34,10 +34,22 @@ impl Model {
 
     /// The program with these arguments, which finds the model and its key.
     pub(crate) fn command(&self, world: &World, args: &[&str]) -> Command {
-        let mut command = world.command(args);
-        command.env("OPENAI_API_KEY", KEY).env("OFFSHOOT_MODEL", "openai/test");
-        command.env("OPENAI_BASE_URL", format!("{}/v1", self.server.address()));
+        let mut command = self.without_key(world, args);
+        command.env("OPENAI_API_KEY", KEY);
         command
+    }
+
+    /// The program with these arguments, which finds the model and no key.
+    pub(crate) fn without_key(&self, world: &World, args: &[&str]) -> Command {
+        let mut command = world.command(args);
+        command.env("OFFSHOOT_MODEL", "openai/test");
+        command.env("OPENAI_BASE_URL", format!("{}/v1", self.address()));
+        command
+    }
+
+    /// Where it is.
+    pub(crate) fn address(&self) -> &str {
+        self.server.address()
     }
 
     /// What the program says.

@@ -82,6 +82,7 @@ fn left(world: &World, model: &Model) {
     assert_eq!(why["state"], "queued", "{why}");
     let told = why["reasons"].to_string();
     assert!(told.contains("OPENAI_API_KEY") && told.contains("lacks"), "{why}");
+    assert!(!told.contains("demo"), "that is no way out for this one: {why}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 use offshoot_wiretest::Reply;
 use serde_json::json;
 
-use crate::model::{KEY, Model, says};
+use crate::model::{KEY, Model, hangs, says};
 use crate::support::World;
 
 #[test]
@@ -77,20 +77,56 @@ fn a_key_is_shown_and_kept_nowhere_even_if_the_provider_repeats_it() {
     }
     assert!(!shown.contains(KEY), "{shown}");
     world.done(&["daemon", "stop"]);
-    assert!(grep(&world.data()) > 3, "there is a store and a log");
+    assert!(grep(&world.data(), KEY) > 3, "there is a store and a log");
 }
 
-/// Looks for the key in all files of a folder; how many there are.
-fn grep(folder: &Path) -> usize {
+#[test]
+fn what_is_secret_in_an_address_is_shown_and_kept_nowhere() {
+    let (world, model) = (World::new(), Model::new(|_| hangs()));
+    let secret = "pw-never-to-be-shown";
+    let address = model.address().replace("http://", &format!("http://me:{secret}@"));
+    let mut run = model.command(&world, &["run", "--detach", "--session", "s", "Do it."]);
+    assert!(run.env("OPENAI_BASE_URL", format!("{address}/v1")).output().unwrap().status.success());
+    model.was_asked(1);
+    world.kill_daemon();
+    let mut shown = String::new();
+    for look in [["show", "lead"], ["ls", "--all"], ["why", "lead"]] {
+        let look = [&["--session", "s", "--json", "tasks"], look.as_slice()].concat();
+        shown += &format!("{:?}", world.run(&look));
+    }
+    assert!(!shown.contains(secret), "{shown}");
+    assert!(shown.contains(&format!("OPENAI_BASE_URL={}/v1", model.address())), "{shown}");
+    world.done(&["daemon", "stop"]);
+    assert!(grep(&world.data(), secret) > 3, "there is a store and a log");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_daemon_has_no_keys_in_its_environment_and_commands_have_those_of_their_caller() {
+    let (world, model) = (World::new(), Model::saying(["one"]));
+    model.done(&world, &["run", "Do it."]);
+    let environ = std::fs::read(format!("/proc/{}/environ", world.daemon())).unwrap();
+    let environ = String::from_utf8_lossy(&environ);
+    assert!(environ.contains("OFFSHOOT_DATA="), "{environ}");
+    for absent in [KEY, "OPENAI_API_KEY", "OPENAI_BASE_URL", model.address()] {
+        assert!(!environ.contains(absent), "{absent}: {environ}");
+    }
+    let script = "echo $OPENAI_API_KEY $OPENAI_BASE_URL";
+    let said = model.done(&world, &["spawn", "--", "sh", "-c", script]);
+    assert!(said.contains(&format!("{KEY} {}/v1", model.address())), "{said}");
+}
+
+/// Looks for a secret in all files of a folder; how many there are.
+fn grep(folder: &Path, secret: &str) -> usize {
     let mut files = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            files += grep(&path);
+            files += grep(&path, secret);
         } else if path.is_file() {
             files += 1;
             let bytes = std::fs::read(&path).unwrap();
-            let found = bytes.windows(KEY.len()).any(|window| window == KEY.as_bytes());
+            let found = bytes.windows(secret.len()).any(|window| window == secret.as_bytes());
             assert!(!found, "{}", path.display());
         }
     }

@@ -2,7 +2,7 @@
 
 use offshoot_client::Client;
 use offshoot_client::wire::{
-    Named, Reply, Request, Run, Sealed, Sessions, Talk, Task, Wait, Waiting,
+    Lacking, Named, Reply, Request, Run, Sealed, Sessions, Talk, Task, Wait, Waiting,
 };
 
 use crate::support::World;
@@ -28,6 +28,7 @@ async fn ended(client: &Client, request: &Request) -> Task {
         waiting: Waiting::All,
         timeout_ms: None,
         keys: Sealed::default(),
+        lacking: Lacking::Wait,
     };
     client.ask(&Request::Wait(wait)).await.unwrap();
     let named = Named { session: task.session.clone(), task: task.id };

@@ -80,6 +80,7 @@ fn task(errand: &Errand, outcome: Outcome) -> Task {
         session: errand.session.clone(),
         state: outcome.is,
         waiting_on: None,
+        lacks: None,
         outcome: Some(outcome),
         lineage: Lineage {
             session: "session".into(),

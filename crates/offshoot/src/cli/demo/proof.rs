@@ -4,7 +4,9 @@ mod agents;
 mod commands;
 
 use offshoot_client::Error;
-use offshoot_client::wire::{List, Reply, Request, Scope, Sealed, State, Task, Wait, Waiting};
+use offshoot_client::wire::{
+    Lacking, List, Reply, Request, Scope, Sealed, State, Task, Wait, Waiting,
+};
 
 use super::Stage;
 use super::agents::Team;
@@ -107,6 +109,7 @@ async fn ended(desk: &Desk, tasks: &[String]) -> Result<Vec<Task>, Trouble> {
         waiting: Waiting::All,
         timeout_ms: Some(0),
         keys: Sealed::default(),
+        lacking: Lacking::Wait,
     };
     let waited = waited_of(desk.ask(&Request::Wait(wait)).await?)?;
     Ok(waited.into_iter().map(|waited| waited.task).collect())

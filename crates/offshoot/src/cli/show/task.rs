@@ -23,6 +23,7 @@ pub(crate) fn what(task: &Task) -> String {
         }
         (None, Some(cancel)) => format!("stopping: {}", asked(cancel, "")),
         (None, None) if task.settling => "ended; its end is being written".to_owned(),
+        (None, None) if task.lacks.is_some() => task.lacks.clone().unwrap_or_default(),
         (None, None) => match (&task.waiting_on, reported(task, "last_line")) {
             (Some(on), _) => format!("waits on {on}"),
             (None, Some(last)) => value(last),
@@ -195,6 +196,7 @@ pub(crate) fn in_full(task: &Task, now: Timestamp, colour: Colour) -> String {
         (None, false) => task.state.word().to_owned(),
     };
     fields.add("state", state);
+    fields.add_some("lacks", task.lacks.as_ref());
     if let Some(outcome) = &task.outcome {
         outcome_fields(&mut fields, outcome);
     }
