@@ -5,6 +5,7 @@
 //! What goes wrong is told to the model in words that it can act on; nothing a
 //! tool does ends the agent.
 
+mod arguments;
 mod function;
 mod survey;
 mod toolbox;
