@@ -114,10 +114,19 @@ where
         self
     }
 
-    /// It takes as long as it takes.
+    /// It takes as long as it takes. A message that interrupts the agent ends it,
+    /// as it ends any other call: the future of the call is dropped, and the
+    /// model is told what that means for a tool of this effect.
     #[must_use]
     pub fn long_running(mut self) -> Self {
         self.span = Span::Long;
+        self
+    }
+
+    /// It takes as long as it takes, and looks out for messages itself.
+    #[must_use]
+    pub(crate) fn watchful(mut self) -> Self {
+        self.span = Span::Watchful;
         self
     }
 }
