@@ -71,7 +71,7 @@ async fn live(
     {
         let mut ended = std::pin::pin!(lead.wait().into_future());
         while !store.has_crashed() {
-            if let std::task::Poll::Ready(_) = futures_util::poll!(&mut ended) {
+            if futures_util::poll!(&mut ended).is_ready() {
                 break;
             }
             tokio::task::yield_now().await;
