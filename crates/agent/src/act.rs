@@ -61,11 +61,23 @@ enum Ran {
 
 impl Ran {
     /// What is said of a call that has no result.
-    fn cut_short(self) -> &'static str {
-        match self {
+    fn cut_short(self, effect: Effect) -> String {
+        let why = match self {
             Self::All | Self::Cancelled => "The call was cut short: the agent was asked to stop.",
             Self::Late => "The call was cut short: the agent's time is over.",
+        };
+        format!("{why} {}", left(effect))
+    }
+}
+
+/// What a call that was cut short leaves behind.
+fn left(effect: Effect) -> &'static str {
+    match effect {
+        Effect::ReadOnly => "It has changed nothing.",
+        Effect::Idempotent => {
+            "Whether it took effect is unknown, but to repeat it does no more than it once does."
         }
+        Effect::Lasting => "Whether it took effect is unknown. Find out before you repeat it.",
     }
 }
 
@@ -149,7 +161,10 @@ impl Life {
         let mut results = Vec::new();
         for (call, output) in calls.iter().zip(outputs) {
             let Some(mut output) = output else {
-                results.push(Entry::Result(unanswered(call, ran.cut_short())));
+                // One that has no tool has a result.
+                let tool = self.tools.find(&call.name);
+                let effect = tool.map_or(Effect::Lasting, |tool| tool.effect());
+                results.push(Entry::Result(unanswered(call, &ran.cut_short(effect))));
                 continue;
             };
             let place = self.talk.blocks() + kept.len() as u64;
@@ -301,8 +316,8 @@ fn unknown() -> Output {
 }
 
 /// Calls a tool, and tells its error, its panic and its lateness in words. A
-/// message that cannot wait cuts it short; one that takes long looks out for
-/// messages itself.
+/// message that cannot wait cuts it short, unless it looks out for messages
+/// itself.
 fn guarded(tool: Arc<dyn Tool>, cx: ToolContext, arguments: String) -> BoxFuture<Output> {
     let (span, agent) = (cx.seat.limits.tool_span, cx.cx.clone());
     let call = std::panic::catch_unwind(AssertUnwindSafe(|| tool.call(cx, arguments)));
@@ -311,25 +326,33 @@ fn guarded(tool: Arc<dyn Tool>, cx: ToolContext, arguments: String) -> BoxFuture
         Err(panic) => return Box::pin(ready(broken(&tool.spec().name, &*panic))),
     };
     match tool.span() {
-        Span::Long => Box::pin(call.map(move |ended| told(&tool, ended))),
+        Span::Watchful => Box::pin(call.map(move |ended| told(&tool, ended))),
+        Span::Long => Box::pin(async move {
+            let interrupted = pin!(mail::interrupted(&agent));
+            match select(call, interrupted).await {
+                Either::Left((ended, _)) => told(&tool, ended),
+                Either::Right(_) => interrupted_by_message(tool.effect()),
+            }
+        }),
         Span::Short => Box::pin(async move {
             let late = pin!(tokio::time::sleep(span));
             let interrupted = pin!(mail::interrupted(&agent));
             match select(call, select(late, interrupted)).await {
                 Either::Left((ended, _)) => told(&tool, ended),
                 Either::Right((Either::Left(_), _)) => Output::failure(format!(
-                    "The tool {} took longer than {} s and was stopped. What it has done by then \
-                     stays done.",
+                    "The tool {} took longer than {} s and was stopped. {}",
                     tool.spec().name,
-                    span.as_secs()
+                    span.as_secs(),
+                    left(tool.effect())
                 )),
-                Either::Right((Either::Right(_), _)) => Output::failure(
-                    "The call was cut short by a message to you. What it has done by then stays \
-                     done.",
-                ),
+                Either::Right((Either::Right(_), _)) => interrupted_by_message(tool.effect()),
             }
         }),
     }
+}
+
+fn interrupted_by_message(effect: Effect) -> Output {
+    Output::failure(format!("The call was cut short by a message to you. {}", left(effect)))
 }
 
 /// What the model is told of how a call ended.

@@ -221,7 +221,8 @@ impl Life {
     async fn wait_at_gate(&mut self) -> Result<AtGate, Trouble> {
         // In boxes, because most agents need not wait, and the time takes no room
         // once it has passed.
-        let pass = Box::pin(self.cx.waiting(WaitingOn::RateGate, self.gate.pass()));
+        let until = self.gate.closed_for().map(|span| self.cx.now().after(span));
+        let pass = Box::pin(self.cx.waiting(WaitingOn::RateGate(until), self.gate.pass()));
         let pass = select(pass, Box::pin(self.late())).map(|waited| match waited {
             Either::Left((pass, _)) => pass.map(AtGate::Passed),
             Either::Right(_) => Ok(AtGate::Late),

@@ -1,7 +1,7 @@
 //! What comes home is put into the conversation, and acknowledged by the commit
 //! that does it.
 
-use offshoot_core::{Caller, Mode, RowBody, TaskId};
+use offshoot_core::{Caller, Mode, Question, RowBody, TaskId};
 use offshoot_runtime::{Arrival, Context, Error, Rows};
 
 use crate::block::{Entry, Kept};
@@ -125,14 +125,13 @@ pub(crate) async fn question(
     cx: &Context,
     task: TaskId,
     number: u32,
-) -> Result<Option<String>, Error> {
+) -> Result<Option<Question>, Error> {
     let questions = match cx.task(&task.to_string()).await {
         Ok(task) => task.questions().await?,
         Err(Error::NotFound { .. } | Error::Forbidden(_)) => return Ok(None),
         Err(error) => return Err(error),
     };
-    let asked = questions.into_iter().find(|question| question.number == number);
-    Ok(asked.map(|question| question.text.to_string()))
+    Ok(questions.into_iter().find(|question| question.number == number))
 }
 
 /// Resolves when somebody wants the agent's attention at once.

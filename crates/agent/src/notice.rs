@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use offshoot_core::{Caller, Message, Outcome, RowBody, Task, digest, text};
+use offshoot_core::{Caller, Message, Outcome, Question, RowBody, Task, digest, text};
 use offshoot_runtime::Arrival;
 
 use crate::block::Entry;
@@ -26,7 +26,7 @@ pub(crate) struct Names {
     /// What the agent calls whoever sent the message.
     pub(crate) sender: Option<String>,
     /// What the question is.
-    pub(crate) asked: Option<String>,
+    pub(crate) asked: Option<Question>,
 }
 
 /// What is said by a row of the agent's inbox. What a person says is no notice:
@@ -46,11 +46,15 @@ pub(crate) fn entry(row: Arrival<'_>, allowance: usize, names: &Names) -> Entry 
         RowBody::Question { number, .. } => {
             let (handle, number) =
                 (row.task().map_or("", |task| task.handle()), number.to_string());
-            let asked = names.asked.as_deref().unwrap_or("(the question is gone)");
-            let body = format!(
-                "{}\n\nThe task waits for your answer: give it with send_message, to {handle:?}.",
-                text::cut(asked, allowance)
-            );
+            let asked = names.asked.as_ref();
+            let text = asked.map_or("(the question is gone)", |asked| &asked.text);
+            let open = match asked.is_some_and(|asked| asked.closed.is_some()) {
+                true => "The task has withdrawn it or has its answer: it waits for no answer now.",
+                false => &format!(
+                    "The task waits for your answer: give it with send_message, to {handle:?}."
+                ),
+            };
+            let body = format!("{}\n\n{open}", text::cut(text, allowance));
             notice("question", &[("task", handle), ("number", &number)], &body)
         }
     }

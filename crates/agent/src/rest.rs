@@ -68,16 +68,28 @@ impl Life {
         if more > 0 {
             text = format!("{text} and {more} more");
         }
+        if self.is_patient() {
+            let turns = self.seat.limits.wakes;
+            text = format!(
+                "{text}. Nobody has spoken to it in {turns} turns for which results woke it, so it \
+                 now waits until all have ended, or somebody speaks to it."
+            );
+        }
         let told: Arc<str> = text.as_str().into();
         self.seat.deltas.tell(self.cx.id(), || Delta::Running { text: told });
         self.write(vec![Entry::Running { text }], None, &[]).await
+    }
+
+    /// Whether it was woken so often in a row that it waits for everything now.
+    fn is_patient(&self) -> bool {
+        self.talk.turns() > self.seat.limits.wakes
     }
 
     /// Waits until something has come home that is worth a turn, or nothing is
     /// out any more. An agent that nobody has spoken to for many turns waits
     /// for everything, unless it is asked something or spoken to.
     async fn wait(&mut self) -> Result<Woken, Trouble> {
-        let patient = self.talk.turns() > self.seat.limits.wakes;
+        let patient = self.is_patient();
         self.talk = Default::default();
         let (cx, late) = (&self.cx, pin!(self.late()));
         let all = pin!(nobody_is_out(cx));

@@ -5,6 +5,7 @@
 //! What goes wrong is told to the model in words that it can act on; nothing a
 //! tool does ends the agent.
 
+mod arguments;
 mod function;
 mod survey;
 mod toolbox;
@@ -55,13 +56,19 @@ pub enum Effect {
     Lasting,
 }
 
-/// How long a call may take.
+/// How long a call may take, and what ends it before. A cancel of the agent ends
+/// every call at once: its future is dropped, and so is what it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Span {
-    /// A while; then it is ended, and the model is told.
+    /// A while; then it is ended, and the model is told. So does a message that
+    /// interrupts the agent.
     Short,
-    /// As long as it takes: it has a bound of its own.
+    /// As long as it takes: it has a bound of its own. A message that interrupts
+    /// the agent ends it.
     Long,
+    /// As long as it takes. It looks out for messages to the agent itself, and
+    /// returns when one comes that it heeds.
+    Watchful,
 }
 
 /// What a tool has in hand.

@@ -196,7 +196,7 @@ pub(crate) fn reason(reason: &Reason) -> wire::Reason {
         Reason::Children(_) => "children",
         Reason::Input(_) => "input",
         Reason::Approval(_) => "approval",
-        Reason::RateGate => "rate_gate",
+        Reason::RateGate(_) => "rate_gate",
         Reason::Timer(_) => "timer",
         Reason::Message => "message",
         Reason::Settling => "settling",

@@ -82,6 +82,20 @@ pub enum ModelError {
         /// What had come by then.
         seen: Seen,
     },
+    /// What answers there is no such provider. Somebody must change the address.
+    #[error(
+        "{address} does not answer as {provider} does: {came}; the address is set by {variable}"
+    )]
+    Endpoint {
+        /// As whom it should.
+        provider: Provider,
+        /// Where.
+        address: String,
+        /// What came instead.
+        came: String,
+        /// The variable that sets the address.
+        variable: &'static str,
+    },
     /// The answer cannot be understood.
     #[error("the answer of {provider} cannot be understood: {message}")]
     Unreadable {
@@ -114,7 +128,10 @@ impl ModelError {
     /// Whether the same call may do better later.
     pub fn again(&self) -> Again {
         match self {
-            Self::Auth { .. } | Self::BadRequest { .. } | Self::ContextTooLong { .. } => Again::No,
+            Self::Auth { .. }
+            | Self::BadRequest { .. }
+            | Self::ContextTooLong { .. }
+            | Self::Endpoint { .. } => Again::No,
             Self::RateLimited { retry_after, .. } | Self::Overloaded { retry_after, .. } => {
                 Again::After(*retry_after)
             }

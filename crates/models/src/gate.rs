@@ -32,12 +32,13 @@ const FIRST: Duration = Duration::from_secs(1);
 /// How long it closes at the most if the provider does not say.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// How long a provider may have it closed at once. One that says more is asked
-/// again after this.
-const PATIENCE: Duration = Duration::from_secs(15 * 60);
+/// How long a provider may have it closed at once: as long as a limit on a
+/// day's calls. One that says more is asked again after this.
+const PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How long somebody who was called is waited for.
-const CALLED: Duration = Duration::from_secs(5);
+/// How much later than the provider says it opens at the most, so that not all
+/// who were told the same come back at once.
+const SPREAD: Duration = Duration::from_secs(60);
 
 /// All gates of a process. Cheap to clone.
 #[derive(Clone, Debug, Default)]
@@ -78,10 +79,6 @@ struct State {
     // nothing that the gate does not know.
     generation: u64,
     ahead: Ahead,
-    // How many were called to come and have not come, and until when they are
-    // waited for.
-    called: usize,
-    called_until: Option<Instant>,
 }
 
 /// After a closing one goes ahead to see whether it is over.
@@ -104,8 +101,6 @@ impl Default for State {
             closings: 0,
             generation: 0,
             ahead: Ahead::Needless,
-            called: 0,
-            called_until: None,
         }
     }
 }
@@ -113,7 +108,7 @@ impl Default for State {
 impl State {
     /// How many more may go in.
     fn room(&self, now: Instant) -> usize {
-        if self.closed_until.is_some_and(|until| until > now) {
+        if self.closed(now).is_some() {
             return 0;
         }
         match self.ahead {
@@ -124,24 +119,9 @@ impl State {
         }
     }
 
-    /// How many were called and may still come.
-    fn called(&self, now: Instant) -> usize {
-        if self.called_until.is_some_and(|until| until > now) { self.called } else { 0 }
-    }
-
-    /// Calls one more to come, if there is room for all who were called.
-    fn call(&mut self, now: Instant) -> Option<()> {
-        let called = self.called(now);
-        (called < self.room(now)).then(|| {
-            self.called = called + 1;
-            self.called_until = Some(now + CALLED);
-        })
-    }
-
-    /// When it may look different without anybody doing anything.
-    fn next(&self, now: Instant) -> Option<Instant> {
-        let closed = self.closed_until.filter(|until| *until > now);
-        closed.or_else(|| self.called_until.filter(|until| *until > now))
+    /// Until when it is closed, whatever anybody does.
+    fn closed(&self, now: Instant) -> Option<Instant> {
+        self.closed_until.filter(|until| *until > now)
     }
 }
 
@@ -157,45 +137,26 @@ pub struct Pass {
 }
 
 impl Gate {
-    /// A pass, if there is one at once. Whoever was not called goes behind those
-    /// who wait.
+    /// A pass, if there is one at once. Nobody overtakes those who wait.
     pub fn try_pass(&self) -> Option<Pass> {
-        let turn = self.0.turnstile.try_lock();
-        let now = Instant::now();
-        if turn.is_err() && self.0.state.lock().called(now) == 0 {
-            return None;
-        }
-        self.enter(now)
+        let _turn = self.0.turnstile.try_lock().ok()?;
+        self.enter(Instant::now())
     }
 
     /// Waits for a pass. Whoever stops waiting loses nothing but the place.
     pub async fn pass(&self) -> Pass {
-        self.turn(|now| self.enter(now)).await
-    }
-
-    /// Waits until a pass can probably be had, and takes none: for whoever has
-    /// something else to get first. Then comes [`Gate::try_pass`], and this again
-    /// if somebody was faster. No more are called at a time than there is room
-    /// for, in the order in which they came; whoever does not come in time is no
-    /// longer counted on.
-    pub async fn open(&self) {
-        self.turn(|now| self.0.state.lock().call(now)).await;
-    }
-
-    /// Waits in line until `take` has something.
-    async fn turn<T>(&self, take: impl Fn(Instant) -> Option<T>) -> T {
         let _turn = self.0.turnstile.lock().await;
         loop {
             let changed = self.0.changed.notified();
             let now = Instant::now();
-            if let Some(taken) = take(now) {
-                return taken;
+            if let Some(pass) = self.enter(now) {
+                return pass;
             }
-            let next = self.0.state.lock().next(now);
-            match next {
-                Some(next) => {
+            let closed = self.0.state.lock().closed(now);
+            match closed {
+                Some(until) => {
                     tokio::select! {
-                        () = tokio::time::sleep_until(next) => {}
+                        () = tokio::time::sleep_until(until) => {}
                         () = changed => {}
                     }
                 }
@@ -204,11 +165,16 @@ impl Gate {
         }
     }
 
+    /// How long it is closed for, as far as is known now. Nobody passes before.
+    pub fn closed_for(&self) -> Option<Duration> {
+        let now = Instant::now();
+        self.0.state.lock().closed(now).map(|until| until - now)
+    }
+
     fn enter(&self, now: Instant) -> Option<Pass> {
         let mut state = self.0.state.lock();
         (state.room(now) > 0).then(|| {
             state.inside += 1;
-            state.called = state.called(now).saturating_sub(1);
             let goes_ahead = state.ahead == Ahead::Due;
             if goes_ahead {
                 state.ahead = Ahead::Gone;
@@ -258,7 +224,10 @@ impl Pass {
         let first = self.generation == state.generation;
         // All who wait must not come back in the same moment.
         let span = match told {
-            Some(told) => told.min(PATIENCE).mul_f64(1.0 + 0.1 * chance),
+            Some(told) => {
+                let told = told.min(PATIENCE);
+                told + (told / 10).min(SPREAD).mul_f64(chance)
+            }
             None if first => {
                 let doubled = FIRST.saturating_mul(1 << state.closings.min(10)).min(LONGEST);
                 doubled.mul_f64(0.5 + 0.5 * chance)

@@ -121,6 +121,11 @@ impl Keys {
         variables(provider).keys
     }
 
+    /// The variable that sets the address of a provider, if one does.
+    pub fn address_variable(provider: Provider) -> Option<&'static str> {
+        variables(provider).addresses.first().copied()
+    }
+
     /// The variable that holds the key of a provider, if one does.
     pub fn found_in(&self, provider: Provider) -> Option<&'static str> {
         variables(provider).keys.iter().find(|name| self.0.contains_key(*name)).copied()

@@ -5,11 +5,15 @@
 //! they have counted. What it does is decided by the conversation alone, so it
 //! does the same after a crash.
 
-use std::collections::BTreeMap;
+mod figures;
+mod lead;
+mod names;
+
 use std::fmt;
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
+use offshoot_core::text;
 use serde_json::{Value, json};
 
 use crate::answer::{Answer, Piece, Stop};
@@ -19,23 +23,20 @@ use crate::model::{Facts, Model, Pieces};
 use crate::name::{ModelName, Provider};
 use crate::usage::Usage;
 
+use self::figures::Survey;
+use self::lead::lead;
+
 /// How the task of an agent begins that counts one folder.
 const ERRAND: &str = "Survey the folder ";
 
 /// What it calls itself in everything it says.
 const LABEL: &str = "(offline model: counted by rule, no language model was asked)";
 
-/// How many agents it sends off in one answer.
-const AT_ONCE: usize = 16;
-
-/// How long a folder's name may be for the agent that counts it to bear it.
-const SHORT: usize = 24;
+/// How much of a folder's name is shown.
+const SHOWN: usize = 80;
 
 /// How long the slow one takes at least.
 const SOON: Duration = Duration::from_millis(600);
-
-/// What may not be the name of an agent.
-const RESERVED: [&str; 5] = ["parent", "self", "all", "broadcast", "root"];
 
 /// A model that surveys the current folder by rule. By default it is
 /// `offline/survey`, which answers at once.
@@ -51,15 +52,6 @@ enum Pace {
     AtOnce,
     /// After a second or so, like a model that is far away.
     Slowly,
-}
-
-/// What there is in a folder.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Figures {
-    files: u64,
-    folders: u64,
-    bytes: u64,
-    lines: u64,
 }
 
 impl Default for Offline {
@@ -101,14 +93,11 @@ impl Model for Offline {
     }
 
     fn call(&self, call: Call) -> Pieces {
-        let parts = match errand(&call) {
-            Some(folder) => count(&call, &folder),
-            None => lead(&call),
+        let answer = match errand(&call) {
+            Some(folder) => count(&call, &folder).answer(),
+            None => lead(&call).answer(),
         };
-        let mut pieces: Vec<_> = parts.iter().filter_map(text_of).map(Ok).collect();
-        let calls = parts.iter().any(|part| matches!(part, Part::ToolCall(_)));
-        let stop = if calls { Stop::ToolCalls } else { Stop::Done };
-        let answer = Answer { parts, stop, usage: Usage::default() };
+        let mut pieces: Vec<_> = answer.parts.iter().filter_map(text_of).map(Ok).collect();
         pieces.push(Ok(Piece::Whole(Box::new(answer))));
         let pieces = stream::iter(pieces);
         if self.pace == Pace::AtOnce {
@@ -169,60 +158,72 @@ fn text_of(part: &Part) -> Option<Piece> {
 fn errand(call: &Call) -> Option<String> {
     let first = call.messages.first()?.parts.first()?;
     let Part::Text { text, .. } = first else { return None };
-    serde_json::from_str(text.strip_prefix(ERRAND)?).ok()
+    folder_of(text).map(str::to_owned)
+}
+
+/// The task of an agent that counts a folder.
+fn task(folder: &str) -> String {
+    format!("{ERRAND}\"{folder}\"")
+}
+
+/// The folder that this task is about, if it is one.
+fn folder_of(task: &str) -> Option<&str> {
+    task.strip_prefix(ERRAND)?.strip_prefix('"')?.strip_suffix('"')
 }
 
 /// Counts one folder.
-fn count(call: &Call, folder: &str) -> Vec<Part> {
+fn count(call: &Call, folder: &str) -> Said {
     match results(call, "survey").next() {
-        None => vec![calling("survey-1", "survey", json!({ "path": folder, "deep": true }))],
-        Some(result) => vec![Part::text(match Survey::read(result) {
-            Ok(survey) => format!("{}: {}", Value::from(folder), survey.figures.told()),
-            Err(words) => format!("{folder} could not be counted: {words}"),
-        })],
+        None => Said::Calls(vec![survey(folder, Depth::Deep)]),
+        Some(result) => match Survey::read(result) {
+            Ok(survey) => Said::Answer(format!("{}: {}", shown(folder), survey.figures.told())),
+            Err(words) => Said::not_counted(format!("{} was not counted: {words}", shown(folder))),
+        },
     }
 }
 
-/// Looks, sends off, and adds up.
-fn lead(call: &Call) -> Vec<Part> {
-    let Some(result) = results(call, "survey").next() else {
-        return vec![calling("survey-1", "survey", json!({ "path": ".", "deep": false }))];
-    };
-    let top = match Survey::read(result) {
-        Ok(top) => top,
-        Err(words) => return vec![Part::text(format!("{LABEL}\nNothing was counted: {words}"))],
-    };
-    let sent = results(call, "spawn_agent").count();
-    if sent < top.folders.len() {
-        let next = top.folders.iter().enumerate().skip(sent).take(AT_ONCE);
-        return next.map(|(number, folder)| send_off(number, folder)).collect();
-    }
-    let (home, failed) = (come_home(call), failures(call));
-    let out = sent.saturating_sub(home.len() + failed.len());
-    if out > 0 {
-        return vec![Part::text(format!("{LABEL}\nWaiting for {out} of {sent} surveys."))];
-    }
-    vec![Part::text(told(&top, &home, &failed))]
+/// What it says.
+#[derive(Clone, Debug)]
+enum Said {
+    /// These calls.
+    Calls(Vec<Part>),
+    /// This, which is an answer or the end of a turn.
+    Answer(String),
+    /// This, and that there is no answer, because of that.
+    Nothing { said: String, why: String },
 }
 
-fn send_off(number: usize, folder: &str) -> Part {
-    let id = format!("spawn-{}", number + 1);
-    let task = format!("{ERRAND}{}", Value::from(folder));
-    let mut arguments = json!({ "task": task });
-    if is_name(folder) {
-        arguments["name"] = folder.into();
+impl Said {
+    /// It has no answer, because of this.
+    fn not_counted(why: String) -> Self {
+        Self::Nothing { said: why.clone(), why }
     }
-    calling(&id, "spawn_agent", arguments)
+
+    fn answer(self) -> Answer {
+        let (parts, stop) = match self {
+            Self::Calls(calls) => (calls, Stop::ToolCalls),
+            Self::Answer(text) => (vec![Part::text(text)], Stop::Done),
+            Self::Nothing { said, why } => (vec![Part::text(said)], Stop::Refused(why)),
+        };
+        Answer { parts, stop, usage: Usage::default() }
+    }
 }
 
-/// Whether an agent may bear the name of this folder: no other folder beside it
-/// reads the same, and it is not reserved.
-fn is_name(folder: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    (1..=SHORT).contains(&folder.len()) && folder.bytes().all(plain) && !RESERVED.contains(&folder)
+/// How far a survey looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Depth {
+    /// At what is directly in a folder.
+    Top,
+    /// At everything below it.
+    Deep,
 }
 
-fn calling(id: &str, name: &str, arguments: Value) -> Part {
+fn survey(folder: &str, depth: Depth) -> Part {
+    let id = if depth == Depth::Deep { "survey-deep" } else { "survey-top" };
+    calling(id, "survey", &json!({ "path": folder, "deep": depth == Depth::Deep }))
+}
+
+fn calling(id: &str, name: &str, arguments: &Value) -> Part {
     let (id, name, arguments) = (id.to_owned(), name.to_owned(), arguments.to_string());
     Part::ToolCall(ToolCall { id, name, arguments, item: Value::Null })
 }
@@ -235,93 +236,11 @@ fn results<'a>(call: &'a Call, tool: &'a str) -> impl Iterator<Item = &'a ToolRe
     })
 }
 
-/// What a survey says of one folder and those in it.
-struct Survey {
-    folders: Vec<String>,
-    figures: Figures,
-}
-
-impl Survey {
-    fn read(result: &ToolResult) -> Result<Self, String> {
-        if result.failed {
-            return Err(result.text.clone());
-        }
-        let told: Value = serde_json::from_str(&result.text).map_err(|error| error.to_string())?;
-        let number = |name: &str| told[name].as_u64().unwrap_or(0);
-        let names = told["names"].as_array().into_iter().flatten();
-        Ok(Self {
-            folders: names.filter_map(|name| Some(name.as_str()?.to_owned())).collect(),
-            figures: Figures {
-                files: number("files"),
-                folders: number("folders"),
-                bytes: number("bytes"),
-                lines: number("lines"),
-            },
-        })
-    }
-}
-
-impl Figures {
-    fn told(self) -> String {
-        let Self { files, folders, bytes, lines } = self;
-        format!("{files} files, {folders} folders, {bytes} bytes, {lines} lines")
-    }
-
-    fn read(told: &str) -> Option<Self> {
-        let mut parts = told.split(", ");
-        let mut number = |what: &str| -> Option<u64> {
-            parts.next()?.trim().strip_suffix(what)?.trim().parse().ok()
-        };
-        let (files, folders) = (number("files")?, number("folders")?);
-        Some(Self { files, folders, bytes: number("bytes")?, lines: number("lines")? })
-    }
-
-    fn add(&mut self, more: Self) {
-        self.files += more.files;
-        self.folders += more.folders;
-        self.bytes += more.bytes;
-        self.lines += more.lines;
-    }
-}
-
-/// Notices of results, by the task they tell of.
-fn notices(call: &Call) -> impl Iterator<Item = (&str, &str)> {
-    let said = call.messages.iter().filter(|message| message.role == Role::User);
-    said.flat_map(|message| &message.parts).filter_map(|part| match part {
-        Part::Text { text, .. } => {
-            let rest = text.strip_prefix("<notice kind=\"result\" task=\"")?;
-            rest.split_once('"')
-        }
-        _ => None,
-    })
-}
-
-/// What the agents that have ended have counted, by their folders.
-fn come_home(call: &Call) -> BTreeMap<String, Figures> {
-    notices(call).filter_map(|(_, rest)| counted(rest)).collect()
-}
-
-/// The agents that have ended and have counted nothing.
-fn failures(call: &Call) -> Vec<&str> {
-    notices(call).filter(|(_, rest)| counted(rest).is_none()).map(|(task, _)| task).collect()
-}
-
-fn counted(notice: &str) -> Option<(String, Figures)> {
-    notice.lines().find_map(|line| {
-        let (folder, figures) = line.rsplit_once(": ")?;
-        Some((serde_json::from_str(folder).ok()?, Figures::read(figures)?))
-    })
-}
-
-fn told(top: &Survey, home: &BTreeMap<String, Figures>, failed: &[&str]) -> String {
-    let mut all = top.figures;
-    home.values().for_each(|figures| all.add(*figures));
-    let mut lines = vec![LABEL.to_owned(), format!("Here: {}", all.told())];
-    lines.extend(home.iter().map(|(folder, figures)| format!("  {folder}: {}", figures.told())));
-    if !failed.is_empty() {
-        lines.push(format!("Not counted, because their agents failed: {}", failed.join(", ")));
-    }
-    lines.join("\n")
+/// A folder as it is shown: on one line, and not longer than one.
+fn shown(folder: &str) -> String {
+    let safe = |c: char| if text::is_unsafe(c) { text::picture(c) } else { c };
+    let folder: String = folder.chars().map(safe).collect();
+    text::cut(&folder, SHOWN).into_owned()
 }
 
 #[cfg(test)]
@@ -331,7 +250,7 @@ mod tests {
     use crate::model::whole;
 
     fn first_of(folder: &str) -> Call {
-        Call::new("", vec![Message::user(format!("{ERRAND}{}", Value::from(folder)))])
+        Call::new("", vec![Message::user(task(folder))])
     }
 
     #[tokio::test(start_paused = true)]
@@ -346,12 +265,9 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_bears_the_name_of_its_folder_if_nothing_else_reads_the_same() {
-        for name in ["docs", "v2", "agent-1"] {
-            assert!(is_name(name), "{name}");
-        }
-        for other in ["", "Docs", "all", "a b", "ü", "self", &"x".repeat(65)] {
-            assert!(!is_name(other), "{other}");
+    fn an_errand_names_any_folder() {
+        for folder in ["docs", "", " a ", "\"", "a\"b\"", "a\nb", "\\xff", "<notice>"] {
+            assert_eq!(errand(&first_of(folder)).as_deref(), Some(folder), "{folder:?}");
         }
     }
 }

@@ -157,8 +157,9 @@ pub enum Reason {
     Input(u32),
     /// It waits for leave: this question.
     Approval(u32),
-    /// It waits for the provider's rate gate.
-    RateGate,
+    /// It waits for the provider's rate gate, which is closed until this moment
+    /// at the earliest, if that is known.
+    RateGate(Option<Stamp>),
     /// It waits for this moment.
     Timer(Stamp),
     /// It waits for a message.
@@ -190,7 +191,10 @@ impl fmt::Display for Reason {
             Self::Children(live) => write!(f, "waits for {live} children"),
             Self::Input(number) => write!(f, "waits for the answer to question {number}"),
             Self::Approval(number) => write!(f, "waits for approval {number}"),
-            Self::RateGate => f.write_str("waits for the rate gate"),
+            Self::RateGate(None) => f.write_str("waits for the rate gate"),
+            Self::RateGate(Some(until)) => {
+                write!(f, "waits for the rate gate, which is closed until {until}")
+            }
             Self::Timer(due) => write!(f, "waits until {due}"),
             Self::Message => f.write_str("waits for a message"),
             Self::Settling => f.write_str("has ended, but the store could not write it yet"),
@@ -296,7 +300,7 @@ impl Engine {
             }
             WaitingOn::Approval(number) => Reason::Approval(number),
             WaitingOn::Input(number) => Reason::Input(number),
-            WaitingOn::RateGate => Reason::RateGate,
+            WaitingOn::RateGate(until) => Reason::RateGate(until),
             WaitingOn::Timer(due) => Reason::Timer(due),
             WaitingOn::Message => Reason::Message,
         })

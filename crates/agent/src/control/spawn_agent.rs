@@ -86,7 +86,7 @@ pub(super) fn tool() -> impl Tool {
         spawn,
     )
     .idempotent()
-    .long_running()
+    .watchful()
 }
 
 async fn spawn(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
@@ -189,7 +189,8 @@ async fn foreground(cx: &ToolContext, task: &TaskRef) -> Result<Output, ToolErro
 
 /// The child cannot go on without an answer, which only a later call can give.
 async fn asks(cx: &ToolContext, task: &TaskRef, number: u32) -> Result<Output, ToolError> {
-    let asked = mail::question(&cx.cx, task.id(), number).await?.unwrap_or_default();
+    let asked = mail::question(&cx.cx, task.id(), number).await?;
+    let asked = asked.map(|asked| asked.text).unwrap_or_default();
     let handle = task.handle();
     let asked =
         notice::envelope("question", &[("task", handle)], text::cut(&asked, ASKED).as_ref());

@@ -44,7 +44,7 @@ pub(super) fn tool() -> impl Tool {
         wait,
     )
     .read_only()
-    .long_running()
+    .watchful()
 }
 
 async fn wait(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {

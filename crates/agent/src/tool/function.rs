@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::arguments::read;
 use super::{Effect, Output, Span, Tool, ToolContext, ToolError};
 
 /// A typed function as a tool.
@@ -113,10 +114,19 @@ where
         self
     }
 
-    /// It takes as long as it takes.
+    /// It takes as long as it takes. A message that interrupts the agent ends it,
+    /// as it ends any other call: the future of the call is dropped, and the
+    /// model is told what that means for a tool of this effect.
     #[must_use]
     pub fn long_running(mut self) -> Self {
         self.span = Span::Long;
+        self
+    }
+
+    /// It takes as long as it takes, and looks out for messages itself.
+    #[must_use]
+    pub(crate) fn watchful(mut self) -> Self {
+        self.span = Span::Watchful;
         self
     }
 }
@@ -148,28 +158,16 @@ where
 
     fn call(&self, cx: ToolContext, arguments: String) -> BoxFuture<Result<Output, ToolError>> {
         // Nothing is kept for the time of the call but what the function keeps.
-        match read(&arguments) {
+        match read(&arguments, &self.spec.parameters) {
             Ok(arguments) => Box::pin((self.function)(cx, arguments).map_ok(R::into_output)),
             Err(error) => Box::pin(ready(Err(error))),
         }
     }
 }
 
-/// The arguments that a model wrote.
-fn read<A: DeserializeOwned>(written: &str) -> Result<A, ToolError> {
-    // A tool without arguments is often called with none at all.
-    let written = if written.trim().is_empty() { "{}" } else { written };
-    serde_json::from_str(written).map_err(|error| {
-        ToolError::new(format!(
-            "The arguments do not fit the tool's schema: {error}. Nothing was done. Call it \
-             again with arguments that fit."
-        ))
-    })
-}
-
 /// The schema of arguments, as providers take it: an object without the parts
 /// that only tools for people use.
-fn schema_of<A: JsonSchema>() -> Value {
+pub(super) fn schema_of<A: JsonSchema>() -> Value {
     let settings = schemars::generate::SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
@@ -209,15 +207,5 @@ mod tests {
         assert_eq!(schema["additionalProperties"], false);
         assert_eq!(schema["required"], json!(["path"]));
         assert_eq!(schema["properties"]["path"]["description"], "Where to look.");
-    }
-
-    #[test]
-    fn s11_1_an_unknown_field_is_refused_by_its_name() {
-        let told = read::<Look>(r#"{"path": "x", "deep": 1}"#).unwrap_err().to_string();
-        assert!(
-            told.contains("unknown field `deep`") && told.contains("Nothing was done"),
-            "{told}"
-        );
-        assert!(read::<Look>("{not json").is_err());
     }
 }

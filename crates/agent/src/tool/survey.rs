@@ -1,8 +1,12 @@
 //! `survey`: counts what there is in a folder, and changes nothing.
 
+mod spelling;
+
 use std::fs::{File, Metadata};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,7 +16,8 @@ use super::{Function, Output, Tool, ToolContext, ToolError};
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
-    /// The folder, as seen from the one you work in.
+    /// The folder, as seen from the one you work in, written as in names. A byte
+    /// of a name that is no text is written as \\xff.
     path: String,
     /// true: also everything below it. false (the default): only what is
     /// directly in it.
@@ -29,6 +34,9 @@ struct Survey {
     lines: u64,
     /// The folders directly in it.
     names: Vec<String>,
+    /// How many more there are, where naming all would take too long.
+    #[serde(skip_serializing_if = "is_none")]
+    unnamed: u64,
     /// What could not be read.
     #[serde(skip_serializing_if = "is_none")]
     unread: u64,
@@ -40,6 +48,21 @@ fn is_none(number: &u64) -> bool {
 
 /// How many entries are looked at. A folder with more is refused.
 const MOST: u64 = 1_000_000;
+
+/// How many folders are named at the most, and in how many bytes as they are
+/// written down: what a tool returns is cut if it is long.
+const NAMED: usize = 200;
+const NAMES: usize = 8_000;
+
+/// Has the thread that counts stop when nobody waits for it any more.
+#[derive(Debug, Default)]
+struct Stop(Arc<AtomicBool>);
+
+impl Drop for Stop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
 
 /// A tool that counts what there is in a folder: files, folders, bytes and
 /// lines. Links are counted as files and not followed.
@@ -57,14 +80,17 @@ async fn call(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
     let Some(root) = cx.folder().map(Path::to_owned) else {
         return Err(ToolError::new("You work in no folder, so there is nothing to count."));
     };
+    let stop = Stop::default();
+    let stopped = stop.0.clone();
     let counted = tokio::task::spawn_blocking(move || {
         let folder = within(&root, &asked.path)?;
-        let mut survey = Survey::default();
-        survey.folder(&folder, asked.deep)?;
-        survey.names.sort_unstable();
-        Ok::<_, ToolError>(survey)
+        let mut count = Count { survey: Survey::default(), stopped: &stopped };
+        count.folder(&folder, asked.deep)?;
+        count.survey.shorten();
+        Ok::<_, ToolError>(count.survey)
     });
     let survey = counted.await.map_err(|error| ToolError::of(&error))??;
+    drop(stop);
     Output::json(&survey)
 }
 
@@ -72,7 +98,7 @@ async fn call(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
 fn within(root: &Path, path: &str) -> Result<PathBuf, ToolError> {
     let unknown = |error: std::io::Error| ToolError::new(format!("There is no {path:?}: {error}."));
     let root = root.canonicalize().map_err(unknown)?;
-    let folder = root.join(path).canonicalize().map_err(unknown)?;
+    let folder = root.join(spelling::read(path)).canonicalize().map_err(unknown)?;
     if !folder.starts_with(&root) {
         return Err(ToolError::new(format!("{path:?} is outside of the folder you work in.")));
     }
@@ -80,31 +106,61 @@ fn within(root: &Path, path: &str) -> Result<PathBuf, ToolError> {
 }
 
 impl Survey {
+    /// Leaves out the names for which there is no room.
+    fn shorten(&mut self) {
+        self.names.sort_unstable();
+        let mut bytes = 0;
+        let room = self.names.iter().take(NAMED).take_while(|name| {
+            bytes += serde_json::Value::from(name.as_str()).to_string().len() + 1;
+            bytes <= NAMES
+        });
+        let room = room.count();
+        self.unnamed = (self.names.len() - room) as u64;
+        self.names.truncate(room);
+    }
+}
+
+/// A count under way.
+struct Count<'a> {
+    survey: Survey,
+    stopped: &'a AtomicBool,
+}
+
+impl Count<'_> {
+    fn check(&self) -> Result<(), ToolError> {
+        match self.stopped.load(Ordering::Relaxed) {
+            true => Err(ToolError::new("Nobody waits for the count any more.")),
+            false => Ok(()),
+        }
+    }
+
     fn folder(&mut self, folder: &Path, deep: bool) -> Result<(), ToolError> {
         let mut open = vec![folder.to_owned()];
         while let Some(next) = open.pop() {
             let Ok(entries) = std::fs::read_dir(&next) else {
-                self.unread += 1;
+                self.survey.unread += 1;
                 continue;
             };
-            for entry in entries.flatten() {
+            for entry in entries {
+                self.check()?;
                 // Links are not followed.
-                let Ok(found) = entry.metadata() else {
-                    self.unread += 1;
+                let found = entry.and_then(|entry| Ok((entry.metadata()?, entry)));
+                let Ok((found, entry)) = found else {
+                    self.survey.unread += 1;
                     continue;
                 };
                 if found.is_dir() {
                     if next == folder {
-                        self.names.push(entry.file_name().to_string_lossy().into_owned());
+                        self.survey.names.push(spelling::written(&entry.file_name()));
                     }
-                    self.folders += 1;
+                    self.survey.folders += 1;
                     if deep {
                         open.push(entry.path());
                     }
                 } else {
-                    self.file(&entry.path(), &found);
+                    self.file(&entry.path(), &found)?;
                 }
-                if self.files + self.folders > MOST {
+                if self.survey.files + self.survey.folders > MOST {
                     return Err(ToolError::new(format!(
                         "There are more than {MOST} entries: name a smaller folder."
                     )));
@@ -114,26 +170,31 @@ impl Survey {
         Ok(())
     }
 
-    fn file(&mut self, path: &Path, found: &Metadata) {
-        self.files += 1;
-        self.bytes += found.len();
-        if found.is_file() {
-            match lines(path) {
-                Ok(lines) => self.lines += lines,
-                Err(_) => self.unread += 1,
-            }
+    fn file(&mut self, path: &Path, found: &Metadata) -> Result<(), ToolError> {
+        self.survey.files += 1;
+        self.survey.bytes += found.len();
+        if !found.is_file() {
+            return Ok(());
         }
-    }
-}
-
-fn lines(path: &Path) -> std::io::Result<u64> {
-    let mut file = File::open(path)?;
-    let mut buffer = [0; 64 << 10];
-    let mut lines = 0;
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok(lines),
-            read => lines += buffer[..read].iter().filter(|byte| **byte == b'\n').count() as u64,
+        let Ok(mut file) = File::open(path) else {
+            self.survey.unread += 1;
+            return Ok(());
+        };
+        let mut buffer = [0; 64 << 10];
+        loop {
+            self.check()?;
+            match file.read(&mut buffer) {
+                Ok(0) => return Ok(()),
+                Ok(read) => {
+                    let lines = buffer[..read].iter().filter(|byte| **byte == b'\n');
+                    self.survey.lines += lines.count() as u64;
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(_) => {
+                    self.survey.unread += 1;
+                    return Ok(());
+                }
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use offshoot_core::Outcome;
+use offshoot_core::{Mode, Outcome};
 use offshoot_models::{ModelError, Provider, Turn};
 use serde_json::json;
 
@@ -82,7 +82,15 @@ async fn s11_1_every_tool_of_ours_is_strict() -> Test {
 }
 
 #[tokio::test]
-async fn s11_4_a_foreground_spawn_that_is_steered_leaves_the_child_in_the_background() -> Test {
+async fn s11_4_a_foreground_spawn_that_is_steered_or_interrupted_leaves_the_child_running() -> Test
+{
+    for mode in [Mode::Steer, Mode::Interrupt] {
+        spoken_to_in_the_foreground(mode).await?;
+    }
+    Ok(())
+}
+
+async fn spoken_to_in_the_foreground(mode: Mode) -> Test {
     let begun = std::sync::Arc::new(tokio::sync::Notify::new());
     let tell = begun.clone();
     let world = World::new(move |call| match (purpose(call), answers(call)) {
@@ -90,7 +98,8 @@ async fn s11_4_a_foreground_spawn_that_is_steered_leaves_the_child_in_the_backgr
             "spawn_agent",
             json!({"name": "slow", "task": "hang", "background": false}),
         )]),
-        ("lead", 1) => Turn::call([("cancel_task", json!({"task": "slow"}))]),
+        ("lead", 1) => Turn::call([("list_tasks", json!({}))]),
+        ("lead", 2) => Turn::call([("cancel_task", json!({"task": "slow"}))]),
         ("lead", _) => Turn::say("done"),
         _ => {
             tell.notify_one();
@@ -100,13 +109,15 @@ async fn s11_4_a_foreground_spawn_that_is_steered_leaves_the_child_in_the_backgr
     .await;
     let lead = world.agent("lead").await;
     begun.notified().await;
-    lead.send("never mind").await?;
+    lead.send("never mind").mode(mode).await?;
     assert_eq!(lead.wait().await?.decode::<String>()?, "done");
     let asked = world.model.asked();
     let second = asked.iter().filter(|call| purpose(call) == "lead").nth(1).unwrap();
     let said = heard(second);
     assert!(said[0].contains("slow had ended") && said[0].contains("goes on"), "{said:?}");
     assert_eq!(said[1], "never mind");
+    let third = asked.iter().filter(|call| purpose(call) == "lead").nth(2).unwrap();
+    assert!(heard(third)[0].starts_with("slow (agent): running"), "{:?}", heard(third));
     Ok(())
 }
 

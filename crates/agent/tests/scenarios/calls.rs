@@ -51,7 +51,7 @@ async fn s11_1_what_is_wrong_with_a_call_is_told_to_the_model() -> Test {
         })
         .collect();
     assert_eq!(results[0], ("call-1", false, "3"));
-    assert!(results[1].1 && results[1].2.contains("unknown field `c`"), "{results:?}");
+    assert!(results[1].1 && results[1].2.contains("there is no field \"c\""), "{results:?}");
     assert!(results[2].1 && results[2].2.contains("broke: too much"), "{results:?}");
     assert!(results[3].1 && results[3].2.contains("no tool \"subtract\""), "{results:?}");
     assert!(results[3].2.contains("add"), "the tools there are are named");

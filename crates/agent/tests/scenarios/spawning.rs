@@ -29,17 +29,20 @@ async fn told(asked: Value) -> String {
 #[tokio::test]
 async fn s11_1_what_is_wrong_with_a_spawn_is_told_and_nothing_is_started() -> Test {
     for (asked, said) in [
-        (json!({}), "missing field `task`"),
+        (json!({}), "the field \"task\" is missing: a string"),
         (json!({"task": " "}), "The task is empty"),
-        (json!({"task": "x", "colour": "blue"}), "unknown field `colour`"),
+        (json!({"task": "x", "colour": "blue"}), "there is no field \"colour\""),
         (json!({"task": "x", "name": "parent"}), "parent"),
         (json!({"task": "x", "name": "a/b"}), "/"),
         (json!({"task": "x", "model": "no such"}), "no such"),
-        (json!({"task": "x", "context": "half"}), "unknown variant `half`"),
+        (
+            json!({"task": "x", "context": "half"}),
+            "\"context\" must be \"fresh\" or \"fork\" or {\"last_turns\": an integer}, not \"half\"",
+        ),
         (json!({"task": "x", "context": {"last_turns": 0}}), "at least one turn"),
         (json!({"task": "x", "result_schema": {"type": "array"}}), "not \"object\""),
         (json!({"task": "x", "result_schema": {"type": 7}}), "not a JSON Schema"),
-        (json!({"task": "x", "wake": "loudly"}), "unknown variant `loudly`"),
+        (json!({"task": "x", "wake": "loudly"}), "\"wake\" must be \"on_terminal\" or"),
     ] {
         let told = told(asked.clone()).await;
         assert!(told.contains(said), "{asked}: {told}");

@@ -91,6 +91,14 @@ impl World {
     }
 }
 
+/// Resolves when an agent has called a tool.
+pub(crate) async fn until_called(agent: &TaskRef, tool: &str) -> Test {
+    while !agent.peek().await?.blocks.iter().any(|block| block.name.as_deref() == Some(tool)) {
+        tokio::task::yield_now().await;
+    }
+    Ok(())
+}
+
 /// What an agent was asked first: tells agents apart.
 pub(crate) fn purpose(call: &Call) -> &str {
     match call.messages.first().and_then(|message| message.parts.first()) {

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use offshoot_core::{Caps, Mode, Outcome, State};
+use offshoot_core::{Caps, Outcome, State};
 use offshoot_models::{Call, Turn};
-use offshoot_runtime::TaskRef;
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::support::{Doors, Test, World, answers, heard, purpose, whole};
+use crate::support::{Doors, Test, World, answers, heard, purpose, until_called, whole};
 
 /// A lead that waits for a child that never ends.
 fn waits(call: &Call) -> Turn {
@@ -19,14 +18,6 @@ fn waits(call: &Call) -> Turn {
         ("lead", _) => Turn::say("over"),
         _ => Turn::Hang(Vec::new()),
     }
-}
-
-/// Resolves when an agent has called a tool.
-async fn until_called(agent: &TaskRef, tool: &str) -> Test {
-    while !agent.peek().await?.blocks.iter().any(|block| block.name.as_deref() == Some(tool)) {
-        tokio::task::yield_now().await;
-    }
-    Ok(())
 }
 
 #[tokio::test(start_paused = true)]
@@ -135,28 +126,5 @@ async fn s6_6_a_cancel_cuts_a_tool_at_once_and_answers_its_call() -> Test {
     assert!(!forced);
     let last = agent.peek().last(1).await?.blocks.remove(0).text.unwrap_or_default();
     assert!(last.contains("the agent was asked to stop"), "{last}");
-    Ok(())
-}
-
-#[tokio::test]
-async fn s5_2_an_interrupt_cuts_a_short_tool_and_answers_its_call() -> Test {
-    async fn hang(
-        _: offshoot_agent::ToolContext,
-        _: serde_json::Map<String, serde_json::Value>,
-    ) -> Result<String, offshoot_agent::ToolError> {
-        std::future::pending().await
-    }
-    let script = |call: &Call| match answers(call) {
-        0 => Turn::call([("hang", json!({}))]),
-        _ => Turn::say(heard(call).join(" | ")),
-    };
-    let tool = offshoot_agent::Function::new("hang", "Hangs.", hang);
-    let world = World::with(script, |agents| agents.tool(tool)).await;
-    let agent = world.agent("walk").await;
-    until_called(&agent, "hang").await?;
-    agent.send("stop that").mode(Mode::Interrupt).await?;
-    let answer: String = agent.wait().await?.decode()?;
-    assert!(answer.starts_with("The call was cut short by a message to you."), "{answer}");
-    assert!(answer.ends_with("| stop that"), "{answer}");
     Ok(())
 }

@@ -165,44 +165,31 @@ async fn s8_4_the_time_lies_where_chance_says_and_never_before_what_was_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s8_4_as_many_are_called_as_there_is_room_for() {
-    let gate = Gate::default();
-    let mut inside: Vec<_> = std::iter::from_fn(|| gate.try_pass()).collect();
-    let (mut one, mut other) = (Box::pin(gate.open()), Box::pin(gate.open()));
-    assert!(futures_util::poll!(&mut one).is_pending());
-    assert!(futures_util::poll!(&mut other).is_pending());
-    inside.pop();
-    assert!(futures_util::poll!(&mut one).is_ready());
-    assert!(futures_util::poll!(&mut other).is_pending());
-    // It holds nothing, and others wait; the one that was called comes in.
-    let pass = gate.try_pass().unwrap();
-    assert!(gate.try_pass().is_none());
-    // Now nobody is called, so nobody overtakes the other.
-    drop(pass);
-    assert!(futures_util::poll!(&mut other).is_ready());
-    assert!(gate.try_pass().is_some());
-}
-
-#[tokio::test(start_paused = true)]
-async fn s8_4_whoever_is_called_and_does_not_come_keeps_nobody_waiting() {
-    let gate = Gate::default();
-    gate.pass().await.failed(&limited(None), 1.0);
-    let begun = Instant::now();
-    gate.open().await;
-    assert_eq!(begun.elapsed(), FIRST);
-    gate.open().await;
-    assert_eq!(begun.elapsed(), FIRST + CALLED);
-    assert!(gate.try_pass().is_some());
+async fn s8_4_a_gate_is_closed_as_long_as_it_is_told_and_for_a_day_at_the_most() {
+    let day = Duration::from_secs(24 * 60 * 60);
+    for (told, held) in [(day / 24, day / 24), (day, day), (day * 365, day), (Duration::MAX, day)] {
+        for chance in [0.0, 1.0] {
+            let gate = Gate::default();
+            assert_eq!(gate.closed_for(), None);
+            gate.pass().await.failed(&limited(Some(told)), chance);
+            let closed = gate.closed_for().unwrap();
+            assert!((held..=held + SPREAD).contains(&closed), "{told:?}: {closed:?}");
+            assert_eq!(waited(&gate).await, closed);
+            assert_eq!(gate.closed_for(), None);
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]
 async fn s8_4_nobody_overtakes_those_who_wait() {
     let gate = Gate::default();
     let mut inside: Vec<_> = std::iter::from_fn(|| gate.try_pass()).collect();
-    let mut waiting = Box::pin(gate.open());
+    let mut waiting = Box::pin(gate.pass());
     assert!(futures_util::poll!(&mut waiting).is_pending());
     inside.pop();
     assert!(gate.try_pass().is_none());
-    waiting.await;
+    let pass = waiting.await;
+    assert!(gate.try_pass().is_none(), "the room is taken");
+    drop(pass);
     assert!(gate.try_pass().is_some());
 }

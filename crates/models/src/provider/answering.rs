@@ -103,7 +103,7 @@ async fn read(mut reading: Box<Reading>) -> (Result<Piece, ModelError>, State) {
             Ok(None) => {}
             Ok(Some(piece)) => return (Ok(piece), State::Reading(reading)),
             Err(too_long) => {
-                return (Err(reading.faults.unreadable(&too_long)), State::Over);
+                return (Err(reading.faults.endless(&too_long)), State::Over);
             }
         }
     }

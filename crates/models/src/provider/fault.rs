@@ -3,20 +3,27 @@
 
 use std::time::SystemTime;
 
+use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode};
 use rig_core::error::ProviderError;
 use rig_core::http_client::Error as HttpError;
 use serde_json::Value;
 
 use crate::error::{ModelError, Seen};
-use crate::keys::{Access, Secret};
+use crate::keys::{Access, Keys, Secret};
 use crate::name::Provider;
 
-use super::http::Lost;
+use super::http::{Lost, is_stream};
 use super::retry_after::retry_after;
 
 /// How much of a provider's own words is passed on, in characters.
 const WORDS: usize = 1_000;
+
+/// How much of what comes in place of an answer.
+const BEGINS: usize = 200;
+
+/// How much of what it says of its kind.
+const KIND: usize = 60;
 
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,8 +98,19 @@ impl Faults {
             },
             Lost::Cut(why) => ModelError::Cut { seen, cause: self.clean(why) },
             Lost::Silent(silent) => ModelError::Stalled { silent: *silent, seen },
-            Lost::Endless => self.unreadable(lost),
+            Lost::Endless => self.endless(lost),
         }
+    }
+
+    /// An answer that does not end. The next one would not either.
+    pub(super) fn endless(&self, why: &(impl ToString + ?Sized)) -> ModelError {
+        self.endpoint(self.clean(&why.to_string()))
+    }
+
+    fn endpoint(&self, came: String) -> ModelError {
+        let variable = Keys::address_variable(self.provider).unwrap_or("nothing");
+        let (provider, address) = (self.provider, self.clean(&self.address));
+        ModelError::Endpoint { provider, address, came, variable }
     }
 
     fn said(&self, said: &Said<'_>) -> Fault {
@@ -106,6 +124,7 @@ impl Faults {
             Meaning::Trouble => ModelError::Overloaded { provider, retry_after: wait(), message },
             Meaning::Wrong => ModelError::BadRequest { provider, message },
             Meaning::Unclear => ModelError::Unreadable { provider, message },
+            Meaning::Foreign => self.endpoint(said.came(&message)),
         })
     }
 
@@ -134,6 +153,11 @@ impl Faults {
     }
 }
 
+/// The first characters.
+fn text_of(text: &str, most: usize) -> String {
+    text.chars().filter(|c| !c.is_control()).take(most).collect()
+}
+
 /// An address without a name, a password or a key that stand in it, whether or
 /// not it can be read as one.
 pub(crate) fn shown(address: &str) -> String {
@@ -153,6 +177,8 @@ struct Said<'a> {
     headers: Option<&'a HeaderMap>,
     text: &'a str,
     body: Value,
+    /// Whether it came in place of an answer, as a success.
+    instead: bool,
 }
 
 /// What it means.
@@ -165,6 +191,8 @@ enum Meaning {
     Trouble,
     Wrong,
     Unclear,
+    /// It is nothing that a provider of models says.
+    Foreign,
 }
 
 /// How providers say that what was said so far is too long. Their codes differ,
@@ -194,9 +222,32 @@ impl<'a> Said<'a> {
             Value::Array(mut all) if !all.is_empty() => all.swap_remove(0),
             body => body,
         };
+        let success = status.is_some_and(|status| status.is_success());
+        let instead = success && headers.is_some_and(|headers| !is_stream(headers));
         // A stream that ends in an error had the status of a success.
         let status = status.filter(|status| !status.is_success());
-        Self { status, headers, text, body }
+        Self { status, headers, text, body, instead }
+    }
+
+    /// Whether no provider of models would say this: a page for people, or
+    /// something that is neither an answer nor an error.
+    fn is_foreign(&self) -> bool {
+        match self.status.map(|status| status.as_u16()) {
+            None => self.instead && self.body.get("error").is_none(),
+            Some(404 | 405 | 501) => !self.body.is_object(),
+            Some(_) => false,
+        }
+    }
+
+    /// What came, in a few words.
+    fn came(&self, message: &str) -> String {
+        let status = self.status.unwrap_or(StatusCode::OK);
+        let kind = self.headers.and_then(|headers| headers.get(CONTENT_TYPE)?.to_str().ok());
+        let kind = kind.map(|kind| format!(" and {}", text_of(kind, KIND))).unwrap_or_default();
+        match self.text.trim() {
+            "" => format!("status {status}{kind}, without a word, came"),
+            _ => format!("status {status}{kind} came, which begins: {}", text_of(message, BEGINS)),
+        }
     }
 
     /// The error itself, wherever the provider has put it.
@@ -239,6 +290,9 @@ impl<'a> Said<'a> {
         let status = self.status.map(|status| status.as_u16());
         // The same status may mean either; a limit on the rate also speaks of
         // tokens.
+        if self.is_foreign() {
+            return Meaning::Foreign;
+        }
         if is(&["insufficient_quota"]) || status == Some(402) {
             return Meaning::Auth;
         }

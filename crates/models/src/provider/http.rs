@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use rig_core::http_client::{
     BoxedStream, Error, HttpClientExt, LazyBody, MultipartForm, Result, StreamingResponse,
 };
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::keys::{Access, Secret};
 use crate::name::Provider;
@@ -186,17 +186,19 @@ fn key_header(
     Ok((name, value))
 }
 
-fn is_stream(headers: &HeaderMap) -> bool {
+pub(super) fn is_stream(headers: &HeaderMap) -> bool {
     let said = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let kind = said.and_then(|said| said.split(';').next()).unwrap_or_default();
     kind.trim().eq_ignore_ascii_case("text/event-stream")
 }
 
-/// As much of a body as says what is wrong. One that fails on the way says less.
+/// As much of a body as says what is wrong, and comes in time. One that fails on
+/// the way says less.
 async fn beginning(mut response: reqwest::Response, patience: Duration) -> String {
     let mut body = Vec::new();
+    let until = Instant::now() + patience;
     while body.len() < ERROR_BYTES {
-        match timeout(patience, response.chunk()).await {
+        match timeout_at(until, response.chunk()).await {
             Ok(Ok(Some(chunk))) => body.extend_from_slice(&chunk),
             _ => break,
         }

@@ -189,7 +189,8 @@ async fn what_does_not_end_is_bounded() {
     let endless = Reply::begun([]).then_repeat(&"x".repeat(1024 * 1024));
     let world = World::of(Language::Chat, [endless]).await;
     let error = world.ask(go()).await.unwrap_err();
-    assert!(matches!(&error, ModelError::Unreadable { .. }), "{error:?}");
+    assert!(matches!(&error, ModelError::Endpoint { .. }), "{error:?}");
+    assert_eq!(error.again(), Again::No);
     world.server.hung_up(1).await;
     // An answer without an end.
     let delta = json!({"choices": [{"index": 0, "delta": {"content": "x".repeat(1024 * 1024)}}]});
@@ -197,6 +198,7 @@ async fn what_does_not_end_is_bounded() {
     let world = World::of(Language::Chat, [endless]).await;
     let error = world.ask(go()).await.unwrap_err();
     assert!(error.to_string().contains("longer than 8 MiB"), "{error:?}");
+    assert_eq!(error.again(), Again::No);
     world.server.hung_up(1).await;
     // An error without an end.
     let head = "HTTP/1.1 400 no\r\ncontent-type: text/plain\r\ntransfer-encoding: chunked\r\n\r\n";
@@ -273,16 +275,47 @@ async fn an_error_in_the_middle_of_an_answer_is_told_by_what_it_is() {
 async fn what_is_no_stream_is_told_by_what_it_says() {
     let error = fails(Language::Chat, Reply::status(200, &[], &json!({"error": "no model"}))).await;
     assert!(error.to_string().contains("no model"), "{error:?}");
-    let page = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 9\r\n\r\n<p>Hi</p>";
-    let error = fails(Language::Chat, Reply::raw(page)).await;
-    assert!(matches!(&error, ModelError::Unreadable { .. }), "{error:?}");
-    assert!(error.to_string().contains("<p>Hi</p>"), "{error:?}");
+    assert!(!matches!(error.again(), Again::No), "{error:?}");
     let moved = Reply::status(307, &[("location", "http://elsewhere/")], &Value::Null);
     let error = fails(Language::Chat, moved).await;
     assert!(error.to_string().contains("redirects to http://elsewhere/"), "{error:?}");
     let odd = Reply::events(["data: {oops\n\n".to_owned()]);
     let error = fails(Language::Chat, odd).await;
     assert!(!matches!(error.again(), Again::No), "{error:?}");
+}
+
+#[tokio::test]
+async fn what_no_provider_says_is_told_with_the_variable_of_the_address_and_not_asked_for_again() {
+    let page = |status: &str, kind: &str, body: &str| {
+        let length = body.len();
+        let head = format!("HTTP/1.1 {status}\r\ncontent-type: {kind}\r\n");
+        Reply::raw(format!("{head}content-length: {length}\r\n\r\n{body}"))
+    };
+    let long = format!("<html>{}", "ü".repeat(100_000));
+    for (language, variable) in
+        [(Language::Chat, "OPENAI_BASE_URL"), (Language::Anthropic, "ANTHROPIC_BASE_URL")]
+    {
+        for (reply, came) in [
+            (
+                page("200 OK", "text/html", "<p>Hi</p>"),
+                "200 OK and text/html came, which begins: <p>Hi",
+            ),
+            (page("200 OK", "text/html; charset=utf-8", &long), "which begins: <html>ü"),
+            (page("200 OK", "application/json", r#"{"choices": []}"#), "{\"choices\": []}"),
+            (page("200 OK", "text/plain", ""), "without a word"),
+            (page("404 Not Found", "text/html", "<h1>No</h1>"), "404 Not Found and text/html"),
+        ] {
+            let error = fails(language, reply).await;
+            assert!(matches!(&error, ModelError::Endpoint { .. }), "{error:?}");
+            assert_eq!(error.again(), Again::No);
+            let told = error.to_string();
+            assert!(told.contains(came) && told.contains(variable), "{told}");
+            assert!(told.contains("http://127.0.0.1:") && told.chars().count() < 500, "{told}");
+        }
+        // A page from a door before the provider may be gone the next time.
+        let error = fails(language, page("502 Bad", "text/html", "<h1>Bad gateway</h1>")).await;
+        assert!(!matches!(error.again(), Again::No), "{error:?}");
+    }
 }
 
 #[tokio::test]
