@@ -71,6 +71,8 @@ struct State {
     width: f64,
     inside: usize,
     closed_until: Option<Instant>,
+    // What the provider said when it closed last.
+    why: Option<Arc<str>>,
     // How often it closed since it last let somebody through who came back
     // with an answer.
     closings: u32,
@@ -101,6 +103,7 @@ impl Default for State {
             width: WIDE,
             inside: 0,
             closed_until: None,
+            why: None,
             closings: 0,
             generation: 0,
             ahead: Ahead::Needless,
@@ -145,6 +148,15 @@ impl State {
     }
 }
 
+/// A gate that is closed for a while.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Closed {
+    /// How long it still is.
+    pub left: Duration,
+    /// What its provider said.
+    pub why: Arc<str>,
+}
+
 /// The right to call a provider. Dropped without a word it only makes room; if
 /// it went ahead after a closing, the next one does.
 #[derive(Debug)]
@@ -180,6 +192,14 @@ impl Gate {
     /// longer counted on.
     pub async fn open(&self) {
         self.turn(|now| self.0.state.lock().call(now)).await;
+    }
+
+    /// For how long the gate is closed, and why; nothing if it is open, even if
+    /// there is no room.
+    pub fn closed(&self) -> Option<Closed> {
+        let (state, now) = (self.0.state.lock(), Instant::now());
+        let until = state.closed_until.filter(|until| *until > now)?;
+        Some(Closed { left: until - now, why: state.why.clone().unwrap_or_default() })
     }
 
     /// Waits in line until `take` has something.
@@ -266,6 +286,7 @@ impl Pass {
             None => return,
         };
         let until = Instant::now() + span;
+        state.why = Some(error.to_string().into());
         state.closed_until = Some(state.closed_until.map_or(until, |other| other.max(until)));
         if first {
             state.generation += 1;

@@ -26,7 +26,7 @@ pub use answer::{Answer, Piece, Stop};
 pub use call::{Cache, Call, ToolChoice, ToolSpec};
 pub use catalog::Known;
 pub use error::{Again, ModelError, Seen};
-pub use gate::{Gate, Gates, Pass};
+pub use gate::{Closed, Gate, Gates, Pass};
 pub use keys::{Access, Keys, MissingKey, Secret};
 pub use message::{Image, Message, Part, Picture, Role, Thought, ToolCall, ToolResult};
 pub use model::{Facts, Model, Pieces, whole};

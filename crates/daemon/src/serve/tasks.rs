@@ -91,12 +91,19 @@ pub(super) async fn show(house: &House, named: &Named) -> Answer {
 /// What a task waits on.
 pub(super) async fn why(house: &House, named: &Named) -> Answer {
     let task = house.task(named).await?;
-    let why = task.why().await?;
+    let (why, record) = (task.why().await?, task.record().await?);
+    let mut reasons: Vec<_> = why.reasons.iter().map(view::reason).collect();
+    // What it waits on stands first, and why it must below.
+    reasons.extend(view::hitch(&record));
+    if let Some(question) = view::task(house, task.snapshot().await?).await?.question {
+        let text = format!("it asks: {}", question.text);
+        reasons.push(wire::Reason { is: "question".to_owned(), text });
+    }
     Ok(Reply::Why(Why {
         id: task.id().to_string(),
         handle: why.handle,
         state: view::state(why.state),
         since: why.since.to_string(),
-        reasons: why.reasons.iter().map(view::reason).collect(),
+        reasons,
     }))
 }

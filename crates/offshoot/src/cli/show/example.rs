@@ -12,6 +12,7 @@ pub(crate) fn task(handle: &str, state: State) -> Task {
         session: "main".to_owned(),
         state,
         waiting_on: None,
+        question: None,
         outcome: state.is_terminal().then(|| Outcome::new(state)),
         lineage: Lineage {
             session: "id-of-main".to_owned(),
