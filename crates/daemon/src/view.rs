@@ -16,10 +16,7 @@ pub(crate) async fn task(house: &House, snapshot: Snapshot) -> Result<wire::Task
     let spec = &task.spec;
     let (lineage, origin) = (&spec.lineage, &spec.lineage.origin);
     let session = house.session_name(lineage.session).await?.to_string();
-    let question = match task.state.question() {
-        Some(number) => question(house, &task, |asked| asked.number == number).await?,
-        None => None,
-    };
+    let question = open_question(house, &task).await?;
     let named = spec.naming == offshoot_core::Naming::Given;
     Ok(wire::Task {
         id: task.id().to_string(),
@@ -94,6 +91,17 @@ pub(crate) async fn in_full(house: &House, snapshot: Snapshot) -> Result<wire::T
 
 /// How much of a question is shown.
 const ASKED: usize = 4_000;
+
+/// The question to which a task waits for an answer.
+pub(crate) async fn open_question(
+    house: &House,
+    task: &Task,
+) -> Result<Option<wire::Question>, Fault> {
+    match task.state.question() {
+        Some(number) => question(house, task, |asked| asked.number == number).await,
+        None => Ok(None),
+    }
+}
 
 /// The open question of a task that is meant.
 async fn question(

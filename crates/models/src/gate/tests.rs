@@ -206,3 +206,15 @@ async fn s8_4_nobody_overtakes_those_who_wait() {
     waiting.await;
     assert!(gate.try_pass().is_some());
 }
+
+#[tokio::test(start_paused = true)]
+async fn s8_4_a_closed_gate_says_for_how_long_and_why() {
+    let gate = Gate::default();
+    assert_eq!(gate.closed(), None);
+    gate.pass().await.failed(&limited(Some(Duration::from_secs(20))), 0.0);
+    let closed = gate.closed().unwrap();
+    assert_eq!(closed.left, Duration::from_secs(20));
+    assert!(closed.why.contains("limits the rate"), "{closed:?}");
+    tokio::time::advance(Duration::from_secs(20)).await;
+    assert_eq!(gate.closed(), None);
+}
