@@ -248,9 +248,17 @@ pub(crate) fn about(task: &Task) -> Option<String> {
     Some(text::cut(&words.join(" "), ABOUT).into_owned()).filter(|about| !about.is_empty())
 }
 
-/// What an agent says of a model that does not answer, if it does.
-pub(crate) fn hitch(task: &Task) -> Option<wire::Reason> {
-    let hitch = offshoot_agent::Report::of(task).filter(|_| task.is_live())?.hitch?;
+/// What an agent is at with its model: that it asks it, and why there is no
+/// answer, if something went wrong.
+pub(crate) fn asking(task: &Task) -> Option<wire::Reason> {
+    let report = offshoot_agent::Report::of(task).filter(|_| task.is_live());
+    let Some(hitch) = report.and_then(|report| report.hitch) else {
+        let activity = task.activity.as_deref().filter(|_| task.state == State::Running)?;
+        let (model, step) = (agent(task)?.model, activity.step);
+        let text = format!("step {step}: asks {model}");
+        let asks = activity.doing == Doing::Model;
+        return asks.then(|| wire::Reason { is: "model".to_owned(), text });
+    };
     let Hitch { error, failed, tries, until } = hitch;
     let mut text = match failed {
         0 => error,

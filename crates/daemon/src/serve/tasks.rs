@@ -101,7 +101,7 @@ pub(super) async fn why(house: &House, named: &Named) -> Answer {
     let (why, record) = (task.why().await?, task.record().await?);
     let mut reasons: Vec<_> = why.reasons.iter().map(view::reason).collect();
     // What it waits on stands first, and why it must below.
-    reasons.extend(view::hitch(&record));
+    reasons.extend(view::asking(&record));
     if let Some(question) = view::open_question(house, &record).await? {
         reasons.push(asks("it", &question));
     }

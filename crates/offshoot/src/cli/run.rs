@@ -41,8 +41,8 @@ with 6. It exits with 0 if the agent completed, 1 if it failed, 3 if somebody
 cancelled it, 4 if it was lost, 130 if Ctrl-C stopped it.
 
 Each run begins a session of its own, whose first agent is called `lead`, unless
---session or OFFSHOOT_SESSION names one or --continue takes the latest: there the
-agent goes on with what was said before.
+--session or OFFSHOOT_SESSION names one or --continue takes the latest: there
+the agent goes on with what was said before.
 
 Keys and addresses are read from the variables that the providers' own programs
 read, such as ANTHROPIC_API_KEY, OPENAI_API_KEY and OPENAI_BASE_URL;
@@ -191,10 +191,7 @@ async fn stay(desk: Desk, begun: Task, mut interrupts: Interrupts) -> Result<Exi
 /// Nothing goes on before a person answers: there is nothing to wait for.
 fn unanswered(desk: &Desk, lead: &Task) -> Exit {
     let wait = desk.command_in(&lead.session, "tasks wait", &[&lead.handle]);
-    desk.screen.remark(&format!(
-        "offshoot: nothing goes on before that is answered; then wait for {} with: {wait}",
-        text::line(&lead.handle)
-    ));
+    desk.screen.remark(&format!("offshoot: nothing goes on before that is answered; then: {wait}"));
     Exit::NeedsInput
 }
 

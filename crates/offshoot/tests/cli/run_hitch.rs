@@ -13,20 +13,6 @@ fn error(message: &str) -> Value {
     json!({"error": {"message": message}})
 }
 
-/// An answer that breaks off because it is too long for its model.
-fn too_long(text: &str) -> Reply {
-    let event = |choice: &Value| {
-        let said = json!({"id": "a", "object": "chat.completion.chunk", "created": 1,
-            "model": "test", "choices": [choice]});
-        format!("data: {said}\n\n")
-    };
-    Reply::events([
-        event(&json!({"index": 0, "delta": {"role": "assistant", "content": text}})),
-        event(&json!({"index": 0, "delta": {}, "finish_reason": "length"})),
-        "data: [DONE]\n\n".to_owned(),
-    ])
-}
-
 #[test]
 fn a_call_that_fails_is_told_with_its_error_and_its_try_and_without_the_key() {
     let well = Arc::new(AtomicBool::new(false));
@@ -91,13 +77,14 @@ fn s10_3_a_model_that_hangs_is_silent_since() {
     let told = ["--session", session.trim_end()];
     let why = world.done(&[told.as_slice(), &["tasks", "why", "lead"]].concat());
     assert!(why.contains("runs, silent for "), "{why}");
+    assert!(why.contains("step 1: asks openai/test"), "{why}");
     let listed = world.done(&[told.as_slice(), &["tasks", "ls"]].concat());
     assert!(listed.contains("step 1: asks its model"), "{listed}");
 }
 
 #[test]
 fn s2_7_what_came_of_an_answer_that_was_cut_off_is_shown_and_not_as_an_answer() {
-    let cut = |_: &_| too_long("Half of\nwhat there is to");
+    let cut = |_: &_| says("Half of\nwhat there is to").cut_off();
     let (world, model) = (World::new(), Model::new(cut));
     let said = model.run(&world, &["run", "--session", "s", "Do it."]);
     assert_eq!((said.out.as_str(), said.code), ("", 1), "{said:?}");

@@ -47,10 +47,9 @@ fn s5_5_a_question_that_its_owner_leaves_is_shown_and_a_person_answers_it() {
     let said = model.run(&world, &["run", "--session", "s", "Lead."]);
     assert_eq!((said.out.as_str(), said.code), ("", 6), "{said:?}");
     for part in [
-        "  ants asks: Red or black ones?\n    Both are here.\n",
-        "anybody can answer with: offshoot tasks send --session s lead/ants ANSWER\n",
-        "nothing goes on before that is answered",
-        "offshoot tasks wait --session s lead\n",
+        "  ants asks lead: Red or black ones?\n    Both are here.\n",
+        "    anybody can answer: offshoot tasks send --session s lead/ants ANSWER\n",
+        "nothing goes on before that is answered; then: offshoot tasks wait --session s lead\n",
     ] {
         assert!(said.err.contains(part), "{part:?} is not in {}", said.err);
     }
@@ -89,7 +88,7 @@ fn s5_5_a_run_goes_on_as_long_as_others_are_at_work() {
         }),
     );
     let mut run = Started::new(model.command(&world, &["run", "--session", "s", "Lead."]));
-    run.until_remark("ants asks: Red or black ones?");
+    run.until_remark("ants asks lead: Red or black ones?");
     let args = ["--session", "s", "tasks", "send", "lead/ants", "the black ones"];
     let sent = &world.json(&args)["sent"][0];
     assert_eq!((&sent["state"], &sent["question"]), (&json!("answered"), &json!(1)), "{sent}");

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use offshoot_agent::Report;
 use offshoot_client::wire::{State, Task};
 
-use crate::cli::show::{task, text};
+use crate::cli::show::{task, text, time};
 
 /// How many columns names take in a line.
 const COLUMNS: usize = 60;
@@ -20,6 +20,8 @@ pub(super) struct Glimpse {
     pub(super) handle: String,
     pub(super) parent: Option<String>,
     what: String,
+    /// Since when it does what it does.
+    since: Option<Timestamp>,
     stands: Stands,
     /// When it said last that it has left questions unanswered.
     passed_over: Option<Timestamp>,
@@ -57,6 +59,7 @@ impl Glimpse {
             handle: text::line(&seen.handle),
             parent: seen.lineage.parent.clone(),
             what: task::what(seen),
+            since: seen.activity.as_ref().and_then(|activity| activity.since.parse().ok()),
             stands,
             passed_over,
         }
@@ -119,7 +122,7 @@ impl Glimpses {
     }
 
     /// What those are doing that do something, and how many more there are.
-    pub(super) fn at_work(&self) -> Option<String> {
+    pub(super) fn at_work(&self, now: Timestamp) -> Option<String> {
         let busy: Vec<_> =
             self.0.values().filter(|glimpse| glimpse.stands != Stands::Below).collect();
         let told: Vec<String> = busy
@@ -127,7 +130,11 @@ impl Glimpses {
             .take(NAMED)
             .map(|glimpse| match glimpse.what.as_str() {
                 "" => glimpse.handle.clone(),
-                what => format!("{} ({})", glimpse.handle, text::cut(what, COLUMNS)),
+                what => {
+                    let since = glimpse.since.map(|since| time::since(since, now));
+                    let since = since.map(|since| format!(", for {since}")).unwrap_or_default();
+                    format!("{} ({}{since})", glimpse.handle, text::cut(what, COLUMNS))
+                }
             })
             .collect();
         let more = match busy.len().saturating_sub(NAMED) {
@@ -140,7 +147,7 @@ impl Glimpses {
 
 #[cfg(test)]
 mod tests {
-    use offshoot_client::wire::{AgentBrief, Progress, Question};
+    use offshoot_client::wire::{Activity, AgentBrief, Progress, Question};
     use serde_json::json;
 
     use super::*;
@@ -214,8 +221,13 @@ mod tests {
 
     #[test]
     fn at_work_are_those_that_do_not_wait_for_others() {
-        let tasks = [agent("lead", None, Some("children")), agent("a", Some("lead"), None)];
-        assert_eq!(seen(&tasks).at_work().as_deref(), Some("a"));
-        assert_eq!(seen(&tasks[..1]).at_work(), None);
+        let mut tasks = [agent("lead", None, Some("children")), agent("a", Some("lead"), None)];
+        let now = LATE.parse().unwrap();
+        assert_eq!(seen(&tasks).at_work(now).as_deref(), Some("a"));
+        assert_eq!(seen(&tasks[..1]).at_work(now), None);
+        let (doing, since) = ("model".to_owned(), EARLY.to_owned());
+        tasks[1].activity = Some(Activity { step: 2, doing, tool: None, since });
+        let told = seen(&tasks).at_work(now);
+        assert_eq!(told.as_deref(), Some("a (step 2: asks its model, for 1s)"));
     }
 }

@@ -172,9 +172,9 @@ impl Ticker {
         let asked = offshoot_core::text::cut(&question.text, ASKED);
         let asked = text::lines(&asked).trim().replace('\n', "\n    ");
         let asks = self.desk.screen.err.paint(Part::Hint, "asks");
-        self.remark(&format!("  {} {asks}: {asked}", text::line(&task.handle)));
         let owner = self.live.parent_of(task).unwrap_or("its owner").to_owned();
-        self.remark(&format!("    {owner} was asked; anybody can answer with: {command}"));
+        self.remark(&format!("  {} {asks} {owner}: {asked}", text::line(&task.handle)));
+        self.remark(&format!("    anybody can answer: {command}"));
     }
 
     /// Tells why a model does not answer. All who wait at one gate wait for the
@@ -200,7 +200,7 @@ impl Ticker {
     /// Nothing was to be said for long: tells who is at work.
     fn tell_at_work(&mut self) {
         let silence = self.silence;
-        if let Some(busy) = self.live.at_work() {
+        if let Some(busy) = self.live.at_work(Timestamp::now()) {
             let since = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
             let said = format!("after {} still at work: {busy}", time::age(since));
             let said = self.desk.screen.err.paint(Part::Faint, said);

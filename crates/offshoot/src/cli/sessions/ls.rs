@@ -19,7 +19,7 @@ const PAGE: usize = 100;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The first opened stands first. UNREAD counts tasks whose end nobody has read, up
-to 1000: `offshoot tasks wait` reads it. ABOUT is what its first task was about.")]
+to 1000: `offshoot tasks wait` reads it. ABOUT is what the first task was about.")]
 pub(crate) struct Ls {
     /// Go on where the page before ended
     #[arg(long, value_name = "CURSOR")]

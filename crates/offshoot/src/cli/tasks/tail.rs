@@ -27,8 +27,8 @@ use crate::cli::{completions, number};
   offshoot tasks tail -f lead             # the conversation of an agent
 
 Of an agent the conversation is shown: what it was asked and told, what it said,
-called and got. These are the last 50 blocks, or as many as -n says, up to 256; a
-long one is cut, and says how much. With --json each is a line, {\"block\":{…}}.
+called and got. These are the last 50 blocks, or as many as -n says, up to 256;
+a long one is cut, and says how much. With --json each is a line, {\"block\":{…}}.
 
 Both streams of the command go to the standard output: on a terminal so that no
 control sequence is obeyed, else byte for byte.
