@@ -49,8 +49,6 @@ impl Report {
     }
 }
 
-// As serde calls it.
-#[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }

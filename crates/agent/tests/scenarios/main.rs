@@ -9,6 +9,7 @@ mod children;
 mod continuing;
 mod delivery;
 mod gate;
+mod hitch;
 mod knowing;
 mod limits;
 mod mail;
