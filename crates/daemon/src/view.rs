@@ -251,7 +251,10 @@ pub(crate) fn about(task: &Task) -> Option<String> {
 /// What an agent is at with its model: that it asks it, and why there is no
 /// answer, if something went wrong.
 pub(crate) fn asking(task: &Task) -> Option<wire::Reason> {
-    let report = offshoot_agent::Report::of(task).filter(|_| task.is_live());
+    if !matches!(task.state, State::Running | State::Waiting(_)) {
+        return None;
+    }
+    let report = offshoot_agent::Report::of(task);
     let Some(hitch) = report.and_then(|report| report.hitch) else {
         let activity = task.activity.as_deref().filter(|_| task.state == State::Running)?;
         let (model, step) = (agent(task)?.model, activity.step);

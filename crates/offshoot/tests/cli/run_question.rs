@@ -60,6 +60,7 @@ fn s5_5_a_question_that_its_owner_leaves_is_shown_and_a_person_answers_it() {
     let waited = world.run(&["--session", "s", "tasks", "wait", "lead/ants"]);
     assert_eq!(waited.code, 6, "{waited:?}");
     assert!(waited.out.contains("asks: Red or black ones?"), "{waited:?}");
+    assert!(waited.err.contains("anybody can answer: offshoot tasks send "), "{waited:?}");
 
     let answered = world.done(&["tasks", "send", "--session", "s", "lead/ants", "the red", "ones"]);
     assert_eq!(answered, "answered question 1 of ants\n");

@@ -29,8 +29,8 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// After how long a silence it is said who is at work, at first.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// How far two moments are apart at which the same gate opens.
-const SAME: i64 = 2_000;
+/// How long what one task tells of its model is not told again of others.
+const SAME: Duration = Duration::from_secs(2);
 
 /// Tells on the standard error what happens in a session.
 pub(super) struct Ticker {
@@ -41,8 +41,8 @@ pub(super) struct Ticker {
     /// Whether the lead has, by what was told.
     has_ended: bool,
     live: Glimpses,
-    /// The last closing of a gate that was told.
-    gate: Option<Hitch>,
+    /// What was told last of a model that does not answer.
+    hitch: Option<Told>,
     began: Instant,
     /// When it is said who is at work if nothing else is to be said.
     due: Instant,
@@ -55,6 +55,26 @@ struct Seen {
     state: Option<State>,
     hitch: Option<Hitch>,
     question: Option<u32>,
+}
+
+/// A hitch that was told, of which task and when.
+#[derive(Debug)]
+struct Told {
+    task: String,
+    hitch: Hitch,
+    at: Instant,
+}
+
+impl Told {
+    /// Whether another task tells of the same: all who share a provider fail or
+    /// wait together.
+    fn is_same(&self, task: &str, hitch: &Hitch) -> bool {
+        let until = self.hitch.until.zip(hitch.until);
+        let together = until.is_some_and(|(a, b)| a.max(b).since(a.min(b)) <= SAME);
+        self.task != task
+            && self.hitch.error == hitch.error
+            && (together || self.at.elapsed() <= SAME)
+    }
 }
 
 /// What comes of what happened.
@@ -80,7 +100,7 @@ impl Ticker {
             seen: HashMap::new(),
             has_ended: false,
             live: Glimpses::default(),
-            gate: None,
+            hitch: None,
             began,
             due: began + SILENCE,
             silence: SILENCE,
@@ -177,24 +197,15 @@ impl Ticker {
         self.remark(&format!("    anybody can answer: {command}"));
     }
 
-    /// Tells why a model does not answer. All who wait at one gate wait for the
-    /// same, which is told once.
+    /// Tells why a model does not answer, once of all whom it keeps waiting.
     fn tell_hitch(&mut self, task: &Task, hitch: Hitch) {
-        if hitch.failed == 0 {
-            let same = |told: &Hitch| {
-                let apart = |(a, b): (i64, i64)| (a - b).abs() <= SAME;
-                let times = told.until.zip(hitch.until);
-                told.error == hitch.error
-                    && times.is_some_and(|(a, b)| apart((a.as_millis(), b.as_millis())))
-            };
-            if self.gate.as_ref().is_some_and(same) {
-                return;
-            }
-            self.gate = Some(hitch.clone());
+        if self.hitch.as_ref().is_some_and(|told| told.is_same(&task.id, &hitch)) {
+            return;
         }
         let said = text::cut(&task::hitch_told(&hitch, Timestamp::now()), WRONG);
         let said = self.desk.screen.err.paint(Part::Bad, text::line(&said));
         self.remark(&format!("  {}: {said}", text::line(&task.handle)));
+        self.hitch = Some(Told { task: task.id.clone(), hitch, at: Instant::now() });
     }
 
     /// Nothing was to be said for long: tells who is at work.
@@ -238,5 +249,30 @@ async fn watch(desk: Desk, lead: String, told: Sender<Task>) {
                 return;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use offshoot_core::Stamp;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn all_who_wait_for_the_same_are_told_of_once() {
+        let hitch = |error: &str, until: i64| Hitch {
+            error: error.to_owned(),
+            failed: 0,
+            tries: 6,
+            until: Some(Stamp::from_millis(until)),
+        };
+        let first = hitch("slow down", 600_000);
+        let told = Told { task: "a".into(), hitch: first.clone(), at: Instant::now() };
+        assert!(told.is_same("b", &hitch("slow down", 601_000)));
+        assert!(!told.is_same("a", &first), "the same task has something new to tell");
+        assert!(!told.is_same("b", &hitch("no route", 600_000)));
+        tokio::time::advance(SAME + SAME).await;
+        assert!(told.is_same("b", &hitch("slow down", 601_000)));
+        assert!(!told.is_same("b", &hitch("slow down", 900_000)));
     }
 }

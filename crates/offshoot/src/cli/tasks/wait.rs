@@ -146,6 +146,10 @@ impl Told<'_> {
                     told => told?,
                 }
             }
+            if end == WaitedEnd::NeedsInput && task.question.is_some() {
+                let answer = self.desk.command("tasks send", &[&task.id, "ANSWER"]);
+                self.desk.screen.remark(&format!("offshoot: anybody can answer: {answer}"));
+            }
             self.printed.push(Printed { waited: end, task });
         }
         Ok(())

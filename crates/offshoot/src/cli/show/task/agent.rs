@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use offshoot_agent::{Hitch, Report};
-use offshoot_client::wire::Task;
+use offshoot_client::wire::{State, Task};
 use serde_json::Value;
 
 use crate::cli::show::{size, time};
@@ -24,7 +24,8 @@ pub(super) fn report(reported: &Value) -> String {
 /// Why the model of a live agent has not answered yet, if something went wrong.
 pub(crate) fn hitch(task: &Task) -> Option<Hitch> {
     let said = task.agent.as_ref().and(task.progress.as_ref());
-    let said = said.filter(|_| task.outcome.is_none())?;
+    // One that has not begun again yet is held up by something else.
+    let said = said.filter(|_| matches!(task.state, State::Running | State::Waiting))?;
     serde_json::from_value::<Report>(said.value.clone()).ok()?.hitch
 }
 
