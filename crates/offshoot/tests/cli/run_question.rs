@@ -96,4 +96,6 @@ fn s5_5_a_run_goes_on_as_long_as_others_are_at_work() {
     world.done(&["--session", "s", "tasks", "cancel", "lead/bees"]);
     let said = run.finish();
     assert_eq!((said.out.as_str(), said.code), ("They are home.\n", 0), "{said:?}");
+    // What was told before the question is not told again after it.
+    assert!(!said.err.contains("ants running"), "{said:?}");
 }

@@ -139,7 +139,9 @@ impl Ticker {
         let question = task.question.as_ref().map(|question| question.number);
         let now = Seen { state: Some(task.state), hitch: task::hitch(task), question };
         let before = self.seen.insert(task.id.clone(), now.clone()).unwrap_or_default();
-        if before.state != now.state && self.desk.screen.form == Form::People {
+        // One that goes on after a wait was told of when it began.
+        let resumed = before.state == Some(State::Waiting) && task.state == State::Running;
+        if before.state != now.state && !resumed && self.desk.screen.form == Form::People {
             self.tell_state(task);
         }
         if before.question != now.question {
