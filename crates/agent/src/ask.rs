@@ -10,6 +10,7 @@ use offshoot_models::{
     Again, Answer, Cache, Call, ModelError, Part, Pass, Piece, Seen, ToolCall, ToolChoice,
 };
 use offshoot_runtime::BodyError;
+use tokio::time::Instant;
 
 use crate::block::{Answered, Entry};
 use crate::conversation::Conversation;
@@ -155,7 +156,7 @@ impl Life {
             let error = match Box::pin(listen).await {
                 Heard::Answer(answer) => {
                     pass.answered();
-                    self.failures = 0;
+                    (self.failures, self.hitch) = (0, None);
                     return Ok(Told::Answer(answer));
                 }
                 Heard::Interrupted => {
@@ -189,6 +190,7 @@ impl Life {
             if self.failures >= self.seat.limits.tries {
                 return Err(gave_up(&error, self.failures));
             }
+            self.note_failure(&error);
             // The gate keeps the time of whoever is limited.
             if !matches!(error, ModelError::RateLimited { .. } | ModelError::Overloaded { .. }) {
                 match Box::pin(self.back_off(chance)).await? {
@@ -202,10 +204,11 @@ impl Life {
 
     /// Waits before a call that failed is repeated, the longer the more often it
     /// has.
-    async fn back_off(&self, chance: f64) -> Result<Waited, Trouble> {
+    async fn back_off(&mut self, chance: f64) -> Result<Waited, Trouble> {
         let doubled = FIRST.saturating_mul(1 << self.failures.min(10)).min(LONGEST);
         let span = doubled.mul_f64(0.5 + 0.5 * chance);
         let due = self.cx.now().after(span);
+        self.tell_waiting(due).await;
         let (over, late) = (pin!(tokio::time::sleep(span)), pin!(self.late()));
         let wanted = pin!(due_now(&self.cx));
         let waited = select(over, select(wanted, late));
@@ -219,20 +222,29 @@ impl Life {
     /// Waits for a pass through the gate: without a slot, after a while without
     /// the conversation, and not beyond the agent's time.
     async fn wait_at_gate(&mut self) -> Result<AtGate, Trouble> {
+        let mut told = Box::pin(self.tell_closed()).await;
+        let (cx, gate) = (self.cx.clone(), self.gate.clone());
         // In boxes, because most agents need not wait, and the time takes no room
         // once it has passed.
-        let until = self.gate.closed_for().map(|span| self.cx.now().after(span));
-        let pass = Box::pin(self.cx.waiting(WaitingOn::RateGate(until), self.gate.pass()));
-        let pass = select(pass, Box::pin(self.late())).map(|waited| match waited {
+        let until = gate.closed().map(|closed| cx.now().after(closed.left));
+        let pass = Box::pin(cx.waiting(WaitingOn::RateGate(until), gate.pass()));
+        let mut pass = select(pass, Box::pin(self.late())).map(|waited| match waited {
             Either::Left((pass, _)) => pass.map(AtGate::Passed),
             Either::Right(_) => Ok(AtGate::Late),
         });
-        let waited = match select(pass, Box::pin(tokio::time::sleep(WHILE))).await {
-            Either::Left((waited, _)) => waited?,
-            Either::Right(((), pass)) => {
-                self.talk = Conversation::default();
-                pass.await?
+        let mut look = Instant::now() + WHILE;
+        let waited = loop {
+            match select(pass, Box::pin(tokio::time::sleep_until(look))).await {
+                Either::Left((waited, _)) => break waited?,
+                Either::Right(((), waiting)) => pass = waiting,
             }
+            self.talk = Conversation::default();
+            let now = Instant::now();
+            // It may have closed again before this one came through.
+            if told.is_none_or(|until| until <= now) {
+                told = Box::pin(self.tell_closed()).await;
+            }
+            look = told.unwrap_or(now + LONGEST);
         };
         self.recall_if_forgotten().await?;
         // What came meanwhile belongs into the call.

@@ -35,9 +35,13 @@ impl Limit {
 
     fn failure(self, words: &str) -> Trouble {
         let (kind, reached) = match self {
-            Self::Steps(steps) => (FailureKind::Budget, format!("stopped after {steps} steps")),
+            Self::Steps(1) => (FailureKind::Budget, "stopped at its limit of 1 step".to_owned()),
+            Self::Steps(steps) => {
+                (FailureKind::Budget, format!("stopped at its limit of {steps} steps"))
+            }
             Self::Time(time) => {
-                (FailureKind::Timeout, format!("stopped after {} seconds", time.as_secs()))
+                let seconds = time.as_secs();
+                (FailureKind::Timeout, format!("stopped at its limit of {seconds} seconds"))
             }
         };
         Trouble::failure(

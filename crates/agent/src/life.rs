@@ -15,6 +15,7 @@ use crate::brief::{Brief, Context as Knows};
 use crate::close::Span;
 use crate::control;
 use crate::conversation::{Closing, Conversation, Finishes, Tail};
+use crate::hitch::Hitch;
 use crate::load::load;
 use crate::report::Report;
 use crate::tool::Toolbox;
@@ -40,6 +41,8 @@ pub(crate) struct Life {
     pub(crate) span: Option<Span>,
     /// How often in a row its model did not answer.
     pub(crate) failures: u32,
+    /// Why it has not answered yet, if something went wrong.
+    pub(crate) hitch: Option<Box<Hitch>>,
 }
 
 /// Why a step of the loop did not come to its end.
@@ -96,8 +99,20 @@ impl Life {
         let tools = control::toolbox(&seat, &cx, &brief)?;
         let system = control::system(&seat, &cx, &brief);
         let talk = Conversation::default();
-        let (span, failures) = (None, 0);
-        Ok(Box::new(Self { seat, cx, brief, model, gate, tools, system, talk, span, failures }))
+        let (span, failures, hitch) = (None, 0, None);
+        Ok(Box::new(Self {
+            seat,
+            cx,
+            brief,
+            model,
+            gate,
+            tools,
+            system,
+            talk,
+            span,
+            failures,
+            hitch,
+        }))
     }
 
     /// Goes on until the agent has ended.
@@ -265,7 +280,8 @@ impl Life {
         let (steps, tool_calls) = (self.talk.step(), self.talk.calls());
         // What the agent says itself stays.
         let note = self.cx.reported::<Report>().await?.and_then(|report| report.note);
-        let report = Report { steps, tool_calls, usage, cost, note };
+        let (hitch, unanswered) = (None, 0);
+        let report = Report { steps, tool_calls, usage, cost, note, hitch, unanswered };
         Ok(self.cx.progress(&report).await?)
     }
 }

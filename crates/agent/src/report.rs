@@ -5,6 +5,8 @@ use offshoot_core::Task;
 use offshoot_models::{Money, Usage};
 use serde::{Deserialize, Serialize};
 
+use crate::hitch::Hitch;
+
 /// What an agent has done so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -21,6 +23,13 @@ pub struct Report {
     /// What it says of its progress itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// Why its model has not answered yet, if something went wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hitch: Option<Hitch>,
+    /// How many of those it sent off wait for answers that it has not given,
+    /// though nothing goes on before.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unanswered: u64,
 }
 
 impl Report {
@@ -38,6 +47,10 @@ impl Report {
             calls => format!("{steps}, {}", counted(calls, "tool call", "tool calls")),
         }
     }
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 fn counted(number: u64, one: &str, many: &str) -> String {

@@ -15,6 +15,7 @@ use crate::delta::Delta;
 use crate::life::{Life, Next, Trouble};
 use crate::mail::{When, steered, wanted};
 use crate::notice::envelope;
+use crate::report::Report;
 
 /// How many of its tasks an agent waits for by name. If there are more it is
 /// woken by what comes home.
@@ -25,6 +26,9 @@ const TOLD: usize = 8;
 
 /// How much of what each of them asks is told.
 const ASKED: usize = 1_000;
+
+/// How much of an answer that was cut off is told; the history has all of it.
+const PARTIAL: usize = 16_000;
 
 impl Life {
     /// The model has ended its turn.
@@ -42,6 +46,9 @@ impl Life {
             let asked = children.iter().all(|child| child.asks.is_some());
             if asked && !self.talk.is_reminded() && Box::pin(self.remind(&children)).await? {
                 return Ok(Next::Goes);
+            }
+            if asked && self.talk.is_reminded() {
+                Box::pin(self.tell_unanswered(children.len() as u64)).await?;
             }
             Box::pin(self.tell_running(children)).await?;
             let woken = self.wait().await?;
@@ -151,6 +158,13 @@ impl Life {
         Ok(true)
     }
 
+    /// Tells whoever looks that so many wait for answers, which the agent was
+    /// reminded of and has not given.
+    async fn tell_unanswered(&self, unanswered: u64) -> Result<(), Trouble> {
+        let report = self.cx.reported::<Report>().await?.unwrap_or_default();
+        Ok(self.cx.progress(&Report { unanswered, ..report }).await?)
+    }
+
     /// Nothing is out and nothing is unread: the agent has ended, if it has an
     /// answer.
     async fn end(&mut self, stop: &Stop) -> Result<Next, Trouble> {
@@ -186,6 +200,12 @@ impl Life {
     async fn repair(&mut self, lack: Lack) -> Result<Next, Trouble> {
         if self.talk.repairs() > 0 {
             let (kind, words) = lack.failure();
+            let words = match (lack, self.talk.answer()) {
+                (Lack::Rest, answer) if !answer.trim().is_empty() => {
+                    format!("{words}; what came of it:\n{}", text::cut(&answer, PARTIAL))
+                }
+                _ => words.to_owned(),
+            };
             return Err(Trouble::failure(kind, words));
         }
         let text = envelope(REPAIR, &[], lack.wanted());
@@ -289,7 +309,9 @@ impl Lack {
             Self::Finish => {
                 (FailureKind::InvalidResult, "ended without a result that fits its schema")
             }
-            Self::Rest => (FailureKind::Error, "the answer was longer than the model can give"),
+            Self::Rest => {
+                (FailureKind::Error, "the answer was cut off: it is longer than the model can give")
+            }
             Self::Answer => (FailureKind::Error, "ended without an answer"),
         }
     }

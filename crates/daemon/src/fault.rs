@@ -63,7 +63,7 @@ fn way_out(error: &Error) -> Option<&'static str> {
             Some("`offshoot tasks show` says how, and `tasks tail` what it wrote")
         }
         Error::Lacks { .. } => Some("`offshoot run` in its session brings what is set"),
-        Error::TooLarge(_) => Some("write it into a file, and say where that is"),
+        Error::TooLarge(_) => Some("shorten it; a command can read it from a file instead"),
         Error::Cap(reached) => Some(match reached.cap {
             Cap::Depth => "name a task further up with --parent, or none with --no-parent",
             _ => "`offshoot tasks ls --all-sessions` shows what is live",

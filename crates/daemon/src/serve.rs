@@ -14,6 +14,7 @@ mod sessions;
 mod spawn;
 mod status;
 mod tail;
+mod talk;
 mod tasks;
 mod wait;
 
@@ -134,6 +135,7 @@ async fn answer(house: &House, request: Request, visit: Visit, out: &mut Out<'_>
         Request::Wait(wait) => wait::wait(house, wait, within).await,
         Request::Ack { tasks } => wait::ack(house, &tasks).await,
         Request::Send(message) => messages::send(house, &message).await,
+        Request::Answer(answer) => messages::answer(house, &answer).await,
         Request::Cancel { task, stop } => cancel::cancel(house, &task, &stop).await,
         Request::Sessions { cursor, limit } => sessions::list(house, cursor, limit).await,
         Request::CancelSession { session, stop } => cancel::session(house, &session, &stop).await,

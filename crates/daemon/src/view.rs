@@ -1,12 +1,14 @@
 //! Records, as visitors see them. What must not be shown does not get here.
 
-use offshoot_agent::Brief;
+use offshoot_agent::{Brief, Hitch};
 use offshoot_backends::{Command, Commands, Report, Restart};
 use offshoot_client::wire::{self, Fault};
-use offshoot_core::{Activity, Cancel, Doing, Outcome, Payload, State, Task, Tie};
-use offshoot_runtime::{Reason, Snapshot};
+use offshoot_core::{
+    Activity, Cancel, Doing, Outcome, Payload, Question, State, Task, Tie, Wants, text,
+};
+use offshoot_runtime::{Error, Reason, Snapshot};
 
-use crate::house::House;
+use crate::house::{self, House};
 
 /// A task.
 pub(crate) async fn task(house: &House, snapshot: Snapshot) -> Result<wire::Task, Fault> {
@@ -14,6 +16,7 @@ pub(crate) async fn task(house: &House, snapshot: Snapshot) -> Result<wire::Task
     let spec = &task.spec;
     let (lineage, origin) = (&spec.lineage, &spec.lineage.origin);
     let session = house.session_name(lineage.session).await?.to_string();
+    let question = open_question(house, &task).await?;
     let named = spec.naming == offshoot_core::Naming::Given;
     Ok(wire::Task {
         id: task.id().to_string(),
@@ -27,6 +30,7 @@ pub(crate) async fn task(house: &House, snapshot: Snapshot) -> Result<wire::Task
             _ => None,
         },
         lacks: (task.state == State::Queued).then(|| house.lacks(&task)).flatten(),
+        question,
         outcome: task.ended().map(|ended| outcome(&task, ended)),
         lineage: wire::Lineage {
             session: lineage.session.to_string(),
@@ -60,7 +64,7 @@ pub(crate) async fn task(house: &House, snapshot: Snapshot) -> Result<wire::Task
 }
 
 /// The most bytes of a value that are read for whoever asks for one task.
-const HEAVIEST: u64 = 8 << 20;
+const HEAVIEST: u64 = 14 << 20;
 
 /// A task with its value, even if that is kept elsewhere because of its size.
 pub(crate) async fn in_full(house: &House, snapshot: Snapshot) -> Result<wire::Task, Fault> {
@@ -68,13 +72,57 @@ pub(crate) async fn in_full(house: &House, snapshot: Snapshot) -> Result<wire::T
         Some(Outcome::Completed { value: Payload::Blob(blob), .. }) => Some(**blob),
         _ => None,
     };
+    // One that has asked may be about to wait, or may not go on yet after a
+    // daemon died.
+    let agent = *snapshot.task.spec.kind == *offshoot_agent::KIND && snapshot.task.is_live();
+    let open = match agent {
+        true => question(house, &snapshot.task, |asked| asked.wants == Wants::Input).await?,
+        false => None,
+    };
     let mut shown = task(house, snapshot).await?;
+    shown.question = shown.question.or(open);
     if let (Some(blob), Some(outcome)) =
         (blob.filter(|blob| blob.bytes <= HEAVIEST), &mut shown.outcome)
     {
         outcome.value = house.blob(blob).await?;
+        outcome.value_bytes = None;
     }
     Ok(shown)
+}
+
+/// How much of a question is shown.
+const ASKED: usize = 4_000;
+
+/// The question to which a task waits for an answer.
+pub(crate) async fn open_question(
+    house: &House,
+    task: &Task,
+) -> Result<Option<wire::Question>, Fault> {
+    match task.state.question() {
+        Some(number) => question(house, task, |asked| asked.number == number).await,
+        None => Ok(None),
+    }
+}
+
+/// The open question of a task that is meant.
+async fn question(
+    house: &House,
+    task: &Task,
+    is_meant: impl Fn(&Question) -> bool,
+) -> Result<Option<wire::Question>, Fault> {
+    let told = |error| crate::fault::refusal(&error);
+    let found = match house.runtime()?.task(&task.id().to_string()).await {
+        Ok(found) => found.questions().await.map_err(told)?,
+        // Its record is older than its removal.
+        Err(Error::NotFound { .. }) => return Ok(None),
+        Err(error) => return Err(told(error)),
+    };
+    let open = found.into_iter().find(|asked| asked.closed.is_none() && is_meant(asked));
+    Ok(open.map(|asked| wire::Question {
+        number: asked.number,
+        text: text::cut(&asked.text, ASKED).into_owned(),
+        at: asked.at.to_string(),
+    }))
 }
 
 /// Where a task stands.
@@ -108,6 +156,9 @@ fn outcome(task: &Task, outcome: &Outcome) -> wire::Outcome {
     match outcome {
         Outcome::Completed { value: returned, cancel_requested } => {
             shown.value = value(returned);
+            if let Payload::Blob(blob) = returned {
+                shown.value_bytes = Some(blob.bytes);
+            }
             shown.cancel_requested = *cancel_requested;
         }
         Outcome::Failed(failure) => {
@@ -182,6 +233,45 @@ fn agent(task: &Task) -> Option<wire::AgentBrief> {
     }
     let brief: Brief = task.spec.input.decode().ok()?;
     Some(wire::AgentBrief { task: brief.task, model: brief.model.to_string() })
+}
+
+/// How much of what a session was about is told.
+const ABOUT: usize = 200;
+
+/// What a task is about, on one line: what an agent was asked, or a command.
+pub(crate) fn about(task: &Task) -> Option<String> {
+    let said = match (agent(task), command(task)) {
+        (Some(agent), _) => agent.task,
+        (None, Some(command)) => command.argv.join(" "),
+        (None, None) => return None,
+    };
+    let words: Vec<&str> = said.split_whitespace().take(ABOUT).collect();
+    Some(text::cut(&words.join(" "), ABOUT).into_owned()).filter(|about| !about.is_empty())
+}
+
+/// What an agent is at with its model: that it asks it, and why there is no
+/// answer, if something went wrong.
+pub(crate) fn asking(task: &Task) -> Option<wire::Reason> {
+    if !matches!(task.state, State::Running | State::Waiting(_)) {
+        return None;
+    }
+    let report = offshoot_agent::Report::of(task);
+    let Some(hitch) = report.and_then(|report| report.hitch) else {
+        let activity = task.activity.as_deref().filter(|_| task.state == State::Running)?;
+        let (model, step) = (agent(task)?.model, activity.step);
+        let text = format!("step {step}: asks {model}");
+        let asks = activity.doing == Doing::Model;
+        return asks.then(|| wire::Reason { is: "model".to_owned(), text });
+    };
+    let Hitch { error, failed, tries, until } = hitch;
+    let mut text = match failed {
+        0 => error,
+        failed => format!("its model failed {failed} of {tries} tries, the last time: {error}"),
+    };
+    if let Some(until) = until.filter(|until| *until > house::now()) {
+        text = format!("{text}; the next try is due at {until}");
+    }
+    Some(wire::Reason { is: "model".to_owned(), text })
 }
 
 /// What holds a task up.

@@ -72,6 +72,8 @@ struct State {
     width: f64,
     inside: usize,
     closed_until: Option<Instant>,
+    // What the provider said when it closed last.
+    why: Option<Arc<str>>,
     // How often it closed since it last let somebody through who came back
     // with an answer.
     closings: u32,
@@ -98,6 +100,7 @@ impl Default for State {
             width: WIDE,
             inside: 0,
             closed_until: None,
+            why: None,
             closings: 0,
             generation: 0,
             ahead: Ahead::Needless,
@@ -123,6 +126,15 @@ impl State {
     fn closed(&self, now: Instant) -> Option<Instant> {
         self.closed_until.filter(|until| *until > now)
     }
+}
+
+/// A gate that is closed for a while.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Closed {
+    /// How long it still is.
+    pub left: Duration,
+    /// What its provider said.
+    pub why: Arc<str>,
 }
 
 /// The right to call a provider. Dropped without a word it only makes room; if
@@ -165,10 +177,12 @@ impl Gate {
         }
     }
 
-    /// How long it is closed for, as far as is known now. Nobody passes before.
-    pub fn closed_for(&self) -> Option<Duration> {
-        let now = Instant::now();
-        self.0.state.lock().closed(now).map(|until| until - now)
+    /// For how long it is closed, as far as is known now, and why; nothing if it
+    /// is open, even if there is no room.
+    pub fn closed(&self) -> Option<Closed> {
+        let (state, now) = (self.0.state.lock(), Instant::now());
+        let until = state.closed(now)?;
+        Some(Closed { left: until - now, why: state.why.clone().unwrap_or_default() })
     }
 
     fn enter(&self, now: Instant) -> Option<Pass> {
@@ -235,6 +249,7 @@ impl Pass {
             None => return,
         };
         let until = Instant::now() + span;
+        state.why = Some(error.to_string().into());
         state.closed_until = Some(state.closed_until.map_or(until, |other| other.max(until)));
         if first {
             state.generation += 1;

@@ -118,6 +118,21 @@ impl Reply {
         Self { said, ..Self::events(events) }
     }
 
+    /// The same, but it ends because it is as long as an answer may be.
+    #[must_use]
+    pub fn cut_off(mut self) -> Self {
+        let bodies = self.bodies();
+        let ends = [
+            (r#""finish_reason":"stop""#, r#""finish_reason":"length""#),
+            (r#""stop_reason":"end_turn""#, r#""stop_reason":"max_tokens""#),
+        ];
+        let events = bodies.iter().map(|body| {
+            ends.iter().fold(body.clone(), |body, (whole, cut)| body.replace(whole, cut))
+        });
+        let said = self.said.take();
+        Self { said, ..Self::events(events) }
+    }
+
     /// The body in pieces of so many bytes, which end in the middle of lines and
     /// of letters.
     #[must_use]

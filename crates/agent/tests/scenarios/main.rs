@@ -9,6 +9,7 @@ mod children;
 mod continuing;
 mod delivery;
 mod gate;
+mod hitch;
 mod interrupting;
 mod isolation;
 mod knowing;

@@ -64,6 +64,13 @@ pub enum Reply {
         /// The place.
         at: u64,
     },
+    /// A block of an agent's conversation.
+    Block(Box<Block>),
+    /// So many blocks of the conversation are left out here.
+    Skipped {
+        /// How many.
+        blocks: u64,
+    },
     /// Something happened in a session.
     Happened(Box<Happened>),
     /// The daemon has ended, all but its process.
@@ -99,6 +106,21 @@ pub enum StreamName {
     Stdout,
     /// Its standard error.
     Stderr,
+}
+
+/// A block of an agent's conversation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Block {
+    /// Where it stands, counted from 0.
+    pub position: u64,
+    /// In a word: `user`, `assistant`, `thought`, `tool_use`, `tool_result`,
+    /// `notice` or `other`.
+    pub kind: String,
+    /// The tool's name, if it is a tool's; of another one, what it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What it says; of a long one the beginning.
+    pub text: String,
 }
 
 /// A provider of models.

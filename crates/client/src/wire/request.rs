@@ -25,7 +25,7 @@ pub enum Request {
     Show(Named),
     /// What a task waits on.
     Why(Named),
-    /// What a command wrote.
+    /// What a command wrote, or the conversation of an agent.
     Tail(Tail),
     /// Wait for tasks.
     Wait(Wait),
@@ -36,6 +36,8 @@ pub enum Request {
     },
     /// A message to a task.
     Send(Message),
+    /// The answer to a question of a task.
+    Answer(Answer),
     /// Stop a task and everything below it.
     Cancel {
         /// Which.
@@ -95,6 +97,17 @@ pub struct Message {
     pub sequel: Sequel,
     /// Makes the request repeatable.
     pub key: String,
+}
+
+/// The answer to a question of a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Whose.
+    pub to: Named,
+    /// Which of its questions.
+    pub number: u32,
+    /// What.
+    pub text: String,
 }
 
 /// Whether more messages may follow one.
@@ -254,7 +267,7 @@ pub enum Scope {
     All,
 }
 
-/// What to read of a command's output.
+/// What to read of a command's output, or of an agent's conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tail {
     /// Whose.
@@ -271,7 +284,7 @@ pub struct Tail {
 pub enum Reading {
     /// With what is kept of the beginning.
     Start,
-    /// With the last lines.
+    /// With the last lines, or the last blocks of a conversation.
     Lines(u64),
     /// Where an earlier reading stopped.
     From(u64),

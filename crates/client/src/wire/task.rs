@@ -22,6 +22,9 @@ pub struct Task {
     /// What it lacks to go on, in words: a key, say, that is never stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lacks: Option<String>,
+    /// What it asks, if it waits for an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<Question>,
     /// How it ended, once it has.
     pub outcome: Option<Outcome>,
     /// Where it comes from.
@@ -61,6 +64,17 @@ pub struct AgentBrief {
     pub task: String,
     /// The model that does it.
     pub model: String,
+}
+
+/// What a task asks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    /// Which of its questions it is, counted from 1.
+    pub number: u32,
+    /// The question; of a long one the beginning.
+    pub text: String,
+    /// When it was asked.
+    pub at: String,
 }
 
 /// Where a task stands.
@@ -127,6 +141,9 @@ pub struct Outcome {
     /// The value it returned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<serde_json::Value>,
+    /// How many bytes a value has that is too long to stand here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value_bytes: Option<u64>,
     /// Whether a cancel had been asked for before the value came.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cancel_requested: bool,
@@ -171,6 +188,7 @@ impl Outcome {
         Self {
             is,
             value: None,
+            value_bytes: None,
             cancel_requested: false,
             failure: None,
             message: None,

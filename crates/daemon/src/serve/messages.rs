@@ -1,7 +1,8 @@
 //! Messages to tasks.
 
-use offshoot_client::wire::{Code, Fault, Message, Reply, Sequel};
-use offshoot_core::MessageState;
+use offshoot_client::wire::{self, Code, Fault, Message, Reply, Sequel};
+use offshoot_core::{Caller, Closed, MessageState};
+use offshoot_runtime::{Error, TaskRef};
 
 use super::Answer;
 use crate::fault::refusal_about;
@@ -39,4 +40,29 @@ pub(super) async fn send(house: &House, message: &Message) -> Answer {
         task: receipt.task.to_string(),
         state: state.to_owned(),
     })
+}
+
+/// Answers a question of a task. One that is repeated because its reply was lost
+/// has answered it already.
+pub(super) async fn answer(house: &House, answer: &wire::Answer) -> Answer {
+    let task = house.task(&answer.to).await?;
+    match task.answer(answer.number, &answer.text).await {
+        Ok(()) => {}
+        Err(Error::QuestionClosed { .. } | Error::Ended { .. })
+            if is_answered(&task, answer).await? => {}
+        Err(error) => return Err(refusal_about(&task, &answer.to.task, &error).into()),
+    }
+    Ok(Reply::Done)
+}
+
+/// Whether a person has given this answer.
+async fn is_answered(task: &TaskRef, answer: &wire::Answer) -> Result<bool, Error> {
+    let asked = task.questions().await?;
+    let asked = asked.into_iter().find(|asked| asked.number == answer.number);
+    Ok(asked.is_some_and(|asked| match asked.closed {
+        Some(Closed::Answered { by: Caller::Host, answer: said, .. }) => {
+            said.decode::<String>().is_ok_and(|said| said == answer.text)
+        }
+        _ => false,
+    }))
 }

@@ -139,7 +139,7 @@ async fn begin(house: &House, name: &str, run: &Run, keys: &Keys) -> Result<Task
     if bytes > most as u64 {
         let text = format!("the task is too long: {bytes} bytes, where {most} are allowed");
         let fault = Fault::new(Code::BadRequest, text);
-        return Err(fault.hint("write it into a file, and say where that is").into());
+        return Err(fault.hint("the agent is given all of it at once: shorten it").into());
     }
     let request = house.agents.request(&brief).map_err(said)?;
     let session = house.session(name).await?;

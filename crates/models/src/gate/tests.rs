@@ -170,12 +170,12 @@ async fn s8_4_a_gate_is_closed_as_long_as_it_is_told_and_for_a_day_at_the_most()
     for (told, held) in [(day / 24, day / 24), (day, day), (day * 365, day), (Duration::MAX, day)] {
         for chance in [0.0, 1.0] {
             let gate = Gate::default();
-            assert_eq!(gate.closed_for(), None);
+            assert_eq!(gate.closed(), None);
             gate.pass().await.failed(&limited(Some(told)), chance);
-            let closed = gate.closed_for().unwrap();
+            let closed = gate.closed().unwrap().left;
             assert!((held..=held + SPREAD).contains(&closed), "{told:?}: {closed:?}");
             assert_eq!(waited(&gate).await, closed);
-            assert_eq!(gate.closed_for(), None);
+            assert_eq!(gate.closed(), None);
         }
     }
 }
@@ -192,4 +192,16 @@ async fn s8_4_nobody_overtakes_those_who_wait() {
     assert!(gate.try_pass().is_none(), "the room is taken");
     drop(pass);
     assert!(gate.try_pass().is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn s8_4_a_closed_gate_says_for_how_long_and_why() {
+    let gate = Gate::default();
+    assert_eq!(gate.closed(), None);
+    gate.pass().await.failed(&limited(Some(Duration::from_secs(20))), 0.0);
+    let closed = gate.closed().unwrap();
+    assert_eq!(closed.left, Duration::from_secs(20));
+    assert!(closed.why.contains("limits the rate"), "{closed:?}");
+    tokio::time::advance(Duration::from_secs(20)).await;
+    assert_eq!(gate.closed(), None);
 }

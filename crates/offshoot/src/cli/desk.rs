@@ -102,6 +102,14 @@ impl Desk {
             .map_err(|trouble| trouble.hint("what was asked for was done all the same"))
     }
 
+    /// A command line that means this session, wherever it is typed.
+    pub(crate) fn command_in(&self, session: &str, command: &str, rest: &[&str]) -> String {
+        match self.typed.iter().any(|word| word == "--session") {
+            true => self.command(command, rest),
+            false => self.command(command, &[&["--session", session], rest].concat()),
+        }
+    }
+
     /// A command line that means the same place as this one.
     pub(crate) fn command(&self, command: &str, rest: &[&str]) -> String {
         let mut line = format!("offshoot {command}");

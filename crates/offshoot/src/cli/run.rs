@@ -1,5 +1,6 @@
 //! `offshoot run`: has an agent do something.
 
+mod glimpse;
 mod ticker;
 
 use std::io::{IsTerminal, Read};
@@ -14,7 +15,7 @@ use super::globals::{Chosen, Globals};
 use super::interrupt::{Interrupts, Wish};
 use super::show::{Form, Screen, task, text};
 use super::trouble::Trouble;
-use ticker::Ticker;
+use ticker::{News, Ticker};
 
 /// How much of a pipe is taken for a task.
 const LONGEST: u64 = 1 << 20;
@@ -29,8 +30,15 @@ Examples:
 
 The agent may send others off, and has ended when all of them have. Its answer
 alone is printed to the standard output; what they are doing goes to the
-standard error. Ctrl-C asks it to stop, a second one stops it at once. Whatever
-else ends this command, the agent goes on: `offshoot tasks wait` waits for it.
+standard error, and so does what keeps them waiting: which error a model gave,
+which try that was, and when the next one is due. Ctrl-C asks the agent to stop,
+a second one stops it at once. Whatever else ends this command, the agent goes
+on: `offshoot tasks wait` waits for it.
+
+What one of them asks is shown with the command that answers it. If the agent
+that sent it off does not answer, and nothing else goes on, this command exits
+with 6. It exits with 0 if the agent completed, 1 if it failed, 3 if somebody
+cancelled it, 4 if it was lost, 130 if Ctrl-C stopped it.
 
 Each run begins a session of its own, whose first agent is called `lead`, unless
 --session or OFFSHOOT_SESSION names one or --continue takes the latest: there
@@ -102,7 +110,7 @@ impl Run {
                 .map_err(|error| Trouble::other(&error))?;
             if piped.len() as u64 > LONGEST {
                 return Err(Trouble::usage("what comes from the pipe is longer than a megabyte")
-                    .hint("write it into a file, and say where that is"));
+                    .hint("the agent is given all of it at once: shorten it"));
             }
             let piped = String::from_utf8_lossy(&piped);
             if !piped.trim().is_empty() {
@@ -131,8 +139,8 @@ pub(crate) fn keys() -> Sealed {
 
 fn leave(desk: &Desk, task: &Task) -> Result<Exit, Trouble> {
     desk.report(task, |task| format!("{}\n", text::line(&task.session)))?;
-    let session = ["--session", &task.session, &task.handle];
-    desk.screen.tell(&format!("wait for it with: {}", desk.command("tasks wait", &session)));
+    let wait = desk.command_in(&task.session, "tasks wait", &[&task.handle]);
+    desk.screen.tell(&format!("wait for it with: {wait}"));
     Ok(Exit::Done)
 }
 
@@ -144,7 +152,9 @@ async fn stay(desk: Desk, begun: Task, mut interrupts: Interrupts) -> Result<Exi
         loop {
             tokio::select! {
                 ended = &mut end => break ended?,
-                () = ticker.next() => {}
+                news = ticker.next() => if news == News::Standstill {
+                    return Ok(unanswered(&desk, &begun));
+                },
                 wish = interrupts.next() => {
                     if wish == Wish::Leave {
                         return Ok(Exit::Interrupted);
@@ -156,15 +166,17 @@ async fn stay(desk: Desk, begun: Task, mut interrupts: Interrupts) -> Result<Exi
     };
     ticker.rest().await;
     let Some(outcome) = &ended.outcome else {
-        desk.screen.remark(&format!("offshoot: {}", task::digest(&ended, desk.screen.err)));
+        desk.screen.remark(&format!("offshoot: {}", task::digest(&ended, "", desk.screen.err)));
         return Ok(Exit::NeedsInput);
     };
     match (desk.screen.form, &outcome.value) {
         (Form::Json, _) => desk.screen.json(&ended)?,
-        (Form::People, Some(answer)) => desk.screen.say(&said(answer, desk.screen))?,
+        (Form::People, Some(answer)) => desk.screen.say(&task::returned(answer, desk.screen))?,
         (Form::People, None) => {
-            let how = text::line(&task::ending(outcome));
+            // What came of an answer that was cut off has lines of its own.
+            let how = text::lines(&task::ending(outcome));
             let handle = text::line(&ended.handle);
+            let how = how.trim().replace('\n', "\n  ");
             desk.screen.remark(&format!("offshoot: {handle} {}: {how}", ended.state.word()));
         }
     }
@@ -176,14 +188,11 @@ async fn stay(desk: Desk, begun: Task, mut interrupts: Interrupts) -> Result<Exi
     Ok(exit)
 }
 
-/// The answer: as it is in a pipe, and safely on a terminal.
-fn said(answer: &serde_json::Value, screen: Screen) -> String {
-    let said = match answer {
-        serde_json::Value::String(said) => said.clone(),
-        other => other.to_string(),
-    };
-    let said = if screen.width.is_some() { text::lines(&said) } else { said };
-    if said.ends_with('\n') { said } else { said + "\n" }
+/// Nothing goes on before a person answers: there is nothing to wait for.
+fn unanswered(desk: &Desk, lead: &Task) -> Exit {
+    let wait = desk.command_in(&lead.session, "tasks wait", &[&lead.handle]);
+    desk.screen.remark(&format!("offshoot: nothing goes on before that is answered; then: {wait}"));
+    Exit::NeedsInput
 }
 
 async fn stop(desk: Desk, task: Task, wish: Wish) {

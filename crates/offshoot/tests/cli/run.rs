@@ -186,8 +186,12 @@ fn an_answer_of_megabytes_is_printed_whole() {
         "data: [DONE]\n\n".to_owned(),
     ];
     let (world, model) = (World::new(), Model::new(move |_| Reply::events(events.clone())));
-    let said = model.run(&world, &["run", "Do it."]);
+    let said = model.run(&world, &["run", "--session", "s", "Do it."]);
     assert_eq!((said.out.len(), said.code), ((3 << 20) + 1, 0), "{}", said.err);
+    let listed = world.done(&["--session", "s", "tasks", "ls", "--all"]);
+    assert!(listed.contains("returned 3.1 MB"), "{listed}");
+    let whole = world.done(&["--session", "s", "tasks", "show", "--result", "lead"]);
+    assert_eq!(whole, said.out);
 }
 
 #[test]
@@ -196,7 +200,8 @@ fn a_task_that_is_too_long_is_refused_before_anything_begins() {
     for long in ["x".repeat((1 << 20) + 1), "\u{1}".repeat(1 << 19)] {
         let said = fed(model.command(&world, &["run"]), &long);
         assert_eq!((said.out.as_str(), said.code), ("", 2), "{said:?}");
-        assert!(said.err.contains("long") && said.err.contains("file"), "{said:?}");
+        assert!(said.err.contains("long") && said.err.contains("shorten it"), "{said:?}");
+        assert!(!said.err.contains("file"), "{said:?}");
     }
     assert_eq!(world.json(&["sessions", "ls"])["sessions"], json!([]));
 }

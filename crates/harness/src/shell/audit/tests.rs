@@ -47,22 +47,7 @@ fn errand(number: usize, hold: Hold) -> Errand {
 }
 
 fn outcome(is: State) -> Outcome {
-    Outcome {
-        is,
-        value: None,
-        cancel_requested: false,
-        failure: None,
-        message: None,
-        causes: Vec::new(),
-        cancelled: None,
-        forced: false,
-        exit: (is == State::Completed).then_some(0),
-        signal: None,
-        start_error: None,
-        duration_ms: None,
-        cpu_ms: None,
-        peak_bytes: None,
-    }
+    Outcome { exit: (is == State::Completed).then_some(0), ..Outcome::new(is) }
 }
 
 fn stopped(by: &str) -> Outcome {
@@ -81,6 +66,7 @@ fn task(errand: &Errand, outcome: Outcome) -> Task {
         state: outcome.is,
         waiting_on: None,
         lacks: None,
+        question: None,
         outcome: Some(outcome),
         lineage: Lineage {
             session: "session".into(),

@@ -1,66 +1,132 @@
 //! What an agent and those it sent off are doing, one line at a time.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::time::Duration;
 
+use jiff::Timestamp;
+use offshoot_agent::Hitch;
 use offshoot_client::Followed;
 use offshoot_client::wire::{Reply, Request, State, Task};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::time::Instant;
 
+use super::glimpse::Glimpses;
 use crate::cli::desk::Desk;
-use crate::cli::show::{Form, Part, Screen, task, text, time};
+use crate::cli::show::{Form, Part, task, text, time};
 
 /// How many columns of what a task is for are shown.
 const SHOWN: usize = 60;
 
-/// How many that are still running are told by name.
-const NAMED: usize = 8;
+/// How many of what went wrong.
+const WRONG: usize = 300;
+
+/// How much of a question, in characters.
+const ASKED: usize = 2_000;
 
 /// How long the last of it is waited for once the lead has ended.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
+/// After how long a silence it is said who is at work, at first.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// How long what one task tells of its model is not told again of others.
+const SAME: Duration = Duration::from_secs(2);
+
 /// Tells on the standard error what happens in a session.
 pub(super) struct Ticker {
-    screen: Screen,
+    desk: Desk,
     lead: String,
-    events: Option<Receiver<Task>>,
-    seen: HashMap<String, State>,
+    events: Receiver<Task>,
+    seen: HashMap<String, Seen>,
     /// Whether the lead has, by what was told.
     has_ended: bool,
-    /// Those that have not ended, by their ids, which sort by age.
-    live: BTreeMap<String, String>,
+    live: Glimpses,
+    /// What was told last of a model that does not answer.
+    hitch: Option<Told>,
+    began: Instant,
+    /// When it is said who is at work if nothing else is to be said.
+    due: Instant,
+    silence: Duration,
+}
+
+/// What is known of a task to whoever reads along.
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    state: Option<State>,
+    hitch: Option<Hitch>,
+    question: Option<u32>,
+}
+
+/// A hitch that was told, of which task and when.
+#[derive(Debug)]
+struct Told {
+    task: String,
+    hitch: Hitch,
+    at: Instant,
+}
+
+impl Told {
+    /// Whether another task tells of the same: all who share a provider fail or
+    /// wait together.
+    fn is_same(&self, task: &str, hitch: &Hitch) -> bool {
+        let until = self.hitch.until.zip(hitch.until);
+        let together = until.is_some_and(|(a, b)| a.max(b).since(a.min(b)) <= SAME);
+        self.task != task
+            && self.hitch.error == hitch.error
+            && (together || self.at.elapsed() <= SAME)
+    }
+}
+
+/// What comes of what happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum News {
+    /// It goes on.
+    Goes,
+    /// Nothing goes on before a person answers a question.
+    Standstill,
 }
 
 impl Ticker {
-    /// Tells of the session of this task, for people.
+    /// Tells of the session of this task. Scripts are told only of what keeps
+    /// them waiting.
     pub(super) fn new(desk: &Desk, lead: &Task) -> Self {
-        let events = (desk.screen.form == Form::People).then(|| {
-            let (told, events) = channel(64);
-            tokio::spawn(watch(desk.clone(), lead.id.clone(), told));
-            events
-        });
-        let (screen, lead) = (desk.screen, lead.id.clone());
-        Self { screen, lead, events, seen: HashMap::new(), has_ended: false, live: BTreeMap::new() }
+        let (told, events) = channel(64);
+        tokio::spawn(watch(desk.clone(), lead.id.clone(), told));
+        let began = Instant::now();
+        Self {
+            desk: desk.clone(),
+            lead: lead.id.clone(),
+            events,
+            seen: HashMap::new(),
+            has_ended: false,
+            live: Glimpses::default(),
+            hitch: None,
+            began,
+            due: began + SILENCE,
+            silence: SILENCE,
+        }
     }
 
-    /// Tells what happens next, and goes on for ever.
-    pub(super) async fn next(&mut self) {
-        let told = match &mut self.events {
-            Some(events) => events.recv().await,
-            None => None,
-        };
-        match told {
-            Some(task) => self.tell(&task),
-            None => std::future::pending().await,
+    /// Tells what happens next.
+    pub(super) async fn next(&mut self) -> News {
+        tokio::select! {
+            told = self.events.recv() => match told {
+                Some(task) => self.tell(&task),
+                None => std::future::pending().await,
+            },
+            () = tokio::time::sleep_until(self.due) => self.tell_at_work(),
+        }
+        match self.live.is_at_a_standstill() {
+            true => News::Standstill,
+            false => News::Goes,
         }
     }
 
     /// Tells what happened before the lead ended, as far as it is known.
     pub(super) async fn rest(mut self) {
-        let Some(mut events) = self.events.take() else { return };
         let told = async {
             while !self.has_ended {
-                let Some(task) = events.recv().await else { return };
+                let Some(task) = self.events.recv().await else { return };
                 self.tell(&task);
             }
         };
@@ -68,45 +134,99 @@ impl Ticker {
     }
 
     fn tell(&mut self, task: &Task) {
-        if self.seen.insert(task.id.clone(), task.state) == Some(task.state) {
-            return;
+        self.live.note(task);
+        self.has_ended |= task.id == self.lead && task.outcome.is_some();
+        let question = task.question.as_ref().map(|question| question.number);
+        let now = Seen { state: Some(task.state), hitch: task::hitch(task), question };
+        let before = self.seen.insert(task.id.clone(), now.clone()).unwrap_or_default();
+        // One that goes on after a wait was told of when it began.
+        let resumed = before.state == Some(State::Waiting) && task.state == State::Running;
+        if before.state != now.state && !resumed && self.desk.screen.form == Form::People {
+            self.tell_state(task);
         }
+        if before.question != now.question {
+            self.tell_question(task);
+        }
+        if before.hitch != now.hitch
+            && let Some(hitch) = now.hitch
+        {
+            self.tell_hitch(task, hitch);
+        }
+    }
+
+    fn tell_state(&mut self, task: &Task) {
         if task.id == self.lead {
-            self.has_ended |= task.outcome.is_some();
             return self.tell_of_lead(task);
         }
-        let handle = text::line(&task.handle);
-        match task.outcome {
-            None => self.live.insert(task.id.clone(), handle.to_string()),
-            Some(_) => self.live.remove(&task.id),
-        };
-        let state = self.screen.err.paint(Part::State(task.state), task.state.word());
+        let err = self.desk.screen.err;
         let what = match task.state {
             State::Running if task.attempts > 1 => format!("attempt {}", task.attempts),
             State::Queued | State::Running => task::executes(task),
             State::Waiting => return,
             _ => format!("after {}", time::long(task.age_ms)),
         };
-        let what = self.screen.err.paint(Part::Faint, text::cut(&text::line(&what), SHOWN));
-        self.screen.remark(&format!("  {handle} {state} {what}"));
+        let what = err.paint(Part::Faint, text::cut(&text::line(&what), SHOWN));
+        let state = err.paint(Part::State(task.state), task.state.word());
+        self.remark(&format!("  {} {state} {what}", text::line(&task.handle)));
     }
-}
 
-impl Ticker {
     /// Its answer tells of the lead; when it waits, what it waits for is told here
     /// and not left to its model.
-    fn tell_of_lead(&self, lead: &Task) {
-        if lead.state != State::Waiting || self.live.is_empty() {
+    fn tell_of_lead(&mut self, lead: &Task) {
+        if lead.state == State::Waiting
+            && lead.waiting_on.as_deref() == Some("children")
+            && let Some(names) = self.live.names_without(&self.lead)
+        {
+            let what = self.desk.screen.err.paint(Part::Faint, format!("still running: {names}"));
+            self.remark(&format!("  {} waits; {what}", text::line(&lead.handle)));
+        }
+    }
+
+    /// Tells what a task asks, and how anybody can answer.
+    fn tell_question(&mut self, task: &Task) {
+        let Some(question) = &task.question else { return };
+        // A handle may mean another task further down.
+        let to = match (self.live.parent_of(task), task.lineage.depth) {
+            (Some(parent), 1) => format!("{parent}/{}", task.handle),
+            _ => task.id.clone(),
+        };
+        let command = self.desk.command_in(&task.session, "tasks send", &[&to, "ANSWER"]);
+        let asked = offshoot_core::text::cut(&question.text, ASKED);
+        let asked = text::lines(&asked).trim().replace('\n', "\n    ");
+        let asks = self.desk.screen.err.paint(Part::Hint, "asks");
+        let owner = self.live.parent_of(task).unwrap_or("its owner").to_owned();
+        self.remark(&format!("  {} {asks} {owner}: {asked}", text::line(&task.handle)));
+        self.remark(&format!("    anybody can answer: {command}"));
+    }
+
+    /// Tells why a model does not answer, once of all whom it keeps waiting.
+    fn tell_hitch(&mut self, task: &Task, hitch: Hitch) {
+        if self.hitch.as_ref().is_some_and(|told| told.is_same(&task.id, &hitch)) {
             return;
         }
-        let named: Vec<_> = self.live.values().take(NAMED).map(String::as_str).collect();
-        let more = match self.live.len() - named.len() {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        let what = format!("still running: {}{more}", named.join(", "));
-        let what = self.screen.err.paint(Part::Faint, text::cut(&what, SHOWN));
-        self.screen.remark(&format!("  {} waits; {what}", text::line(&lead.handle)));
+        let said = text::cut(&task::hitch_told(&hitch, Timestamp::now()), WRONG);
+        let said = self.desk.screen.err.paint(Part::Bad, text::line(&said));
+        self.remark(&format!("  {}: {said}", text::line(&task.handle)));
+        self.hitch = Some(Told { task: task.id.clone(), hitch, at: Instant::now() });
+    }
+
+    /// Nothing was to be said for long: tells who is at work.
+    fn tell_at_work(&mut self) {
+        let silence = self.silence;
+        if let Some(busy) = self.live.at_work(Timestamp::now()) {
+            let since = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let said = format!("after {} still at work: {busy}", time::age(since));
+            let said = self.desk.screen.err.paint(Part::Faint, said);
+            self.remark(&format!("  {said}"));
+        }
+        self.silence = silence.saturating_mul(2);
+        self.due = Instant::now() + self.silence;
+    }
+
+    fn remark(&mut self, said: &str) {
+        self.desk.screen.remark(said);
+        self.silence = SILENCE;
+        self.due = Instant::now() + SILENCE;
     }
 }
 
@@ -131,5 +251,30 @@ async fn watch(desk: Desk, lead: String, told: Sender<Task>) {
                 return;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use offshoot_core::Stamp;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn all_who_wait_for_the_same_are_told_of_once() {
+        let hitch = |error: &str, until: i64| Hitch {
+            error: error.to_owned(),
+            failed: 0,
+            tries: 6,
+            until: Some(Stamp::from_millis(until)),
+        };
+        let first = hitch("slow down", 600_000);
+        let told = Told { task: "a".into(), hitch: first.clone(), at: Instant::now() };
+        assert!(told.is_same("b", &hitch("slow down", 601_000)));
+        assert!(!told.is_same("a", &first), "the same task has something new to tell");
+        assert!(!told.is_same("b", &hitch("no route", 600_000)));
+        tokio::time::advance(SAME + SAME).await;
+        assert!(told.is_same("b", &hitch("slow down", 601_000)));
+        assert!(!told.is_same("b", &hitch("slow down", 900_000)));
     }
 }

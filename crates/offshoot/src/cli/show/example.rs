@@ -13,6 +13,7 @@ pub(crate) fn task(handle: &str, state: State) -> Task {
         state,
         waiting_on: None,
         lacks: None,
+        question: None,
         outcome: state.is_terminal().then(|| Outcome::new(state)),
         lineage: Lineage {
             session: "id-of-main".to_owned(),

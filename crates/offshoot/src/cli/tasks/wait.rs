@@ -27,8 +27,9 @@ const AT_ONCE: usize = 64;
   offshoot tasks wait --any a b c         # the first that ends
   offshoot tasks wait --timeout 5m a b    # exits with 124 if time is up
 
-What was printed counts as read. If a task asks something, the wait for it is
-over, too. It exits with 0 if all completed, 1 failed, 3 cancelled, 4 lost,
+Of a long result the beginning is printed, and the command that prints all of
+it. What was printed counts as read. If a task asks something, the wait for it
+is over, too. It exits with 0 if all completed, 1 failed, 3 cancelled, 4 lost,
 5 unknown, 6 needs input, 124 time up. Of several the worst counts: lost,
 failed, cancelled, needs input, time up, completed.")]
 pub(crate) struct Wait {
@@ -174,10 +175,16 @@ impl Told<'_> {
         for Waited { end, task } in waited {
             self.progress.over(&task);
             if self.desk.screen.form == Form::People && !self.deaf {
-                match self.desk.screen.say(&task::digest(&task, self.desk.screen.out)) {
+                let whole = self.desk.command("tasks show", &["--result", &task.id]);
+                let digest = task::digest(&task, &whole, self.desk.screen.out);
+                match self.desk.screen.say(&digest) {
                     Err(Trouble::ReaderGone) => self.deaf = true,
                     told => told?,
                 }
+            }
+            if end == WaitedEnd::NeedsInput && task.question.is_some() {
+                let answer = self.desk.command("tasks send", &[&task.id, "ANSWER"]);
+                self.desk.screen.remark(&format!("offshoot: anybody can answer: {answer}"));
             }
             self.printed.push(Printed { waited: end, task });
         }

@@ -1,9 +1,11 @@
 //! What an agent has reported of itself, in words.
 
-use offshoot_agent::Report;
+use jiff::Timestamp;
+use offshoot_agent::{Hitch, Report};
+use offshoot_client::wire::{State, Task};
 use serde_json::Value;
 
-use crate::cli::show::size;
+use crate::cli::show::{size, time};
 
 /// What an agent has done so far, on one line.
 pub(super) fn report(reported: &Value) -> String {
@@ -19,9 +21,51 @@ pub(super) fn report(reported: &Value) -> String {
     said.join(", ")
 }
 
+/// Why the model of a live agent has not answered yet, if something went wrong.
+pub(crate) fn hitch(task: &Task) -> Option<Hitch> {
+    let said = task.agent.as_ref().and(task.progress.as_ref());
+    // One that has not begun again yet is held up by something else.
+    let said = said.filter(|_| matches!(task.state, State::Running | State::Waiting))?;
+    serde_json::from_value::<Report>(said.value.clone()).ok()?.hitch
+}
+
+/// The same in words: how often and until when, and what the error is.
+pub(crate) fn hitch_told(hitch: &Hitch, now: Timestamp) -> String {
+    let until = hitch.until.map(|until| until.to_string());
+    let due = until.filter(|until| until.parse::<Timestamp>().is_ok_and(|until| until > now));
+    let Hitch { error, failed, tries, .. } = hitch;
+    match (failed, due) {
+        (0, Some(due)) => format!("held back, the next try {}: {error}", time::moment(&due, now)),
+        (0, None) => format!("was held back: {error}"),
+        (_, Some(due)) => {
+            let next = time::moment(&due, now);
+            format!("try {failed} of {tries} failed, the next {next}: {error}")
+        }
+        (_, None) => {
+            format!("asks its model, try {} of {tries}, after: {error}", (failed + 1).min(*tries))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use offshoot_core::Stamp;
+
     use super::*;
+
+    #[test]
+    fn a_hitch_says_how_often_and_until_when() {
+        let now = Timestamp::from_second(1_000_000).unwrap();
+        let until = Some(Stamp::from_millis(1_000_012_000));
+        let hitch = Hitch { error: "overloaded".into(), failed: 2, tries: 6, until };
+        let told = hitch_told(&hitch, now);
+        assert!(told.starts_with("try 2 of 6 failed, the next in 12s (1970-"), "{told}");
+        assert!(told.ends_with("): overloaded"), "{told}");
+        let later = now + std::time::Duration::from_secs(20);
+        assert_eq!(hitch_told(&hitch, later), "asks its model, try 3 of 6, after: overloaded");
+        let held = Hitch { failed: 0, ..hitch };
+        assert!(hitch_told(&held, now).starts_with("held back, the next try in 12s ("));
+    }
 
     #[test]
     fn it_says_what_was_done_and_what_it_cost() {
