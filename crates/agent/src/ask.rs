@@ -191,9 +191,13 @@ impl Life {
                 return Err(gave_up(&error, self.failures));
             }
             self.note_failure(&error);
-            // The gate keeps the time of whoever is limited.
-            if !matches!(error, ModelError::RateLimited { .. } | ModelError::Overloaded { .. }) {
-                match Box::pin(self.back_off(chance)).await? {
+            let span = self.pause(chance);
+            // The gate keeps the time of whoever is limited, and of everybody
+            // whom it makes wait for longer.
+            let kept = matches!(error, ModelError::RateLimited { .. })
+                || self.gate.closed().is_some_and(|closed| closed.left >= span);
+            if !kept {
+                match Box::pin(self.back_off(span)).await? {
                     Waited::Over => {}
                     Waited::Wanted => return Ok(Told::Interrupted),
                     Waited::Late => return Ok(Told::Late),
@@ -202,11 +206,15 @@ impl Life {
         }
     }
 
-    /// Waits before a call that failed is repeated, the longer the more often it
-    /// has.
-    async fn back_off(&mut self, chance: f64) -> Result<Waited, Trouble> {
+    /// How long to wait before a call that failed is repeated, the longer the
+    /// more often it has.
+    fn pause(&self, chance: f64) -> Duration {
         let doubled = FIRST.saturating_mul(1 << self.failures.min(10)).min(LONGEST);
-        let span = doubled.mul_f64(0.5 + 0.5 * chance);
+        doubled.mul_f64(0.5 + 0.5 * chance)
+    }
+
+    /// Waits for so long before a call that failed is repeated.
+    async fn back_off(&mut self, span: Duration) -> Result<Waited, Trouble> {
         let due = self.cx.now().after(span);
         self.tell_waiting(due).await;
         let (over, late) = (pin!(tokio::time::sleep(span)), pin!(self.late()));

@@ -15,7 +15,8 @@ const TOLD: usize = 500;
 /// Why an agent's model has not answered yet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hitch {
-    /// What went wrong last, on one line.
+    /// What went wrong last with the agent's own calls, on one line; empty if
+    /// nothing did.
     pub error: String,
     /// How many tries have failed in a row. One that its provider has wait is
     /// none.
@@ -25,14 +26,29 @@ pub struct Hitch {
     /// Until when the agent waits before the next try.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Stamp>,
+    /// Who has the agent wait, and why, if the gate is closed. It is told to all
+    /// who wait there, of whatever session: nobody's error is part of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<String>,
 }
 
 impl Hitch {
+    /// What went wrong with the agent's own calls, in words.
+    pub fn failing(&self) -> Option<String> {
+        let Self { error, failed, tries, .. } = self;
+        match (error.as_str(), failed) {
+            ("", _) => None,
+            (error, 0) => Some(format!("the last error: {error}")),
+            (error, _) => Some(format!("{failed} of {tries} tries failed, the last time: {error}")),
+        }
+    }
+
     fn new(error: &str, failed: u32, tries: u32) -> Self {
         // What a terminal obeys takes six bytes where it is kept.
         let safe: String =
             error.chars().map(|c| if text::is_unsafe(c) { ' ' } else { c }).collect();
-        Self { error: text::fit(safe.trim(), TOLD).into_owned(), failed, tries, until: None }
+        let error = text::fit(safe.trim(), TOLD).into_owned();
+        Self { error, failed, tries, until: None, held: None }
     }
 }
 
@@ -48,10 +64,11 @@ impl Life {
     pub(crate) async fn tell_closed(&mut self) -> Option<Instant> {
         let closed = self.gate.closed()?;
         let until = Instant::now() + closed.left;
+        let (failures, tries) = (self.failures, self.seat.limits.tries);
         // Whoever has closed it: it is closed for all.
-        let mut hitch = Hitch::new(&closed.why, self.failures, self.seat.limits.tries);
+        let hitch = self.hitch.get_or_insert_with(|| Box::new(Hitch::new("", failures, tries)));
         hitch.until = Some(self.cx.now().after(closed.left));
-        self.hitch = Some(Box::new(hitch));
+        hitch.held = Some(closed.why.to_string());
         self.tell_hitch().await;
         Some(until)
     }
@@ -61,6 +78,7 @@ impl Life {
     pub(crate) async fn tell_waiting(&mut self, until: Stamp) {
         if let Some(hitch) = &mut self.hitch {
             hitch.until = Some(until);
+            hitch.held = None;
             self.tell_hitch().await;
         }
     }
@@ -86,6 +104,8 @@ mod tests {
     fn an_error_is_told_on_one_short_line() {
         let hitch = Hitch::new("it\nsays \u{1b}[2J\n", 1, 6);
         assert_eq!(hitch.error, "it says  [2J");
+        assert_eq!(hitch.failing().unwrap(), "1 of 6 tries failed, the last time: it says  [2J");
+        assert_eq!(Hitch::new("", 1, 6).failing(), None);
         let long = Hitch::new(&"ü\"".repeat(10_000), 1, 6).error;
         assert!(long.len() < 600 && long.contains("more chars"), "{long}");
     }

@@ -263,10 +263,14 @@ pub(crate) fn asking(task: &Task) -> Option<wire::Reason> {
         let asks = activity.doing == Doing::Model;
         return asks.then(|| wire::Reason { is: "model".to_owned(), text });
     };
-    let Hitch { error, failed, tries, until } = hitch;
-    let mut text = match failed {
-        0 => error,
-        failed => format!("its model failed {failed} of {tries} tries, the last time: {error}"),
+    let Hitch { error, failed, tries, until, held } = &hitch;
+    let mut text = match (held, failed) {
+        (Some(held), _) => {
+            let failing = hitch.failing().map(|failing| format!("; {failing}"));
+            format!("it is held back by {held}{}", failing.unwrap_or_default())
+        }
+        (None, 0) => error.clone(),
+        (None, _) => format!("its model failed {failed} of {tries} tries, the last time: {error}"),
     };
     if let Some(until) = until.filter(|until| *until > house::now()) {
         text = format!("{text}; the next try is due at {until}");

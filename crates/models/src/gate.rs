@@ -1,22 +1,27 @@
 //! The gate before a provider: one for each key, for all agents together.
 //!
 //! A provider that is asked too much says so to one caller, and means all. So
-//! all go through one gate. It closes for as long as the provider says, or for
-//! a while that doubles, and lets fewer through at a time. Then one goes ahead,
-//! and with its first word the gate is open again; each answer lets a few more
-//! through.
+//! all go through one gate. It closes for as long as the provider says, at least
+//! for a while that doubles, and lets fewer through at a time. Then one goes
+//! ahead, and with its first word the gate is open again; each answer lets a few
+//! more through.
+//!
+//! A provider with trouble of its own may have it with one call alone. As long as
+//! it does not ask to be left alone, the gate closes only once a second caller
+//! has met the trouble and nobody had an answer in between.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::hash::RandomState;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::error::{Again, ModelError};
+use crate::error::ModelError;
 use crate::keys::Keys;
 use crate::name::Provider;
 
@@ -26,11 +31,14 @@ const WIDE: f64 = 64.0;
 /// How many are let through at the most.
 const WIDEST: f64 = 1_024.0;
 
-/// How long the gate closes at first if the provider does not say.
+/// How long the gate closes at first if the provider does not say more.
 const FIRST: Duration = Duration::from_secs(1);
 
-/// How long it closes at the most if the provider does not say.
+/// How long it closes at the most if the provider does not say more.
 const LONGEST: Duration = Duration::from_secs(60);
+
+/// Within what time two callers who meet trouble meet the same.
+const TOGETHER: Duration = Duration::from_secs(30);
 
 /// How long a provider may have it closed at once: as long as a limit on a
 /// day's calls. One that says more is asked again after this.
@@ -48,16 +56,20 @@ pub struct Gates {
 }
 
 impl Gates {
-    /// The gate before a provider for whoever has these keys.
+    /// The gate before a provider for one more caller who has these keys.
     pub fn before(&self, provider: Provider, keys: &Keys) -> Gate {
         let print = keys.print(provider, &self.state);
-        self.all.lock().entry(print).or_default().clone()
+        self.all.lock().entry(print).or_default().for_another()
     }
 }
 
-/// The gate before one provider. Cheap to clone.
+/// The gate before one provider, as one of its callers has it. Cheap to clone;
+/// the clones are the same caller's.
 #[derive(Clone, Debug, Default)]
-pub struct Gate(Arc<Inner>);
+pub struct Gate {
+    inner: Arc<Inner>,
+    caller: u64,
+}
 
 #[derive(Debug, Default)]
 struct Inner {
@@ -65,15 +77,16 @@ struct Inner {
     turnstile: tokio::sync::Mutex<()>,
     state: Mutex<State>,
     changed: Notify,
+    callers: AtomicU64,
 }
 
 #[derive(Debug)]
 struct State {
     width: f64,
     inside: usize,
-    closed_until: Option<Instant>,
-    // What the provider said when it closed last.
-    why: Option<Arc<str>>,
+    closed: Option<(Instant, Why)>,
+    // Who met trouble last, and when, if nobody had an answer since.
+    troubled: Option<(u64, Instant)>,
     // How often it closed since it last let somebody through who came back
     // with an answer.
     closings: u32,
@@ -99,8 +112,8 @@ impl Default for State {
         Self {
             width: WIDE,
             inside: 0,
-            closed_until: None,
-            why: None,
+            closed: None,
+            troubled: None,
             closings: 0,
             generation: 0,
             ahead: Ahead::Needless,
@@ -122,9 +135,15 @@ impl State {
         }
     }
 
-    /// Until when it is closed, whatever anybody does.
-    fn closed(&self, now: Instant) -> Option<Instant> {
-        self.closed_until.filter(|until| *until > now)
+    /// Until when it is closed, whatever anybody does, and why.
+    fn closed(&self, now: Instant) -> Option<(Instant, Why)> {
+        self.closed.filter(|(until, _)| *until > now)
+    }
+
+    /// Notes that a caller met trouble; whether another one has, too.
+    fn is_shared(&mut self, caller: u64, now: Instant) -> bool {
+        let before = self.troubled.replace((caller, now));
+        before.is_some_and(|(other, at)| other != caller && now - at <= TOGETHER)
     }
 }
 
@@ -133,8 +152,26 @@ impl State {
 pub struct Closed {
     /// How long it still is.
     pub left: Duration,
-    /// What its provider said.
-    pub why: Arc<str>,
+    /// Why. In whose words is no matter of the others who wait.
+    pub why: Why,
+}
+
+/// Why a gate is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// The provider limits the rate of calls.
+    Limited(Provider),
+    /// The provider has trouble of its own.
+    Overloaded(Provider),
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Limited(by) => write!(f, "{by}: it limits the rate of calls"),
+            Self::Overloaded(by) => write!(f, "{by}: it is overloaded or out of order"),
+        }
+    }
 }
 
 /// The right to call a provider. Dropped without a word it only makes room; if
@@ -149,24 +186,30 @@ pub struct Pass {
 }
 
 impl Gate {
+    /// The same gate, for one more caller.
+    fn for_another(&self) -> Self {
+        let caller = self.inner.callers.fetch_add(1, Ordering::Relaxed) + 1;
+        Self { inner: self.inner.clone(), caller }
+    }
+
     /// A pass, if there is one at once. Nobody overtakes those who wait.
     pub fn try_pass(&self) -> Option<Pass> {
-        let _turn = self.0.turnstile.try_lock().ok()?;
+        let _turn = self.inner.turnstile.try_lock().ok()?;
         self.enter(Instant::now())
     }
 
     /// Waits for a pass. Whoever stops waiting loses nothing but the place.
     pub async fn pass(&self) -> Pass {
-        let _turn = self.0.turnstile.lock().await;
+        let _turn = self.inner.turnstile.lock().await;
         loop {
-            let changed = self.0.changed.notified();
+            let changed = self.inner.changed.notified();
             let now = Instant::now();
             if let Some(pass) = self.enter(now) {
                 return pass;
             }
-            let closed = self.0.state.lock().closed(now);
+            let closed = self.inner.state.lock().closed(now);
             match closed {
-                Some(until) => {
+                Some((until, _)) => {
                     tokio::select! {
                         () = tokio::time::sleep_until(until) => {}
                         () = changed => {}
@@ -180,13 +223,13 @@ impl Gate {
     /// For how long it is closed, as far as is known now, and why; nothing if it
     /// is open, even if there is no room.
     pub fn closed(&self) -> Option<Closed> {
-        let (state, now) = (self.0.state.lock(), Instant::now());
-        let until = state.closed(now)?;
-        Some(Closed { left: until - now, why: state.why.clone().unwrap_or_default() })
+        let (state, now) = (self.inner.state.lock(), Instant::now());
+        let (until, why) = state.closed(now)?;
+        Some(Closed { left: until - now, why })
     }
 
     fn enter(&self, now: Instant) -> Option<Pass> {
-        let mut state = self.0.state.lock();
+        let mut state = self.inner.state.lock();
         (state.room(now) > 0).then(|| {
             state.inside += 1;
             let goes_ahead = state.ahead == Ahead::Due;
@@ -206,8 +249,8 @@ impl Pass {
         // Most went ahead of nobody, and each piece of an answer comes by here.
         if self.goes_ahead.load(Ordering::Relaxed) && self.goes_ahead.swap(false, Ordering::Relaxed)
         {
-            self.gate.0.state.lock().ahead = Ahead::Needless;
-            self.gate.0.changed.notify_waiters();
+            self.gate.inner.state.lock().ahead = Ahead::Needless;
+            self.gate.inner.changed.notify_waiters();
         }
     }
 
@@ -215,7 +258,8 @@ impl Pass {
     /// closed since it went in: then it says nothing of how things are now.
     pub fn answered(self) {
         self.heard();
-        let mut state = self.gate.0.state.lock();
+        let mut state = self.gate.inner.state.lock();
+        state.troubled = None;
         if self.generation == state.generation {
             state.closings = 0;
             state.width = (state.width + 1.0 / state.width).min(WIDEST);
@@ -229,28 +273,43 @@ impl Pass {
     /// others may be told to wait longer, but they are no reason to be more
     /// careful: it is the same burst.
     pub fn failed(self, error: &ModelError, chance: f64) {
-        let told = match error {
-            ModelError::RateLimited { .. } | ModelError::Overloaded { .. } => error.again(),
+        let (why, told) = match error {
+            ModelError::RateLimited { provider, retry_after, .. } => {
+                (Why::Limited(*provider), *retry_after)
+            }
+            ModelError::Overloaded { provider, retry_after, .. } => {
+                (Why::Overloaded(*provider), *retry_after)
+            }
             _ => return,
         };
-        let Again::After(told) = told else { return };
-        let mut state = self.gate.0.state.lock();
+        // Whoever says "at once" does not say for how long to wait.
+        let told = told.filter(|told| !told.is_zero());
+        let (mut state, now) = (self.gate.inner.state.lock(), Instant::now());
+        if let (Why::Overloaded(_), None) = (why, told)
+            && !state.is_shared(self.gate.caller, now)
+        {
+            return;
+        }
         let first = self.generation == state.generation;
+        if !first && told.is_none() {
+            return;
+        }
         // All who wait must not come back in the same moment.
-        let span = match told {
-            Some(told) => {
-                let told = told.min(PATIENCE);
-                told + (told / 10).min(SPREAD).mul_f64(chance)
-            }
-            None if first => {
+        let told = told.map_or(Duration::ZERO, |told| {
+            let told = told.min(PATIENCE);
+            told + (told / 10).min(SPREAD).mul_f64(chance)
+        });
+        let floor = match first {
+            true => {
                 let doubled = FIRST.saturating_mul(1 << state.closings.min(10)).min(LONGEST);
                 doubled.mul_f64(0.5 + 0.5 * chance)
             }
-            None => return,
+            false => Duration::ZERO,
         };
-        let until = Instant::now() + span;
-        state.why = Some(error.to_string().into());
-        state.closed_until = Some(state.closed_until.map_or(until, |other| other.max(until)));
+        let until = now + told.max(floor);
+        if state.closed.is_none_or(|(other, _)| other < until) {
+            state.closed = Some((until, why));
+        }
         if first {
             state.generation += 1;
             state.ahead = Ahead::Due;
@@ -262,13 +321,13 @@ impl Pass {
 
 impl Drop for Pass {
     fn drop(&mut self) {
-        let mut state = self.gate.0.state.lock();
+        let mut state = self.gate.inner.state.lock();
         state.inside = state.inside.saturating_sub(1);
         if *self.goes_ahead.get_mut() {
             state.ahead = Ahead::Due;
         }
         drop(state);
-        self.gate.0.changed.notify_waiters();
+        self.gate.inner.changed.notify_waiters();
     }
 }
 

@@ -28,7 +28,7 @@ pub use call::{Cache, Call, ToolChoice, ToolSpec};
 pub use catalog::Known;
 pub use endpoint::{Differs, Endpoint};
 pub use error::{Again, ModelError, Seen};
-pub use gate::{Closed, Gate, Gates, Pass};
+pub use gate::{Closed, Gate, Gates, Pass, Why};
 pub use keys::{Access, Keys, MissingKey, Secret};
 pub use message::{Image, Message, Part, Picture, Role, Thought, ToolCall, ToolResult};
 pub use model::{Facts, Model, Pieces, whole};

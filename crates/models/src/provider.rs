@@ -16,6 +16,7 @@ mod pairing;
 mod patience;
 mod request;
 mod retry_after;
+mod scrub;
 mod tls;
 mod wire;
 

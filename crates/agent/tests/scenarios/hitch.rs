@@ -8,6 +8,7 @@ use offshoot_core::{Outcome, Task};
 use offshoot_models::{Answer, ModelError, Part, Provider, Stop, Turn, Usage};
 use offshoot_runtime::TaskRef;
 use serde_json::json;
+use tokio::time::Instant;
 
 use crate::support::{Test, World, answers, purpose};
 
@@ -54,13 +55,98 @@ async fn s8_4_whoever_waits_at_the_gate_tells_each_time_that_it_closes() -> Test
     for told in [told?, others?] {
         assert!(told.len() >= 2, "{told:?}");
         for hitch in told {
-            assert!(hitch.error.contains("slow down"), "{hitch:?}");
+            assert_eq!(hitch.held.as_deref(), Some("openai: it limits the rate of calls"));
             assert_eq!((hitch.failed, hitch.tries), (0, 6));
             assert!(hitch.until.is_some(), "{hitch:?}");
         }
     }
     // It is over.
     assert_eq!((hitch(&one.record().await?), hitch(&other.record().await?)), (None, None));
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn s4_7_what_a_provider_says_to_one_is_not_told_of_another() -> Test {
+    let mut calls = 0;
+    let world = World::new(move |call| {
+        calls += 1;
+        match (purpose(call), calls) {
+            ("own", 1) => {
+                Turn::Fail(Vec::new(), ModelError::Truncated { message: "no end".into() })
+            }
+            ("other", 2) => limited(300),
+            _ => Turn::say("done"),
+        }
+    })
+    .await;
+    let own = world.agent("own").await;
+    let mut records = own.watch();
+    while let Some(record) = records.next().await {
+        if hitch(&record?).is_some() {
+            break;
+        }
+    }
+    // It waits before its next try when another one has the gate closed.
+    let other = world.agent("other").await;
+    let (told, others) = tokio::join!(hitches(&own), hitches(&other));
+    let (told, others) = (told?, others?);
+    assert!(told.iter().any(|hitch| hitch.held.is_some()), "{told:?}");
+    for hitch in told {
+        assert!(hitch.error.contains("no end"), "{hitch:?}");
+        assert_eq!(hitch.failed, 1);
+    }
+    for hitch in others {
+        assert!(hitch.error.contains("slow down"), "{hitch:?}");
+        assert_eq!(hitch.failed, 0);
+    }
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn s8_4_whoever_is_told_to_come_back_at_once_waits_and_tells_so() -> Test {
+    let mut calls = 0;
+    let world = World::new(move |_| {
+        calls += 1;
+        if calls <= 6 { limited(0) } else { Turn::say("done") }
+    })
+    .await;
+    let (begun, agent) = (Instant::now(), world.agent("ask").await);
+    let told = hitches(&agent).await?;
+    assert!(!told.is_empty(), "it is told");
+    assert!(told.iter().all(|hitch| hitch.held.is_some()), "{told:?}");
+    // At least half of 1, 2, 4, 8, 16 and 32 seconds.
+    assert!(begun.elapsed() >= Duration::from_secs(31), "{:?}", begun.elapsed());
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn s8_4_a_call_that_always_fails_holds_up_its_agent_alone() -> Test {
+    for retry_after in [None, Some(Duration::ZERO)] {
+        let world = World::new(move |call| match purpose(call) {
+            "poisoned" => {
+                let (provider, message) = (Provider::OpenAi, "out of order".to_owned());
+                Turn::Fail(Vec::new(), ModelError::Overloaded { provider, retry_after, message })
+            }
+            _ => Turn::say("done"),
+        })
+        .await;
+        let (begun, poisoned) = (Instant::now(), world.agent("poisoned").await);
+        let mut records = poisoned.watch();
+        let mut failed = 0;
+        while let Some(record) = records.next().await {
+            let Some(hitch) = hitch(&record?).filter(|hitch| hitch.failed > failed) else {
+                continue;
+            };
+            failed = hitch.failed;
+            assert_eq!(hitch.held, None);
+            let begun = Instant::now();
+            world.agent("innocent").await.wait().await?;
+            assert!(begun.elapsed() < Duration::from_millis(500), "{:?}", begun.elapsed());
+        }
+        assert_eq!(failed, 5);
+        // At least half of 2, 4, 8, 16 and 32 seconds, whatever others are answered.
+        assert!(begun.elapsed() >= Duration::from_secs(31), "{:?}", begun.elapsed());
+    }
     Ok(())
 }
 

@@ -5,6 +5,11 @@ fn limited(retry_after: Option<Duration>) -> ModelError {
     ModelError::RateLimited { provider, retry_after, message }
 }
 
+fn overloaded(retry_after: Option<Duration>) -> ModelError {
+    let (provider, message) = (Provider::OpenAi, "out of order".to_owned());
+    ModelError::Overloaded { provider, retry_after, message }
+}
+
 async fn waited(gate: &Gate) -> Duration {
     let begun = Instant::now();
     gate.pass().await.answered();
@@ -77,7 +82,7 @@ fn s8_4_there_is_one_gate_for_each_provider_and_key() {
         Keys::found(move |name| (name == "OPENAI_API_KEY").then(|| key.clone()))
     };
     let gates = Gates::default();
-    let same = |one: &Gate, other: &Gate| Arc::ptr_eq(&one.0, &other.0);
+    let same = |one: &Gate, other: &Gate| Arc::ptr_eq(&one.inner, &other.inner);
     let gate = gates.before(Provider::OpenAi, &keys("a"));
     assert!(same(&gate, &gates.before(Provider::OpenAi, &keys("a"))));
     assert!(!same(&gate, &gates.before(Provider::OpenAi, &keys("b"))));
@@ -201,7 +206,67 @@ async fn s8_4_a_closed_gate_says_for_how_long_and_why() {
     gate.pass().await.failed(&limited(Some(Duration::from_secs(20))), 0.0);
     let closed = gate.closed().unwrap();
     assert_eq!(closed.left, Duration::from_secs(20));
-    assert!(closed.why.contains("limits the rate"), "{closed:?}");
+    assert_eq!(closed.why, Why::Limited(Provider::OpenAi));
+    // Those who wait may be others', and what was said to one is for that one.
+    assert_eq!(closed.why.to_string(), "openai: it limits the rate of calls");
     tokio::time::advance(Duration::from_secs(20)).await;
     assert_eq!(gate.closed(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn s8_4_whoever_is_told_to_come_back_at_once_waits_longer_each_time() {
+    let gate = Gate::default();
+    let mut spans = Vec::new();
+    for told in [0, 0, 1, 1_000, 0] {
+        let begun = Instant::now();
+        let pass = gate.pass().await;
+        spans.push(begun.elapsed().as_secs());
+        pass.failed(&limited(Some(Duration::from_millis(told))), 1.0);
+    }
+    assert_eq!(spans, [0, 1, 2, 4, 8]);
+    assert_eq!(gate.closed().unwrap().left, Duration::from_secs(16));
+}
+
+#[tokio::test(start_paused = true)]
+async fn s8_4_trouble_of_one_caller_holds_up_nobody() {
+    for told in [None, Some(Duration::ZERO)] {
+        let gate = Gate::default();
+        let (poisoned, other) = (gate.for_another(), gate.for_another());
+        for _ in 0..20 {
+            poisoned.pass().await.failed(&overloaded(told), 1.0);
+            assert_eq!(waited(&other).await, Duration::ZERO);
+        }
+        // Nor if the others have nothing to ask in between.
+        for _ in 0..20 {
+            poisoned.pass().await.failed(&overloaded(told), 1.0);
+        }
+        assert_eq!(other.closed(), None);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn s8_4_trouble_that_callers_share_closes_the_gate_and_for_longer_each_time() {
+    let gate = Gate::default();
+    let (one, other) = (gate.for_another(), gate.for_another());
+    one.pass().await.failed(&overloaded(None), 1.0);
+    assert_eq!(gate.closed(), None);
+    other.pass().await.failed(&overloaded(None), 1.0);
+    let closed = gate.closed().unwrap();
+    assert_eq!((closed.left, closed.why), (FIRST, Why::Overloaded(Provider::OpenAi)));
+    one.pass().await.failed(&overloaded(None), 1.0);
+    assert_eq!(gate.closed().unwrap().left, FIRST * 2);
+    // An answer in between, or a long time, and it is not the same trouble.
+    gate.pass().await.answered();
+    other.pass().await.failed(&overloaded(None), 1.0);
+    assert_eq!(gate.closed(), None);
+    tokio::time::advance(TOGETHER * 2).await;
+    one.pass().await.failed(&overloaded(None), 1.0);
+    assert_eq!(gate.closed(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn s8_4_trouble_closes_the_gate_at_once_if_the_provider_says_for_how_long() {
+    let gate = Gate::default();
+    gate.pass().await.failed(&overloaded(Some(Duration::from_secs(7))), 0.0);
+    assert_eq!(waited(&gate).await, Duration::from_secs(7));
 }

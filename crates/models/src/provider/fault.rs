@@ -15,6 +15,7 @@ use crate::name::Provider;
 
 use super::http::{Lost, is_stream};
 use super::retry_after::retry_after;
+use super::scrub::without;
 
 /// How much of a provider's own words is passed on, in characters.
 const WORDS: usize = 1_000;
@@ -124,7 +125,10 @@ impl Faults {
             Meaning::Trouble => ModelError::Overloaded { provider, retry_after: wait(), message },
             Meaning::Wrong => ModelError::BadRequest { provider, message },
             Meaning::Unclear => ModelError::Unreadable { provider, message },
-            Meaning::Foreign => self.endpoint(said.came(&message)),
+            Meaning::Foreign => {
+                let kind = said.kind().map(|kind| self.clean(kind));
+                self.endpoint(said.came(kind.as_deref(), &message))
+            }
         })
     }
 
@@ -137,14 +141,16 @@ impl Faults {
         }
     }
 
-    /// The words without the key, without control characters, and bounded.
+    /// The words on one line, without control characters, without the key, and
+    /// bounded. The key goes after the control characters, which may stand in the
+    /// middle of it, and before the cut, which may leave a part of it.
     fn clean(&self, words: &str) -> String {
-        let words = match &self.key {
-            Some(key) => words.replace(key.reveal(), "…"),
-            None => words.to_owned(),
-        };
         let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
-        let mut words: String = words.chars().filter(|c| !c.is_control()).collect();
+        let words: String = words.chars().filter(|c| !c.is_control()).collect();
+        let mut words = match &self.key {
+            Some(key) => without(&words, key.reveal()),
+            None => words,
+        };
         if let Some((end, _)) = words.char_indices().nth(WORDS) {
             words.truncate(end);
             words.push('…');
@@ -239,10 +245,14 @@ impl<'a> Said<'a> {
         }
     }
 
-    /// What came, in a few words.
-    fn came(&self, message: &str) -> String {
+    /// What it says of its kind.
+    fn kind(&self) -> Option<&str> {
+        self.headers?.get(CONTENT_TYPE)?.to_str().ok()
+    }
+
+    /// What came, in a few words: of this kind, with this message.
+    fn came(&self, kind: Option<&str>, message: &str) -> String {
         let status = self.status.unwrap_or(StatusCode::OK);
-        let kind = self.headers.and_then(|headers| headers.get(CONTENT_TYPE)?.to_str().ok());
         let kind = kind.map(|kind| format!(" and {}", text_of(kind, KIND))).unwrap_or_default();
         match self.text.trim() {
             "" => format!("status {status}{kind}, without a word, came"),

@@ -21,6 +21,7 @@ mod run_address;
 mod run_death;
 mod run_hitch;
 mod run_keys;
+mod run_leak;
 mod run_question;
 mod run_talk;
 mod sessions;

@@ -47,21 +47,27 @@ fn s8_4_whoever_waits_at_the_gate_says_why_and_until_when() {
     let limit = |_: &_| Reply::status(429, &[("retry-after", "600")], &error("slow down"));
     let (world, model) = (World::new(), Model::new(limit));
     let mut run = Started::new(model.command(&world, &["run", "--session", "s", "Do it."]));
-    run.until_remark("lead: held back, the next try in ");
-    run.until_remark("openai limits the rate of calls: slow down");
+    run.until_remark("lead: held back by openai: it limits the rate of calls, the next try in ");
+    run.until_remark("the last error: openai limits the rate of calls: slow down");
     let why = world.done(&["--session", "s", "tasks", "why", "lead"]);
     assert!(why.contains("waits for the rate gate, which is closed until "), "{why}");
     assert!(why.contains("slow down; the next try is due in "), "{why}");
     for listed in [["tasks", "ls"].as_slice(), &["tasks", "show", "lead"]] {
         let args = [["--session", "s"].as_slice(), listed].concat();
         let listed = world.done(&args);
-        assert!(listed.contains("held back, the next try in "), "{listed}");
-        assert!(listed.contains("slow down"), "{listed}");
+        assert!(listed.contains("held back by openai: it limits the rate of "), "{listed}");
+        assert!(listed.contains("the next try in "), "{listed}");
     }
-    // Another one, to whom the provider has said nothing.
+    // Another one, to whom the provider has said nothing, and who is not told what
+    // it said to others.
     let args = ["--json", "run", "--session", "t", "Do it."];
     let mut other = Started::new(model.command(&world, &args));
-    other.until_remark("{\"remark\":\"lead: held back, the next try in ");
+    other
+        .until_remark("{\"remark\":\"lead: held back by openai: it limits the rate of calls, the ");
+    for look in ["show", "why"] {
+        let told = world.run(&["--json", "--session", "t", "tasks", look, "lead"]).out;
+        assert!(told.contains("held") && !told.contains("slow down"), "{told}");
+    }
     assert_eq!(model.asked().len(), 1);
     for session in ["s", "t"] {
         world.done(&["--session", session, "tasks", "cancel", "lead"]);

@@ -117,7 +117,7 @@ fn the_daemon_has_no_keys_in_its_environment_and_commands_have_those_of_their_ca
 }
 
 /// Looks for a secret in all files of a folder; how many there are.
-fn grep(folder: &Path, secret: &str) -> usize {
+pub(crate) fn grep(folder: &Path, secret: &str) -> usize {
     let mut files = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

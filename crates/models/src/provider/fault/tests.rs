@@ -111,6 +111,29 @@ fn the_providers_own_words_are_told_bounded_and_without_the_key() {
 }
 
 #[test]
+fn a_key_with_something_in_its_middle_is_not_told() {
+    for echoed in ["sk-\u{7}secret", "s\u{1b}k-sec\u{0}ret", "sk-\n secret", "sk-\u{200b}secret"] {
+        let told = of(401, json!({"error": {"message": format!("no: {echoed}!")}})).to_string();
+        assert!(told.ends_with("no: …!"), "{echoed:?}: {told}");
+    }
+    // Where it is cut, no part of the key is left.
+    let long = format!("{}sk-secret", "a".repeat(WORDS - 3));
+    let told = of(400, json!({"error": {"message": long}})).to_string();
+    assert!(told.ends_with("aaa…"), "{told}");
+}
+
+#[test]
+fn a_key_in_the_headers_is_not_told() {
+    let mut headers = HeaderMap::new();
+    let kind = format!("text/{}sk-secret", "x".repeat(KIND - 7));
+    headers.insert(CONTENT_TYPE, kind.parse().unwrap());
+    let said = Said::new(Some(StatusCode::NOT_FOUND), Some(&headers), "<html>sk-secret");
+    let Fault::Error(error) = faults().said(&said) else { panic!("it is an error") };
+    let told = error.to_string();
+    assert!(told.contains("text/x") && !told.contains("sk"), "{told}");
+}
+
+#[test]
 fn what_a_filter_keeps_out_was_refused() {
     let body = json!({"error": {"code": "content_filter", "message": "The prompt was filtered."}});
     let error = ProviderError::from_http_response(StatusCode::BAD_REQUEST, body.to_string());

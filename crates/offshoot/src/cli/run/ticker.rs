@@ -72,7 +72,8 @@ impl Told {
         let until = self.hitch.until.zip(hitch.until);
         let together = until.is_some_and(|(a, b)| a.max(b).since(a.min(b)) <= SAME);
         self.task != task
-            && self.hitch.error == hitch.error
+            && self.hitch.held == hitch.held
+            && (hitch.held.is_some() || self.hitch.error == hitch.error)
             && (together || self.at.elapsed() <= SAME)
     }
 }
@@ -267,12 +268,17 @@ mod tests {
             failed: 0,
             tries: 6,
             until: Some(Stamp::from_millis(until)),
+            held: None,
         };
         let first = hitch("slow down", 600_000);
         let told = Told { task: "a".into(), hitch: first.clone(), at: Instant::now() };
         assert!(told.is_same("b", &hitch("slow down", 601_000)));
         assert!(!told.is_same("a", &first), "the same task has something new to tell");
         assert!(!told.is_same("b", &hitch("no route", 600_000)));
+        // At the gate all wait for the same, whatever each has met before.
+        let held = |error: &str| Hitch { held: Some("x".into()), ..hitch(error, 600_000) };
+        let waits = Told { task: "a".into(), hitch: held("slow down"), at: Instant::now() };
+        assert!(waits.is_same("b", &held("")) && !waits.is_same("b", &first));
         tokio::time::advance(SAME + SAME).await;
         assert!(told.is_same("b", &hitch("slow down", 601_000)));
         assert!(!told.is_same("b", &hitch("slow down", 900_000)));

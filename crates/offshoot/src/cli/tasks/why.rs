@@ -57,7 +57,7 @@ fn told(reason: &wire::Reason, now: Timestamp) -> Cow<'_, str> {
     let due = || {
         let (said, due) = reason.text.rsplit_once(" is due at ")?;
         due.parse::<Timestamp>().ok()?;
-        Some(format!("{said} is due {}", time::moment(due, now)))
+        Some(format!("{said} is due {}", time::due(due, now)))
     };
     lasting().or_else(due).map_or(Cow::Borrowed(&reason.text), Cow::Owned)
 }

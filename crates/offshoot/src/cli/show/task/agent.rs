@@ -33,14 +33,19 @@ pub(crate) fn hitch(task: &Task) -> Option<Hitch> {
 pub(crate) fn hitch_told(hitch: &Hitch, now: Timestamp) -> String {
     let until = hitch.until.map(|until| until.to_string());
     let due = until.filter(|until| until.parse::<Timestamp>().is_ok_and(|until| until > now));
-    let Hitch { error, failed, tries, .. } = hitch;
-    match (failed, due) {
-        (0, Some(due)) => format!("held back, the next try {}: {error}", time::moment(&due, now)),
+    let next = due.map(|due| time::due(&due, now));
+    let Hitch { error, failed, tries, held, .. } = hitch;
+    if let Some(held) = held {
+        let failing = hitch.failing().map(|failing| format!("; {failing}")).unwrap_or_default();
+        return match next {
+            Some(next) => format!("held back by {held}, the next try {next}{failing}"),
+            None => format!("was held back by {held}{failing}"),
+        };
+    }
+    match (failed, next) {
+        (0, Some(next)) => format!("held back, the next try {next}: {error}"),
         (0, None) => format!("was held back: {error}"),
-        (_, Some(due)) => {
-            let next = time::moment(&due, now);
-            format!("try {failed} of {tries} failed, the next {next}: {error}")
-        }
+        (_, Some(next)) => format!("try {failed} of {tries} failed, the next {next}: {error}"),
         (_, None) => {
             format!("asks its model, try {} of {tries}, after: {error}", (failed + 1).min(*tries))
         }
@@ -57,14 +62,33 @@ mod tests {
     fn a_hitch_says_how_often_and_until_when() {
         let now = Timestamp::from_second(1_000_000).unwrap();
         let until = Some(Stamp::from_millis(1_000_012_000));
-        let hitch = Hitch { error: "overloaded".into(), failed: 2, tries: 6, until };
+        let error = "overloaded".to_owned();
+        let hitch = Hitch { error, failed: 2, tries: 6, until, held: None };
         let told = hitch_told(&hitch, now);
         assert!(told.starts_with("try 2 of 6 failed, the next in 12s (1970-"), "{told}");
         assert!(told.ends_with("): overloaded"), "{told}");
         let later = now + std::time::Duration::from_secs(20);
         assert_eq!(hitch_told(&hitch, later), "asks its model, try 3 of 6, after: overloaded");
+        let soon = now + std::time::Duration::from_millis(11_500);
+        assert_eq!(hitch_told(&hitch, soon), "try 2 of 6 failed, the next now: overloaded");
         let held = Hitch { failed: 0, ..hitch };
         assert!(hitch_told(&held, now).starts_with("held back, the next try in 12s ("));
+    }
+
+    #[test]
+    fn s4_7_who_is_held_back_says_by_whom_and_its_own_error_apart() {
+        let now = Timestamp::from_second(1_000_000).unwrap();
+        let until = Some(Stamp::from_millis(1_000_000_500));
+        let held = Some("openai: it limits the rate of calls".to_owned());
+        let error = String::new();
+        let hitch = Hitch { error, failed: 2, tries: 6, until, held };
+        let (at_gate, told) = ("held back by openai: it limits the rate of calls", "no route");
+        assert_eq!(hitch_told(&hitch, now), format!("{at_gate}, the next try now"));
+        let hitch = Hitch { error: told.to_owned(), ..hitch };
+        let own = "2 of 6 tries failed, the last time: no route";
+        assert_eq!(hitch_told(&hitch, now), format!("{at_gate}, the next try now; {own}"));
+        let later = now + std::time::Duration::from_secs(20);
+        assert_eq!(hitch_told(&hitch, later), format!("was {at_gate}; {own}"));
     }
 
     #[test]
