@@ -173,8 +173,12 @@ impl Life {
             let words = format!("the model refused: {why}");
             return Err(Trouble::failure(FailureKind::Error, words));
         }
-        if let Some(result) = self.talk.finished() {
-            return Ok(Next::Ends(Payload::from_json(result)?));
+        if let Some(finished) = self.talk.finished() {
+            // What it was told since may have made another one of it.
+            if finished.spoken_since && self.talk.repairs() == 0 {
+                return self.repair(Lack::Again).await;
+            }
+            return Ok(Next::Ends(Payload::from_json(finished.result.as_str())?));
         }
         let answer = self.talk.answer();
         let lacks = match (&self.brief.result_schema, stop) {
@@ -282,6 +286,7 @@ pub(crate) const REPAIR: &str = "repair";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lack {
     Finish,
+    Again,
     Rest,
     Answer,
 }
@@ -292,6 +297,11 @@ impl Lack {
             Self::Finish => {
                 "You have ended your turn without a result. Call the tool finish now: its \
                  arguments are your result, and nothing else counts as one."
+            }
+            Self::Again => {
+                "Somebody has spoken to you since you handed in your result. If it is another one \
+                 now, call the tool finish again. If it is not, end your turn: the one that was \
+                 accepted counts."
             }
             Self::Rest => {
                 "Your answer was cut off because it was too long. Give a complete but shorter \
@@ -306,7 +316,7 @@ impl Lack {
 
     fn failure(self) -> (FailureKind, &'static str) {
         match self {
-            Self::Finish => {
+            Self::Finish | Self::Again => {
                 (FailureKind::InvalidResult, "ended without a result that fits its schema")
             }
             Self::Rest => {
