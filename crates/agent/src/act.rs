@@ -15,6 +15,8 @@ use futures_util::{FutureExt, StreamExt};
 use offshoot_core::{Doing, text};
 use offshoot_models::{ToolCall, ToolResult};
 use offshoot_runtime::{BodyError, BoxFuture, Context, StepError};
+use parking_lot::Mutex;
+use tokio::sync::OnceCell;
 
 use crate::agents::Seat;
 use crate::block::Entry;
@@ -22,7 +24,7 @@ use crate::brief::Brief;
 use crate::conversation::{Closing, Conversation};
 use crate::delta::Delta;
 use crate::life::{Life, Trouble, WHILE};
-use crate::looks::Looks;
+use crate::looks::{self, Looks};
 use crate::mail;
 use crate::output;
 use crate::rest::wait_for_change;
@@ -89,7 +91,9 @@ struct Hands<'a> {
     tools: &'a Toolbox,
     step: u64,
     branch: Branch,
-    looks: Looks,
+    looks: Mutex<Looks>,
+    /// Set when those looks that wait for a change have waited.
+    changed: OnceCell<()>,
     company: Company,
     /// Held by whoever sends an agent off, where several might at once.
     sending: Option<Arc<tokio::sync::Mutex<()>>>,
@@ -206,10 +210,12 @@ impl Life {
         }
         let late = self.late();
         let Self { seat, cx, brief, tools, talk, .. } = self;
-        let (step, branch, looks) = (talk.step(), talk.branch(), talk.looks().clone());
+        let (step, branch) = (talk.step(), talk.branch());
+        let (looks, changed) = (Mutex::new(talk.looks().clone()), OnceCell::new());
         let company = if calls.len() == 1 { Company::Alone } else { Company::Others };
         let sending = (company == Company::Others).then(Default::default);
-        let hands = Hands { seat, cx, brief, tools, step, branch, looks, company, sending };
+        let hands =
+            Hands { seat, cx, brief, tools, step, branch, looks, changed, company, sending };
         let mut running: FuturesUnordered<_> = calls
             .iter()
             .take(AT_ONCE)
@@ -238,17 +244,18 @@ impl Life {
 }
 
 impl Hands<'_> {
-    /// Makes one call. A look that would show the same for the third time waits
-    /// for a change first.
+    /// Makes one call. A look that shows again what others have shown waits for a
+    /// change first. Those of one answer wait together.
     async fn run(&self, number: usize, call: &ToolCall) -> Result<Output, Trouble> {
         let key = format!("{}.{}", self.step, number + 1);
         let output = Box::pin(self.run_once(&key, call)).await?;
-        if self.company == Company::Others || !self.looks.is_third(call, &output.text) {
+        if !self.looks.lock().note(call, &output.text) {
             return Ok(output);
         }
-        Box::pin(wait_for_change(self.cx)).await?;
-        let again = Box::pin(self.run_once(&key, call)).await?;
-        Ok(Output { text: format!("{POLLED}\n{}", again.text), ..again })
+        Box::pin(self.changed.get_or_try_init(|| wait_for_change(self.cx))).await?;
+        // What the first look has shown is kept under the other key.
+        let again = Box::pin(self.run_once(&format!("{key} again"), call)).await?;
+        Ok(Output { text: looks::waited(&again.text), ..again })
     }
 
     /// Makes one call. Whatever becomes of it is told to the model.
@@ -303,10 +310,6 @@ pub(crate) fn unanswered(call: &ToolCall, said: &str) -> ToolResult {
         failed: true,
     }
 }
-
-/// What is said to a model that looks again and again.
-const POLLED: &str = "You have looked for the third time and nothing had changed, so this look \
-     waited for a change. Polling does not help: results come to you by themselves.";
 
 fn unknown() -> Output {
     Output::failure(

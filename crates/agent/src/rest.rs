@@ -261,16 +261,24 @@ async fn nobody_is_out(cx: &Context) -> Result<(), Trouble> {
 }
 
 /// Waits until one of the agent's tasks has ended or asks, a message has
-/// come, or a minute has passed.
+/// come, or a minute has passed. One that asked before does so until the agent
+/// answers it.
 pub(crate) async fn wait_for_change(cx: &Context) -> Result<(), Trouble> {
     const LONGEST: Duration = Duration::from_secs(60);
-    let children: Vec<_> = children(cx).await?.into_iter().map(|child| child.task).collect();
+    let children = children(cx).await?;
     if children.is_empty() {
         return Ok(());
     }
-    let ended = pin!(cx.wait(&children).any().timeout(LONGEST).into_future());
-    match select(ended, pin!(steered(cx))).await {
-        Either::Left((ended, _)) => drop(ended?),
+    let at_work = children.into_iter().filter(|child| child.asks.is_none());
+    let at_work: Vec<_> = at_work.map(|child| child.task).collect();
+    let ended = async {
+        match at_work.as_slice() {
+            [] => cx.waiting(WaitingOn::Children, tokio::time::sleep(LONGEST)).await,
+            at_work => cx.wait(at_work).any().timeout(LONGEST).await.map(drop),
+        }
+    };
+    match select(pin!(ended), pin!(steered(cx))).await {
+        Either::Left((ended, _)) => ended?,
         Either::Right(_) => {}
     }
     Ok(())

@@ -1,9 +1,11 @@
 //! Agents that send others off.
 
+use std::time::Duration;
+
 use offshoot_models::Turn;
 use serde_json::json;
 
-use crate::support::{Test, World, answers, heard, purpose};
+use crate::support::{Test, World, answers, heard, purpose, whole};
 
 #[tokio::test]
 async fn s4_4_results_of_the_background_come_home_once_and_in_order() -> Test {
@@ -146,6 +148,50 @@ async fn s11_6_a_third_look_that_shows_the_same_waits_for_a_change() -> Test {
     let lead: Vec<_> = asked.iter().filter(|call| purpose(call) == "lead").collect();
     assert!(!heard(lead[3])[0].contains("Polling"), "{:?}", heard(lead[3]));
     assert!(heard(lead[4])[0].contains("Polling does not help"), "{:?}", heard(lead[4]));
+    Ok(())
+}
+
+/// A lead with a child that never ends looks around as it is told to, until it
+/// was told that polling does not help. How long that took, and how many looks.
+async fn polls(look: impl Fn(usize) -> Turn + Send + 'static) -> (Duration, usize) {
+    let world = World::new(move |call| match (purpose(call), answers(call)) {
+        ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "a", "task": "hang"}))]),
+        ("lead", _) if heard(call).join(" ").contains("Polling does not help") => {
+            Turn::call([("cancel_task", json!({"task": "a"}))])
+        }
+        ("lead", _) if whole(call).contains("asked to stop") => Turn::say("done"),
+        ("lead", step) => look(step),
+        _ => Turn::Hang(Vec::new()),
+    })
+    .await;
+    let begun = tokio::time::Instant::now();
+    assert_eq!(world.answer("lead").await, "done");
+    let asked = world.model.asked();
+    let all = whole(asked.iter().rfind(|call| purpose(call) == "lead").unwrap());
+    let looks = all.matches("list_tasks {").count() + all.matches("inspect_task {").count();
+    (begun.elapsed(), looks)
+}
+
+#[tokio::test(start_paused = true)]
+async fn s11_6_looks_that_take_turns_wait_for_a_change() -> Test {
+    let list = ("list_tasks", json!({}));
+    let inspect = ("inspect_task", json!({"task": "a"}));
+    let both = [list, inspect];
+    let (span, looks) = polls(move |step| Turn::call([both[step % 2].clone()])).await;
+    assert!((60..120).contains(&span.as_secs()), "{span:?}");
+    // It may have seen how the child began.
+    assert!(looks <= 16, "{looks}");
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn s11_6_looks_of_one_answer_wait_for_a_change_together() -> Test {
+    let both = [("list_tasks", json!({})), ("inspect_task", json!({"task": "a"}))];
+    let both = [both.clone(), both].concat();
+    let (span, looks) = polls(move |_| Turn::call(both.clone())).await;
+    assert!((60..120).contains(&span.as_secs()), "one wait, not one for each: {span:?}");
+    // It may have seen how the child began.
+    assert!(looks <= 16, "{looks}");
     Ok(())
 }
 
