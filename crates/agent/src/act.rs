@@ -12,7 +12,7 @@ use std::sync::Arc;
 use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
-use offshoot_core::{Doing, text};
+use offshoot_core::{Doing, TaskId, text};
 use offshoot_models::{ToolCall, ToolResult};
 use offshoot_runtime::{BodyError, BoxFuture, Context, StepError};
 use parking_lot::Mutex;
@@ -111,8 +111,7 @@ impl Life {
         let mut outputs: Vec<Option<Output>> = calls.iter().map(|_| None).collect();
         let ran = self.run_all(&calls, &mut outputs).await?;
         self.recall_if_forgotten().await?;
-        let tells: Vec<_> =
-            outputs.iter().flatten().flat_map(|output| output.tells.iter().copied()).collect();
+        let tells = tells(&outputs);
         let entries = self.results(&calls, outputs, ran);
         Box::pin(self.write(entries, None, &tells)).await?;
         match ran {
@@ -149,8 +148,7 @@ impl Life {
                 Err(StepError::Journal(error)) => return Err(error.into()),
             }));
         }
-        let tells: Vec<_> =
-            outputs.iter().flatten().flat_map(|output| output.tells.iter().copied()).collect();
+        let tells = tells(&outputs);
         let entries = self.results(&calls, outputs, Ran::Cancelled);
         self.write(entries, None, &tells).await
     }
@@ -163,6 +161,7 @@ impl Life {
         );
         let mut kept = Vec::new();
         let mut results = Vec::new();
+        let mut told = Vec::new();
         for (call, output) in calls.iter().zip(outputs) {
             let Some(mut output) = output else {
                 // One that has no tool has a result.
@@ -171,6 +170,8 @@ impl Life {
                 results.push(Entry::Result(unanswered(call, &ran.cut_short(effect))));
                 continue;
             };
+            output.text = output.read(|task| told.contains(&task) || self.talk.tells(task));
+            told.append(&mut output.tells);
             let place = self.talk.blocks() + kept.len() as u64;
             if let Some(whole) = output::shorten(&mut output.text, share, (self.cx.id(), place)) {
                 kept.push(Entry::Output(whole));
@@ -249,7 +250,7 @@ impl Hands<'_> {
     async fn run(&self, number: usize, call: &ToolCall) -> Result<Output, Trouble> {
         let key = format!("{}.{}", self.step, number + 1);
         let output = Box::pin(self.run_once(&key, call)).await?;
-        if !self.looks.lock().note(call, &output.text) {
+        if !self.looks.lock().note(call, &output.read(|_| false)) {
             return Ok(output);
         }
         Box::pin(self.changed.get_or_try_init(|| wait_for_change(self.cx))).await?;
@@ -298,6 +299,17 @@ impl Hands<'_> {
             brief: self.brief.clone(),
         }
     }
+}
+
+/// The tasks whose ends are told by outputs.
+fn tells(outputs: &[Option<Output>]) -> Vec<TaskId> {
+    let mut told = Vec::new();
+    for task in outputs.iter().flatten().flat_map(|output| &output.tells) {
+        if !told.contains(task) {
+            told.push(*task);
+        }
+    }
+    told
 }
 
 /// The result of a call that has none.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::block::{Answered, Continued, Entry, Summary};
 use crate::finish::FINISH;
 use crate::looks::Looks;
-use crate::notice::{is_from_owner, is_of};
+use crate::notice::{self, is_from_owner, is_of};
 use crate::rest::{REMINDER, REPAIR};
 use crate::tool::Branch;
 
@@ -176,6 +176,16 @@ impl Conversation {
             _ => None,
         });
         calls.any(|used| used == id)
+    }
+
+    /// Whether the end of a task is told in it.
+    pub(crate) fn tells(&self, task: TaskId) -> bool {
+        let mut parts = self.messages.iter().flat_map(|message| &message.parts);
+        parts.any(|part| match part {
+            Part::Text { text, .. } => notice::tells(text, task),
+            Part::ToolResult(result) => notice::tells(&result.text, task),
+            _ => false,
+        })
     }
 
     /// How many turns have ended since somebody spoke to the agent.

@@ -79,7 +79,8 @@ impl Look {
         let arguments =
             arguments.map_or_else(|_| call.arguments.clone(), |value| value.to_string());
         let target = format!("{} {arguments}", call.name);
-        let (shown, is_cut) = output::without_cut(shown.strip_prefix(POLLED).unwrap_or(shown));
+        let shown = shown.replace(POLLED, "");
+        let (shown, is_cut) = output::without_cut(&shown);
         Some(Self { target, shown: shown.split(" for ").map(timeless).collect(), is_cut })
     }
 

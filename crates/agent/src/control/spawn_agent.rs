@@ -176,8 +176,11 @@ async fn foreground(cx: &ToolContext, task: &TaskRef) -> Result<Output, ToolErro
             if let Some(number) = waited.task.state.question() {
                 return asks(cx, task, number).await;
             }
-            let said = notice::result(&waited.task, cx.seat.limits.allowance);
-            Ok(Output::text(said).telling(waited.is_ended().then(|| task.id())))
+            let allowance = cx.seat.limits.allowance;
+            Ok(match waited.is_ended() {
+                true => Output::default().telling(&waited.task, allowance),
+                false => Output::default().noting(notice::result(&waited.task, allowance)),
+            })
         }
         Either::Right(_) => Ok(Output::text(format!(
             "A message for you came before {} had ended. It goes on in the background, nothing is \
@@ -197,8 +200,9 @@ async fn asks(cx: &ToolContext, task: &TaskRef, number: u32) -> Result<Output, T
     Ok(Output::text(format!(
         "{handle} has no result yet: it asks something and waits. Answer with send_message, to \
          {handle:?}. It goes on in the background then, and its result will come to you by \
-         itself.\n{asked}"
-    )))
+         itself."
+    ))
+    .noting(asked))
 }
 
 /// Who does already what a call asks for.

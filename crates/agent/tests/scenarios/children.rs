@@ -211,3 +211,27 @@ async fn s11_5_a_wait_returns_results_once_and_messages_end_it() -> Test {
     assert_eq!(whole.matches("quick is done").count(), 1, "{whole}");
     Ok(())
 }
+
+#[tokio::test]
+async fn s4_3_a_result_is_told_whole_once_and_can_be_read_again() -> Test {
+    let wait = ("wait_tasks", json!({"tasks": ["a"]}));
+    let world = World::new(move |call| match (purpose(call), answers(call)) {
+        ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "a", "task": "quick"}))]),
+        ("lead", 1) => Turn::call([wait.clone(), wait.clone()]),
+        ("lead", 2) => Turn::call([wait.clone()]),
+        ("lead", 3) => Turn::call([("inspect_task", json!({"task": "a", "last": 0}))]),
+        ("lead", _) => Turn::say("done"),
+        _ => Turn::say("quick is done"),
+    })
+    .await;
+    assert_eq!(world.answer("lead").await, "done");
+    let asked = world.model.asked();
+    let lead: Vec<_> = asked.iter().filter(|call| purpose(call) == "lead").collect();
+    assert_eq!(whole(lead[3]).matches("quick is done").count(), 1, "{}", whole(lead[3]));
+    let again = "a has ended, and its result was told above.";
+    assert!(heard(lead[2])[0].contains("quick is done"), "{:?}", heard(lead[2]));
+    assert!(heard(lead[2])[1].starts_with(again), "{:?}", heard(lead[2]));
+    assert!(heard(lead[3])[0].starts_with(again), "{:?}", heard(lead[3]));
+    assert!(heard(lead[4])[0].contains("quick is done"), "{:?}", heard(lead[4]));
+    Ok(())
+}
