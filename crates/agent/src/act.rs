@@ -21,6 +21,7 @@ use tokio::sync::OnceCell;
 use crate::agents::Seat;
 use crate::block::Entry;
 use crate::brief::Brief;
+use crate::control::sends_off;
 use crate::conversation::{Closing, Conversation};
 use crate::delta::Delta;
 use crate::life::{Life, Trouble, WHILE};
@@ -28,6 +29,7 @@ use crate::looks::{self, Looks};
 use crate::mail;
 use crate::output;
 use crate::rest::wait_for_change;
+use crate::sendings::Sendings;
 use crate::tool::{Branch, Effect, Output, Span, Tool, ToolContext, ToolError, Toolbox};
 
 /// How many calls there are beside a call, which decides how its result is
@@ -95,8 +97,7 @@ struct Hands<'a> {
     /// Set when those looks that wait for a change have waited.
     changed: OnceCell<()>,
     company: Company,
-    /// Held by whoever sends an agent off, where several might at once.
-    sending: Option<Arc<tokio::sync::Mutex<()>>>,
+    sendings: Sendings,
 }
 
 impl Life {
@@ -214,9 +215,10 @@ impl Life {
         let (step, branch) = (talk.step(), talk.branch());
         let (looks, changed) = (Mutex::new(talk.looks().clone()), OnceCell::new());
         let company = if calls.len() == 1 { Company::Alone } else { Company::Others };
-        let sending = (company == Company::Others).then(Default::default);
+        let sending = calls.iter().enumerate().filter(|(_, call)| sends_off(seat, &call.name));
+        let sendings = Sendings::new(sending.map(|(number, _)| number).take(AT_ONCE).collect());
         let hands =
-            Hands { seat, cx, brief, tools, step, branch, looks, changed, company, sending };
+            Hands { seat, cx, brief, tools, step, branch, looks, changed, company, sendings };
         let mut running: FuturesUnordered<_> = calls
             .iter()
             .take(AT_ONCE)
@@ -249,18 +251,23 @@ impl Hands<'_> {
     /// change first. Those of one answer wait together.
     async fn run(&self, number: usize, call: &ToolCall) -> Result<Output, Trouble> {
         let key = format!("{}.{}", self.step, number + 1);
-        let output = Box::pin(self.run_once(&key, call)).await?;
+        let output = Box::pin(self.run_once((number, &key), call)).await?;
+        self.sendings.sent(number);
         if !self.looks.lock().note(call, &output.read(|_| false)) {
             return Ok(output);
         }
         Box::pin(self.changed.get_or_try_init(|| wait_for_change(self.cx))).await?;
         // What the first look has shown is kept under the other key.
-        let again = Box::pin(self.run_once(&format!("{key} again"), call)).await?;
+        let again = Box::pin(self.run_once((number, &format!("{key} again")), call)).await?;
         Ok(Output { text: looks::waited(&again.text), ..again })
     }
 
     /// Makes one call. Whatever becomes of it is told to the model.
-    async fn run_once(&self, key: &str, call: &ToolCall) -> Result<Output, Trouble> {
+    async fn run_once(
+        &self,
+        (number, key): (usize, &str),
+        call: &ToolCall,
+    ) -> Result<Output, Trouble> {
         let Some(tool) = self.tools.find(&call.name) else {
             return Ok(Output::failure(format!(
                 "There is no tool {:?}. Nothing was done. The tools are: {}.",
@@ -269,7 +276,8 @@ impl Hands<'_> {
             )));
         };
         let effect = tool.effect();
-        let (tool, cx, arguments) = (tool.clone(), self.context(key, call), call.arguments.clone());
+        let (tool, cx, arguments) =
+            (tool.clone(), self.context((number, key), call), call.arguments.clone());
         if effect != Effect::Lasting && self.company == Company::Alone {
             // Nothing is lost if it is done again, and the history keeps it.
             return Ok(guarded(tool, cx, arguments).await);
@@ -288,14 +296,14 @@ impl Hands<'_> {
         }
     }
 
-    fn context(&self, key: &str, call: &ToolCall) -> ToolContext {
+    fn context(&self, (number, key): (usize, &str), call: &ToolCall) -> ToolContext {
         ToolContext {
             cx: self.cx.clone(),
             key: key.into(),
             call: call.id.as_str().into(),
             seat: self.seat.clone(),
             branch: self.branch.clone(),
-            sending: self.sending.clone(),
+            turn: self.sendings.turn(number),
             brief: self.brief.clone(),
         }
     }

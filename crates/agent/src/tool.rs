@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::conversation::Start;
 use crate::notice;
+use crate::sendings::Turn;
 
 pub use function::{Function, Returns};
 pub use survey::survey;
@@ -81,8 +82,8 @@ pub struct ToolContext {
     pub(crate) call: Arc<str>,
     pub(crate) seat: Arc<crate::agents::Seat>,
     pub(crate) branch: Branch,
-    /// Held by whoever sends an agent off, where several might at once.
-    pub(crate) sending: Option<Arc<tokio::sync::Mutex<()>>>,
+    /// Where it stands among the calls of its answer that send agents off.
+    pub(crate) turn: Turn,
     pub(crate) brief: Arc<crate::brief::Brief>,
 }
 

@@ -92,7 +92,9 @@ pub(super) fn tool() -> impl Tool {
 async fn spawn(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
     let background = asked.background;
     // In a box, so that a wait that follows does not keep room for it.
-    let task = match Box::pin(send_off(&cx, asked)).await? {
+    let sent = Box::pin(send_off(&cx, asked)).await;
+    cx.turn.passes();
+    let task = match sent? {
         Sent::Off(task) => task,
         Sent::Already(twin) => {
             return Ok(Output::text(format!(
@@ -119,10 +121,7 @@ async fn send_off(cx: &ToolContext, asked: Arguments) -> Result<Sent, ToolError>
         return Err(ToolError::new("The task is empty. Say what the agent shall do."));
     }
     // One after another, so that each sees those that were sent off before it.
-    let _turn = match &cx.sending {
-        Some(sending) => Some(sending.lock().await),
-        None => None,
-    };
+    cx.turn.comes().await;
     match twin(cx, &asked.task).await? {
         Twin::Itself(child) => return Ok(Sent::Off(cx.cx.task(&child.to_string()).await?)),
         Twin::Other(twin) => return Ok(Sent::Already(twin)),

@@ -47,6 +47,7 @@ pub(super) fn tool() -> impl Tool {
 }
 
 async fn wait(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
+    Box::pin(cx.turn.comes()).await;
     // In a box, so that the wait that follows does not keep room for it.
     let tasks = Box::pin(find(&cx, asked.tasks)).await?;
     let span = Duration::from_secs(asked.timeout_seconds.unwrap_or(USUAL).min(LONGEST));

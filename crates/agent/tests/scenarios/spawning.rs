@@ -170,3 +170,32 @@ async fn s6_7_an_agent_may_stop_a_child_and_nobody_elses() -> Test {
     assert_eq!(a.matches("there is no task").count(), 2, "{a}");
     Ok(())
 }
+
+#[tokio::test]
+async fn s11_1_whoever_is_sent_off_is_there_for_the_calls_that_follow_in_the_answer() -> Test {
+    let script = |call: &Call| match (purpose(call), answers(call)) {
+        ("lead", 0) => Turn::call([
+            ("spawn_agent", json!({"name": "a", "task": "a"})),
+            ("send_message", json!({"to": "a", "text": "hello"})),
+            ("list_tasks", json!({})),
+            ("spawn_agent", json!({"name": "b", "task": "b"})),
+            ("inspect_task", json!({"task": "b"})),
+            ("wait_tasks", json!({"tasks": ["a"], "timeout_seconds": 0})),
+            ("cancel_task", json!({"task": "a"})),
+            ("cancel_task", json!({"task": "b"})),
+        ]),
+        ("lead", _) => Turn::say("over"),
+        _ => Turn::Hang(Vec::new()),
+    };
+    let world = World::new(script).await;
+    assert_eq!(world.answer("lead").await, "over");
+    let asked = world.model.asked();
+    let lead = asked.iter().filter(|call| purpose(call) == "lead").nth(1).unwrap();
+    let told = heard(lead);
+    assert!(told[1].starts_with("Queued for"), "{told:?}");
+    assert!(told[2].contains("a (agent)"), "{told:?}");
+    assert!(told[4].starts_with("b (agent)"), "{told:?}");
+    assert!(told[5].contains("a (agent)"), "{told:?}");
+    assert!(told[6].contains("asked to stop") && told[7].contains("asked to stop"), "{told:?}");
+    Ok(())
+}
