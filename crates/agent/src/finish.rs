@@ -41,8 +41,12 @@ impl Finish {
     pub(crate) fn new(schema: &Value) -> Result<Self, BadSchema> {
         let validator = jsonschema::validator_for(schema)
             .map_err(|error| BadSchema(format!("it is not a JSON Schema: {error}")))?;
-        if schema.get("type").is_some_and(|kind| kind != "object") {
-            return Err(BadSchema("its type is not \"object\"".to_owned()));
+        // No provider takes anything else for the arguments of a tool.
+        if schema.get("type").is_none_or(|kind| kind != "object") {
+            return Err(BadSchema(
+                "its type is not \"object\". Say {\"type\": \"object\", \"properties\": …}"
+                    .to_owned(),
+            ));
         }
         let spec = ToolSpec {
             name: FINISH.into(),

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use offshoot_models::Turn;
+use offshoot_models::{Call, Turn};
 use serde_json::json;
 
-use crate::support::{Test, World, answers, heard, purpose, whole};
+use crate::support::{Doors, Test, World, answers, heard, purpose, whole};
 
 #[tokio::test]
 async fn s4_4_results_of_the_background_come_home_once_and_in_order() -> Test {
@@ -125,6 +125,9 @@ async fn a_fork_knows_what_was_said_before_the_answer_that_made_it() -> Test {
     assert_eq!(world.answer("lead").await, "done");
     let asked = world.model.asked();
     let fork = asked.iter().find(|call| heard(call).last() == Some(&"dig deeper")).unwrap();
+    let between = heard(fork)[heard(fork).len() - 2];
+    assert!(between.starts_with("<notice kind=\"fork\""), "{between}");
+    assert!(between.contains("You are now another one") && between.contains("your task"));
     let whole = format!("{:?}", fork.messages);
     assert!(whole.contains("list_tasks"), "what was said before: {whole}");
     assert!(!whole.contains("spawn_agent"), "not the answer that forked: {whole}");
@@ -148,6 +151,62 @@ async fn s11_6_a_third_look_that_shows_the_same_waits_for_a_change() -> Test {
     let lead: Vec<_> = asked.iter().filter(|call| purpose(call) == "lead").collect();
     assert!(!heard(lead[3])[0].contains("Polling"), "{:?}", heard(lead[3]));
     assert!(heard(lead[4])[0].contains("Polling does not help"), "{:?}", heard(lead[4]));
+    Ok(())
+}
+
+#[tokio::test]
+async fn s11_6_whoever_is_asked_for_something_else_is_no_twin() -> Test {
+    let schema = json!({"type": "object"});
+    let world = World::new(move |call| match (purpose(call), answers(call)) {
+        ("lead", _) if heard(call).last() == Some(&"same") => Turn::Hang(Vec::new()),
+        ("lead", 0) => Turn::call([
+            ("spawn_agent", json!({"name": "a", "task": "same"})),
+            ("spawn_agent", json!({"task": "same"})),
+            ("spawn_agent", json!({"name": "b", "task": "same", "model": "scripted/other"})),
+            ("spawn_agent", json!({"name": "c", "task": "same", "result_schema": schema})),
+            ("spawn_agent", json!({"name": "d", "task": "same", "context": "fork"})),
+        ]),
+        ("lead", 1) => Turn::call([("spawn_agent", json!({"task": "same", "context": "fork"}))]),
+        ("lead", 2) => {
+            Turn::call(["a", "b", "c", "d"].map(|task| ("cancel_task", json!({"task": task}))))
+        }
+        ("lead", _) => Turn::say("done"),
+        _ => Turn::Hang(Vec::new()),
+    })
+    .await;
+    assert_eq!(world.answer("lead").await, "done");
+    let asked = world.model.asked();
+    let told = asked.iter().find(|call| answers(call) == 1 && heard(call).len() == 5).unwrap();
+    let twins: Vec<_> = heard(told).iter().map(|text| text.contains("doing exactly")).collect();
+    assert_eq!(twins, [false, true, false, false, false], "{:?}", heard(told));
+    let told = asked.iter().find(|call| answers(call) == 2).unwrap();
+    assert!(heard(told)[0].contains("doing exactly"), "{:?}", heard(told));
+    Ok(())
+}
+
+#[tokio::test]
+async fn s11_4_whoever_needs_the_result_of_a_twin_waits_for_it() -> Test {
+    let doors = Doors::default();
+    let script = |call: &Call| match (purpose(call), answers(call)) {
+        ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "a", "task": "same"}))]),
+        ("lead", 1) => Turn::call([("spawn_agent", json!({"task": "same", "background": false}))]),
+        ("lead", _) => Turn::say(heard(call)[0].to_owned()),
+        (_, 0) => Turn::call([("stand", json!({"door": "a"}))]),
+        _ => Turn::say("it is done"),
+    };
+    let world = World::with(script, |agents| agents.tool(doors.tool())).await;
+    let lead = world.agent("lead").await;
+    while !lead.peek().await?.blocks.iter().any(|block| {
+        block.text.as_deref().is_some_and(|text| text.contains("\"background\":false"))
+    }) {
+        tokio::task::yield_now().await;
+    }
+    doors.open("a");
+    let told: String = lead.wait().await?.decode()?;
+    assert!(told.starts_with("<notice kind=\"result\" task=\"a\""), "{told}");
+    let asked = world.model.asked();
+    let last = whole(asked.iter().rfind(|call| purpose(call) == "lead").unwrap());
+    assert_eq!(last.matches("it is done").count(), 1, "{last}");
     Ok(())
 }
 

@@ -42,6 +42,12 @@ async fn s11_1_what_is_wrong_with_a_spawn_is_told_and_nothing_is_started() -> Te
         (json!({"task": "x", "context": {"last_turns": 0}}), "at least one turn"),
         (json!({"task": "x", "result_schema": {"type": "array"}}), "not \"object\""),
         (json!({"task": "x", "result_schema": {"type": 7}}), "not a JSON Schema"),
+        (json!({"task": "x", "result_schema": {}}), "its type is not \"object\". Say {"),
+        (json!({"task": "x", "result_schema": true}), "not \"object\""),
+        (
+            json!({"task": "x", "detached": true, "background": false}),
+            "the result of a detached agent goes to your session",
+        ),
         (json!({"task": "x", "wake": "loudly"}), "\"wake\" must be \"on_terminal\" or"),
     ] {
         let told = told(asked.clone()).await;
@@ -56,6 +62,18 @@ async fn s11_6_a_spawn_says_that_nothing_is_done_and_how_the_result_will_come() 
     let told = told(json!({"task": "x", "name": "docs"})).await;
     for said in ["docs", "NOTHING IS DONE YET", "no result", "guess", "by itself", "Do not poll"] {
         assert!(told.contains(said), "{said}: {told}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn s11_6_a_detached_spawn_says_that_its_result_goes_to_the_session() -> Test {
+    let told = told(json!({"task": "x", "name": "docs", "detached": true})).await;
+    for said in ["docs", "NOTHING IS DONE YET", "no result", "guess", "goes to your session"] {
+        assert!(told.contains(said), "{said}: {told}");
+    }
+    for untrue in ["come to you", "call wait_tasks"] {
+        assert!(!told.contains(untrue), "{untrue}: {told}");
     }
     Ok(())
 }
