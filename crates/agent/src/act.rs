@@ -269,6 +269,13 @@ impl Hands<'_> {
         call: &ToolCall,
     ) -> Result<Output, Trouble> {
         let Some(tool) = self.tools.find(&call.name) else {
+            if call.name == ToolCall::UNNAMED {
+                return Ok(Output::failure(format!(
+                    "The call has no name, so nothing was done. Make it again with the name of \
+                     a tool. The tools are: {}.",
+                    self.tools.names()
+                )));
+            }
             return Ok(Output::failure(format!(
                 "There is no tool {:?}. Nothing was done. The tools are: {}.",
                 text::cut(&call.name, 100),

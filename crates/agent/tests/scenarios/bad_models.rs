@@ -215,6 +215,19 @@ async fn ids_that_a_provider_repeats_are_told_apart() -> Test {
 }
 
 #[tokio::test]
+async fn one_that_calls_a_tool_without_its_name_is_told_so() -> Test {
+    let world = World::new(|call| match answers(call) {
+        0 => Turn::call([("", json!({"task": "x"}))]),
+        _ => Turn::say(heard(call)[0].to_owned()),
+    })
+    .await;
+    let answer = world.answer("lead").await;
+    assert!(answer.starts_with("The call has no name, so nothing was done."), "{answer}");
+    assert!(answer.contains("list_tasks"), "{answer}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn one_that_cannot_be_found_fails_before_anything_is_asked() -> Test {
     #[derive(Debug)]
     struct Nobody;
