@@ -244,6 +244,12 @@ impl Conversation {
         self.finished.as_ref()
     }
 
+    /// The same, if nobody whom it works for has spoken to it since.
+    pub(crate) fn result(&self) -> Option<&str> {
+        let finished = self.finished.as_ref().filter(|finished| !finished.spoken_since);
+        finished.map(|finished| finished.result.as_str())
+    }
+
     /// About how many tokens the next call reads.
     pub(crate) fn size(&self) -> u64 {
         // A token is seldom less than three bytes.

@@ -63,6 +63,11 @@ impl Looks {
     }
 }
 
+/// Whether a call is a look.
+pub(crate) fn is_one(call: &ToolCall) -> bool {
+    LOOKING.contains(&call.name.as_str())
+}
+
 /// What is said by a look that has waited for a change.
 pub(crate) fn waited(shown: &str) -> String {
     format!("{POLLED}{shown}")
@@ -71,7 +76,7 @@ pub(crate) fn waited(shown: &str) -> String {
 impl Look {
     /// What was looked at and seen, but for the time that has passed.
     fn of(call: &ToolCall, shown: &str) -> Option<Self> {
-        if !LOOKING.contains(&call.name.as_str()) {
+        if !is_one(call) {
             return None;
         }
         // However the arguments are written.

@@ -169,13 +169,16 @@ impl Life {
     /// answer.
     async fn end(&mut self, stop: &Stop) -> Result<Next, Trouble> {
         self.report().await?;
+        if let Some(result) = self.talk.result() {
+            return Ok(Next::Ends(Payload::from_json(result)?));
+        }
         if let Stop::Refused(why) = stop {
             let words = format!("the model refused: {why}");
             return Err(Trouble::failure(FailureKind::Error, words));
         }
         if let Some(finished) = self.talk.finished() {
             // What it was told since may have made another one of it.
-            if finished.spoken_since && self.talk.repairs() == 0 {
+            if self.talk.repairs() == 0 {
                 return self.repair(Lack::Again).await;
             }
             return Ok(Next::Ends(Payload::from_json(finished.result.as_str())?));

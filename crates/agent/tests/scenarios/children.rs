@@ -212,14 +212,16 @@ async fn s11_4_whoever_needs_the_result_of_a_twin_waits_for_it() -> Test {
 
 /// A lead with a child that never ends looks around as it is told to, until it
 /// was told that polling does not help. How long that took, and how many looks.
-async fn polls(look: impl Fn(usize) -> Turn + Send + 'static) -> (Duration, usize) {
+async fn polls(task: &str, look: impl Fn(usize) -> Turn + Send + 'static) -> (Duration, usize) {
+    let child = json!({"name": "a", "task": task});
     let world = World::new(move |call| match (purpose(call), answers(call)) {
-        ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "a", "task": "hang"}))]),
+        ("lead", 0) => Turn::call([("spawn_agent", child.clone())]),
         ("lead", _) if heard(call).join(" ").contains("Polling does not help") => {
             Turn::call([("cancel_task", json!({"task": "a"}))])
         }
         ("lead", _) if whole(call).contains("asked to stop") => Turn::say("done"),
         ("lead", step) => look(step),
+        ("ask", 0) => Turn::call([("ask", json!({"question": "which one?"}))]),
         _ => Turn::Hang(Vec::new()),
     })
     .await;
@@ -236,9 +238,22 @@ async fn s11_6_looks_that_take_turns_wait_for_a_change() -> Test {
     let list = ("list_tasks", json!({}));
     let inspect = ("inspect_task", json!({"task": "a"}));
     let both = [list, inspect];
-    let (span, looks) = polls(move |step| Turn::call([both[step % 2].clone()])).await;
+    let (span, looks) = polls("hang", move |step| Turn::call([both[step % 2].clone()])).await;
     assert!((60..120).contains(&span.as_secs()), "{span:?}");
     // It may have seen how the child began.
+    assert!(looks <= 16, "{looks}");
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn s11_6_looks_at_one_that_waits_for_an_answer_wait_too() -> Test {
+    let look = |step| match step {
+        // Until it asks.
+        1 => Turn::call([("wait_tasks", json!({"tasks": ["a"]}))]),
+        _ => Turn::call([("list_tasks", json!({}))]),
+    };
+    let (span, looks) = polls("ask", look).await;
+    assert!((60..120).contains(&span.as_secs()), "{span:?}");
     assert!(looks <= 16, "{looks}");
     Ok(())
 }
@@ -247,7 +262,7 @@ async fn s11_6_looks_that_take_turns_wait_for_a_change() -> Test {
 async fn s11_6_looks_of_one_answer_wait_for_a_change_together() -> Test {
     let both = [("list_tasks", json!({})), ("inspect_task", json!({"task": "a"}))];
     let both = [both.clone(), both].concat();
-    let (span, looks) = polls(move |_| Turn::call(both.clone())).await;
+    let (span, looks) = polls("hang", move |_| Turn::call(both.clone())).await;
     assert!((60..120).contains(&span.as_secs()), "one wait, not one for each: {span:?}");
     // It may have seen how the child began.
     assert!(looks <= 16, "{looks}");

@@ -1,6 +1,6 @@
 //! Results that are handed in, and what happens after that.
 
-use offshoot_models::Turn;
+use offshoot_models::{Answer, Stop, Turn, Usage};
 use serde_json::{Value, json};
 
 use crate::support::{Doors, Test, World, answers, heard, purpose, until_called};
@@ -43,6 +43,31 @@ async fn s11_3_another_accepted_result_takes_its_place() -> Test {
     .await;
     let agent = world.agent_of(&world.brief("count").result_schema(schema())).await;
     assert_eq!(agent.wait().await?.decode::<Value>()?, json!({"n": 2}));
+    Ok(())
+}
+
+#[tokio::test]
+async fn s11_3_an_accepted_result_counts_at_a_limit_and_after_a_refusal() -> Test {
+    let first =
+        || Turn::call([("finish", json!({"n": 1})), ("spawn_agent", json!({"task": "more"}))]);
+    let refuses = || {
+        Turn::Answer(Answer {
+            parts: Vec::new(),
+            stop: Stop::Refused("no".into()),
+            usage: Usage::default(),
+        })
+    };
+    let world = World::new(move |call| match (purpose(call), answers(call)) {
+        ("count" | "refuse", 0) => first(),
+        ("count", _) => Turn::say("that is all"),
+        ("refuse", _) => refuses(),
+        _ => Turn::say("nothing more"),
+    })
+    .await;
+    for brief in [world.brief("count").steps(1), world.brief("refuse")] {
+        let agent = world.agent_of(&brief.result_schema(schema())).await;
+        assert_eq!(agent.wait().await?.decode::<Value>()?, json!({"n": 1}));
+    }
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use futures_util::StreamExt;
 use offshoot_models::{Message, Piece, Stop, ToolCall, Usage};
 use offshoot_wiretest::{Language, Say, Tokens};
 
-use crate::support::{World, call, shown};
+use crate::support::{World, after, call, shown};
 
 fn go() -> offshoot_models::Call {
     call(vec![Message::user("go")])
@@ -35,7 +35,8 @@ async fn a_call_without_a_name_is_kept_so_that_the_model_can_be_told() {
     for language in Language::ALL {
         let call = |id, name| Say::call(id, name, r#"{"path":"a"}"#);
         for says in [vec![call("call_1", "")], vec![call("call_1", "look"), call("call_2", "")]] {
-            let world = World::of(language, [language.reply(&says)]).await;
+            let replies = [language.reply(&says), language.reply(&[Say::text("I see")])];
+            let world = World::of(language, replies).await.with_any_answers();
             let answer = world.ask(go()).await.unwrap();
             let names: Vec<_> = answer.calls().map(|call| call.name.as_str()).collect();
             assert_eq!(names.len(), says.len(), "{language:?}: {answer:?}");
@@ -44,6 +45,8 @@ async fn a_call_without_a_name_is_kept_so_that_the_model_can_be_told() {
             let last = answer.calls().last().unwrap();
             assert_eq!(last.id, format!("call_{}", says.len()), "{language:?}");
             assert_eq!(last.arguments, r#"{"path":"a"}"#, "{language:?}");
+            let next = world.ask(after(go(), answer)).await.unwrap();
+            assert_eq!(next.text(), "I see", "{language:?}: it can be sent back");
         }
     }
 }
