@@ -12,20 +12,24 @@ use std::sync::Arc;
 use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
-use offshoot_core::{Doing, text};
+use offshoot_core::{Doing, TaskId, text};
 use offshoot_models::{ToolCall, ToolResult};
 use offshoot_runtime::{BodyError, BoxFuture, Context, StepError};
+use parking_lot::Mutex;
+use tokio::sync::OnceCell;
 
 use crate::agents::Seat;
 use crate::block::Entry;
 use crate::brief::Brief;
+use crate::control::sends_off;
 use crate::conversation::{Closing, Conversation};
 use crate::delta::Delta;
 use crate::life::{Life, Trouble, WHILE};
-use crate::looks::Looks;
+use crate::looks::{self, Looks};
 use crate::mail;
 use crate::output;
 use crate::rest::wait_for_change;
+use crate::sendings::Sendings;
 use crate::tool::{Branch, Effect, Output, Span, Tool, ToolContext, ToolError, Toolbox};
 
 /// How many calls there are beside a call, which decides how its result is
@@ -89,10 +93,11 @@ struct Hands<'a> {
     tools: &'a Toolbox,
     step: u64,
     branch: Branch,
-    looks: Looks,
+    looks: Mutex<Looks>,
+    /// Set when those looks that wait for a change have waited.
+    changed: OnceCell<()>,
     company: Company,
-    /// Held by whoever sends an agent off, where several might at once.
-    sending: Option<Arc<tokio::sync::Mutex<()>>>,
+    sendings: Sendings,
 }
 
 impl Life {
@@ -107,8 +112,7 @@ impl Life {
         let mut outputs: Vec<Option<Output>> = calls.iter().map(|_| None).collect();
         let ran = self.run_all(&calls, &mut outputs).await?;
         self.recall_if_forgotten().await?;
-        let tells: Vec<_> =
-            outputs.iter().flatten().flat_map(|output| output.tells.iter().copied()).collect();
+        let tells = tells(&outputs);
         let entries = self.results(&calls, outputs, ran);
         Box::pin(self.write(entries, None, &tells)).await?;
         match ran {
@@ -145,8 +149,7 @@ impl Life {
                 Err(StepError::Journal(error)) => return Err(error.into()),
             }));
         }
-        let tells: Vec<_> =
-            outputs.iter().flatten().flat_map(|output| output.tells.iter().copied()).collect();
+        let tells = tells(&outputs);
         let entries = self.results(&calls, outputs, Ran::Cancelled);
         self.write(entries, None, &tells).await
     }
@@ -159,6 +162,7 @@ impl Life {
         );
         let mut kept = Vec::new();
         let mut results = Vec::new();
+        let mut told = Vec::new();
         for (call, output) in calls.iter().zip(outputs) {
             let Some(mut output) = output else {
                 // One that has no tool has a result.
@@ -167,6 +171,8 @@ impl Life {
                 results.push(Entry::Result(unanswered(call, &ran.cut_short(effect))));
                 continue;
             };
+            output.text = output.read(|task| told.contains(&task) || self.talk.tells(task));
+            told.append(&mut output.tells);
             let place = self.talk.blocks() + kept.len() as u64;
             if let Some(whole) = output::shorten(&mut output.text, share, (self.cx.id(), place)) {
                 kept.push(Entry::Output(whole));
@@ -206,10 +212,13 @@ impl Life {
         }
         let late = self.late();
         let Self { seat, cx, brief, tools, talk, .. } = self;
-        let (step, branch, looks) = (talk.step(), talk.branch(), talk.looks().clone());
+        let (step, branch) = (talk.step(), talk.branch());
+        let (looks, changed) = (Mutex::new(talk.looks().clone()), OnceCell::new());
         let company = if calls.len() == 1 { Company::Alone } else { Company::Others };
-        let sending = (company == Company::Others).then(Default::default);
-        let hands = Hands { seat, cx, brief, tools, step, branch, looks, company, sending };
+        let sending = calls.iter().enumerate().filter(|(_, call)| sends_off(seat, &call.name));
+        let sendings = Sendings::new(sending.map(|(number, _)| number).take(AT_ONCE).collect());
+        let hands =
+            Hands { seat, cx, brief, tools, step, branch, looks, changed, company, sendings };
         let mut running: FuturesUnordered<_> = calls
             .iter()
             .take(AT_ONCE)
@@ -238,22 +247,35 @@ impl Life {
 }
 
 impl Hands<'_> {
-    /// Makes one call. A look that would show the same for the third time waits
-    /// for a change first.
+    /// Makes one call. A look that shows again what others have shown waits for a
+    /// change first. Those of one answer wait together.
     async fn run(&self, number: usize, call: &ToolCall) -> Result<Output, Trouble> {
         let key = format!("{}.{}", self.step, number + 1);
-        let output = Box::pin(self.run_once(&key, call)).await?;
-        if self.company == Company::Others || !self.looks.is_third(call, &output.text) {
+        let output = Box::pin(self.run_once((number, &key), call)).await?;
+        self.sendings.sent(number);
+        if !looks::is_one(call) || !self.looks.lock().note(call, &output.read(|_| false)) {
             return Ok(output);
         }
-        Box::pin(wait_for_change(self.cx)).await?;
-        let again = Box::pin(self.run_once(&key, call)).await?;
-        Ok(Output { text: format!("{POLLED}\n{}", again.text), ..again })
+        Box::pin(self.changed.get_or_try_init(|| wait_for_change(self.cx))).await?;
+        // What the first look has shown is kept under the other key.
+        let again = Box::pin(self.run_once((number, &format!("{key} again")), call)).await?;
+        Ok(Output { text: looks::waited(&again.text), ..again })
     }
 
     /// Makes one call. Whatever becomes of it is told to the model.
-    async fn run_once(&self, key: &str, call: &ToolCall) -> Result<Output, Trouble> {
+    async fn run_once(
+        &self,
+        (number, key): (usize, &str),
+        call: &ToolCall,
+    ) -> Result<Output, Trouble> {
         let Some(tool) = self.tools.find(&call.name) else {
+            if call.name == ToolCall::UNNAMED {
+                return Ok(Output::failure(format!(
+                    "The call has no name, so nothing was done. Make it again with the name of \
+                     a tool. The tools are: {}.",
+                    self.tools.names()
+                )));
+            }
             return Ok(Output::failure(format!(
                 "There is no tool {:?}. Nothing was done. The tools are: {}.",
                 text::cut(&call.name, 100),
@@ -261,7 +283,8 @@ impl Hands<'_> {
             )));
         };
         let effect = tool.effect();
-        let (tool, cx, arguments) = (tool.clone(), self.context(key, call), call.arguments.clone());
+        let (tool, cx, arguments) =
+            (tool.clone(), self.context((number, key), call), call.arguments.clone());
         if effect != Effect::Lasting && self.company == Company::Alone {
             // Nothing is lost if it is done again, and the history keeps it.
             return Ok(guarded(tool, cx, arguments).await);
@@ -280,17 +303,28 @@ impl Hands<'_> {
         }
     }
 
-    fn context(&self, key: &str, call: &ToolCall) -> ToolContext {
+    fn context(&self, (number, key): (usize, &str), call: &ToolCall) -> ToolContext {
         ToolContext {
             cx: self.cx.clone(),
             key: key.into(),
             call: call.id.as_str().into(),
             seat: self.seat.clone(),
             branch: self.branch.clone(),
-            sending: self.sending.clone(),
+            turn: self.sendings.turn(number),
             brief: self.brief.clone(),
         }
     }
+}
+
+/// The tasks whose ends are told by outputs.
+fn tells(outputs: &[Option<Output>]) -> Vec<TaskId> {
+    let mut told = Vec::new();
+    for task in outputs.iter().flatten().flat_map(|output| &output.tells) {
+        if !told.contains(task) {
+            told.push(*task);
+        }
+    }
+    told
 }
 
 /// The result of a call that has none.
@@ -303,10 +337,6 @@ pub(crate) fn unanswered(call: &ToolCall, said: &str) -> ToolResult {
         failed: true,
     }
 }
-
-/// What is said to a model that looks again and again.
-const POLLED: &str = "You have looked for the third time and nothing had changed, so this look \
-     waited for a change. Polling does not help: results come to you by themselves.";
 
 fn unknown() -> Output {
     Output::failure(

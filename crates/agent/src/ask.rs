@@ -334,12 +334,15 @@ pub(crate) fn gave_up(error: &ModelError, failures: u32) -> Trouble {
     Trouble::failure(FailureKind::Error, words)
 }
 
-/// Gives each call a name of its own in its conversation. Providers leave them
-/// out or repeat them.
+/// Gives each call an id of its own in its conversation, and the name of no tool
+/// to one that names none. Providers leave them out or repeat them.
 fn name_calls(answer: &mut Answer, step: u64, is_used: impl Fn(&str) -> bool) {
     let mut names: Vec<String> = Vec::new();
     for part in &mut answer.parts {
-        let Part::ToolCall(ToolCall { id, .. }) = part else { continue };
+        let Part::ToolCall(ToolCall { id, name, .. }) = part else { continue };
+        if name.trim().is_empty() {
+            *name = ToolCall::UNNAMED.to_owned();
+        }
         if id.is_empty() || names.contains(id) || is_used(id) {
             let mut number = names.len() + 1;
             *id = format!("call_{step}_{number}");

@@ -9,6 +9,8 @@ use offshoot_models::{Answer, Image, ModelName, Part, Stop, Thought, ToolCall, T
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::conversation::Finished;
+
 /// The form of the data that is written now.
 const VERSION: u32 = 1;
 
@@ -73,6 +75,9 @@ pub(crate) struct Summary {
     /// The task that went on with the conversation, if it was another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) continued: Option<TaskId>,
+    /// The result that it had handed in, if it had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) finished: Option<Finished>,
 }
 
 /// Where a conversation branches off.
@@ -358,6 +363,7 @@ mod tests {
                 total: usage,
                 turns: 3,
                 continued: None,
+                finished: None,
             }),
             Entry::Partial { text: "half a sen".into() },
             Entry::Output(Kept { text: "much".into(), name: "00ff-7".into() }),

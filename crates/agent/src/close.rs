@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use offshoot_core::FailureKind;
+use offshoot_core::{FailureKind, Payload};
 use tokio::time::Instant;
 
 use crate::ask::{Asking, Told};
@@ -126,9 +126,13 @@ impl Life {
         }
     }
 
-    /// The agent has said its last words: it ends, and they are kept.
+    /// The agent has said its last words: it ends, and they are kept. If it has
+    /// handed in its result before, that is what it ends with.
     pub(crate) async fn end_at_limit(&self) -> Result<Next, Trouble> {
         self.report().await?;
+        if let Some(result) = self.talk.result() {
+            return Ok(Next::Ends(Payload::from_json(result)?));
+        }
         // It was asked for them, even if the limit has been raised meanwhile.
         let limit = self.reached().unwrap_or(Limit::Steps(self.talk.step()));
         Err(limit.failure(&self.talk.answer()))

@@ -72,9 +72,7 @@ impl Place {
 
     /// Whether it can send others off, and how it is told of that.
     fn sends_off(self, seat: &Seat) -> &'static str {
-        // A tool of the user's that is called so is something else.
-        let ours = !seat.tools.iter().any(|tool| &*tool.spec().name == SPAWN);
-        if self.may_spawn && ours { SENDING } else { "" }
+        if self.may_spawn && sends_off(seat, SPAWN) { SENDING } else { "" }
     }
 
     /// What is on the shelf for an agent that stands here.
@@ -86,6 +84,12 @@ impl Place {
             Shared { tools: Arc::new(tools), system }
         })
     }
+}
+
+/// Whether the tool of this name sends others off. One of the user's that is
+/// called as ours is something else.
+pub(crate) fn sends_off(seat: &Seat, tool: &str) -> bool {
+    tool == SPAWN && !seat.tools.iter().any(|tool| &*tool.spec().name == SPAWN)
 }
 
 /// The tools of an agent.

@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use offshoot_core::TaskId;
 use offshoot_models::{Message, Part, Role, Stop, ToolCall, ToolResult, Usage};
+use serde::{Deserialize, Serialize};
 
 use crate::block::{Answered, Continued, Entry, Summary};
 use crate::finish::FINISH;
 use crate::looks::Looks;
-use crate::notice::{is_from_owner, is_of};
+use crate::notice::{self, is_from_owner, is_of};
 use crate::rest::{REMINDER, REPAIR};
 use crate::tool::Branch;
 
@@ -52,8 +53,10 @@ pub(crate) struct Conversation {
     reminded: bool,
     /// The task that goes on with it, if that is not the one that began.
     continued: Option<TaskId>,
-    /// The result that it has handed in, if it has.
-    finished: Option<String>,
+    /// The last result that it has handed in and that fits.
+    finished: Option<Finished>,
+    /// Whether it has handed one in with its last answer.
+    handed_in: bool,
     /// How many tokens the last call took, if what it was about is all there.
     measured: u64,
     /// How many bytes were added since.
@@ -77,6 +80,16 @@ pub(crate) enum Finishes {
     BySaying,
     /// It calls a tool for it.
     ByTool,
+}
+
+/// A result that an agent has handed in. It counts until another one does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Finished {
+    /// What it is, as JSON.
+    pub(crate) result: String,
+    /// Whether somebody whom the agent works for has spoken to it since.
+    #[serde(default)]
+    pub(crate) spoken_since: bool,
 }
 
 /// Where a turn begins.
@@ -165,6 +178,16 @@ impl Conversation {
         calls.any(|used| used == id)
     }
 
+    /// Whether the end of a task is told in it.
+    pub(crate) fn tells(&self, task: TaskId) -> bool {
+        let mut parts = self.messages.iter().flat_map(|message| &message.parts);
+        parts.any(|part| match part {
+            Part::Text { text, .. } => notice::tells(text, task),
+            Part::ToolResult(result) => notice::tells(&result.text, task),
+            _ => false,
+        })
+    }
+
     /// How many turns have ended since somebody spoke to the agent.
     pub(crate) fn turns(&self) -> u32 {
         self.turns
@@ -216,9 +239,15 @@ impl Conversation {
         self.misfits
     }
 
-    /// The result that it has handed in.
-    pub(crate) fn finished(&self) -> Option<&str> {
-        self.finished.as_deref()
+    /// The last result that it has handed in and that fits.
+    pub(crate) fn finished(&self) -> Option<&Finished> {
+        self.finished.as_ref()
+    }
+
+    /// The same, if nobody whom it works for has spoken to it since.
+    pub(crate) fn result(&self) -> Option<&str> {
+        let finished = self.finished.as_ref().filter(|finished| !finished.spoken_since);
+        finished.map(|finished| finished.result.as_str())
     }
 
     /// About how many tokens the next call reads.
@@ -244,6 +273,7 @@ impl Conversation {
         self.messages = Arc::new(vec![Message::user(text)]);
         self.added = summary.text.len();
         self.continued = summary.continued;
+        self.finished.clone_from(&summary.finished);
     }
 
     /// What a conversation says that branches off here.
@@ -289,6 +319,7 @@ impl Conversation {
             Entry::Result(result) => self.take_result(result),
             Entry::Summary(summary) => {
                 (self.total, self.turns) = (summary.total, summary.turns);
+                self.finished = summary.finished;
                 self.measured = 0;
                 self.added = self.messages.iter().map(bytes).sum();
             }
@@ -307,6 +338,9 @@ impl Conversation {
         (self.turns, self.repairs, self.misfits) = (0, 0, 0);
         (self.misfit, self.reminded, self.closing) = (false, false, Closing::No);
         self.looks = Looks::default();
+        if let Some(finished) = &mut self.finished {
+            finished.spoken_since = true;
+        }
     }
 
     /// Whoever speaks after a turn has ended begins another.
@@ -323,7 +357,7 @@ impl Conversation {
     }
 
     fn hear(&mut self) {
-        (self.finished, self.running_told) = (None, false);
+        self.running_told = false;
         if !matches!(self.tail, Tail::Calls(_)) {
             self.tail = Tail::Spoken;
         }
@@ -372,7 +406,11 @@ impl Conversation {
                 if call.name == FINISH && self.finishes == Finishes::ByTool {
                     match result.failed {
                         true => self.misfit = true,
-                        false => self.finished = Some(call.arguments),
+                        false => {
+                            let (result, spoken_since) = (call.arguments, false);
+                            self.finished = Some(Finished { result, spoken_since });
+                            self.handed_in = true;
+                        }
                     }
                 }
             }
@@ -380,9 +418,9 @@ impl Conversation {
                 let misfit = std::mem::take(&mut self.misfit) && self.finished.is_none();
                 self.misfits += u32::from(misfit);
                 // Whoever has handed in a result is done.
-                self.tail = match self.finished {
-                    Some(_) => Tail::Ended(Stop::Done),
-                    None => Tail::Spoken,
+                self.tail = match std::mem::take(&mut self.handed_in) {
+                    true => Tail::Ended(Stop::Done),
+                    false => Tail::Spoken,
                 };
             }
         }

@@ -14,6 +14,9 @@ pub(crate) const FINISH: &str = "finish";
 /// How many of what is wrong with a result are told at once.
 const TOLD: usize = 8;
 
+/// What is said of a result that fits.
+const ACCEPTED: &str = "The result is accepted. It counts until you hand in another one.";
+
 /// The tool with which an agent hands in its result.
 #[derive(Debug)]
 pub(crate) struct Finish {
@@ -38,8 +41,12 @@ impl Finish {
     pub(crate) fn new(schema: &Value) -> Result<Self, BadSchema> {
         let validator = jsonschema::validator_for(schema)
             .map_err(|error| BadSchema(format!("it is not a JSON Schema: {error}")))?;
-        if schema.get("type").is_some_and(|kind| kind != "object") {
-            return Err(BadSchema("its type is not \"object\"".to_owned()));
+        // No provider takes anything else for the arguments of a tool.
+        if schema.get("type").is_none_or(|kind| kind != "object") {
+            return Err(BadSchema(
+                "its type is not \"object\". Say {\"type\": \"object\", \"properties\": …}"
+                    .to_owned(),
+            ));
         }
         let spec = ToolSpec {
             name: FINISH.into(),
@@ -73,7 +80,7 @@ impl Tool for Finish {
                 .map(|error| format!("- at {:?}: {error}", error.instance_path().to_string()))
                 .collect();
             if wrong.is_empty() {
-                return Ok(Output::text("The result is accepted."));
+                return Ok(Output::text(ACCEPTED));
             }
             Err(ToolError::new(format!(
                 "The result does not fit its schema:\n{}\nCall finish again with one that does.",

@@ -30,6 +30,7 @@ mod output;
 mod providers;
 mod report;
 mod rest;
+mod sendings;
 mod summary;
 mod tool;
 

@@ -17,6 +17,7 @@ use crate::control;
 use crate::conversation::{Closing, Conversation, Finishes, Tail};
 use crate::hitch::Hitch;
 use crate::load::load;
+use crate::notice::envelope;
 use crate::report::Report;
 use crate::tool::Toolbox;
 
@@ -225,6 +226,7 @@ impl Life {
             (self.brief.context, self.cx.lineage().parent)
         {
             entries.push(Entry::Fork(Fork { task, from, blocks }));
+            entries.push(Entry::Notice { text: forked(self.cx.handle()) });
         }
         entries.push(Entry::Said { text: self.brief.task.clone(), images: Vec::new() });
         let forked = entries.len() > 1;
@@ -284,6 +286,17 @@ impl Life {
         let report = Report { steps, tool_calls, usage, cost, note, hitch, unanswered };
         Ok(self.cx.progress(&report).await?)
     }
+}
+
+/// What stands between what a forked agent knows and its own task: to its model
+/// both are said by the same user.
+fn forked(handle: &str) -> String {
+    let said = format!(
+        "What stands above was said to the agent that has sent you off. You are now another one, \
+         {handle}: what was asked there is for that one to do, and what was said there is what you \
+         know. What follows is your task, and nothing else is."
+    );
+    envelope("fork", &[("task", handle)], &said)
 }
 
 /// Whether what is in memory is what the history says.

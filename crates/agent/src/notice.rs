@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use offshoot_core::{Caller, Message, Outcome, Question, RowBody, Task, digest, text};
+use offshoot_core::{Caller, Message, Outcome, Question, RowBody, Task, TaskId, digest, text};
 use offshoot_runtime::Arrival;
 
 use crate::block::Entry;
@@ -124,14 +124,27 @@ fn attribute(value: &str) -> String {
     value.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
+/// Whether a text tells the end of a task.
+pub(crate) fn tells(text: &str, task: TaskId) -> bool {
+    let (begins, id) = (format!("<{TAG} kind=\"result\""), format!(" id=\"{task}\""));
+    let envelopes = text.split(&begins).skip(1);
+    let mut attributes = envelopes.filter_map(|rest| rest.split_once('>'));
+    attributes.any(|(attributes, _)| attributes.contains(&id))
+}
+
 /// A body in which no tag of an envelope is left.
-fn closed(body: &str) -> String {
+pub(crate) fn closed(body: &str) -> String {
+    closed_with(body, "&lt;")
+}
+
+/// The same with this in the place of the bracket of each.
+pub(crate) fn closed_with(body: &str, instead: &str) -> String {
     let mut safe = String::with_capacity(body.len());
     let mut rest = body;
     while let Some(at) = rest.find('<') {
         safe.push_str(&rest[..at]);
         rest = &rest[at + 1..];
-        safe.push_str(if names_the_tag(rest) { "&lt;" } else { "<" });
+        safe.push_str(if names_the_tag(rest) { instead } else { "<" });
     }
     safe.push_str(rest);
     safe

@@ -10,6 +10,9 @@ use crate::tool::ToolError;
 /// How many Unicode scalars of an output are kept.
 const KEPT: usize = 1 << 20;
 
+/// How it begins what is said where a text was cut.
+const CUT: &str = "\n[These are the first ";
+
 /// Cuts a text to so many Unicode scalars. What is kept of it then, by the
 /// task and at the place in its history that are told.
 pub(crate) fn shorten(
@@ -22,11 +25,19 @@ pub(crate) fn shorten(
     let total = said.chars().count();
     let whole = std::mem::take(said);
     *said = format!(
-        "{}\n[These are the first {share} of {total} characters. The rest is kept: read on with \
+        "{}{CUT}{share} of {total} characters. The rest is kept: read on with \
          read_output, output=\"{name}\", from={share}.]",
         &whole[..end]
     );
     Some(Kept { text: text::cut(&whole, KEPT).into_owned(), name })
+}
+
+/// A text that may have been cut: what is there of it, and whether it was.
+pub(crate) fn without_cut(said: &str) -> (&str, bool) {
+    match said.rsplit_once(CUT) {
+        Some((begins, _)) => (begins, true),
+        None => (said, false),
+    }
 }
 
 /// The name under which an output is read on: it is the same wherever the

@@ -169,12 +169,19 @@ impl Life {
     /// answer.
     async fn end(&mut self, stop: &Stop) -> Result<Next, Trouble> {
         self.report().await?;
+        if let Some(result) = self.talk.result() {
+            return Ok(Next::Ends(Payload::from_json(result)?));
+        }
         if let Stop::Refused(why) = stop {
             let words = format!("the model refused: {why}");
             return Err(Trouble::failure(FailureKind::Error, words));
         }
-        if let Some(result) = self.talk.finished() {
-            return Ok(Next::Ends(Payload::from_json(result)?));
+        if let Some(finished) = self.talk.finished() {
+            // What it was told since may have made another one of it.
+            if self.talk.repairs() == 0 {
+                return self.repair(Lack::Again).await;
+            }
+            return Ok(Next::Ends(Payload::from_json(finished.result.as_str())?));
         }
         let answer = self.talk.answer();
         let lacks = match (&self.brief.result_schema, stop) {
@@ -257,16 +264,24 @@ async fn nobody_is_out(cx: &Context) -> Result<(), Trouble> {
 }
 
 /// Waits until one of the agent's tasks has ended or asks, a message has
-/// come, or a minute has passed.
+/// come, or a minute has passed. One that asked before does so until the agent
+/// answers it.
 pub(crate) async fn wait_for_change(cx: &Context) -> Result<(), Trouble> {
     const LONGEST: Duration = Duration::from_secs(60);
-    let children: Vec<_> = children(cx).await?.into_iter().map(|child| child.task).collect();
+    let children = children(cx).await?;
     if children.is_empty() {
         return Ok(());
     }
-    let ended = pin!(cx.wait(&children).any().timeout(LONGEST).into_future());
-    match select(ended, pin!(steered(cx))).await {
-        Either::Left((ended, _)) => drop(ended?),
+    let at_work = children.into_iter().filter(|child| child.asks.is_none());
+    let at_work: Vec<_> = at_work.map(|child| child.task).collect();
+    let ended = async {
+        match at_work.as_slice() {
+            [] => cx.waiting(WaitingOn::Children, tokio::time::sleep(LONGEST)).await,
+            at_work => cx.wait(at_work).any().timeout(LONGEST).await.map(drop),
+        }
+    };
+    match select(pin!(ended), pin!(steered(cx))).await {
+        Either::Left((ended, _)) => ended?,
         Either::Right(_) => {}
     }
     Ok(())
@@ -282,6 +297,7 @@ pub(crate) const REPAIR: &str = "repair";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lack {
     Finish,
+    Again,
     Rest,
     Answer,
 }
@@ -292,6 +308,11 @@ impl Lack {
             Self::Finish => {
                 "You have ended your turn without a result. Call the tool finish now: its \
                  arguments are your result, and nothing else counts as one."
+            }
+            Self::Again => {
+                "Somebody has spoken to you since you handed in your result. If it is another one \
+                 now, call the tool finish again. If it is not, end your turn: the one that was \
+                 accepted counts."
             }
             Self::Rest => {
                 "Your answer was cut off because it was too long. Give a complete but shorter \
@@ -306,7 +327,7 @@ impl Lack {
 
     fn failure(self) -> (FailureKind, &'static str) {
         match self {
-            Self::Finish => {
+            Self::Finish | Self::Again => {
                 (FailureKind::InvalidResult, "ended without a result that fits its schema")
             }
             Self::Rest => {

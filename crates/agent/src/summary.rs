@@ -70,7 +70,8 @@ impl Life {
         total += answer.usage;
         let text = format!("{}\n\n{}", answer.text(), Box::pin(self.outstanding()).await?);
         let (turns, continued) = (self.talk.turns(), self.talk.continued());
-        let summary = Summary { text, start: recent.block, total, turns, continued };
+        let finished = self.talk.finished().cloned();
+        let summary = Summary { text, start: recent.block, total, turns, continued, finished };
         self.write(vec![Entry::Summary(summary)], None, &[]).await?;
         Box::pin(self.recall()).await?;
         Ok(Summed::Up)

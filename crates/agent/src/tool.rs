@@ -14,12 +14,14 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use offshoot_core::TaskId;
+use offshoot_core::{Task, TaskId};
 use offshoot_models::{Image, ToolSpec};
 use offshoot_runtime::{BoxFuture, Context};
 use serde::{Deserialize, Serialize};
 
 use crate::conversation::Start;
+use crate::notice;
+use crate::sendings::Turn;
 
 pub use function::{Function, Returns};
 pub use survey::survey;
@@ -80,8 +82,8 @@ pub struct ToolContext {
     pub(crate) call: Arc<str>,
     pub(crate) seat: Arc<crate::agents::Seat>,
     pub(crate) branch: Branch,
-    /// Held by whoever sends an agent off, where several might at once.
-    pub(crate) sending: Option<Arc<tokio::sync::Mutex<()>>>,
+    /// Where it stands among the calls of its answer that send agents off.
+    pub(crate) turn: Turn,
     pub(crate) brief: Arc<crate::brief::Brief>,
 }
 
@@ -144,6 +146,20 @@ pub struct Output {
     /// Tasks whose ends it tells, so that they are not told again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) tells: Vec<TaskId>,
+    /// What the runtime says in it, before the rest. In all that is not in here
+    /// nothing can pose as the runtime.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) notices: Vec<Notice>,
+}
+
+/// What the runtime says in an output, in its envelope.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Notice {
+    /// What it says.
+    pub(crate) text: String,
+    /// The task whose end it tells, if that is told once, and its handle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) end: Option<(TaskId, String)>,
 }
 
 impl Output {
@@ -163,9 +179,35 @@ impl Output {
         Self { text: text.into(), failed: true, ..Self::default() }
     }
 
-    pub(crate) fn telling(mut self, tasks: impl IntoIterator<Item = TaskId>) -> Self {
-        self.tells.extend(tasks);
+    /// With the end of a task, which is not told again.
+    pub(crate) fn telling(mut self, task: &Task, allowance: usize) -> Self {
+        let text = notice::result(task, allowance);
+        self.tells.push(task.id());
+        self.notices.push(Notice { text, end: Some((task.id(), task.handle().to_owned())) });
         self
+    }
+
+    /// With something that the runtime says, in its envelope.
+    pub(crate) fn noting(mut self, text: String) -> Self {
+        self.notices.push(Notice { text, end: None });
+        self
+    }
+
+    /// All that the model reads of it. Ends that it was told before are not told
+    /// again.
+    pub(crate) fn read(&self, mut is_told: impl FnMut(TaskId) -> bool) -> String {
+        let notices = self.notices.iter().map(|notice| match &notice.end {
+            Some((task, handle)) if is_told(*task) => format!(
+                "{handle} has ended, and its result was told above. To read it again use \
+                 inspect_task."
+            ),
+            _ => notice.text.clone(),
+        });
+        let mut parts: Vec<_> = notices.collect();
+        if parts.is_empty() || !self.text.is_empty() {
+            parts.push(notice::closed(&self.text));
+        }
+        parts.join("\n")
     }
 }
 

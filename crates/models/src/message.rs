@@ -97,6 +97,12 @@ pub struct ToolCall {
     pub item: Value,
 }
 
+impl ToolCall {
+    /// What a call is called that came without a name: no provider takes one back
+    /// that has none.
+    pub const UNNAMED: &str = "unnamed_call";
+}
+
 /// What became of a tool call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolResult {

@@ -46,15 +46,16 @@ pub(super) fn tool() -> impl Tool {
 }
 
 async fn inspect(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
+    cx.turn.comes().await;
     let task = cx.cx.task(&asked.task).await?;
     let record = task.record().await?;
     if let Some(from) = asked.result_from {
         return read_on(&cx, &task, from).await;
     }
     let mut lines = vec![told::line(&record, cx.cx.now())];
-    if record.ended().is_some() {
-        lines.push(notice::result(&record, cx.seat.limits.tool_result / PART));
-    } else {
+    let ended = record.ended().is_some();
+    let ended = ended.then(|| notice::result(&record, cx.seat.limits.tool_result / PART));
+    if ended.is_none() {
         lines.push(format!("{}", task.why().await?));
     }
     let mut peek = task.peek().last(asked.last.unwrap_or(10).min(MOST)).limit(SHOWN);
@@ -68,7 +69,11 @@ async fn inspect(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError>
         let text = block.text.unwrap_or_default().replace('\n', " ");
         lines.push(format!("{} {:?}{name}: {text}", block.position, block.kind));
     }
-    Ok(Output::text(lines.join("\n")))
+    let output = Output::text(lines.join("\n"));
+    Ok(match ended {
+        Some(result) => output.noting(result),
+        None => output,
+    })
 }
 
 /// A part of the result of a task that has ended.
@@ -83,5 +88,6 @@ async fn read_on(cx: &ToolContext, task: &TaskRef, from: usize) -> Result<Output
         Some(_) => offshoot_core::digest(&waited.task, usize::MAX),
     };
     let part = output::part(&text, from, cx.seat.limits.tool_result / PART);
-    Ok(Output::text(notice::envelope("result", &[("task", task.handle())], &part)))
+    let part = notice::envelope("result", &[("task", task.handle())], &part);
+    Ok(Output::default().noting(part))
 }

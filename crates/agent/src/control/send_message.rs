@@ -44,6 +44,7 @@ pub(super) fn tool() -> impl Tool {
 }
 
 async fn send(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
+    cx.turn.comes().await;
     if !matches!(asked.to.trim(), "parent" | "all") {
         let task = cx.cx.task(&asked.to).await?;
         if let Some(number) = question(&cx, &task).await? {

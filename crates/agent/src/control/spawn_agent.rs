@@ -32,8 +32,9 @@ struct Arguments {
     /// you later. false: this call returns its result, and you wait.
     #[serde(default = "yes")]
     background: bool,
-    /// true: it may go on after you have ended. Its result goes to your session
-    /// then, not to you.
+    /// true: it is no longer yours once it is started, and goes on after you have
+    /// ended. Its result goes to your session, and you can neither wait for it
+    /// nor name it to any tool. Not with background=false.
     #[serde(default)]
     detached: bool,
     /// What it knows of your conversation.
@@ -90,18 +91,30 @@ pub(super) fn tool() -> impl Tool {
 }
 
 async fn spawn(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
-    let background = asked.background;
+    let (background, detached) = (asked.background, asked.detached);
+    if detached && !background {
+        return Err(ToolError::new(
+            "Nothing was started: the result of a detached agent goes to your session, so this \
+             call cannot return it. Use background=true, or detached=false.",
+        ));
+    }
     // In a box, so that a wait that follows does not keep room for it.
-    let task = match Box::pin(send_off(&cx, asked)).await? {
+    let sent = Box::pin(send_off(&cx, asked)).await;
+    cx.turn.passes();
+    let task = match sent? {
         Sent::Off(task) => task,
-        Sent::Already(twin) => {
+        Sent::Already(twin) if background => {
             return Ok(Output::text(format!(
-                "Nothing was started: the agent {twin} is doing exactly this task already. Its \
-                 result comes to you by itself."
+                "Nothing was started: the agent {} is doing exactly this task already. Its \
+                 result comes to you by itself.",
+                twin.handle()
             )));
         }
+        // Its result is the one that was asked for.
+        Sent::Already(twin) => twin,
     };
     match background {
+        true if detached => Ok(Output::text(started_detached(task.handle()))),
         true => Ok(Output::text(started(task.handle()))),
         false => foreground(&cx, &task).await,
     }
@@ -111,7 +124,7 @@ async fn spawn(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
 enum Sent {
     Off(TaskRef),
     /// This one does the same.
-    Already(String),
+    Already(TaskRef),
 }
 
 async fn send_off(cx: &ToolContext, asked: Arguments) -> Result<Sent, ToolError> {
@@ -119,16 +132,25 @@ async fn send_off(cx: &ToolContext, asked: Arguments) -> Result<Sent, ToolError>
         return Err(ToolError::new("The task is empty. Say what the agent shall do."));
     }
     // One after another, so that each sees those that were sent off before it.
-    let _turn = match &cx.sending {
-        Some(sending) => Some(sending.lock().await),
-        None => None,
-    };
-    match twin(cx, &asked.task).await? {
-        Twin::Itself(child) => return Ok(Sent::Off(cx.cx.task(&child.to_string()).await?)),
-        Twin::Other(twin) => return Ok(Sent::Already(twin)),
-        Twin::Nobody => {}
+    cx.turn.comes().await;
+    let live = live(cx, &asked.task).await?;
+    if let Some(child) = live.itself {
+        return Ok(Sent::Off(cx.cx.task(&child.to_string()).await?));
     }
     let brief = brief(cx, &asked).await?;
+    // What is detached is nobody's that could be told of it.
+    let twin = live.twins.iter().find(|(_, other)| !asked.detached && is_same(other, &brief));
+    if let Some((twin, _)) = twin {
+        return Ok(Sent::Already(cx.cx.task(&twin.to_string()).await?));
+    }
+    let most = cx.seat.limits.children;
+    if live.count >= most {
+        return Err(ToolError::new(format!(
+            "Nothing was started: {} agents that you sent off are alive, and there may be {most}. \
+             Wait until some have ended, or do more with each.",
+            live.count
+        )));
+    }
     let brief = Payload::encode(&brief).map_err(|error| ToolError::of(&error))?;
     let most = Sizes::default().inline as u64;
     if brief.bytes() > most {
@@ -167,6 +189,16 @@ fn started(handle: &str) -> String {
     )
 }
 
+fn started_detached(handle: &str) -> String {
+    format!(
+        "Started in the background, on its own: {handle}. NOTHING IS DONE YET, and there is no \
+         result to report or to guess. It is not yours any more: its result goes to your session, \
+         where whoever talks for the session is told of it, and wait_tasks, inspect_task, \
+         send_message and cancel_task do not know it. Do not wait for it. Go on with other work \
+         now, or end your turn."
+    )
+}
+
 /// Waits for the result, unless somebody has something to say meanwhile.
 async fn foreground(cx: &ToolContext, task: &TaskRef) -> Result<Output, ToolError> {
     let (wait, steered) = (pin!(task.wait().into_future()), pin!(steered(&cx.cx)));
@@ -176,8 +208,11 @@ async fn foreground(cx: &ToolContext, task: &TaskRef) -> Result<Output, ToolErro
             if let Some(number) = waited.task.state.question() {
                 return asks(cx, task, number).await;
             }
-            let said = notice::result(&waited.task, cx.seat.limits.allowance);
-            Ok(Output::text(said).telling(waited.is_ended().then(|| task.id())))
+            let allowance = cx.seat.limits.allowance;
+            Ok(match waited.is_ended() {
+                true => Output::default().telling(&waited.task, allowance),
+                false => Output::default().noting(notice::result(&waited.task, allowance)),
+            })
         }
         Either::Right(_) => Ok(Output::text(format!(
             "A message for you came before {} had ended. It goes on in the background, nothing is \
@@ -197,45 +232,55 @@ async fn asks(cx: &ToolContext, task: &TaskRef, number: u32) -> Result<Output, T
     Ok(Output::text(format!(
         "{handle} has no result yet: it asks something and waits. Answer with send_message, to \
          {handle:?}. It goes on in the background then, and its result will come to you by \
-         itself.\n{asked}"
-    )))
+         itself."
+    ))
+    .noting(asked))
 }
 
-/// Who does already what a call asks for.
-enum Twin {
-    Nobody,
-    /// The child that the same call has made before a crash, whatever it lacks now.
-    Itself(TaskId),
-    /// Another one, of this handle.
-    Other(String),
+/// The live agents that an agent has sent off.
+#[derive(Default)]
+struct Live {
+    /// How many there are, as far as they were counted.
+    count: usize,
+    /// The one that the same call has made before a crash, whatever it lacks now.
+    itself: Option<TaskId>,
+    /// Those that have the same task.
+    twins: Vec<(TaskId, Brief)>,
 }
 
-/// The live agent that does the same already.
-async fn twin(cx: &ToolContext, task: &str) -> Result<Twin, ToolError> {
+/// The live agents that were sent off, as far as there may be any.
+async fn live(cx: &ToolContext, task: &str) -> Result<Live, ToolError> {
     let key = format!("call {}", cx.key);
     let own = || cx.cx.tasks().owner(Owner::Task(cx.cx.id())).live().kind(KIND);
-    let most = cx.seat.limits.children;
-    let mut live = 0;
+    let mut live = Live::default();
     let mut page = own().await?;
     loop {
         for other in &page.items {
             if other.spec.terms.key.as_deref() == Some(&key) {
-                return Ok(Twin::Itself(other.id()));
+                live.itself = Some(other.id());
+                return Ok(live);
             }
-            if told::purpose(other).as_deref() == Some(task) {
-                return Ok(Twin::Other(other.handle().to_owned()));
-            }
+            let brief = told::brief(other).filter(|brief| brief.task == task);
+            live.twins.extend(brief.map(|brief| (other.id(), brief)));
         }
-        live += page.items.len();
-        if live >= most {
-            return Err(ToolError::new(format!(
-                "Nothing was started: {live} agents that you sent off are alive, and there may be \
-                 {most}. Wait until some have ended, or do more with each."
-            )));
-        }
-        let Some(next) = page.next else { return Ok(Twin::Nobody) };
+        live.count += page.items.len();
+        let Some(next) = page.next.filter(|_| live.count < cx.seat.limits.children) else {
+            return Ok(live);
+        };
         page = own().after(next).await?;
     }
+}
+
+/// Whether two agents are asked for the same. Of forks it does not matter how
+/// much was said since the first one was made.
+fn is_same(one: &Brief, other: &Brief) -> bool {
+    let mut one = one.clone();
+    if let (Context::Fork { blocks, .. }, Context::Fork { blocks: until, .. }) =
+        (&mut one.context, other.context)
+    {
+        *blocks = until;
+    }
+    one == *other
 }
 
 async fn brief(cx: &ToolContext, asked: &Arguments) -> Result<Brief, ToolError> {

@@ -29,7 +29,12 @@ pub(crate) fn line(task: &Task, now: Stamp) -> String {
 }
 
 /// What an agent is for.
-pub(super) fn purpose(task: &Task) -> Option<String> {
+fn purpose(task: &Task) -> Option<String> {
+    brief(task).map(|brief| brief.task)
+}
+
+/// What an agent is asked to do.
+pub(super) fn brief(task: &Task) -> Option<Brief> {
     let agent = &*task.spec.kind == crate::KIND;
-    agent.then(|| task.spec.input.decode::<Brief>().ok()).flatten().map(|brief| brief.task)
+    agent.then(|| task.spec.input.decode().ok()).flatten()
 }

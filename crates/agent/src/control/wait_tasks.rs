@@ -10,7 +10,6 @@ use serde::Deserialize;
 
 use super::told;
 use crate::mail::wanted;
-use crate::notice;
 use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
 
 #[derive(Deserialize, JsonSchema)]
@@ -48,6 +47,7 @@ pub(super) fn tool() -> impl Tool {
 }
 
 async fn wait(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
+    Box::pin(cx.turn.comes()).await;
     // In a box, so that the wait that follows does not keep room for it.
     let tasks = Box::pin(find(&cx, asked.tasks)).await?;
     let span = Duration::from_secs(asked.timeout_seconds.unwrap_or(USUAL).min(LONGEST));
@@ -70,14 +70,13 @@ async fn wait(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
                 .to_owned(),
         );
     }
-    let ended = waited.iter().filter(|one| one.is_ended());
-    lines.extend(ended.clone().map(|one| notice::result(&one.task, allowance)));
-    let tells: Vec<_> = ended.map(|one| one.task.id()).collect();
     let open = waited.iter().filter(|one| !one.is_ended());
     lines.extend(
         open.map(|one| format!("Not ended, no result yet: {}", told::line(&one.task, now))),
     );
-    Ok(Output::text(lines.join("\n")).telling(tells))
+    let ended = waited.iter().filter(|one| one.is_ended());
+    let output = Output::text(lines.join("\n"));
+    Ok(ended.fold(output, |output, one| output.telling(&one.task, allowance)))
 }
 
 async fn find(cx: &ToolContext, handles: Vec<String>) -> Result<Vec<TaskRef>, ToolError> {

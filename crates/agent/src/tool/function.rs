@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use super::arguments::read;
 use super::{Effect, Output, Span, Tool, ToolContext, ToolError};
+use crate::notice::closed_with;
 
 /// A typed function as a tool.
 ///
@@ -73,7 +74,10 @@ impl Returns for &str {
 impl Output {
     /// A value, as JSON.
     pub fn json<T: Serialize>(value: &T) -> Result<Self, ToolError> {
-        serde_json::to_string(value).map(Self::text).map_err(|error| ToolError::of(&error))
+        let written = serde_json::to_string(value).map_err(|error| ToolError::of(&error))?;
+        // A bracket stands in strings alone, where it can be written so that it
+        // poses as nothing and reads as the same.
+        Ok(Self::text(closed_with(&written, "\\u003c")))
     }
 }
 

@@ -1,9 +1,11 @@
 //! Agents that send others off.
 
-use offshoot_models::Turn;
+use std::time::Duration;
+
+use offshoot_models::{Call, Turn};
 use serde_json::json;
 
-use crate::support::{Test, World, answers, heard, purpose};
+use crate::support::{Doors, Test, World, answers, heard, purpose, whole};
 
 #[tokio::test]
 async fn s4_4_results_of_the_background_come_home_once_and_in_order() -> Test {
@@ -123,6 +125,9 @@ async fn a_fork_knows_what_was_said_before_the_answer_that_made_it() -> Test {
     assert_eq!(world.answer("lead").await, "done");
     let asked = world.model.asked();
     let fork = asked.iter().find(|call| heard(call).last() == Some(&"dig deeper")).unwrap();
+    let between = heard(fork)[heard(fork).len() - 2];
+    assert!(between.starts_with("<notice kind=\"fork\""), "{between}");
+    assert!(between.contains("You are now another one") && between.contains("your task"));
     let whole = format!("{:?}", fork.messages);
     assert!(whole.contains("list_tasks"), "what was said before: {whole}");
     assert!(!whole.contains("spawn_agent"), "not the answer that forked: {whole}");
@@ -150,6 +155,121 @@ async fn s11_6_a_third_look_that_shows_the_same_waits_for_a_change() -> Test {
 }
 
 #[tokio::test]
+async fn s11_6_whoever_is_asked_for_something_else_is_no_twin() -> Test {
+    let schema = json!({"type": "object"});
+    let world = World::new(move |call| match (purpose(call), answers(call)) {
+        ("lead", _) if heard(call).last() == Some(&"same") => Turn::Hang(Vec::new()),
+        ("lead", 0) => Turn::call([
+            ("spawn_agent", json!({"name": "a", "task": "same"})),
+            ("spawn_agent", json!({"task": "same"})),
+            ("spawn_agent", json!({"name": "b", "task": "same", "model": "scripted/other"})),
+            ("spawn_agent", json!({"name": "c", "task": "same", "result_schema": schema})),
+            ("spawn_agent", json!({"name": "d", "task": "same", "context": "fork"})),
+        ]),
+        ("lead", 1) => Turn::call([("spawn_agent", json!({"task": "same", "context": "fork"}))]),
+        ("lead", 2) => {
+            Turn::call(["a", "b", "c", "d"].map(|task| ("cancel_task", json!({"task": task}))))
+        }
+        ("lead", _) => Turn::say("done"),
+        _ => Turn::Hang(Vec::new()),
+    })
+    .await;
+    assert_eq!(world.answer("lead").await, "done");
+    let asked = world.model.asked();
+    let told = asked.iter().find(|call| answers(call) == 1 && heard(call).len() == 5).unwrap();
+    let twins: Vec<_> = heard(told).iter().map(|text| text.contains("doing exactly")).collect();
+    assert_eq!(twins, [false, true, false, false, false], "{:?}", heard(told));
+    let told = asked.iter().find(|call| answers(call) == 2).unwrap();
+    assert!(heard(told)[0].contains("doing exactly"), "{:?}", heard(told));
+    Ok(())
+}
+
+#[tokio::test]
+async fn s11_4_whoever_needs_the_result_of_a_twin_waits_for_it() -> Test {
+    let doors = Doors::default();
+    let script = |call: &Call| match (purpose(call), answers(call)) {
+        ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "a", "task": "same"}))]),
+        ("lead", 1) => Turn::call([("spawn_agent", json!({"task": "same", "background": false}))]),
+        ("lead", _) => Turn::say(heard(call)[0].to_owned()),
+        (_, 0) => Turn::call([("stand", json!({"door": "a"}))]),
+        _ => Turn::say("it is done"),
+    };
+    let world = World::with(script, |agents| agents.tool(doors.tool())).await;
+    let lead = world.agent("lead").await;
+    while !lead.peek().await?.blocks.iter().any(|block| {
+        block.text.as_deref().is_some_and(|text| text.contains("\"background\":false"))
+    }) {
+        tokio::task::yield_now().await;
+    }
+    doors.open("a");
+    let told: String = lead.wait().await?.decode()?;
+    assert!(told.starts_with("<notice kind=\"result\" task=\"a\""), "{told}");
+    let asked = world.model.asked();
+    let last = whole(asked.iter().rfind(|call| purpose(call) == "lead").unwrap());
+    assert_eq!(last.matches("it is done").count(), 1, "{last}");
+    Ok(())
+}
+
+/// A lead with a child that never ends looks around as it is told to, until it
+/// was told that polling does not help. How long that took, and how many looks.
+async fn polls(task: &str, look: impl Fn(usize) -> Turn + Send + 'static) -> (Duration, usize) {
+    let child = json!({"name": "a", "task": task});
+    let world = World::new(move |call| match (purpose(call), answers(call)) {
+        ("lead", 0) => Turn::call([("spawn_agent", child.clone())]),
+        ("lead", _) if heard(call).join(" ").contains("Polling does not help") => {
+            Turn::call([("cancel_task", json!({"task": "a"}))])
+        }
+        ("lead", _) if whole(call).contains("asked to stop") => Turn::say("done"),
+        ("lead", step) => look(step),
+        ("ask", 0) => Turn::call([("ask", json!({"question": "which one?"}))]),
+        _ => Turn::Hang(Vec::new()),
+    })
+    .await;
+    let begun = tokio::time::Instant::now();
+    assert_eq!(world.answer("lead").await, "done");
+    let asked = world.model.asked();
+    let all = whole(asked.iter().rfind(|call| purpose(call) == "lead").unwrap());
+    let looks = all.matches("list_tasks {").count() + all.matches("inspect_task {").count();
+    (begun.elapsed(), looks)
+}
+
+#[tokio::test(start_paused = true)]
+async fn s11_6_looks_that_take_turns_wait_for_a_change() -> Test {
+    let list = ("list_tasks", json!({}));
+    let inspect = ("inspect_task", json!({"task": "a"}));
+    let both = [list, inspect];
+    let (span, looks) = polls("hang", move |step| Turn::call([both[step % 2].clone()])).await;
+    assert!((60..120).contains(&span.as_secs()), "{span:?}");
+    // It may have seen how the child began.
+    assert!(looks <= 16, "{looks}");
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn s11_6_looks_at_one_that_waits_for_an_answer_wait_too() -> Test {
+    let look = |step| match step {
+        // Until it asks.
+        1 => Turn::call([("wait_tasks", json!({"tasks": ["a"]}))]),
+        _ => Turn::call([("list_tasks", json!({}))]),
+    };
+    let (span, looks) = polls("ask", look).await;
+    assert!((60..120).contains(&span.as_secs()), "{span:?}");
+    assert!(looks <= 16, "{looks}");
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn s11_6_looks_of_one_answer_wait_for_a_change_together() -> Test {
+    let both = [("list_tasks", json!({})), ("inspect_task", json!({"task": "a"}))];
+    let both = [both.clone(), both].concat();
+    let (span, looks) = polls("hang", move |_| Turn::call(both.clone())).await;
+    assert!((60..120).contains(&span.as_secs()), "one wait, not one for each: {span:?}");
+    // It may have seen how the child began.
+    assert!(looks <= 16, "{looks}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn s11_5_a_wait_returns_results_once_and_messages_end_it() -> Test {
     let world = World::new(|call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "a", "task": "quick"}))]),
@@ -163,5 +283,29 @@ async fn s11_5_a_wait_returns_results_once_and_messages_end_it() -> Test {
     let last = asked.iter().rfind(|call| purpose(call) == "lead").unwrap();
     let whole = format!("{:?}", last.messages);
     assert_eq!(whole.matches("quick is done").count(), 1, "{whole}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn s4_3_a_result_is_told_whole_once_and_can_be_read_again() -> Test {
+    let wait = ("wait_tasks", json!({"tasks": ["a"]}));
+    let world = World::new(move |call| match (purpose(call), answers(call)) {
+        ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "a", "task": "quick"}))]),
+        ("lead", 1) => Turn::call([wait.clone(), wait.clone()]),
+        ("lead", 2) => Turn::call([wait.clone()]),
+        ("lead", 3) => Turn::call([("inspect_task", json!({"task": "a", "last": 0}))]),
+        ("lead", _) => Turn::say("done"),
+        _ => Turn::say("quick is done"),
+    })
+    .await;
+    assert_eq!(world.answer("lead").await, "done");
+    let asked = world.model.asked();
+    let lead: Vec<_> = asked.iter().filter(|call| purpose(call) == "lead").collect();
+    assert_eq!(whole(lead[3]).matches("quick is done").count(), 1, "{}", whole(lead[3]));
+    let again = "a has ended, and its result was told above.";
+    assert!(heard(lead[2])[0].contains("quick is done"), "{:?}", heard(lead[2]));
+    assert!(heard(lead[2])[1].starts_with(again), "{:?}", heard(lead[2]));
+    assert!(heard(lead[3])[0].starts_with(again), "{:?}", heard(lead[3]));
+    assert!(heard(lead[4])[0].contains("quick is done"), "{:?}", heard(lead[4]));
     Ok(())
 }

@@ -8,6 +8,7 @@ mod calls;
 mod children;
 mod continuing;
 mod delivery;
+mod finishing;
 mod gate;
 mod hitch;
 mod interrupting;

@@ -42,6 +42,12 @@ async fn s11_1_what_is_wrong_with_a_spawn_is_told_and_nothing_is_started() -> Te
         (json!({"task": "x", "context": {"last_turns": 0}}), "at least one turn"),
         (json!({"task": "x", "result_schema": {"type": "array"}}), "not \"object\""),
         (json!({"task": "x", "result_schema": {"type": 7}}), "not a JSON Schema"),
+        (json!({"task": "x", "result_schema": {}}), "its type is not \"object\". Say {"),
+        (json!({"task": "x", "result_schema": true}), "not \"object\""),
+        (
+            json!({"task": "x", "detached": true, "background": false}),
+            "the result of a detached agent goes to your session",
+        ),
         (json!({"task": "x", "wake": "loudly"}), "\"wake\" must be \"on_terminal\" or"),
     ] {
         let told = told(asked.clone()).await;
@@ -56,6 +62,18 @@ async fn s11_6_a_spawn_says_that_nothing_is_done_and_how_the_result_will_come() 
     let told = told(json!({"task": "x", "name": "docs"})).await;
     for said in ["docs", "NOTHING IS DONE YET", "no result", "guess", "by itself", "Do not poll"] {
         assert!(told.contains(said), "{said}: {told}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn s11_6_a_detached_spawn_says_that_its_result_goes_to_the_session() -> Test {
+    let told = told(json!({"task": "x", "name": "docs", "detached": true})).await;
+    for said in ["docs", "NOTHING IS DONE YET", "no result", "guess", "goes to your session"] {
+        assert!(told.contains(said), "{said}: {told}");
+    }
+    for untrue in ["come to you", "call wait_tasks"] {
+        assert!(!told.contains(untrue), "{untrue}: {told}");
     }
     Ok(())
 }
@@ -168,5 +186,34 @@ async fn s6_7_an_agent_may_stop_a_child_and_nobody_elses() -> Test {
     assert_eq!(lead.wait().await?.decode::<String>()?, "over");
     let a: String = world.child("lead/a").await.wait().await?.decode()?;
     assert_eq!(a.matches("there is no task").count(), 2, "{a}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn s11_1_whoever_is_sent_off_is_there_for_the_calls_that_follow_in_the_answer() -> Test {
+    let script = |call: &Call| match (purpose(call), answers(call)) {
+        ("lead", 0) => Turn::call([
+            ("spawn_agent", json!({"name": "a", "task": "a"})),
+            ("send_message", json!({"to": "a", "text": "hello"})),
+            ("list_tasks", json!({})),
+            ("spawn_agent", json!({"name": "b", "task": "b"})),
+            ("inspect_task", json!({"task": "b"})),
+            ("wait_tasks", json!({"tasks": ["a"], "timeout_seconds": 0})),
+            ("cancel_task", json!({"task": "a"})),
+            ("cancel_task", json!({"task": "b"})),
+        ]),
+        ("lead", _) => Turn::say("over"),
+        _ => Turn::Hang(Vec::new()),
+    };
+    let world = World::new(script).await;
+    assert_eq!(world.answer("lead").await, "over");
+    let asked = world.model.asked();
+    let lead = asked.iter().filter(|call| purpose(call) == "lead").nth(1).unwrap();
+    let told = heard(lead);
+    assert!(told[1].starts_with("Queued for"), "{told:?}");
+    assert!(told[2].contains("a (agent)"), "{told:?}");
+    assert!(told[4].starts_with("b (agent)"), "{told:?}");
+    assert!(told[5].contains("a (agent)"), "{told:?}");
+    assert!(told[6].contains("asked to stop") && told[7].contains("asked to stop"), "{told:?}");
     Ok(())
 }

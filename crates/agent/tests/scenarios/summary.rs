@@ -2,7 +2,7 @@
 
 use offshoot_agent::{Agents, Brief, Function, KIND, ToolContext, ToolError};
 use offshoot_models::{Facts, ModelError, Scripted, ToolChoice, Turn};
-use offshoot_runtime::Runtime;
+use offshoot_runtime::{Runtime, Waited};
 use offshoot_store::Memory;
 use serde_json::{Map, Value, json};
 
@@ -13,12 +13,16 @@ async fn flood(_: ToolContext, _: Map<String, Value>) -> Result<String, ToolErro
 }
 
 async fn answer_of(model: &Scripted) -> Result<String, Box<dyn std::error::Error>> {
+    let brief = Brief::new("scripted/model".parse()?, "read everything");
+    Ok(ended(model, &brief).await?.decode()?)
+}
+
+async fn ended(model: &Scripted, brief: &Brief) -> Result<Waited, Box<dyn std::error::Error>> {
     let agents = Agents::with_model(model.clone());
     let agents = agents.tool(Function::new("flood", "Floods.", flood).read_only());
     let runtime = Runtime::builder(Memory::new()).backend(KIND, agents.backend()).open().await?;
     let session = runtime.session("main").await?;
-    let brief = Brief::new("scripted/model".parse()?, "read everything");
-    Ok(session.spawn(agents.request(&brief)?).await?.wait().await?.decode()?)
+    Ok(session.spawn(agents.request(brief)?).await?.wait().await?)
 }
 
 #[tokio::test]
@@ -83,6 +87,31 @@ async fn a_summary_that_says_nothing_replaces_nothing() -> Test {
     });
     let model = model.with_facts(Facts { window: 10_000, output: 1_000 });
     assert_eq!(answer_of(&model).await?, "13 messages");
+    assert!(model.asked().iter().any(|call| call.choice == ToolChoice::None));
+    Ok(())
+}
+
+#[tokio::test]
+async fn s11_3_an_accepted_result_outlives_a_summary() -> Test {
+    let model = Scripted::new(move |call| {
+        let done = call.messages.iter().any(|message| {
+            let said = format!("{message:?}");
+            said.contains("<summary>") && said.contains("ten thousand x")
+        });
+        match call.choice {
+            ToolChoice::None => Turn::say("ten thousand x, several times"),
+            _ if heard(call) == ["side"] => Turn::say("nothing more"),
+            _ if done => Turn::say("done"),
+            _ if answers(call) == 0 => {
+                Turn::call([("finish", json!({"n": 1})), ("spawn_agent", json!({"task": "side"}))])
+            }
+            _ => Turn::call([("flood", json!({}))]),
+        }
+    });
+    let model = model.with_facts(Facts { window: 10_000, output: 1_000 });
+    let brief = Brief::new("scripted/model".parse()?, "read everything");
+    let brief = brief.result_schema(json!({"type": "object", "required": ["n"]}));
+    assert_eq!(ended(&model, &brief).await?.decode::<Value>()?, json!({"n": 1}));
     assert!(model.asked().iter().any(|call| call.choice == ToolChoice::None));
     Ok(())
 }

@@ -80,10 +80,15 @@ impl Assembly {
 
     /// The whole answer.
     pub(super) fn whole(mut self, response: CompletionResponse) -> Answer {
-        let stop = stop(&response);
+        let nameless = nameless(&response.raw);
+        let stop = match stop(&response) {
+            Stop::Done if !nameless.is_empty() => Stop::ToolCalls,
+            stop => stop,
+        };
         let usage = usage(&response.usage);
         let blocks = response.choice.into_iter();
-        let parts = blocks.filter_map(|block| self.part(block)).collect();
+        let parts = blocks.filter_map(|block| self.part(block));
+        let parts = parts.chain(nameless.into_iter().map(Part::ToolCall)).collect();
         Answer { parts, stop, usage }
     }
 
@@ -151,6 +156,38 @@ fn stop(response: &CompletionResponse) -> Stop {
         }
         _ => Stop::Done,
     }
+}
+
+/// The calls that came without a name. rig drops them, and then nobody could tell
+/// the model what became of them.
+fn nameless(raw: &Value) -> Vec<ToolCall> {
+    const PLACES: [&str; 5] = [
+        "/choices/0/message/tool_calls",
+        "/message/tool_calls",
+        "/output",
+        "/content",
+        "/candidates/0/content/parts",
+    ];
+    let items = PLACES.iter().filter_map(|place| raw.pointer(place)?.as_array()).flatten();
+    let calls = items.filter_map(|item| {
+        let is_call = matches!(item["type"].as_str(), Some("function_call" | "tool_use"));
+        let inner = item.get("function").or_else(|| item.get("functionCall"));
+        let call = inner.or_else(|| is_call.then_some(item))?;
+        let name = call.get("name").and_then(Value::as_str).unwrap_or_default();
+        if !name.trim().is_empty() {
+            return None;
+        }
+        let id = item.get("call_id").or_else(|| item.get("id")).and_then(Value::as_str);
+        let arguments = ["arguments", "input", "args"].iter().find_map(|key| call.get(key));
+        let arguments = match arguments {
+            Some(Value::String(arguments)) => arguments.clone(),
+            Some(arguments) => arguments.to_string(),
+            None => "{}".to_owned(),
+        };
+        let (id, name) = (id.unwrap_or_default().to_owned(), ToolCall::UNNAMED.to_owned());
+        Some(ToolCall { id, name, arguments, item: Value::Null })
+    });
+    calls.collect()
 }
 
 /// What the model said in refusing, where the provider marks it as that: in a

@@ -1,10 +1,10 @@
 //! What comes back: pieces, whole answers, what they took.
 
 use futures_util::StreamExt;
-use offshoot_models::{Message, Piece, Stop, Usage};
+use offshoot_models::{Message, Piece, Stop, ToolCall, Usage};
 use offshoot_wiretest::{Language, Say, Tokens};
 
-use crate::support::{World, call, shown};
+use crate::support::{World, after, call, shown};
 
 fn go() -> offshoot_models::Call {
     call(vec![Message::user("go")])
@@ -27,6 +27,27 @@ async fn text_comes_in_pieces_and_then_whole() {
         let [answer] = answers.try_into().unwrap();
         assert_eq!((text.as_str(), answer.text().as_str()), (said, said), "{language:?}");
         assert_eq!(answer.stop, Stop::Done, "{language:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_without_a_name_is_kept_so_that_the_model_can_be_told() {
+    for language in Language::ALL {
+        let call = |id, name| Say::call(id, name, r#"{"path":"a"}"#);
+        for says in [vec![call("call_1", "")], vec![call("call_1", "look"), call("call_2", "")]] {
+            let replies = [language.reply(&says), language.reply(&[Say::text("I see")])];
+            let world = World::of(language, replies).await.with_any_answers();
+            let answer = world.ask(go()).await.unwrap();
+            let names: Vec<_> = answer.calls().map(|call| call.name.as_str()).collect();
+            assert_eq!(names.len(), says.len(), "{language:?}: {answer:?}");
+            assert_eq!(names.last(), Some(&ToolCall::UNNAMED), "{language:?}");
+            assert_eq!(answer.stop, Stop::ToolCalls, "{language:?}");
+            let last = answer.calls().last().unwrap();
+            assert_eq!(last.id, format!("call_{}", says.len()), "{language:?}");
+            assert_eq!(last.arguments, r#"{"path":"a"}"#, "{language:?}");
+            let next = world.ask(after(go(), answer)).await.unwrap();
+            assert_eq!(next.text(), "I see", "{language:?}: it can be sent back");
+        }
     }
 }
 
