@@ -23,6 +23,7 @@ mod run_hitch;
 mod run_keys;
 mod run_question;
 mod run_talk;
+mod run_together;
 mod sessions;
 mod slots;
 mod spawn;
