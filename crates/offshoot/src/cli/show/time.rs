@@ -44,6 +44,17 @@ pub(crate) fn moment(stamp: &str, now: Timestamp) -> String {
     }
 }
 
+/// How long it is until a moment that is to come, and when exactly that is.
+pub(crate) fn ahead(stamp: &str, now: Timestamp) -> String {
+    match stamp.parse::<Timestamp>() {
+        Ok(then) => match between(now, then) {
+            0..1_000 => format!("within a second ({})", exact(then)),
+            left => format!("in {} ({})", age(left), exact(then)),
+        },
+        Err(_) => text::line(stamp),
+    }
+}
+
 /// How long ago a moment was.
 pub(crate) fn ago(stamp: &str, now: Timestamp) -> String {
     match stamp.parse::<Timestamp>() {

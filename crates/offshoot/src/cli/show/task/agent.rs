@@ -35,10 +35,10 @@ pub(crate) fn hitch_told(hitch: &Hitch, now: Timestamp) -> String {
     let due = until.filter(|until| until.parse::<Timestamp>().is_ok_and(|until| until > now));
     let Hitch { error, failed, tries, .. } = hitch;
     match (failed, due) {
-        (0, Some(due)) => format!("held back, the next try {}: {error}", time::moment(&due, now)),
+        (0, Some(due)) => format!("held back, the next try {}: {error}", time::ahead(&due, now)),
         (0, None) => format!("was held back: {error}"),
         (_, Some(due)) => {
-            let next = time::moment(&due, now);
+            let next = time::ahead(&due, now);
             format!("try {failed} of {tries} failed, the next {next}: {error}")
         }
         (_, None) => {
@@ -61,6 +61,9 @@ mod tests {
         let told = hitch_told(&hitch, now);
         assert!(told.starts_with("try 2 of 6 failed, the next in 12s (1970-"), "{told}");
         assert!(told.ends_with("): overloaded"), "{told}");
+        let soon = Timestamp::from_millisecond(1_000_011_600).unwrap();
+        let told = hitch_told(&hitch, soon);
+        assert!(told.starts_with("try 2 of 6 failed, the next within a second ("), "{told}");
         let later = now + std::time::Duration::from_secs(20);
         assert_eq!(hitch_told(&hitch, later), "asks its model, try 3 of 6, after: overloaded");
         let held = Hitch { failed: 0, ..hitch };
