@@ -91,6 +91,9 @@ pub struct Limits {
     pub time: Option<Duration>,
     /// How many agents that an agent has sent off may be alive.
     pub children: usize,
+    /// How many agents may ever be sent off below one that nobody has sent off,
+    /// those that have ended included.
+    pub tree: u64,
     /// How many Unicode scalars of a result enter a conversation.
     pub allowance: usize,
     /// How many Unicode scalars of what a tool returns enter it.
@@ -110,6 +113,7 @@ impl Default for Limits {
             steps: 200,
             time: None,
             children: 64,
+            tree: 1_000,
             allowance: offshoot_core::DEFAULT_ALLOWANCE,
             tool_result: 16_000,
             tool_span: Duration::from_secs(600),

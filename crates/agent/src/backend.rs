@@ -34,6 +34,10 @@ impl Backend for AgentBackend {
         Recovery::Resume
     }
 
+    fn most_in_a_tree(&self) -> Option<u64> {
+        Some(self.seat.limits.tree)
+    }
+
     fn lacks(&self, task: &Task) -> Option<String> {
         let brief: Brief = task.spec.input.decode().ok()?;
         match self.seat.find(&brief, task.spec.lineage.session) {

@@ -44,6 +44,8 @@ pub(crate) struct Life {
     pub(crate) failures: u32,
     /// Why it has not answered yet, if something went wrong.
     pub(crate) hitch: Option<Box<Hitch>>,
+    /// Up to where it has looked for what its session has for it.
+    pub(crate) looked: u64,
 }
 
 /// Why a step of the loop did not come to its end.
@@ -100,7 +102,7 @@ impl Life {
         let tools = control::toolbox(&seat, &cx, &brief)?;
         let system = control::system(&seat, &cx, &brief);
         let talk = Conversation::default();
-        let (span, failures, hitch) = (None, 0, None);
+        let (span, failures, hitch, looked) = (None, 0, None, 0);
         Ok(Box::new(Self {
             seat,
             cx,
@@ -113,6 +115,7 @@ impl Life {
             span,
             failures,
             hitch,
+            looked,
         }))
     }
 

@@ -43,7 +43,24 @@ impl Life {
             }
             after = last;
         }
+        room = self.read_bequest(room).await?;
         Ok(room < TOGETHER)
+    }
+
+    /// Puts in what the session has for the agent; how much room there is left.
+    /// What was looked at once is passed over: a session may have any number of
+    /// rows for others.
+    async fn read_bequest(&mut self, mut room: usize) -> Result<usize, Trouble> {
+        while room > 0 {
+            let rows = self.cx.drain_session(self.looked, MOST).await?;
+            let Some(last) = rows.last_number() else { break };
+            room = self.take_in(rows, room).await?;
+            // Without room some of them may be left.
+            if room > 0 {
+                self.looked = last;
+            }
+        }
+        Ok(room)
     }
 
     /// Puts rows into the conversation until there is no room any more; how much

@@ -24,6 +24,7 @@ use crate::limits::Limits;
 use crate::logfile::LogFile;
 use crate::reserve::{Reserve, free_bytes};
 use crate::run::Options;
+use crate::turns::Turns;
 use crate::waiters::Waiters;
 
 /// How long a daemon that ends waits for what an earlier one left, for bodies to
@@ -74,6 +75,8 @@ pub(crate) struct House {
     opened: Instant,
     pub(crate) slots: u64,
     pub(crate) waiters: Waiters,
+    /// Who speaks to the agents of sessions.
+    pub(crate) turns: Turns,
     names: Mutex<HashMap<SessionId, Arc<str>>>,
     pub(crate) reserve: Reserve,
     /// Told to whoever asked the daemon to end.
@@ -131,6 +134,7 @@ impl House {
             opened: Instant::now(),
             slots,
             waiters: Waiters::new(limits),
+            turns: Turns::default(),
             names: Mutex::default(),
             reserve,
             stopped: watch::Sender::default(),

@@ -19,6 +19,7 @@ mod post;
 mod reserve;
 mod run;
 mod serve;
+mod turns;
 mod view;
 mod waiters;
 

@@ -29,7 +29,10 @@ pub(crate) async fn task(house: &House, snapshot: Snapshot) -> Result<wire::Task
             State::Waiting(on) => Some(word(on)),
             _ => None,
         },
-        lacks: (task.state == State::Queued).then(|| house.lacks(&task)).flatten(),
+        lacks: (task.state == State::Queued)
+            .then(|| house.lacks(&task))
+            .flatten()
+            .map(|what| absent(&what)),
         question,
         outcome: task.ended().map(|ended| outcome(&task, ended)),
         lineage: wire::Lineage {
@@ -278,6 +281,15 @@ pub(crate) fn asking(task: &Task) -> Option<wire::Reason> {
     Some(wire::Reason { is: "model".to_owned(), text })
 }
 
+/// What an agent lacks, as whoever only looks is told: nothing of theirs was
+/// tried, and it may well be set where they are.
+fn absent(what: &str) -> String {
+    what.replace("which is not set here: set it", "which the daemon does not have")
+        .replace("which are not set here: set both", "which the daemon does not have")
+        .replace("there is no key for", "the daemon has no key for")
+        .replace("and here that is", "and what the daemon was given is")
+}
+
 /// What holds a task up.
 pub(crate) fn reason(reason: &Reason) -> wire::Reason {
     let is = match reason {
@@ -301,7 +313,11 @@ pub(crate) fn reason(reason: &Reason) -> wire::Reason {
     };
     let text = match reason {
         Reason::Lacks(what) => {
-            format!("{what}, and `offshoot tasks wait` or a `run` in its session brings it")
+            let what = absent(what);
+            format!(
+                "{what}; `offshoot tasks wait`, `tasks send` or a `run` in its session brings it \
+                 from a shell where it is set"
+            )
         }
         reason => reason.to_string(),
     };

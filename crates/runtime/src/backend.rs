@@ -27,6 +27,13 @@ pub trait Backend: Send + Sync + fmt::Debug + 'static {
     /// force.
     fn start(&self, cx: Context) -> BoxFuture<Ended>;
 
+    /// How many tasks of this kind may ever be sent off below one topmost task,
+    /// however deep and whether they are alive; unlimited unless said. It ends a
+    /// tree that grows as fast as it is done.
+    fn most_in_a_tree(&self) -> Option<u64> {
+        None
+    }
+
     /// Clears away what a body that was dropped before its end has left
     /// outside this process. The end of the task is not told before this
     /// resolves. A body that lives in its future alone needs nothing.

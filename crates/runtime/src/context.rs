@@ -176,6 +176,16 @@ impl Context {
         self.engine.drain_task(&self.cell, number, limit).await
     }
 
+    /// The unread ends in the inbox of the task's session that are for this
+    /// task: those of tasks that it has detached, and those that a task before
+    /// it, whose history it goes on with, has not read. Of the rows behind this
+    /// number up to `limit` are looked at, and [`Rows::last_number`] tells how
+    /// far that was; nothing, once there are no more. A task that another one
+    /// owns has none.
+    pub async fn drain_session(&self, number: u64, limit: usize) -> Result<Rows, Error> {
+        self.engine.drain_bequest(&self.cell, number, limit).await
+    }
+
     /// Whether an unread message was sent to this task, and not to one below it
     /// that ended before it read it and whose rows this one has inherited.
     pub async fn is_addressee(&self, message: MessageId) -> Result<bool, Error> {

@@ -27,6 +27,18 @@ impl Writer {
             Self::Session(session) => Owner::Session(*session),
         }
     }
+
+    /// Whose rows enter the history: a task that its session owns tells what is
+    /// in that one's inbox for it.
+    fn reads(&self) -> Vec<Owner> {
+        let mut owners = vec![self.owner()];
+        if let Self::Task(cell) = self
+            && let session @ Owner::Session(_) = cell.spec.owner()
+        {
+            owners.push(session);
+        }
+        owners
+    }
 }
 
 /// Blocks about to be appended. Await it to append them.
@@ -62,10 +74,14 @@ impl Appending {
     pub async fn acking_ends(mut self, tasks: &[TaskId]) -> Result<Self, Error> {
         let own = self.writer.owner();
         for task in tasks {
-            if let Some(pending) = self.engine.store.result_row(*task).await?
-                && pending.row.owner == own
-            {
-                self.acks.push((own, pending.reference()));
+            let Some(pending) = self.engine.store.result_row(*task).await? else { continue };
+            let is_for_it = match &self.writer {
+                _ if pending.row.owner == own => true,
+                Writer::Task(cell) => self.engine.is_bequest(cell, &pending).await?,
+                Writer::Session(_) => false,
+            };
+            if is_for_it {
+                self.acks.push((pending.row.owner, pending.reference()));
             }
         }
         Ok(self)
@@ -79,13 +95,17 @@ impl Appending {
         if let Writer::Task(cell) = &writer {
             batch = batch.fenced(cell.spec.id, cell.epoch());
         }
-        if acks.iter().any(|(of, _)| *of != owner) {
+        let readable = writer.reads();
+        if acks.iter().any(|(of, _)| !readable.contains(of)) {
             return Err(Error::NoContext("rows can only enter their owner's own history"));
         }
-        if !acks.is_empty() {
-            let rows = acks.into_iter().map(|(_, row)| row).collect();
-            let strictness = Strictness::MustBePending;
-            batch = batch.write(Write::Ack(Ack { owner, rows, strictness }));
+        for owner in readable {
+            let mut rows =
+                acks.iter().filter(|(of, _)| *of == owner).map(|(_, row)| *row).peekable();
+            if rows.peek().is_some() {
+                let (rows, strictness) = (rows.collect(), Strictness::MustBePending);
+                batch = batch.write(Write::Ack(Ack { owner, rows, strictness }));
+            }
         }
         batch = batch.write(Write::Append { owner, blocks });
         engine.store.commit(batch).await.map_err(Error::from_commit)?;

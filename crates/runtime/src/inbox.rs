@@ -18,6 +18,8 @@ pub struct Rows {
     owner: Owner,
     epoch: Option<u32>,
     rows: Vec<Pending>,
+    /// Where the last one stands that was read, picked or not.
+    last: Option<u64>,
 }
 
 /// One unread row.
@@ -61,7 +63,8 @@ impl Rows {
         epoch: Option<u32>,
         rows: Vec<Pending>,
     ) -> Self {
-        Self { engine, owner, epoch, rows }
+        let last = rows.last().map(|pending| pending.number);
+        Self { engine, owner, epoch, rows, last }
     }
 
     /// How many there are.
@@ -74,10 +77,10 @@ impl Rows {
         self.rows.is_empty()
     }
 
-    /// Where the last of them stands; see
+    /// Where the last of them stands, or one behind it that was not picked; see
     /// [`Context::drain_after`](crate::Context::drain_after).
     pub fn last_number(&self) -> Option<u64> {
-        self.rows.last().map(|pending| pending.number)
+        self.last
     }
 
     /// The rows, oldest first.
@@ -95,8 +98,15 @@ impl Rows {
     /// The first of the rows. The others stay unread.
     #[must_use]
     pub fn first(mut self, count: usize) -> Self {
-        self.rows.truncate(count);
+        if count < self.rows.len() {
+            self.rows.truncate(count);
+            self.last = self.rows.last().map(|pending| pending.number);
+        }
         self
+    }
+
+    pub(crate) fn pending(&self) -> &[Pending] {
+        &self.rows
     }
 
     pub(crate) fn references(&self) -> impl Iterator<Item = RowRef> {

@@ -8,6 +8,7 @@
 
 mod ambient;
 mod backend;
+mod bequest;
 mod birth;
 mod body;
 mod cancel;

@@ -310,6 +310,8 @@ impl Sending {
         let mut spawn: Spawn<Registered> = Spawn::registered(self.engine.clone(), request, sender);
         spawn.said.terms.continues = Some(id);
         spawn.said.terms.profile = old.spec.terms.profile.clone();
+        // Whoever has sent the first one off is behind all that go on for it.
+        spawn.said.origin = old.spec.lineage.origin.clone();
         spawn.said.visibility = old.spec.visibility;
         spawn.said.tie = old.spec.tie;
         spawn.said.wake = old.spec.wake;

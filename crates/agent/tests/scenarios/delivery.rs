@@ -10,7 +10,7 @@ use offshoot_sqlite::Sqlite;
 use serde_json::json;
 use tokio::sync::Notify;
 
-use crate::support::{Test, World, answers, heard, purpose};
+use crate::support::{Doors, Test, World, answers, heard, purpose, until_called};
 
 /// How often a conversation tells of a result.
 fn told(call: &Call, result: &str) -> usize {
@@ -41,6 +41,73 @@ async fn s4_2_what_was_read_before_a_turn_failed_is_there_when_the_agent_goes_on
     let receipts = lead.send("go on").await?;
     let next = world.session.task(&receipts.first().unwrap().task.to_string()).await?;
     assert_eq!(next.wait().await?.decode::<String>()?, "read at last");
+    Ok(())
+}
+
+#[tokio::test]
+async fn s4_2_a_result_that_a_cancelled_agent_left_is_told_once_to_the_one_that_goes_on() -> Test {
+    let doors = Doors::default();
+    let script = |call: &Call| match (purpose(call), answers(call)) {
+        ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "a", "task": "work"}))]),
+        ("lead", 1) => Turn::call([("stand", json!({"door": "shut"}))]),
+        ("lead", _) => Turn::say(format!("told {} times", told(call, "work is done"))),
+        _ => Turn::say("work is done"),
+    };
+    let world = World::with(script, |agents| agents.tool(doors.tool())).await;
+    let mut lead = world.agent("lead").await;
+    until_called(&lead, "stand").await?;
+    world.child("a").await.wait().await?;
+    lead.cancel("not now").await?;
+    lead.wait().await?;
+    for said in ["go on", "and again"] {
+        let receipts = lead.send(said).await?;
+        lead = world.session.task(&receipts.first().unwrap().task.to_string()).await?;
+        assert_eq!(lead.wait().await?.decode::<String>()?, "told 1 times");
+    }
+    let left = world.session.drain(10).await?;
+    assert!(left.iter().all(|row| row.task().is_none_or(|task| task.handle() != "a")), "{left:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn s4_4_an_agent_is_told_of_one_that_it_has_detached_before_its_next_step() -> Test {
+    let doors = Doors::default();
+    let script = |call: &Call| match (purpose(call), answers(call)) {
+        ("lead", 0) => {
+            let spawn = json!({"name": "a", "task": "work", "detached": true});
+            Turn::call([("spawn_agent", spawn)])
+        }
+        ("lead", 1) => Turn::call([("stand", json!({"door": "a"}))]),
+        ("lead", _) => Turn::say(format!("told {} times", told(call, "work is done"))),
+        // Of another one's it is not told.
+        ("other", 0) => Turn::call([("stand", json!({"door": "b"}))]),
+        ("other", _) => Turn::say(format!("told {} times", told(call, "work is done"))),
+        _ => Turn::say("work is done"),
+    };
+    let world = World::with(script, |agents| agents.tool(doors.tool())).await;
+    let (lead, other) = (world.agent("lead").await, world.agent("other").await);
+    world.child("a").await.wait().await?;
+    until_called(&other, "stand").await?;
+    doors.open("b");
+    assert_eq!(other.wait().await?.decode::<String>()?, "told 0 times");
+    until_called(&lead, "stand").await?;
+    doors.open("a");
+    assert_eq!(lead.wait().await?.decode::<String>()?, "told 1 times");
+    Ok(())
+}
+
+#[tokio::test]
+async fn s4_2_the_result_of_a_detached_agent_that_was_waited_for_is_told_once() -> Test {
+    let world = World::new(|call| match (purpose(call), answers(call)) {
+        ("lead", 0) => {
+            let spawn = json!({"task": "work", "detached": true, "background": false});
+            Turn::call([("spawn_agent", spawn)])
+        }
+        ("lead", _) => Turn::say(format!("told {} times", told(call, "work is done"))),
+        _ => Turn::say("work is done"),
+    })
+    .await;
+    assert_eq!(world.answer("lead").await, "told 1 times");
     Ok(())
 }
 

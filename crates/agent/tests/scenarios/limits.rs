@@ -11,7 +11,7 @@ use offshoot_sqlite::Sqlite;
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 
-use crate::support::{Doors, Test, World, answers, heard, whole};
+use crate::support::{Doors, Test, World, answers, heard, purpose, whole};
 
 fn failure(ended: &Waited) -> (FailureKind, String) {
     match ended.outcome() {
@@ -38,6 +38,37 @@ async fn s8_1_a_limit_on_steps_leaves_room_for_closing_words() -> Test {
     let asked = world.model.asked();
     assert_eq!(asked.len(), 4);
     assert!(asked.iter().all(|call| !call.tools.is_empty()), "tools are always sent");
+    Ok(())
+}
+
+#[tokio::test]
+async fn s8_1_a_tree_of_agents_that_send_off_agents_comes_to_an_end() -> Test {
+    assert_eq!(Limits::default().tree, 1_000);
+    let limits = Limits { tree: 5, ..Limits::default() };
+    let sends = |call: &Call| match answers(call) {
+        0 => Turn::call(["a", "b"].map(|name| {
+            let detached = name == "a";
+            let task = format!("{}{name}", purpose(call));
+            ("spawn_agent", json!({"name": task, "task": task, "detached": detached}))
+        })),
+        _ => Turn::say("done"),
+    };
+    let world = World::with(sends, |agents| agents.limits(limits)).await;
+    world.agent("x").await.wait().await?;
+    loop {
+        let live = world.runtime().tasks().live().await?.items;
+        let Some(task) = live.first() else { break };
+        world.runtime().task(&task.id().to_string()).await?.wait().await?;
+    }
+    assert_eq!(world.runtime().tasks().await?.items.len(), 6);
+    let told = world.model.asked().iter().map(whole).collect::<Vec<_>>().join("\n");
+    let cap =
+        "the cap on tasks of this kind ever spawned below one topmost task is reached (5 of 5)";
+    assert!(told.contains(cap), "{told}");
+    // Another topmost one has its own.
+    let before = world.runtime().tasks().await?.items.len();
+    world.agent("y").await.wait().await?;
+    assert!(world.runtime().tasks().await?.items.len() > before + 1);
     Ok(())
 }
 

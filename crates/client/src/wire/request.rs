@@ -97,6 +97,9 @@ pub struct Message {
     pub sequel: Sequel,
     /// Makes the request repeatable.
     pub key: String,
+    /// The keys for models that are set where the message comes from.
+    #[serde(default)]
+    pub keys: Sealed,
 }
 
 /// The answer to a question of a task.

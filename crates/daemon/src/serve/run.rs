@@ -25,6 +25,8 @@ const USUAL: [(Provider, &str); 3] = [
 pub(super) async fn run(house: &House, run: Run) -> Answer {
     let keys = keys(&run.keys);
     let name = session_name(house, &run).await?;
+    // Whoever comes second finds the agent that the first one has sent off.
+    let _turn = house.turns.take(&name).await;
     let known = house.known_session(&name).await?;
     let lead = match &known {
         Some(session) => lead(house, session).await?,
@@ -71,57 +73,36 @@ async fn session_name(house: &House, run: &Run) -> Result<String, Stopped> {
 
 /// The session whose agent was asked last by a person.
 async fn latest(house: &House) -> Result<Option<SessionId>, Stopped> {
-    let last = last_asked(house, house.runtime()?.tasks()).await?;
+    let last = last_asked(house.runtime()?.tasks()).await?;
     Ok(last.map(|task| task.spec.lineage.session))
 }
 
 /// The agent to which a session talks.
 async fn lead(house: &House, session: &Session) -> Result<Option<Task>, Stopped> {
     let owner = Owner::Session(session.id());
-    last_asked(house, house.runtime()?.tasks().owner(owner)).await
-}
-
-/// Who has asked an agent first.
-enum Asked {
-    ByPerson,
-    ByAgent,
-    /// What it goes on with is no longer kept.
-    Forgotten,
+    last_asked(house.runtime()?.tasks().owner(owner)).await
 }
 
 /// The agent among these tasks that a person has asked last. Others stand beside
 /// it: those that an agent has detached, and those that go on for a task whose
 /// parent has ended.
-async fn last_asked(house: &House, among: Tasks) -> Result<Option<Task>, Stopped> {
+async fn last_asked(among: Tasks) -> Result<Option<Task>, Stopped> {
     let mut tasks = among.kind(KIND).newest_first();
-    let mut forgotten = None;
     loop {
         let page = tasks.clone().await?;
-        for task in page.items {
-            match asked(house, &task).await? {
-                Asked::ByPerson => return Ok(Some(task)),
-                Asked::ByAgent => {}
-                // Rather this one than none.
-                Asked::Forgotten => forgotten = forgotten.or(Some(task)),
-            }
+        if let Some(found) = page.items.into_iter().find(is_asked_by_person) {
+            return Ok(Some(found));
         }
-        let Some(next) = page.next else { return Ok(forgotten) };
+        let Some(next) = page.next else { return Ok(None) };
         tasks = tasks.after(next);
     }
 }
 
-async fn asked(house: &House, task: &Task) -> Result<Asked, Stopped> {
-    let mut spec = task.spec.clone();
-    loop {
-        if spec.lineage.parent.is_some() {
-            return Ok(Asked::ByAgent);
-        }
-        let Some(before) = spec.terms.continues else { return Ok(Asked::ByPerson) };
-        let Some(before) = house.runtime()?.get(before).await? else {
-            return Ok(Asked::Forgotten);
-        };
-        spec = before.spec.clone();
-    }
+/// Whether a person has asked an agent first. One that an agent has sent off says
+/// by which, and so does whoever goes on for it, even if that has no parent.
+fn is_asked_by_person(task: &Task) -> bool {
+    let lineage = &task.spec.lineage;
+    lineage.parent.is_none() && lineage.origin.agent.is_none()
 }
 
 /// Sends a new agent off. Nothing is opened for one that cannot begin.

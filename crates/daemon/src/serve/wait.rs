@@ -5,8 +5,8 @@ use std::time::Duration;
 use offshoot_client::wire::{
     self, Code, Fault, Lacking, Named, Reply, Wait, Waited, WaitedEnd, Waiting,
 };
-use offshoot_core::{Owner, TaskId};
-use offshoot_runtime::{Error, Reason, TaskRef, WaitEnd};
+use offshoot_core::TaskId;
+use offshoot_runtime::{Error, TaskRef, WaitEnd};
 
 use super::{Answer, Stopped};
 use crate::fault::refusal_about;
@@ -77,7 +77,9 @@ async fn lacking(house: &House, tasks: &[TaskRef]) -> Result<Vec<Waited>, Stoppe
         let snapshot = task.snapshot().await?;
         // An agent that a dead daemon left is not queued again yet.
         if let Some(what) = house.lacks(&snapshot.task) {
-            let lacks = Some(view::reason(&Reason::Lacks(what)).text);
+            let lacks = Some(format!(
+                "{what}, and `offshoot tasks wait` or a `run` in its session brings it"
+            ));
             let task = wire::Task { lacks, ..view::task(house, snapshot).await? };
             lacking.push(Waited { end: WaitedEnd::Lacks, task });
         }
@@ -86,15 +88,15 @@ async fn lacking(house: &House, tasks: &[TaskRef]) -> Result<Vec<Waited>, Stoppe
 }
 
 /// Acknowledges the ends of tasks, so that nobody is told of them again. What an
-/// agent sent off is told to the agent, whoever else has seen it.
+/// agent sent off is told in its conversation, whoever else has seen it: to the
+/// agent, or to the one that goes on for it.
 pub(super) async fn ack(house: &House, tasks: &[String]) -> Answer {
     let runtime = house.runtime()?;
     for task in tasks {
         let task = runtime.task(task).await?;
-        if let Owner::Task(owner) = task.spec().owner()
-            && let Some(owner) = runtime.get(owner).await?
-            && owner.is_live()
-            && *owner.spec.kind == *offshoot_agent::KIND
+        if let Some(parent) = task.spec().lineage.parent
+            && let Some(parent) = runtime.get(parent).await?
+            && *parent.spec.kind == *offshoot_agent::KIND
         {
             continue;
         }

@@ -4,6 +4,8 @@ mod glimpse;
 mod ticker;
 
 use std::io::{IsTerminal, Read};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::Duration;
 
 use clap::Args;
 use offshoot_client::wire::{Request, Run as Asked, Sealed, State, Stop, Talk, Task};
@@ -19,6 +21,9 @@ use ticker::{News, Ticker};
 
 /// How much of a pipe is taken for a task.
 const LONGEST: u64 = 1 << 20;
+
+/// After how long it is said that a pipe is read.
+const SILENCE: Duration = Duration::from_secs(2);
 
 /// Have an agent do something, and print its answer
 #[derive(Debug, Args)]
@@ -42,7 +47,8 @@ cancelled it, 4 if it was lost, 130 if Ctrl-C stopped it.
 
 Each run begins a session of its own, whose first agent is called `lead`, unless
 --session or OFFSHOOT_SESSION names one or --continue takes the latest: there
-the agent goes on with what was said before.
+the agent goes on with what was said before. Of those only one can be. What is
+said there while the agent is at work is a message to it.
 
 Keys and addresses are read from the variables that the providers' own programs
 read, such as ANTHROPIC_API_KEY, OPENAI_API_KEY and OPENAI_BASE_URL;
@@ -73,14 +79,20 @@ impl Run {
                 return Err(Trouble::usage("--continue and --session name two conversations")
                     .hint("leave out one of them; --session alone goes on with that session's"));
             }
-            (true, Chosen::Around | Chosen::Nowhere) => Talk::Latest,
+            (true, Chosen::Around) => {
+                let said = "--continue and OFFSHOOT_SESSION name two conversations";
+                return Err(Trouble::usage(said).hint(
+                    "leave out --continue to go on with that session's, or unset the variable",
+                ));
+            }
+            (true, Chosen::Nowhere) => Talk::Latest,
             (false, Chosen::Here | Chosen::Around) => Talk::In(desk.session.clone()),
             (false, Chosen::Nowhere) => Talk::New,
         };
         let folder = std::env::current_dir().map_err(|error| Trouble::other(&error))?;
         let asked = Asked {
             talk,
-            task: self.task()?,
+            task: self.task(screen)?,
             model: self.model.clone(),
             usual: set_model(),
             folder: folder.to_string_lossy().into_owned(),
@@ -98,16 +110,18 @@ impl Run {
     }
 
     /// What was typed, and what comes from a pipe.
-    fn task(&self) -> Result<String, Trouble> {
+    fn task(&self, screen: Screen) -> Result<String, Trouble> {
         let mut task = self.task.join(" ").trim().to_owned();
         let stdin = std::io::stdin();
         if !stdin.is_terminal() {
             let mut piped = Vec::new();
+            let reading = tell_if_long(screen);
             stdin
                 .lock()
                 .take(LONGEST + 1)
                 .read_to_end(&mut piped)
                 .map_err(|error| Trouble::other(&error))?;
+            drop(reading);
             if piped.len() as u64 > LONGEST {
                 return Err(Trouble::usage("what comes from the pipe is longer than a megabyte")
                     .hint("the agent is given all of it at once: shorten it"));
@@ -124,6 +138,21 @@ impl Run {
         }
         Ok(task)
     }
+}
+
+/// Says after a while that a pipe is read, unless what this returns is dropped
+/// before: whoever has left one open sees nothing else happen.
+fn tell_if_long(screen: Screen) -> Sender<()> {
+    let (reading, read) = channel();
+    std::thread::spawn(move || {
+        if read.recv_timeout(SILENCE) == Err(RecvTimeoutError::Timeout) {
+            screen.remark(
+                "offshoot: reading what belongs to the task from the standard input until that \
+                 ends; `</dev/null` leaves it out",
+            );
+        }
+    });
+    reading
 }
 
 /// The model that somebody has set for all runs.
@@ -153,7 +182,7 @@ async fn stay(desk: Desk, begun: Task, mut interrupts: Interrupts) -> Result<Exi
             tokio::select! {
                 ended = &mut end => break ended?,
                 news = ticker.next() => if news == News::Standstill {
-                    return Ok(unanswered(&desk, &begun));
+                    return unanswered(&desk, &begun).await;
                 },
                 wish = interrupts.next() => {
                     if wish == Wish::Leave {
@@ -166,6 +195,9 @@ async fn stay(desk: Desk, begun: Task, mut interrupts: Interrupts) -> Result<Exi
     };
     ticker.rest().await;
     let Some(outcome) = &ended.outcome else {
+        if desk.screen.form == Form::Json {
+            desk.screen.json(&ended)?;
+        }
         desk.screen.remark(&format!("offshoot: {}", task::digest(&ended, "", desk.screen.err)));
         return Ok(Exit::NeedsInput);
     };
@@ -189,10 +221,13 @@ async fn stay(desk: Desk, begun: Task, mut interrupts: Interrupts) -> Result<Exi
 }
 
 /// Nothing goes on before a person answers: there is nothing to wait for.
-fn unanswered(desk: &Desk, lead: &Task) -> Exit {
+async fn unanswered(desk: &Desk, lead: &Task) -> Result<Exit, Trouble> {
+    if desk.screen.form == Form::Json {
+        desk.screen.json(&desk.show(&lead.id).await?)?;
+    }
     let wait = desk.command_in(&lead.session, "tasks wait", &[&lead.handle]);
     desk.screen.remark(&format!("offshoot: nothing goes on before that is answered; then: {wait}"));
-    Exit::NeedsInput
+    Ok(Exit::NeedsInput)
 }
 
 async fn stop(desk: Desk, task: Task, wish: Wish) {

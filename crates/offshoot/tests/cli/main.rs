@@ -24,6 +24,7 @@ mod run_keys;
 mod run_leak;
 mod run_question;
 mod run_talk;
+mod run_together;
 mod sessions;
 mod slots;
 mod spawn;

@@ -1,5 +1,7 @@
 //! `offshoot run`: one agent, asked once.
 
+use std::process::Stdio;
+
 use offshoot_wiretest::{Language, Reply, Say};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -26,6 +28,18 @@ fn what_comes_from_a_pipe_is_added_to_what_is_typed() {
     assert_eq!((said.out.as_str(), said.code), ("two\n", 0), "{said:?}");
     let heard: Vec<String> = model.asked().iter().map(|asked| talk(asked)[0].1.clone()).collect();
     assert_eq!(heard, ["Do this.", "Shorten it:\n\na\nb"]);
+}
+
+#[test]
+fn a_pipe_that_nobody_closes_is_told_of() {
+    let (world, model) = (World::new(), Model::saying(["Done."]));
+    let mut command = model.command(&world, &["run", "Do it."]);
+    command.stdin(Stdio::piped());
+    let mut run = Started::new(command);
+    run.until_remark("from the standard input until that ends; `</dev/null` leaves it out");
+    drop(run.child.stdin.take());
+    let said = run.finish();
+    assert_eq!((said.out.as_str(), said.code), ("Done.\n", 0), "{said:?}");
 }
 
 #[test]

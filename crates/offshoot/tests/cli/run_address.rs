@@ -45,14 +45,14 @@ fn s9_3_an_agent_goes_on_at_the_address_where_it_began_and_nowhere_else() {
     left(&world, &here, "s");
     let began = format!("it began with OPENAI_BASE_URL={}/v1", here.address());
     let told = why(&world, "s", "lead");
-    assert!(told.starts_with(&format!("{began}, which is not set here: set it")), "{told}");
+    assert!(told.starts_with(&format!("{began}, which the daemon does not have; ")), "{told}");
     assert!(told.contains("`offshoot tasks wait`") && !told.contains("demo"), "{told}");
 
     // A key for the provider itself, then one for another server.
     let waited = with(world.command(&WAIT), &[("OPENAI_API_KEY", KEY)]);
     assert_eq!(waited.code, 124, "{waited:?}");
     let told = why(&world, "s", "lead");
-    assert!(told.starts_with(&format!("{began}, which is not set here")), "{told}");
+    assert!(told.starts_with(&format!("{began}, which the daemon does not have")), "{told}");
     let waited = there.run(&world, &WAIT);
     assert_eq!(waited.code, 124, "{waited:?}");
     assert!(why(&world, "s", "lead").starts_with(&began));
@@ -116,7 +116,8 @@ fn s9_3_those_it_sent_off_keep_to_their_addresses_too() {
         assert!(told.contains(&format!("OPENAI_BASE_URL={}/v1, and", here.address())), "{told}");
     }
     let told = why(&world, "s", "bees");
-    let began = format!("it began with OLLAMA_HOST={}, and here that is", other.address());
+    let began =
+        format!("it began with OLLAMA_HOST={}, and what the daemon was given is", other.address());
     assert!(told.starts_with(&began), "{told}");
     let wait = ["--session", "s", "tasks", "wait", "lead"];
     let waited = with(here.without_key(&world, &wait), &host);
@@ -209,6 +210,20 @@ fn two_sessions_at_two_addresses_do_not_mix() {
 }
 
 #[test]
+fn whoever_writes_to_an_agent_brings_what_it_lacks() {
+    let (world, model) = (World::new(), slow());
+    left(&world, &model, "s");
+    let shown = with(model.without_key(&world, &["--session", "s", "tasks", "show", "lead"]), &[]);
+    assert!(shown.out.contains("which the daemon does not have"), "{shown:?}");
+    let send = ["--session", "s", "tasks", "send", "lead", "Well?"];
+    assert_eq!(with(model.without_key(&world, &send), &[]).code, 0);
+    assert!(world.done(&["--session", "s", "tasks", "wait", "lead"]).contains("At last."));
+    let nothing = world.run(&["--session", "s", "tasks", "send", "lead", " "]);
+    assert_eq!(nothing.code, 2, "{nothing:?}");
+    assert!(nothing.err.contains("nothing is said to the agent"), "{nothing:?}");
+}
+
+#[test]
 fn whoever_waits_for_an_agent_in_vain_is_told_at_once_and_waits_on() {
     let (world, model) = (World::new(), slow());
     left(&world, &model, "s");
@@ -266,7 +281,8 @@ fn every_provider_s_address_is_kept() {
     world.kill_daemon();
     for (provider, variable) in all {
         let told = why(&world, provider, "lead");
-        let began = format!("it began with {variable}={}, which is not set", model.address());
+        let began =
+            format!("it began with {variable}={}, which the daemon does not", model.address());
         assert!(told.starts_with(&began), "{told}");
     }
 }

@@ -72,6 +72,25 @@ fn s5_5_a_question_that_its_owner_leaves_is_shown_and_a_person_answers_it() {
 }
 
 #[test]
+fn a_script_gets_the_record_of_an_agent_that_waits_for_a_person() {
+    let (world, model) = (
+        World::new(),
+        Model::new(|asked| {
+            let said = talk(asked);
+            match (said[0].1.as_str(), said.len()) {
+                ("Lead.", 1) => sends(["ants"]),
+                ("Lead.", _) => says("I leave it at that."),
+                _ => ants(asked),
+            }
+        }),
+    );
+    let said = model.run(&world, &["--json", "run", "--session", "s", "Lead."]);
+    assert_eq!(said.code, 6, "{said:?}");
+    let lead: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!((&lead["handle"], &lead["state"]), (&"lead".into(), &"waiting".into()), "{lead}");
+}
+
+#[test]
 fn s5_5_a_run_goes_on_as_long_as_others_are_at_work() {
     let (world, model) = (
         World::new(),

@@ -56,6 +56,15 @@ fn two_conversations_at_once_make_no_sense() {
 }
 
 #[test]
+fn nor_do_they_if_the_environment_names_one() {
+    let (world, model) = (World::new(), Model::saying([]));
+    let mut command = model.command(&world, &["run", "--continue", "Do it."]);
+    let said = Said::of(command.env("OFFSHOOT_SESSION", "s").output().unwrap());
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.err.contains("--continue and OFFSHOOT_SESSION"), "{said:?}");
+}
+
+#[test]
 fn there_is_nothing_to_go_on_with_at_first() {
     let (world, model) = (World::new(), Model::saying([]));
     let said = model.run(&world, &["run", "--continue", "Do it."]);

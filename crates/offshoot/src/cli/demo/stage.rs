@@ -205,7 +205,8 @@ impl Stage {
         self.typed(&format!("offshoot tasks send {to} {}", text::quoted(text)))?;
         let key = uuid::Uuid::new_v4().to_string();
         let (to, text) = (self.desk.named(to), text.to_owned());
-        let message = Message { to, text, sequel: Sequel::More, key };
+        let keys = Sealed::default();
+        let message = Message { to, text, sequel: Sequel::More, key, keys };
         self.desk.ask(&Request::Send(message)).await?;
         Ok(())
     }

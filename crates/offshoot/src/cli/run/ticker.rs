@@ -1,18 +1,18 @@
 //! What an agent and those it sent off are doing, one line at a time.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use offshoot_agent::Hitch;
 use offshoot_client::Followed;
-use offshoot_client::wire::{Reply, Request, State, Task};
+use offshoot_client::wire::{Happened, Reply, Request, State, Task};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::Instant;
 
 use super::glimpse::Glimpses;
 use crate::cli::desk::Desk;
-use crate::cli::show::{Form, Part, task, text, time};
+use crate::cli::show::{Form, Part, size, task, text, time};
 
 /// How many columns of what a task is for are shown.
 const SHOWN: usize = 60;
@@ -32,12 +32,20 @@ const SILENCE: Duration = Duration::from_secs(30);
 /// How long what one task tells of its model is not told again of others.
 const SAME: Duration = Duration::from_secs(2);
 
+/// Of how many ended tasks it is known that they were told of. What is told of
+/// one comes soon after its end.
+const ENDED: usize = 1_024;
+
 /// Tells on the standard error what happens in a session.
 pub(super) struct Ticker {
     desk: Desk,
     lead: String,
-    events: Receiver<Task>,
+    events: Receiver<Event>,
+    /// Whether nothing more is told of what happens.
+    is_over: bool,
     seen: HashMap<String, Seen>,
+    /// Those of them that have ended, oldest first.
+    ended: VecDeque<String>,
     /// Whether the lead has, by what was told.
     has_ended: bool,
     live: Glimpses,
@@ -47,6 +55,18 @@ pub(super) struct Ticker {
     /// When it is said who is at work if nothing else is to be said.
     due: Instant,
     silence: Duration,
+}
+
+/// What whoever watches has to tell.
+#[derive(Debug)]
+enum Event {
+    /// A task has changed.
+    Changed(Box<Task>),
+    /// So much of the log was gone before it was read, at the most; what follows
+    /// are the tasks that are live.
+    Missed(u64),
+    /// Nothing more is told, because of this.
+    Broke(String),
 }
 
 /// What is known of a task to whoever reads along.
@@ -98,7 +118,9 @@ impl Ticker {
             desk: desk.clone(),
             lead: lead.id.clone(),
             events,
+            is_over: false,
             seen: HashMap::new(),
+            ended: VecDeque::new(),
             has_ended: false,
             live: Glimpses::default(),
             hitch: None,
@@ -111,9 +133,9 @@ impl Ticker {
     /// Tells what happens next.
     pub(super) async fn next(&mut self) -> News {
         tokio::select! {
-            told = self.events.recv() => match told {
-                Some(task) => self.tell(&task),
-                None => std::future::pending().await,
+            told = self.events.recv(), if !self.is_over => match told {
+                Some(event) => self.take(event),
+                None => self.is_over = true,
             },
             () = tokio::time::sleep_until(self.due) => self.tell_at_work(),
         }
@@ -127,11 +149,28 @@ impl Ticker {
     pub(super) async fn rest(mut self) {
         let told = async {
             while !self.has_ended {
-                let Some(task) = self.events.recv().await else { return };
-                self.tell(&task);
+                let Some(event) = self.events.recv().await else { return };
+                self.take(event);
             }
         };
         tokio::time::timeout(LAST_WORDS, told).await.ok();
+    }
+
+    fn take(&mut self, event: Event) {
+        match event {
+            Event::Changed(task) => self.tell(&task),
+            Event::Missed(changes) => {
+                // Whoever is still live is told next.
+                self.live = Glimpses::default();
+                let changes = size::count(changes, "change");
+                self.remark(&format!("offshoot: up to {changes} were not shown: too many at once"));
+            }
+            Event::Broke(why) => {
+                let why = text::line(&why);
+                self.remark(&format!("offshoot: what happens is not shown any more: {why}"));
+                self.live = Glimpses::default();
+            }
+        }
     }
 
     fn tell(&mut self, task: &Task) {
@@ -140,6 +179,14 @@ impl Ticker {
         let question = task.question.as_ref().map(|question| question.number);
         let now = Seen { state: Some(task.state), hitch: task::hitch(task), question };
         let before = self.seen.insert(task.id.clone(), now.clone()).unwrap_or_default();
+        if task.outcome.is_some() && !before.state.is_some_and(State::is_terminal) {
+            self.ended.push_back(task.id.clone());
+            if self.ended.len() > ENDED
+                && let Some(oldest) = self.ended.pop_front()
+            {
+                self.seen.remove(&oldest);
+            }
+        }
         // One that goes on after a wait was told of when it began.
         let resumed = before.state == Some(State::Waiting) && task.state == State::Running;
         if before.state != now.state && !resumed && self.desk.screen.form == Form::People {
@@ -233,21 +280,30 @@ impl Ticker {
 
 /// Tells of what happens below the lead, as long as somebody listens. The log is
 /// read from its start, since some of it has happened already.
-async fn watch(desk: Desk, lead: String, told: Sender<Task>) {
+async fn watch(desk: Desk, lead: String, told: Sender<Event>) {
     let mut place = 0;
     loop {
         let asked = Request::Events { session: desk.session.clone(), cursor: Some(place) };
-        let Ok(mut stream) = desk.client.follow(&asked).await else { return };
+        let mut stream = match desk.client.follow(&asked).await {
+            Ok(stream) => stream,
+            Err(error) => return drop(told.send(Event::Broke(error.to_string())).await),
+        };
         loop {
             let happened = match stream.next().await {
                 Ok(Some(Followed::Said(Reply::Happened(happened)))) => happened,
                 Ok(Some(_)) => continue,
                 Err(error) if error.is_broken_off() => break,
-                Ok(None) | Err(_) => return,
+                Ok(None) => return drop(told.send(Event::Broke("the log has ended".into())).await),
+                Err(error) => return drop(told.send(Event::Broke(error.to_string())).await),
             };
+            if let Some(missed) = missed(place, &happened)
+                && told.send(Event::Missed(missed)).await.is_err()
+            {
+                return;
+            }
             place = happened.cursor;
             if let Some(task) = happened.task.filter(|task| task.lineage.root == lead)
-                && told.send(task).await.is_err()
+                && told.send(Event::Changed(Box::new(task))).await.is_err()
             {
                 return;
             }
@@ -255,11 +311,32 @@ async fn watch(desk: Desk, lead: String, told: Sender<Task>) {
     }
 }
 
+/// How much of the log was gone before it was read, at the most: others may have
+/// written to it, too. What was before anything was read is nobody's loss.
+fn missed(place: u64, happened: &Happened) -> Option<u64> {
+    let missed = happened.cursor.saturating_sub(place);
+    (happened.change == "snapshot" && place > 0 && missed > 0).then_some(missed)
+}
+
 #[cfg(test)]
 mod tests {
     use offshoot_core::Stamp;
 
     use super::*;
+
+    #[test]
+    fn what_was_gone_before_it_was_read_is_told_once() {
+        let happened = |cursor, change: &str| Happened {
+            cursor,
+            at: String::new(),
+            change: change.to_owned(),
+            task: None,
+        };
+        assert_eq!(missed(10, &happened(4_000, "snapshot")), Some(3_990));
+        assert_eq!(missed(4_000, &happened(4_000, "snapshot")), None, "the same snapshot");
+        assert_eq!(missed(0, &happened(4_000, "snapshot")), None, "nothing was read yet");
+        assert_eq!(missed(10, &happened(11, "ended")), None);
+    }
 
     #[tokio::test(start_paused = true)]
     async fn all_who_wait_for_the_same_are_told_of_once() {

@@ -9,6 +9,7 @@ use offshoot_client::wire::{Answer, Message, Reply, Request, Sequel, Task};
 use crate::cli::completions;
 use crate::cli::desk::Desk;
 use crate::cli::exit::Exit;
+use crate::cli::run::keys;
 use crate::cli::show::text;
 use crate::cli::trouble::Trouble;
 
@@ -108,7 +109,7 @@ impl Sent {
 
 async fn send(desk: &Desk, task: &str, text: String, sequel: Sequel) -> Result<Sent, Trouble> {
     let key = uuid::Uuid::new_v4().to_string();
-    let message = Message { to: desk.named(task), text, sequel, key };
+    let message = Message { to: desk.named(task), text, sequel, key, keys: keys() };
     match desk.ask(&Request::Send(message)).await? {
         Reply::Sent { message, task: taker, state } => Ok(Sent {
             message: Some(message),
