@@ -12,6 +12,7 @@ mod gate;
 mod hitch;
 mod interrupting;
 mod isolation;
+mod isolation_worktree;
 mod knowing;
 mod limits;
 mod mail;
