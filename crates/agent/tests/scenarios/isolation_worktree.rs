@@ -1,107 +1,17 @@
 //! Agents that work in git worktrees of their own, on real repositories.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
-use offshoot_agent::{
-    Agents, Fate, Function, Isolation, Report, Tool, ToolContext, ToolError, Worktree,
-    WorktreeState,
-};
+use offshoot_agent::{Fate, Isolation, Report, Worktree, WorktreeState};
 use offshoot_core::Outcome;
 use offshoot_models::{Call, Turn};
 use offshoot_runtime::TaskRef;
 use serde_json::json;
 
+use crate::repository::{Repository, equipped, git};
 use crate::support::{Doors, Test, World, answers, heard, purpose, until_called};
-
-/// A repository with one commit, and a place for worktrees beside it.
-pub(crate) struct Repository {
-    folder: tempfile::TempDir,
-}
-
-impl Repository {
-    pub(crate) fn new() -> Self {
-        let repository = Self { folder: tempfile::tempdir().unwrap() };
-        std::fs::create_dir_all(repository.path().join("src")).unwrap();
-        git(&repository.path(), "init --quiet --initial-branch=main");
-        std::fs::write(repository.path().join(".gitignore"), "built/\n").unwrap();
-        std::fs::write(repository.path().join("src/a.txt"), "a\n").unwrap();
-        git(&repository.path(), "add .");
-        git(&repository.path(), "commit --quiet --message=first");
-        repository
-    }
-
-    pub(crate) fn path(&self) -> PathBuf {
-        std::fs::canonicalize(self.folder.path()).unwrap().join("the repository")
-    }
-
-    pub(crate) fn trees(&self) -> PathBuf {
-        std::fs::canonicalize(self.folder.path()).unwrap().join("trees")
-    }
-
-    fn branches(&self) -> String {
-        git(&self.path(), "for-each-ref --format=%(refname:short) refs/heads")
-    }
-
-    /// Whether nothing is left of any worktree.
-    fn is_tidy(&self) -> bool {
-        let registered =
-            git(&self.path(), "worktree list --porcelain").matches("worktree ").count();
-        let folders = std::fs::read_dir(self.trees())
-            .map_or(0, |entries| entries.flatten().filter(|entry| entry.path().is_dir()).count());
-        (registered, folders, self.branches().trim()) == (1, 0, "main")
-    }
-}
-
-/// What git says in a folder.
-fn git(folder: &Path, args: &str) -> String {
-    std::fs::create_dir_all(folder).unwrap();
-    let mut git = Command::new("git");
-    for (name, _) in std::env::vars_os() {
-        if name.as_encoded_bytes().starts_with(b"GIT_") {
-            git.env_remove(name);
-        }
-    }
-    let who = ["-c", "user.name=A", "-c", "user.email=a@example.org"];
-    let said = git.current_dir(folder).args(who).args(args.split(' ')).output().unwrap();
-    assert!(said.status.success(), "git {args}: {}", String::from_utf8_lossy(&said.stderr));
-    String::from_utf8(said.stdout).unwrap()
-}
-
-#[derive(serde::Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Write {
-    /// Where, from the agent's folder.
-    path: String,
-}
-
-/// Writes a file into the agent's folder.
-fn write() -> impl Tool {
-    Function::new("write", "Writes a file.", async |cx: ToolContext, asked: Write| {
-        let path = cx.folder().ok_or_else(|| ToolError::new("no folder"))?.join(&asked.path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, "written\n").map_err(|error| ToolError::of(&error))?;
-        Ok(path.display().to_string())
-    })
-}
-
-#[derive(serde::Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Run {
-    /// What to call git with.
-    args: String,
-}
-
-/// Has git do something in the agent's folder.
-fn run_git() -> impl Tool {
-    Function::new("git", "Runs git.", async |cx: ToolContext, asked: Run| {
-        Ok::<_, ToolError>(git(cx.folder().unwrap(), &asked.args))
-    })
-}
-
-fn equipped(agents: Agents, repository: &Repository) -> Agents {
-    agents.tool(write()).tool(run_git()).worktrees(repository.trees())
-}
 
 /// A lead that sends one child off with a worktree of its own, and says what it
 /// was told of its end. The child does each of these, and ends.
@@ -482,4 +392,36 @@ async fn a_sweep_removes_what_nobody_tidied_up_and_keeps_the_rest() -> Test {
         assert_eq!(left, if writes.is_some() { 2 } else { 0 });
     }
     Ok(())
+}
+
+#[tokio::test]
+async fn what_is_dropped_because_it_took_too_long_is_tidied_up_before_its_end_is_told() -> Test {
+    let repository = Repository::new();
+    let doors = Doors::default();
+    let script = |_: &Call| Turn::call([("stand", json!({"door": "x"}))]);
+    let world =
+        World::with(script, |agents| equipped(agents, &repository).tool(doors.tool())).await;
+    let brief = world.brief("child").folder(repository.path()).isolation(Isolation::Worktree);
+    let request = world.agents.request(&brief)?;
+    let child = world.session.spawn(request).timeout(Duration::from_secs(1)).await?;
+    child.wait().await?;
+    assert!(matches!(child.record().await?.ended(), Some(Outcome::Failed(_))));
+    assert!(repository.is_tidy());
+    Ok(())
+}
+
+#[test]
+fn what_the_environment_says_of_git_is_ignored() {
+    let test = "isolation_worktree::s4_6_a_changed_file_is_kept_and_told";
+    let elsewhere = tempfile::tempdir().unwrap();
+    let run = Command::new(std::env::current_exe().unwrap())
+        .args([test, "--exact"])
+        .env("GIT_DIR", elsewhere.path())
+        .env("GIT_WORK_TREE", elsewhere.path())
+        .env("GIT_INDEX_FILE", elsewhere.path().join("index"))
+        .env("GIT_CONFIG_COUNT", "not a number")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&run.stdout);
+    assert!(run.status.success() && said.contains("1 passed"), "{said}");
 }
