@@ -278,10 +278,10 @@ async fn brief(cx: &ToolContext, asked: &Arguments) -> Result<Brief, ToolError> 
             brief.isolation = Isolation::Worktree;
             brief.base = Some(base(cx).await?);
         }
-        Isolates::None if asked.detached && own.isolation == Isolation::Worktree => {
+        Isolates::None if asked.detached && is_in_worktree(cx) => {
             return Err(ToolError::new(
-                "Nothing was started: your worktree may be removed when you end, and a detached \
-                 agent would lose the folder in which it works. Use isolation=\"worktree\", or do \
+                "Nothing was started: you work in a worktree that may be removed when you end, and \
+                 a detached agent would lose the folder in which it works. Use isolation=\"worktree\", or do \
                  not detach it.",
             ));
         }
@@ -327,6 +327,11 @@ async fn endpoint(cx: &ToolContext, model: &ModelName) -> Result<Option<Endpoint
         StepError::Journal(error) => error.into(),
         _ => ToolError::new("Nothing was started: where its model is could not be kept."),
     })
+}
+
+fn is_in_worktree(cx: &ToolContext) -> bool {
+    let (trees, folder) = (cx.seat.worktrees.as_ref(), cx.brief.folder.as_deref());
+    trees.zip(folder).is_some_and(|(trees, folder)| trees.hold(folder))
 }
 
 /// The commit at which the worktree of a child begins. It is kept, so that a call

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::git::{Git, GitError, Said};
+use super::note::{Note, Tree};
 use super::{NoTree, Worktrees};
 
 /// What tells that something is under way in a repository, and what that is.
@@ -38,6 +39,24 @@ pub(crate) async fn base(
 }
 
 impl Worktrees {
+    /// Whether a folder is in a worktree of ours.
+    pub(crate) fn hold(&self, folder: &Path) -> bool {
+        folder.starts_with(nearest(&self.0.folder))
+    }
+
+    /// The repository of a folder in a worktree of ours, which may be gone by now.
+    pub(super) fn ground_of(&self, folder: &Path) -> Option<Ground> {
+        if !self.hold(folder) {
+            return None;
+        }
+        let notes = std::fs::read_dir(&self.0.folder).ok()?.flatten();
+        notes.filter_map(|entry| Note::read(&entry.path())).find_map(|Note { tree, .. }| {
+            let prefix = folder.strip_prefix(&tree.path).ok()?.to_owned();
+            let Tree { repository, base: head, .. } = tree;
+            Some(Ground { repository, prefix, head, underway: None })
+        })
+    }
+
     /// Looks at the repository of a folder, and whether a worktree can be made of
     /// it. Changes nothing.
     pub(super) async fn survey(&self, folder: &Path) -> Result<Ground, NoTree> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures_util::future::{Either, select};
 use offshoot_core::TaskId;
-use offshoot_runtime::{BodyError, Context};
+use offshoot_runtime::{BodyError, Context, StepError};
 
 use super::git::Git;
 use super::ground::{has_submodules, nearest};
@@ -14,6 +14,7 @@ use super::note::{Note, Origin, Standing, Tree};
 use super::{NoTree, WorktreeState, Worktrees};
 use crate::agents::Seat;
 use crate::brief::Brief;
+use crate::life::Trouble;
 use crate::report::Report;
 
 /// The most bytes that the path of a worktree may have: it is told in reports,
@@ -27,7 +28,7 @@ const CALLED: usize = 40;
 const TRIES: u32 = 3;
 
 /// What is known of an agent before it has its worktree.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Wanted {
     task: TaskId,
     handle: String,
@@ -43,7 +44,7 @@ pub(crate) async fn settle_in(
     cx: &Context,
     brief: &mut Brief,
 ) -> Result<Arc<Tree>, BodyError> {
-    let trees = seat.worktrees.clone().ok_or(NoTree::NoPlace)?;
+    let trees = seat.worktrees.as_ref().ok_or(NoTree::NoPlace)?;
     let wanted = Wanted {
         task: cx.id(),
         handle: cx.handle().to_owned(),
@@ -51,11 +52,32 @@ pub(crate) async fn settle_in(
         folder: brief.folder.clone(),
         base: brief.base.clone(),
     };
+    let mut failures = 0;
+    loop {
+        match try_settle_in(trees, cx, wanted.clone()).await {
+            Ok(tree) => {
+                brief.folder = Some(tree.folder());
+                return Ok(Arc::new(tree));
+            }
+            Err(Trouble::End(error)) => return Err(error),
+            Err(Trouble::Store(error)) => {
+                tracing::warn!(task = %cx.id(), %error, "a worktree could not be noted");
+                failures += 1;
+                cx.back_off(failures).await?;
+            }
+        }
+    }
+}
+
+async fn try_settle_in(trees: &Worktrees, cx: &Context, wanted: Wanted) -> Result<Tree, Trouble> {
     let plan = {
         let trees = trees.clone();
         cx.step("worktree", move || async move { trees.plan(wanted).await })
     };
-    let tree: Tree = plan.value().await?;
+    let tree: Tree = plan.value().await.map_err(|error| match error {
+        StepError::Journal(error) => error.into(),
+        error => Trouble::End(error.into()),
+    })?;
     // Git is gone with the future that runs it, before anything is cleared away.
     let made = {
         let (made, cancelled) = (pin!(trees.ensure(cx.id(), &tree)), pin!(cx.cancelled()));
@@ -66,14 +88,13 @@ pub(crate) async fn settle_in(
     };
     let Some(made) = made else {
         trees.give_up(cx.id()).await;
-        return Err(BodyError::Cancelled);
+        return Err(Trouble::End(BodyError::Cancelled));
     };
-    made?;
-    let mut report = cx.reported::<Report>().await?.unwrap_or_default();
-    report.worktree = Some(tree.shown(WorktreeState::InUse));
-    cx.progress(&report).await?;
-    brief.folder = Some(tree.folder());
-    Ok(Arc::new(tree))
+    made.map_err(|error| Trouble::End(error.into()))?;
+    let report = cx.reported::<Report>().await?.unwrap_or_default();
+    let worktree = Some(tree.shown(WorktreeState::InUse));
+    cx.progress(&Report { worktree, ..report }).await?;
+    Ok(tree)
 }
 
 impl Worktrees {
@@ -85,7 +106,10 @@ impl Worktrees {
             return Ok(note.tree);
         }
         let folder = folder.ok_or(NoTree::NoFolder)?;
-        let ground = self.survey(&folder).await?;
+        let ground = match self.ground_of(&folder) {
+            Some(ground) if !folder.exists() => ground,
+            _ => self.survey(&folder).await?,
+        };
         let path = nearest(&self.path(task));
         match path.to_str() {
             Some(said) if said.len() <= LONGEST => {}

@@ -88,7 +88,7 @@ impl Tree {
 
     /// The commit that its branch is at, if it has one.
     pub(super) async fn tip(&self) -> Result<Option<String>, GitError> {
-        let tip = ["rev-parse", "--verify", "--quiet", "--end-of-options", &self.reference()];
+        let tip = ["rev-parse", "--verify", "--quiet", &self.reference()];
         let tip = Git::of(&self.repository).args(tip).run().await?;
         Ok(tip.line().filter(|tip| tip.len() >= 40).map(str::to_owned))
     }

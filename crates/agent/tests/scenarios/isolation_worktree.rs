@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use offshoot_agent::{Fate, Isolation, Report, Worktree, WorktreeState};
-use offshoot_core::Outcome;
+use offshoot_core::{Caps, Outcome};
 use offshoot_models::{Call, Turn};
 use offshoot_runtime::TaskRef;
 use serde_json::json;
@@ -355,19 +355,27 @@ async fn s5_2_whoever_goes_on_works_in_what_was_kept_or_begins_at_the_same_commi
 async fn a_detached_child_does_not_work_in_a_worktree_that_may_go_before_it() -> Test {
     let repository = Repository::new();
     let script = |call: &Call| match (purpose(call), answers(call)) {
-        ("child", 0) => Turn::call([("spawn_agent", json!({"task": "x", "detached": true}))]),
-        ("child", 1) if heard(call)[0].contains("would lose the folder") => {
+        ("child", 0) => Turn::call([("spawn_agent", json!({"task": "below"}))]),
+        ("below", 0) => Turn::call([("spawn_agent", json!({"task": "x", "detached": true}))]),
+        ("below", 1) if heard(call)[0].contains("would lose the folder") => {
             let isolated = json!({"task": "x", "detached": true, "isolation": "worktree"});
             Turn::call([("spawn_agent", isolated)])
         }
         _ => Turn::say(heard(call).join("\n")),
     };
-    let world = World::with(script, |agents| equipped(agents, &repository)).await;
+    // One at a time: the detached one begins when the worktree that it was taken
+    // from may be gone.
+    let mut caps = Caps::default();
+    caps.executing.space = Some(1);
+    let world = World::with_caps(script, |agents| equipped(agents, &repository), caps).await;
     let brief = world.brief("child").folder(repository.path()).isolation(Isolation::Worktree);
     let said: String = world.agent_of(&brief).await.wait().await?.decode()?;
-    assert!(said.starts_with("Started in the background"), "{said}");
+    assert!(said.contains("Started in the background"), "{said}");
     for task in world.runtime().tasks().await?.items {
-        world.runtime().task(&task.id().to_string()).await?.wait().await?;
+        let task = world.runtime().task(&task.id().to_string()).await?;
+        task.wait().await?;
+        let record = task.record().await?;
+        assert!(matches!(record.ended(), Some(Outcome::Completed { .. })), "{record:?}");
     }
     assert!(repository.is_tidy());
     Ok(())
