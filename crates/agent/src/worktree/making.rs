@@ -107,7 +107,8 @@ impl Worktrees {
         }
         let folder = folder.ok_or(NoTree::NoFolder)?;
         let ground = match self.ground_of(&folder) {
-            Some(ground) if !folder.exists() => ground,
+            // A worktree that it was taken from may go at any moment.
+            Some(ground) if base.is_some() || !folder.exists() => ground,
             _ => self.survey(&folder).await?,
         };
         let path = nearest(&self.path(task));

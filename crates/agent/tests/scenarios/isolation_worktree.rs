@@ -1,14 +1,18 @@
 //! Agents that work in git worktrees of their own, on real repositories.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use std::time::Duration;
 
-use offshoot_agent::{Fate, Isolation, Report, Worktree, WorktreeState};
+use offshoot_agent::{
+    Fate, Function, Isolation, Report, ToolContext, ToolError, Worktree, WorktreeState,
+};
 use offshoot_core::{Caps, Outcome};
 use offshoot_models::{Call, Turn};
 use offshoot_runtime::TaskRef;
-use serde_json::json;
+use parking_lot::Mutex;
+use serde_json::{Map, Value, json};
 
 use crate::repository::{Repository, equipped, git};
 use crate::support::{Doors, Test, World, answers, heard, purpose, until_called};
@@ -300,24 +304,47 @@ async fn s6_1_a_child_that_is_cancelled_leaves_nothing_but_what_would_be_lost() 
     Ok(())
 }
 
+/// Notes, when it goes, whether its folder is still there.
+struct Watch(PathBuf, Arc<Mutex<Vec<bool>>>);
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.1.lock().push(self.0.exists());
+    }
+}
+
 #[tokio::test]
 async fn a_child_that_fails_stops_those_below_it_before_its_worktree_goes() -> Test {
-    let repository = Repository::new();
+    let (repository, seen) = (Repository::new(), Arc::new(Mutex::default()));
+    let note = seen.clone();
+    let work = move |cx: ToolContext, _: Map<String, Value>| {
+        let watch = Watch(cx.folder().unwrap().to_owned(), note.clone());
+        async move {
+            let _watch = watch;
+            std::future::pending::<Result<String, ToolError>>().await
+        }
+    };
+    let work = Function::new("work", "Works for ever.", work).read_only().long_running();
     let doors = Doors::default();
     let script = |call: &Call| match (purpose(call), answers(call)) {
-        ("child", 0) => Turn::call([("spawn_agent", json!({"name": "below", "task": "below"}))]),
-        ("below", _) => Turn::call([("stand", json!({"door": "y"}))]),
+        ("child", 0) => Turn::call([
+            ("spawn_agent", json!({"name": "below", "task": "below"})),
+            ("stand", json!({"door": "x"})),
+        ]),
+        ("below", _) => Turn::call([("work", json!({}))]),
         _ => Turn::say("that was the last step"),
     };
-    let world =
-        World::with(script, |agents| equipped(agents, &repository).tool(doors.tool())).await;
+    let say = |agents| equipped(agents, &repository).tool(doors.tool()).tool(work);
+    let world = World::with(script, say).await;
     let brief = world.brief("child").folder(repository.path()).isolation(Isolation::Worktree);
     let child = world.agent_of(&brief.steps(1)).await;
+    until_called(&world.child("below").await, "work").await?;
+    doors.open("x");
     child.wait().await?;
     let record = child.record().await?;
     assert!(matches!(record.ended(), Some(Outcome::Failed(_))), "{record:?}");
     assert_eq!(Report::of(&record).unwrap().worktree.unwrap().state, WorktreeState::Removed);
-    assert!(world.child("below").await.record().await?.ended().is_some());
+    assert_eq!(*seen.lock(), [true], "it stopped while its folder was there");
     assert!(repository.is_tidy());
     Ok(())
 }
