@@ -1,6 +1,7 @@
 //! What all agents of a process share, and how they become a kind of task.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use crate::brief::Brief;
 use crate::control::Shelf;
 use crate::delta::Deltas;
 use crate::tool::Tool;
+use crate::worktree::Worktrees;
 
 /// Finds models by their names.
 pub trait Catalogue: Send + Sync + fmt::Debug + 'static {
@@ -140,6 +142,8 @@ pub(crate) struct Seat {
     pub(crate) limits: Limits,
     pub(crate) prices: Prices,
     pub(crate) deltas: Deltas,
+    /// Where the worktrees of isolated agents are, if there is a place.
+    pub(crate) worktrees: Option<Worktrees>,
 }
 
 impl Seat {
@@ -166,6 +170,7 @@ impl Agents {
             limits: Limits::default(),
             prices: Prices::default(),
             deltas: Deltas::default(),
+            worktrees: None,
         }))
     }
 
@@ -193,6 +198,15 @@ impl Agents {
     #[must_use]
     pub fn prices(self, prices: Prices) -> Self {
         self.change(|seat| seat.prices = prices)
+    }
+
+    /// With this folder for the worktrees of agents that are isolated; without
+    /// one, nobody can be. It must be outside the repositories, and no other
+    /// process may use it. It is made when it is needed; what is kept in it is
+    /// somebody's work.
+    #[must_use]
+    pub fn worktrees(self, folder: impl Into<PathBuf>) -> Self {
+        self.change(|seat| seat.worktrees = Some(Worktrees::at(folder.into())))
     }
 
     fn change(self, change: impl FnOnce(&mut Seat)) -> Self {

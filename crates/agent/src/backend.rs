@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use offshoot_core::{Capabilities, Recovery, Task};
-use offshoot_runtime::{Backend, BoxFuture, Context, Ended};
+use offshoot_runtime::{Backend, BoxFuture, Clearing, Context, Ended};
 
 use crate::agents::{NoModel, Seat};
-use crate::brief::Brief;
+use crate::brief::{Brief, Isolation};
 use crate::life::Life;
+use crate::worktree::{self, By};
 
 /// What executes agents.
 #[derive(Debug)]
@@ -60,7 +61,33 @@ impl Backend for AgentBackend {
         let seat = self.seat.clone();
         Box::pin(async move {
             let life = Box::pin(Life::begin(seat, cx)).await?;
-            life.live().await
+            match life.tree {
+                None => life.live().await,
+                Some(_) => Box::pin(isolated(life)).await,
+            }
         })
     }
+
+    fn clear(&self, cx: &Context, why: Clearing) -> BoxFuture<()> {
+        // Whoever takes it up again goes on where it stands.
+        if why == Clearing::Released {
+            return Box::pin(std::future::ready(()));
+        }
+        let (seat, cx) = (self.seat.clone(), cx.clone());
+        Box::pin(async move {
+            let brief = cx.input::<Brief>().await;
+            if brief.is_ok_and(|brief| brief.isolation == Isolation::Worktree) {
+                worktree::tidy_up(&seat, &cx, By::Runtime).await;
+            }
+        })
+    }
+}
+
+/// The life of an agent that works in a worktree of its own, which is tidied up
+/// before its end is told.
+async fn isolated(life: Box<Life>) -> Ended {
+    let (seat, cx) = (life.seat.clone(), life.cx.clone());
+    let ended = life.live().await;
+    worktree::tidy_up(&seat, &cx, By::Body).await;
+    ended
 }

@@ -24,6 +24,13 @@ pub struct Brief {
     /// The folder in which it works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<PathBuf>,
+    /// Whether it works in that folder itself.
+    #[serde(default, skip_serializing_if = "Isolation::is_none")]
+    pub isolation: Isolation,
+    /// The commit at which its worktree begins; the one that is checked out in
+    /// its folder when it begins if nobody says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
     /// What it knows of its owner's conversation.
     #[serde(default)]
     pub context: Context,
@@ -57,6 +64,25 @@ pub enum Context {
     },
 }
 
+/// Whether an agent works in its folder itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Isolation {
+    /// It does.
+    #[default]
+    None,
+    /// It works in a git worktree of its own, at the same place within it. What is
+    /// not committed is not there. The worktree is removed when the agent ends and
+    /// has left nothing in it; else it is kept, and the agent's report names it.
+    Worktree,
+}
+
+impl Isolation {
+    fn is_none(&self) -> bool {
+        *self == Self::None
+    }
+}
+
 impl Brief {
     /// Has this model do this.
     pub fn new(model: ModelName, task: impl Into<String>) -> Self {
@@ -66,6 +92,8 @@ impl Brief {
             endpoint: None,
             system: String::new(),
             folder: None,
+            isolation: Isolation::None,
+            base: None,
             context: Context::Fresh,
             result_schema: None,
             steps: None,
@@ -91,6 +119,14 @@ impl Brief {
     #[must_use]
     pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
         self.folder = Some(folder.into());
+        self
+    }
+
+    /// Whether it works in that folder itself. Where worktrees are put says
+    /// [`Agents::worktrees`](crate::Agents::worktrees).
+    #[must_use]
+    pub fn isolation(mut self, isolation: Isolation) -> Self {
+        self.isolation = isolation;
         self
     }
 

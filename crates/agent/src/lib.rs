@@ -33,15 +33,17 @@ mod rest;
 mod sendings;
 mod summary;
 mod tool;
+mod worktree;
 
 pub use agents::{Agents, Catalogue, Limits, NoModel};
 pub use backend::AgentBackend;
-pub use brief::{Brief, Context as BriefContext};
+pub use brief::{Brief, Context as BriefContext, Isolation};
 pub use delta::{Delta, Deltas, Watching};
 pub use hitch::Hitch;
 pub use providers::Providers;
 pub use report::Report;
 pub use tool::{Effect, Function, Output, Returns, Span, Tool, ToolContext, ToolError, survey};
+pub use worktree::{Fate, Worktree, WorktreeState};
 
 /// The kind of task that an agent is.
 pub const KIND: &str = "agent";

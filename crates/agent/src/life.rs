@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::act::unanswered;
 use crate::agents::{NoModel, Seat};
 use crate::block::{Continued, Entry, Fork, Unreadable};
-use crate::brief::{Brief, Context as Knows};
+use crate::brief::{Brief, Context as Knows, Isolation};
 use crate::close::Span;
 use crate::control;
 use crate::conversation::{Closing, Conversation, Finishes, Tail};
@@ -20,6 +20,7 @@ use crate::load::load;
 use crate::notice::envelope;
 use crate::report::Report;
 use crate::tool::Toolbox;
+use crate::worktree::{self, Tree};
 
 /// How long an agent waits, for its calls or at the gate, before it lets go of
 /// its conversation, which may be large. Reading it again for less would cost
@@ -35,6 +36,8 @@ pub(crate) struct Life {
     pub(crate) model: Arc<dyn Model>,
     pub(crate) gate: Gate,
     pub(crate) tools: Arc<Toolbox>,
+    /// The worktree in which it works, if it has its own.
+    pub(crate) tree: Option<Arc<Tree>>,
     /// How the agent shall behave.
     pub(crate) system: Arc<str>,
     pub(crate) talk: Conversation,
@@ -97,10 +100,20 @@ impl From<NoModel> for Trouble {
 impl Life {
     /// Takes up the agent's work where its history ends.
     pub(crate) async fn begin(seat: Arc<Seat>, cx: Context) -> Result<Box<Self>, BodyError> {
-        let brief: Arc<Brief> = Arc::new(cx.input::<Brief>().await?);
+        let mut brief = cx.input::<Brief>().await?;
         let (model, gate) = seat.find(&brief, cx.lineage().session)?;
         let tools = control::toolbox(&seat, &cx, &brief)?;
-        let system = control::system(&seat, &cx, &brief);
+        let mut system = control::system(&seat, &cx, &brief);
+        let tree = match brief.isolation {
+            Isolation::None => None,
+            Isolation::Worktree => {
+                Some(Box::pin(worktree::settle_in(&seat, &cx, &mut brief)).await?)
+            }
+        };
+        if let Some(tree) = &tree {
+            system = format!("{system}\n{}", tree.told()).into();
+        }
+        let brief = Arc::new(brief);
         let talk = Conversation::default();
         let (span, failures, hitch, looked) = (None, 0, None, 0);
         Ok(Box::new(Self {
@@ -110,6 +123,7 @@ impl Life {
             model,
             gate,
             tools,
+            tree,
             system,
             talk,
             span,
@@ -283,10 +297,10 @@ impl Life {
         let usage = self.talk.usage();
         let cost = self.seat.prices.of(&self.brief.model).map(|price| price.of(usage));
         let (steps, tool_calls) = (self.talk.step(), self.talk.calls());
-        // What the agent says itself stays.
-        let note = self.cx.reported::<Report>().await?.and_then(|report| report.note);
+        // What the agent says itself stays, and where it works.
+        let Report { note, worktree, .. } = self.cx.reported().await?.unwrap_or_default();
         let (hitch, unanswered) = (None, 0);
-        let report = Report { steps, tool_calls, usage, cost, note, hitch, unanswered };
+        let report = Report { steps, tool_calls, usage, cost, note, hitch, unanswered, worktree };
         Ok(self.cx.progress(&report).await?)
     }
 }

@@ -86,10 +86,16 @@ pub(crate) fn result(task: &Task, allowance: usize) -> String {
         None => "unfinished",
     };
     let id = task.id().to_string();
-    let done = Report::of(task).map(|report| report.told());
+    let report = Report::of(task);
+    let done = report.as_ref().map(Report::told);
+    let left = report.as_ref().and_then(Report::left);
+    let left = left.map(|left| (left.path.to_string_lossy(), left.branch.as_str()));
     let mut attributes = vec![("task", task.handle()), ("id", &id), ("outcome", outcome)];
     if let Some(done) = &done {
         attributes.push(("did", done));
+    }
+    if let Some((path, branch)) = &left {
+        attributes.extend([("worktree", &**path), ("branch", *branch)]);
     }
     envelope("result", &attributes, &digest(task, allowance))
 }

@@ -6,6 +6,7 @@ use offshoot_models::{Money, Usage};
 use serde::{Deserialize, Serialize};
 
 use crate::hitch::Hitch;
+use crate::worktree::{Worktree, WorktreeState};
 
 /// What an agent has done so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +31,9 @@ pub struct Report {
     /// though nothing goes on before.
     #[serde(skip_serializing_if = "is_zero")]
     pub unanswered: u64,
+    /// The git worktree in which it works or has worked, if it has its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<Worktree>,
 }
 
 impl Report {
@@ -42,10 +46,22 @@ impl Report {
     /// In a few words.
     pub fn told(&self) -> String {
         let steps = counted(self.steps, "step", "steps");
-        match self.tool_calls {
+        let told = match self.tool_calls {
             0 => format!("{steps}, used no tools"),
             calls => format!("{steps}, {}", counted(calls, "tool call", "tool calls")),
+        };
+        match self.left() {
+            Some(Worktree { files, commits, state: WorktreeState::Kept, .. }) => {
+                let files = counted(*files, "file changed", "files changed");
+                format!("{told}, {files}, {}", counted(*commits, "commit", "commits"))
+            }
+            _ => told,
         }
+    }
+
+    /// The worktree that is there, if it has one.
+    pub fn left(&self) -> Option<&Worktree> {
+        self.worktree.as_ref().filter(|worktree| worktree.state != WorktreeState::Removed)
     }
 }
 

@@ -251,7 +251,7 @@ async fn children(cx: &Context) -> Result<Vec<Child>, Trouble> {
 
 /// Resolves when the agent has no live task any more. Each end leaves a row, so
 /// there is news whenever that may be so.
-async fn nobody_is_out(cx: &Context) -> Result<(), Trouble> {
+pub(crate) async fn nobody_is_out(cx: &Context) -> Result<(), Trouble> {
     loop {
         let news = cx.news();
         // In a box, so that it takes no room between two looks.

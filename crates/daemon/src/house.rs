@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hashbrown::HashMap;
-use offshoot_agent::Agents;
+use offshoot_agent::{Agents, Fate};
 use offshoot_backends::Commands;
 use offshoot_client::Place;
 use offshoot_client::wire::{Code, Fault, Hello, Named, Stopped};
@@ -45,7 +45,7 @@ const SETTLING: Duration = Duration::from_secs(5);
 /// Below this much room a disk is full.
 const TIGHT: u64 = 64 << 10;
 
-/// How often logs of tasks that are no more are looked for.
+/// How often logs of tasks that are no more are looked for, and worktrees.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(3600);
 
 /// How a daemon ends.
@@ -113,6 +113,7 @@ impl House {
         let commands = commands.map_err(|error| no_output(&error, &place))?;
         let keys = KeyRing::default();
         let agents = Agents::new(keys.clone()).tool(offshoot_agent::survey());
+        let agents = agents.worktrees(place.worktrees());
         let runtime = Runtime::builder(store.clone())
             .backend(Commands::KIND, commands.backend())
             .backend(offshoot_agent::KIND, agents.backend())
@@ -319,7 +320,8 @@ impl House {
         self.names.lock().remove(&id);
     }
 
-    /// Deletes the logs of tasks that are no more, now and then.
+    /// Deletes the logs of tasks that are no more, and worktrees with nothing in
+    /// them, now and then.
     async fn sweep_for_ever(self: Arc<Self>) {
         if let Ok(runtime) = self.runtime() {
             runtime.recovered().await;
@@ -333,6 +335,7 @@ impl House {
         loop {
             let Ok(runtime) = self.runtime() else { return };
             self.sweep(&runtime).await;
+            self.sweep_worktrees(&runtime).await;
             drop(runtime);
             tokio::time::sleep(SWEEP_INTERVAL).await;
             self.reserve.fill();
@@ -361,6 +364,20 @@ impl House {
                 tracing::warn!(%error, "old logs could not be deleted");
                 0
             }
+        }
+    }
+
+    /// Removes the worktrees of agents that have ended and left nothing in them.
+    async fn sweep_worktrees(&self, runtime: &Runtime) {
+        let fate = async |id| match runtime.get(id).await {
+            Ok(None) => Fate::Gone,
+            Ok(Some(task)) if !task.is_live() => Fate::Ended,
+            _ => Fate::Live,
+        };
+        match self.agents.sweep_worktrees(fate).await {
+            Ok(0) => {}
+            Ok(swept) => tracing::info!(swept, "worktrees with nothing in them were removed"),
+            Err(error) => tracing::warn!(%error, "old worktrees could not be looked at"),
         }
     }
 

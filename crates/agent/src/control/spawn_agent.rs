@@ -12,11 +12,12 @@ use serde_json::Value;
 
 use super::told;
 use crate::KIND;
-use crate::brief::{Brief, Context};
+use crate::brief::{Brief, Context, Isolation};
 use crate::finish::Finish;
 use crate::mail::{self, steered};
 use crate::notice;
 use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
+use crate::worktree;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -40,6 +41,9 @@ struct Arguments {
     /// What it knows of your conversation.
     #[serde(default)]
     context: Knows,
+    /// Where it works.
+    #[serde(default)]
+    isolation: Isolates,
     /// A JSON Schema of type object that its result must fit.
     result_schema: Option<Value>,
     /// Whether its end wakes you when you have ended your turn.
@@ -57,6 +61,19 @@ enum Knows {
     Fork,
     /// Its last turns, up to now: so many.
     LastTurns(usize),
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Isolates {
+    /// In your folder.
+    #[default]
+    None,
+    /// In a git worktree of its own, of the commit that is checked out in your
+    /// folder: what you have not committed is not there. If it leaves changes or
+    /// commits, the notice of its result names the worktree and its branch, for
+    /// you to merge; else both are removed.
+    Worktree,
 }
 
 #[derive(Default, Deserialize, JsonSchema)]
@@ -91,7 +108,7 @@ pub(super) fn tool() -> impl Tool {
 }
 
 async fn spawn(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
-    let (background, detached) = (asked.background, asked.detached);
+    let (background, detached, isolation) = (asked.background, asked.detached, asked.isolation);
     if detached && !background {
         return Err(ToolError::new(
             "Nothing was started: the result of a detached agent goes to your session, so this \
@@ -114,8 +131,16 @@ async fn spawn(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
         Sent::Already(twin) => twin,
     };
     match background {
-        true if detached => Ok(Output::text(started_detached(task.handle()))),
-        true => Ok(Output::text(started(task.handle()))),
+        true => {
+            let started = match detached {
+                true => started_detached(task.handle()),
+                false => started(task.handle()),
+            };
+            Ok(Output::text(match isolation {
+                Isolates::None => started,
+                Isolates::Worktree => format!("{started} {APART}"),
+            }))
+        }
         false => foreground(&cx, &task).await,
     }
 }
@@ -179,6 +204,10 @@ async fn send_off(cx: &ToolContext, asked: Arguments) -> Result<Sent, ToolError>
     }
     Ok(Sent::Off(spawn.await?))
 }
+
+/// What is said of a child that works elsewhere.
+const APART: &str = "It works in a git worktree of its own: what you have not committed is not \
+     there, and what it changes is not in your folder.";
 
 fn started(handle: &str) -> String {
     format!(
@@ -294,6 +323,20 @@ async fn brief(cx: &ToolContext, asked: &Arguments) -> Result<Brief, ToolError> 
     let found = cx.seat.find(&brief, cx.cx.lineage().session);
     let (found, _) = found.map_err(|error| ToolError::of(&error))?;
     brief.folder.clone_from(&own.folder);
+    match asked.isolation {
+        Isolates::Worktree => {
+            brief.isolation = Isolation::Worktree;
+            brief.base = Some(base(cx).await?);
+        }
+        Isolates::None if asked.detached && is_in_worktree(cx) => {
+            return Err(ToolError::new(
+                "Nothing was started: you work in a worktree that may be removed when you end, and \
+                 a detached agent would lose the folder in which it works. Use isolation=\"worktree\", or do \
+                 not detach it.",
+            ));
+        }
+        Isolates::None => {}
+    }
     if let Some(schema) = &asked.result_schema {
         Finish::new(schema).map_err(|error| ToolError::of(&error))?;
         brief = brief.result_schema(schema.clone());
@@ -334,4 +377,25 @@ async fn endpoint(cx: &ToolContext, model: &ModelName) -> Result<Option<Endpoint
         StepError::Journal(error) => error.into(),
         _ => ToolError::new("Nothing was started: where its model is could not be kept."),
     })
+}
+
+fn is_in_worktree(cx: &ToolContext) -> bool {
+    let (trees, folder) = (cx.seat.worktrees.as_ref(), cx.brief.folder.as_deref());
+    trees.zip(folder).is_some_and(|(trees, folder)| trees.hold(folder))
+}
+
+/// The commit at which the worktree of a child begins. It is kept, so that a call
+/// that is repeated asks for the same child; so is why there is none.
+async fn base(cx: &ToolContext) -> Result<String, ToolError> {
+    let (trees, folder) = (cx.seat.worktrees.clone(), cx.brief.folder.clone());
+    let look = move || async move {
+        let found = worktree::base(trees.as_ref(), folder.as_deref()).await;
+        Ok::<_, BodyError>(found.map_err(|error| ToolError::of(&error).to_string()))
+    };
+    let kept = cx.cx.step(&format!("worktree {}", cx.key), look);
+    let found: Result<String, String> = kept.value().await.map_err(|error| match error {
+        StepError::Journal(error) => error.into(),
+        _ => ToolError::new("Nothing was started: the commit to begin at could not be kept."),
+    })?;
+    found.map_err(|why| ToolError::new(format!("Nothing was started: {why}.")))
 }

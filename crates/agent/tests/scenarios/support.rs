@@ -46,8 +46,17 @@ impl World {
         script: impl FnMut(&Call) -> Turn + Send + 'static,
         caps: Caps,
     ) -> Self {
+        Self::with_caps(script, |agents| agents, caps).await
+    }
+
+    /// The same with something said about the agents.
+    pub(crate) async fn with_caps(
+        script: impl FnMut(&Call) -> Turn + Send + 'static,
+        say: impl FnOnce(Agents) -> Agents,
+        caps: Caps,
+    ) -> Self {
         let model = Scripted::new(script);
-        Self::open((model.clone(), Agents::with_model(model)), caps).await
+        Self::open((model.clone(), say(Agents::with_model(model))), caps).await
     }
 
     async fn open((model, agents): (Scripted, Agents), caps: Caps) -> Self {

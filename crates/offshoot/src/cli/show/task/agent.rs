@@ -1,7 +1,7 @@
 //! What an agent has reported of itself, in words.
 
 use jiff::Timestamp;
-use offshoot_agent::{Hitch, Report};
+use offshoot_agent::{Hitch, Report, Worktree, WorktreeState};
 use offshoot_client::wire::{State, Task};
 use serde_json::Value;
 
@@ -17,6 +17,13 @@ pub(super) fn report(reported: &Value) -> String {
         said.push(size::count(tokens, "token"));
     }
     said.extend(report.cost.filter(|cost| cost.0 > 0).map(|cost| cost.to_string()));
+    if let Some(Worktree { path, branch, state, .. }) = report.left() {
+        let stands = match state {
+            WorktreeState::Kept => "worktree kept",
+            _ => "worktree",
+        };
+        said.push(format!("{stands}: {} (branch {branch})", path.display()));
+    }
     said.extend(report.note);
     said.join(", ")
 }
@@ -99,5 +106,19 @@ mod tests {
         let (some, none) = (report(&told(Some(3_000_000))), report(&told(None)));
         assert_eq!(some, "2 steps, 1 tool call, 1000 tokens, $0.0030");
         assert_eq!(none, "2 steps, 1 tool call, 1000 tokens");
+    }
+
+    #[test]
+    fn it_names_the_worktree_that_is_there() {
+        let told = |state: &str| {
+            let worktree = serde_json::json!({ "path": "/w/1", "branch": "offshoot/a-1",
+                "base": "c0ffee", "state": state, "files": 2, "commits": 1 });
+            report(&serde_json::json!({ "steps": 1, "worktree": worktree }))
+        };
+        let did = "1 step, used no tools";
+        let kept = "2 files changed, 1 commit, worktree kept: /w/1 (branch offshoot/a-1)";
+        assert_eq!(told("kept"), format!("{did}, {kept}"));
+        assert_eq!(told("in_use"), format!("{did}, worktree: /w/1 (branch offshoot/a-1)"));
+        assert_eq!(told("removed"), did);
     }
 }
