@@ -31,7 +31,7 @@ impl Engine {
             Owner::Session(_) => self.store.inbox(owner, after, limit.max(1)).await?,
             Owner::Task(_) => Vec::new(),
         };
-        let rows = Rows::new(self.clone(), owner, None, rows);
+        let rows = Rows::new(self.clone(), owner, None, rows).bequeathed_to(cell.spec.id);
         let mut talk = Talk::of(cell);
         let mut own = Vec::new();
         for pending in rows.pending() {

@@ -49,6 +49,8 @@ pub struct Appending {
     writer: Writer,
     blocks: Vec<Block>,
     acks: Vec<(Owner, RowRef)>,
+    /// Whether some of them are for others.
+    intrudes: bool,
 }
 
 impl Appending {
@@ -57,13 +59,15 @@ impl Appending {
         writer: Writer,
         blocks: impl IntoIterator<Item = Block>,
     ) -> Self {
-        Self { engine, writer, blocks: blocks.into_iter().collect(), acks: Vec::new() }
+        let blocks = blocks.into_iter().collect();
+        Self { engine, writer, blocks, acks: Vec::new(), intrudes: false }
     }
 
     /// Acknowledges rows in the same commit: they are in the history exactly
     /// once, or still unread.
     pub fn acking(mut self, rows: &Rows) -> Self {
         let owner = rows.owner();
+        self.intrudes |= !rows.is_empty() && !rows.are_for(self.writer.owner());
         self.acks.extend(rows.references().map(|row| (owner, row)));
         self
     }
@@ -88,18 +92,17 @@ impl Appending {
     }
 
     async fn append(self) -> Result<(), Error> {
-        let Self { engine, writer, blocks, acks } = self;
+        let Self { engine, writer, blocks, acks, intrudes } = self;
         engine.check_open()?;
         let mut batch = Batch::new(engine.now());
         let owner = writer.owner();
         if let Writer::Task(cell) = &writer {
             batch = batch.fenced(cell.spec.id, cell.epoch());
         }
-        let readable = writer.reads();
-        if acks.iter().any(|(of, _)| !readable.contains(of)) {
+        if intrudes {
             return Err(Error::NoContext("rows can only enter their owner's own history"));
         }
-        for owner in readable {
+        for owner in writer.reads() {
             let mut rows =
                 acks.iter().filter(|(of, _)| *of == owner).map(|(_, row)| *row).peekable();
             if rows.peek().is_some() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use offshoot_core::{Message, Owner, RowBody, RowId, Task, WaitingOn};
+use offshoot_core::{Message, Owner, RowBody, RowId, Task, TaskId, WaitingOn};
 use offshoot_store::{Ack, Batch, Fence, Pending, RowRef, Strictness, Write};
 
 use crate::cell::Cell;
@@ -20,6 +20,8 @@ pub struct Rows {
     rows: Vec<Pending>,
     /// Where the last one stands that was read, picked or not.
     last: Option<u64>,
+    /// The task for which its session has them, if they are such.
+    heir: Option<TaskId>,
 }
 
 /// One unread row.
@@ -64,7 +66,18 @@ impl Rows {
         rows: Vec<Pending>,
     ) -> Self {
         let last = rows.last().map(|pending| pending.number);
-        Self { engine, owner, epoch, rows, last }
+        Self { engine, owner, epoch, rows, last, heir: None }
+    }
+
+    /// These, which the session has for a task.
+    pub(crate) fn bequeathed_to(mut self, heir: TaskId) -> Self {
+        self.heir = Some(heir);
+        self
+    }
+
+    /// Whether they may enter the history of this owner.
+    pub(crate) fn are_for(&self, owner: Owner) -> bool {
+        self.owner == owner || self.heir.map(Owner::Task) == Some(owner)
     }
 
     /// How many there are.
