@@ -96,21 +96,6 @@ async fn s4_4_an_agent_is_told_of_one_that_it_has_detached_before_its_next_step(
     Ok(())
 }
 
-#[tokio::test]
-async fn s4_2_the_result_of_a_detached_agent_that_was_waited_for_is_told_once() -> Test {
-    let world = World::new(|call| match (purpose(call), answers(call)) {
-        ("lead", 0) => {
-            let spawn = json!({"task": "work", "detached": true, "background": false});
-            Turn::call([("spawn_agent", spawn)])
-        }
-        ("lead", _) => Turn::say(format!("told {} times", told(call, "work is done"))),
-        _ => Turn::say("work is done"),
-    })
-    .await;
-    assert_eq!(world.answer("lead").await, "told 1 times");
-    Ok(())
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn s4_3_a_result_that_came_while_the_process_was_dead_is_told_once() -> Test {
     let folder = tempfile::tempdir()?;
