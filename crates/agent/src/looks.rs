@@ -14,8 +14,8 @@ const LOOKING: [&str; 2] = ["list_tasks", "inspect_task"];
 const REMEMBERED: usize = 32;
 
 /// What is said to a model that looks again and again.
-const POLLED: &str = "You have looked again and again and nothing had changed, so this look waited \
-     for a change. Polling does not help: results come to you by themselves.\n";
+const POLLED: &str = "You have looked again and again and nothing had changed. Polling does not help: \
+     results of what is running come to you by themselves, and where nothing runs none will.\n";
 
 /// The looks of one turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
