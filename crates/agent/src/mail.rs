@@ -32,7 +32,8 @@ impl Life {
     /// whether there was any. The rest is read before the next step.
     pub(crate) async fn read_mail(&mut self, when: When) -> Result<bool, Trouble> {
         let mut after = 0;
-        let mut room = TOGETHER;
+        // It was there before anything was said to this task.
+        let mut room = self.read_bequest(TOGETHER).await?;
         while room > 0 {
             let rows = self.cx.drain_after(after, MOST).await?;
             let Some(last) = rows.last_number() else { break };
@@ -43,7 +44,6 @@ impl Life {
             }
             after = last;
         }
-        room = self.read_bequest(room).await?;
         Ok(room < TOGETHER)
     }
 
@@ -106,7 +106,11 @@ impl Life {
                     long = Some(&message.text);
                 }
             }
-            RowBody::Returned(message) => long = Some(&message.text),
+            RowBody::Returned(message) if matches!(message.from, Caller::Task(_)) => {
+                long = Some(&message.text);
+            }
+            // It is said to the agent, as a whole.
+            RowBody::Returned(_) => {}
             RowBody::Question { number, .. } => {
                 if let Some(task) = row.task() {
                     names.asked = question(&self.cx, task.id(), *number).await?;

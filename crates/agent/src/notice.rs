@@ -38,6 +38,10 @@ pub(crate) fn entry(row: Arrival<'_>, allowance: usize, names: &Names) -> Entry 
             None => notice("result", &[], "A task has ended, and its record is gone."),
         },
         RowBody::Message(message) => said(message, names),
+        // To somebody before the agent, who has not read it.
+        RowBody::Returned(message) if !matches!(message.from, Caller::Task(_)) => {
+            said(message, names)
+        }
         RowBody::Returned(message) => {
             let said = names.shown.as_deref().unwrap_or(&message.text);
             let body = format!("Your message was not read: the task had ended. It said:\n{said}");

@@ -23,6 +23,7 @@ mod ground;
 mod making;
 mod measure;
 mod note;
+mod orphans;
 mod removal;
 mod sweep;
 

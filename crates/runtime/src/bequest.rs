@@ -1,15 +1,15 @@
 //! What a session has in its inbox for a task that it owns: the ends of tasks
-//! that were sent off in the task's conversation.
+//! that were sent off in the task's conversation, and what was said to it.
 //!
-//! They come there in two ways. A task whose parent ends before it has read the
-//! result leaves it to the session, and another task goes on with the parent's
-//! history; and a detached task tells its session, not its parent. Either way
-//! the conversation believes that they run until somebody tells it.
+//! They come there in two ways. A task that ends before it has read something
+//! leaves it to the session, and another task goes on with its history; and a
+//! detached task tells its session, not its parent. Either way the conversation
+//! believes that nothing has ended and nothing was said until somebody tells it.
 
 use std::sync::Arc;
 
-use offshoot_core::{Owner, RowBody, Task, TaskId, Tie};
-use offshoot_store::Pending;
+use offshoot_core::{MessageId, Owner, RowBody, Task, TaskId, Tie};
+use offshoot_store::{Pending, Standing};
 
 use crate::cell::Cell;
 use crate::engine::Engine;
@@ -49,9 +49,13 @@ impl Engine {
             && self.concerns(&mut Talk::of(cell), pending).await?)
     }
 
-    /// Whether a row tells of a task that the conversation has sent off, or of
-    /// one below such a task, whose own owner has ended.
+    /// Whether a row is a message to the conversation that nobody has read, or
+    /// tells of a task that the conversation has sent off, or of one below such a
+    /// task, whose own owner has ended.
     async fn concerns(&self, talk: &mut Talk, pending: &Pending) -> Result<bool, Error> {
+        if let RowBody::Message(message) | RowBody::Returned(message) = &pending.row.body {
+            return talk.has_missed(self, message.id).await;
+        }
         let (RowBody::Result(_), Some(task)) = (&pending.row.body, &pending.task) else {
             return Ok(false);
         };
@@ -88,14 +92,39 @@ impl Talk {
         if self.tasks.contains(&task) {
             return Ok(true);
         }
-        while let Some(before) = self.before {
-            self.tasks.push(before);
-            let record = engine.task(before).await?;
-            self.before = record.and_then(|record| record.spec.terms.continues);
+        while let Some(before) = self.look_back(engine).await? {
             if before == task {
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// Whether one of them has ended without reading a message that it got.
+    async fn has_missed(&mut self, engine: &Engine, message: MessageId) -> Result<bool, Error> {
+        let mut looked = 0;
+        loop {
+            let task = match self.tasks.get(looked) {
+                Some(task) => *task,
+                None => match self.look_back(engine).await? {
+                    Some(task) => task,
+                    None => return Ok(false),
+                },
+            };
+            let standing = engine.store.message(Owner::Task(task), message).await?;
+            if standing == Some(Standing::Returned) {
+                return Ok(true);
+            }
+            looked += 1;
+        }
+    }
+
+    /// Looks up the one before all that are known.
+    async fn look_back(&mut self, engine: &Engine) -> Result<Option<TaskId>, Error> {
+        let Some(before) = self.before else { return Ok(None) };
+        self.tasks.push(before);
+        let record = engine.task(before).await?;
+        self.before = record.and_then(|record| record.spec.terms.continues);
+        Ok(Some(before))
     }
 }

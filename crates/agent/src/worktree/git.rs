@@ -12,6 +12,8 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 
+use super::orphans;
+
 /// How long git may take to look at something.
 const LOOK: Duration = Duration::from_secs(120);
 
@@ -133,6 +135,12 @@ impl Git {
             command.arg("-c").arg(setting);
         }
         Self { command, span: LOOK }
+    }
+
+    /// It writes this worktree, and can be found by that should it outlive us.
+    pub(super) fn writing(mut self, tree: &Path) -> Self {
+        self.command.env(orphans::MARK, tree);
+        self
     }
 
     pub(super) fn args<A: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = A>) -> Self {

@@ -24,9 +24,6 @@ const LONGEST: usize = 512;
 /// The most characters of an agent's handle that its branch is called by.
 const CALLED: usize = 40;
 
-/// How often a worktree is made that was half made.
-const TRIES: u32 = 3;
-
 /// What is known of an agent before it has its worktree.
 #[derive(Clone, Debug)]
 struct Wanted {
@@ -185,18 +182,9 @@ impl Worktrees {
             Standing::Making | Standing::Removing | Standing::Removed => tree.discard().await?,
         }
         note.put(&place, Standing::Making).await?;
-        // The git of an attempt whose process was killed may not have noticed yet
-        // that what it writes to is gone.
-        let tries = if standing == Standing::Making { TRIES } else { 1 };
-        for left in (0..tries).rev() {
-            match tree.make().await {
-                Ok(()) => break,
-                Err(error) if left == 0 => {
-                    self.give_up(task).await;
-                    return Err(error);
-                }
-                Err(_) => tree.discard().await?,
-            }
+        if let Err(error) = tree.make().await {
+            self.give_up(task).await;
+            return Err(error);
         }
         note.put(&place, Standing::Made).await
     }
@@ -222,6 +210,7 @@ impl Tree {
     /// Makes it. Its branch is made, too, unless it is there already.
     async fn make(&self) -> Result<(), NoTree> {
         let add = Git::of(&self.repository).args(["worktree", "add", "--quiet"]).long();
+        let add = add.writing(&self.path);
         let path = self.path.as_os_str();
         let add = match self.tip().await? {
             Some(_) => add.args([path, self.branch.as_ref()]),

@@ -6,6 +6,7 @@ use std::path::Path;
 use super::git::{Git, GitError};
 use super::measure::Found;
 use super::note::{Note, Standing, Tree};
+use super::orphans;
 use super::{NoTree, Worktree, WorktreeState, blocking};
 
 impl Note {
@@ -68,14 +69,17 @@ impl Tree {
             remove.push("--force");
         }
         let remove = Git::of(&self.repository).args(remove).args([&self.path]).long();
+        let remove = remove.writing(&self.path);
         remove.run().await?.succeeded().map(drop)
     }
 
-    /// Removes whatever there is of it. Its branch goes, too, unless there are
-    /// commits on it or somebody has it checked out.
+    /// Removes whatever there is of it, and ends whoever still writes it. Its
+    /// branch goes, too, unless there are commits on it or somebody has it checked
+    /// out.
     pub(super) async fn discard(&self) -> Result<(), NoTree> {
         let path = self.path.clone();
-        blocking(move || delete(&path)).await.map_err(NoTree::disk(&self.path))?;
+        let discarded = blocking(move || orphans::end(&path).and_then(|()| delete(&path)));
+        discarded.await.map_err(NoTree::disk(&self.path))?;
         self.forget().await?;
         if self.repository.is_dir() {
             self.drop_branch().await?;

@@ -96,6 +96,33 @@ async fn s4_4_an_agent_is_told_of_one_that_it_has_detached_before_its_next_step(
     Ok(())
 }
 
+#[tokio::test]
+async fn s5_3_what_an_agent_has_not_read_is_said_to_whoever_goes_on_for_it() -> Test {
+    let doors = Doors::default();
+    let script = |call: &Call| match answers(call) {
+        0 => Turn::call([("stand", json!({"door": "a"}))]),
+        _ => Turn::say(heard(call).join(" | ")),
+    };
+    let world = World::with(script, |agents| agents.tool(doors.tool())).await;
+    let agent = world.agent("lead").await;
+    until_called(&agent, "stand").await?;
+    // By its session, and by the host, who has no inbox.
+    agent.send("first").await?;
+    world.runtime().task(&agent.id().to_string()).await?.send("second").await?;
+    agent.cancel("enough").await?;
+    agent.wait().await?;
+    let receipts = agent.send("third").await?;
+    let heir = receipts.first().ok_or("nobody was told")?.task;
+    let heir = world.session.task(&heir.to_string()).await?;
+    let answer: String = heir.wait().await?.decode()?;
+    assert!(answer.ends_with("| first | second | third"), "{answer}");
+    // It was said once.
+    let heir = heir.send("fourth").await?.first().ok_or("nobody was told")?.task;
+    let heir = world.session.task(&heir.to_string()).await?;
+    assert_eq!(heir.wait().await?.decode::<String>()?, "fourth");
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn s4_3_a_result_that_came_while_the_process_was_dead_is_told_once() -> Test {
     let folder = tempfile::tempdir()?;
