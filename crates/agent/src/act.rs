@@ -256,9 +256,18 @@ impl Hands<'_> {
         if !looks::is_one(call) || !self.looks.lock().note(call, &output.read(|_| false)) {
             return Ok(output);
         }
-        Box::pin(self.changed.get_or_try_init(|| wait_for_change(self.cx))).await?;
+        Box::pin(self.look_again((number, &key), call)).await
+    }
+
+    /// Looks once more when something has changed.
+    async fn look_again(
+        &self,
+        (number, key): (usize, &str),
+        call: &ToolCall,
+    ) -> Result<Output, Trouble> {
+        self.changed.get_or_try_init(|| wait_for_change(self.cx)).await?;
         // What the first look has shown is kept under the other key.
-        let again = Box::pin(self.run_once((number, &format!("{key} again")), call)).await?;
+        let again = self.run_once((number, &format!("{key} again")), call).await?;
         Ok(Output { text: looks::waited(&again.text), ..again })
     }
 

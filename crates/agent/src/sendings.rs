@@ -3,11 +3,20 @@
 
 use std::sync::Arc;
 
-use tokio::sync::watch;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
 
-/// The calls of one answer that send agents off.
+/// The calls of one answer that send agents off. Small, because whoever waits in
+/// a call keeps it.
 #[derive(Clone, Debug)]
-pub(crate) struct Sendings(Arc<watch::Sender<Vec<usize>>>);
+pub(crate) struct Sendings(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    /// Those that have not done so yet.
+    open: Mutex<Vec<usize>>,
+    changed: Notify,
+}
 
 /// Where a call stands among them.
 #[derive(Clone, Debug)]
@@ -19,7 +28,7 @@ pub(crate) struct Turn {
 impl Sendings {
     /// The calls of these numbers.
     pub(crate) fn new(calls: Vec<usize>) -> Self {
-        Self(Arc::new(watch::Sender::new(calls)))
+        Self(Arc::new(Inner { open: Mutex::new(calls), changed: Notify::new() }))
     }
 
     /// Where the call of this number stands.
@@ -29,16 +38,21 @@ impl Sendings {
 
     /// The call of this number has sent its agent off, or will not.
     pub(crate) fn sent(&self, number: usize) {
-        self.0.send_modify(|open| open.retain(|call| *call != number));
+        self.0.open.lock().retain(|call| *call != number);
+        self.0.changed.notify_waiters();
     }
 }
 
 impl Turn {
     /// Resolves when the calls before this one have sent their agents off.
     pub(crate) async fn comes(&self) {
-        let mut open = self.sendings.0.subscribe();
-        // Whoever could drop it is waited for.
-        let _ = open.wait_for(|open| open.iter().all(|call| *call >= self.number)).await;
+        loop {
+            let changed = self.sendings.0.changed.notified();
+            if self.sendings.0.open.lock().iter().all(|call| *call >= self.number) {
+                return;
+            }
+            changed.await;
+        }
     }
 
     /// Those after this one may send theirs.

@@ -235,7 +235,7 @@ async fn foreground(cx: &ToolContext, task: &TaskRef) -> Result<Output, ToolErro
         Either::Left((waited, _)) => {
             let waited = waited?;
             if let Some(number) = waited.task.state.question() {
-                return asks(cx, task, number).await;
+                return Box::pin(asks(cx, task, number)).await;
             }
             let allowance = cx.seat.limits.allowance;
             Ok(match waited.is_ended() {

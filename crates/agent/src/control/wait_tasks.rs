@@ -59,7 +59,10 @@ async fn wait(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
     let (waited, spoken_to) = match select(wait, message).await {
         Either::Left((waited, _)) => (waited?, false),
         // How they stand now.
-        Either::Right(_) => (cx.cx.wait(&tasks).timeout(Duration::ZERO).await?, true),
+        Either::Right(_) => {
+            let now = cx.cx.wait(&tasks).timeout(Duration::ZERO).into_future();
+            (Box::pin(now).await?, true)
+        }
     };
     let (now, allowance) = (cx.cx.now(), cx.seat.limits.allowance);
     let mut lines = Vec::new();
