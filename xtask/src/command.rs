@@ -24,7 +24,7 @@ pub(crate) enum Command {
     /// Run the benchmark; every argument is passed on to it
     #[command(disable_help_flag = true)]
     Bench(bench::Bench),
-    /// Measure what the program costs its user, into bench/SHELL.md
+    /// Measure what the program costs its user, into bench/SHELL.md and bench/AGENTS.md
     Measure(measure::Measure),
     /// Live simulated lives of the runtime, with every fault there is; a failing seed replays
     Simulate(simulate::Simulate),

@@ -3,11 +3,13 @@
 //! A command is one file under `command/`, a stage of `cargo xtask test` is one file under
 //! `stage/`; each kind has one shape, and the list of its members is in the file named after it.
 
+mod aimock;
 mod command;
 mod component;
 mod invocation;
 mod licence;
 mod metadata;
+mod package;
 mod pipeline;
 mod repository;
 mod stage;

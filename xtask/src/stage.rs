@@ -4,11 +4,13 @@
 //! command too, with sizes to choose, calls that command with the sizes that suit every change.
 
 mod advisories;
+mod agents;
 mod bench;
 mod clippy;
 mod crash;
 mod demo;
 mod doc;
+mod emulator;
 mod fmt;
 mod licences;
 mod shell;
@@ -26,6 +28,7 @@ pub(crate) const ALL: &[Stage] = &[
     clippy::STAGE,
     bench::STAGE,
     test::STAGE,
+    emulator::STAGE,
     doc::STAGE,
     licences::STAGE,
     advisories::STAGE,
@@ -33,6 +36,7 @@ pub(crate) const ALL: &[Stage] = &[
     demo::STAGE,
     simulate::STAGE,
     crash::STAGE,
+    agents::STAGE,
     shell::STAGE,
 ];
 

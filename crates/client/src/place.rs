@@ -132,6 +132,26 @@ impl Place {
         &self.data
     }
 
+    /// Where the worktrees of agents are put. Not in the folder itself, which is
+    /// none of the agents' business, and not where caches are: what is kept there
+    /// is somebody's work.
+    pub fn worktrees(&self) -> PathBuf {
+        let set = |name: &str| std::env::var_os(name).map(PathBuf::from);
+        let state = set("XDG_STATE_HOME").filter(|state| state.is_absolute());
+        let home = || set("HOME").filter(|home| home.is_absolute());
+        match state.or_else(|| home().map(|home| home.join(".local/state"))) {
+            Some(state) => {
+                let own = format!("{:016x}", short_hash(&self.data));
+                state.join("offshoot/worktrees").join(own)
+            }
+            None => {
+                let mut beside = self.data.clone().into_os_string();
+                beside.push("-worktrees");
+                beside.into()
+            }
+        }
+    }
+
     /// Where the daemon listens that this process would start.
     pub fn socket(&self) -> Result<PathBuf, PlaceError> {
         let mut name = OsString::from(format!("{:016x}", short_hash(&self.data)));
@@ -318,6 +338,14 @@ mod tests {
         assert!(!data.exists());
         assert_eq!(Place::at(&data).unwrap(), sought);
         assert_eq!(Place::seek(Some(&data)).unwrap(), Sought::There(sought));
+    }
+
+    #[test]
+    fn worktrees_are_outside_and_of_one_data_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let [one, other] = ["a", "b"].map(|name| Place::at(&folder.path().join(name)).unwrap());
+        assert!(one.worktrees().is_absolute() && !one.worktrees().starts_with(one.data()));
+        assert_ne!(one.worktrees(), other.worktrees());
     }
 
     #[test]

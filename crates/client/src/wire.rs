@@ -13,13 +13,16 @@ mod task;
 
 pub use fault::{Code, Fault};
 pub use hello::{Hello, Taking, WIRE, Welcome};
-pub use reply::{Chunk, Happened, Reply, Stopped, StreamName, Waited, WaitedEnd};
+pub use reply::{
+    Block, Chunk, Happened, ListedModel, Provider, Reply, Stopped, StreamName, Waited, WaitedEnd,
+};
 pub use request::{
-    Attachment, Following, List, Message, Named, Reading, Request, Restarting, Scope, Sealed,
-    Sequel, Spawn, Stdin, Stop, Tail, Wait, Waiting,
+    Answer, Attachment, Following, Lacking, List, Message, Named, Reading, Request, Restarting,
+    Run, Scope, Sealed, Sequel, Spawn, Stdin, Stop, Tail, Talk, Wait, Waiting,
 };
 pub use session::{Session, Sessions};
 pub use status::{LogFile, Status};
 pub use task::{
-    Cancelled, CommandLine, Lineage, Outcome, Progress, Reason, State, Task, Tasks, Why,
+    Activity, AgentBrief, Cancelled, CommandLine, Lineage, Outcome, Progress, Question, Reason,
+    State, Task, Tasks, Why,
 };

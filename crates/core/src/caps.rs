@@ -67,6 +67,8 @@ pub enum Cap {
     Queued(Level),
     /// Tasks ever spawned.
     Total(Level),
+    /// Tasks of one kind ever spawned below a topmost one.
+    Tree,
 }
 
 /// Whose tasks a cap counts.
@@ -97,6 +99,7 @@ impl Cap {
             Self::Queued(_) => "wait for one to start, or raise the cap",
             // None of them is ever given back.
             Self::Total(_) => "raise the cap",
+            Self::Tree => "do what is left without sending more off, or raise the cap",
         }
     }
 }
@@ -113,6 +116,7 @@ impl fmt::Display for Cap {
             Self::Live(of) => write!(f, "live tasks {}", level(*of)),
             Self::Queued(of) => write!(f, "queued tasks {}", level(*of)),
             Self::Total(of) => write!(f, "tasks ever spawned {}", level(*of)),
+            Self::Tree => f.write_str("tasks of this kind ever spawned below one topmost task"),
         }
     }
 }

@@ -36,8 +36,9 @@ pub enum WaitingOn {
     Approval(u32),
     /// An answer: the question of this number.
     Input(u32),
-    /// The provider's rate gate.
-    RateGate,
+    /// The provider's rate gate, which is closed until this moment at the
+    /// earliest, if that is known.
+    RateGate(Option<Stamp>),
     /// A moment.
     Timer(Stamp),
     /// A message.
@@ -144,7 +145,7 @@ impl fmt::Display for WaitingOn {
             Self::Children => f.write_str("children"),
             Self::Approval(number) => write!(f, "approval {number}"),
             Self::Input(number) => write!(f, "input {number}"),
-            Self::RateGate => f.write_str("rate gate"),
+            Self::RateGate(_) => f.write_str("rate gate"),
             Self::Timer(due) => write!(f, "timer {due}"),
             Self::Message => f.write_str("message"),
         }

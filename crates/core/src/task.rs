@@ -282,6 +282,11 @@ pub struct Progress {
 }
 
 impl Spec {
+    /// The task that it ends no later than, if there is one.
+    pub fn ends_with(&self) -> Option<TaskId> {
+        self.lineage.parent.filter(|_| self.tie == Tie::Owned)
+    }
+
     /// Who is told of its end.
     pub fn owner(&self) -> Owner {
         match (self.tie, self.lineage.parent) {

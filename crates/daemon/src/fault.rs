@@ -28,9 +28,10 @@ pub(crate) fn refusal(error: &Error) -> Fault {
         Error::InputEnded(_) => Code::InputEnded,
         Error::TooLarge(_) => Code::TooLarge,
         Error::Full { .. } => Code::Full,
-        Error::ZeroDuration { .. } | Error::KeyReused { .. } | Error::MessageKeyReused { .. } => {
-            Code::BadRequest
-        }
+        Error::Lacks { .. }
+        | Error::ZeroDuration { .. }
+        | Error::KeyReused { .. }
+        | Error::MessageKeyReused { .. } => Code::BadRequest,
         Error::Store(StoreError::Locked { .. }) => Code::Locked,
         Error::Store(_) => Code::Store,
         Error::Closed => return closing(),
@@ -61,7 +62,8 @@ fn way_out(error: &Error) -> Option<&'static str> {
         Error::Ended { .. } => {
             Some("`offshoot tasks show` says how, and `tasks tail` what it wrote")
         }
-        Error::TooLarge(_) => Some("write it into a file, and say where that is"),
+        Error::Lacks { .. } => Some("`offshoot run` in its session brings what is set"),
+        Error::TooLarge(_) => Some("shorten it; a command can read it from a file instead"),
         Error::Cap(reached) => Some(match reached.cap {
             Cap::Depth => "name a task further up with --parent, or none with --no-parent",
             _ => "`offshoot tasks ls --all-sessions` shows what is live",

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hashbrown::HashMap;
+use offshoot_agent::{Agents, Fate};
 use offshoot_backends::Commands;
 use offshoot_client::Place;
 use offshoot_client::wire::{Code, Fault, Hello, Named, Stopped};
-use offshoot_core::{Caps, Ceiling, Name, Phase, SessionId, Stamp, TaskId};
-use offshoot_runtime::{Runtime, Session, TaskRef};
+use offshoot_core::{Blob, Caps, Ceiling, Name, Phase, SessionId, Stamp, Task, TaskId};
+use offshoot_runtime::{Backend, Runtime, Session, TaskRef};
 use offshoot_sqlite::Sqlite;
 use offshoot_store::{OpenStore, Store, StoreError, TaskQuery, Within};
 use parking_lot::Mutex;
@@ -18,10 +19,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::fault::{no_output, refusal, unusable};
 use crate::idle::Idle;
+use crate::keyring::KeyRing;
 use crate::limits::Limits;
 use crate::logfile::LogFile;
 use crate::reserve::{Reserve, free_bytes};
 use crate::run::Options;
+use crate::turns::Turns;
 use crate::waiters::Waiters;
 
 /// How long a daemon that ends waits for what an earlier one left, for bodies to
@@ -42,7 +45,7 @@ const SETTLING: Duration = Duration::from_secs(5);
 /// Below this much room a disk is full.
 const TIGHT: u64 = 64 << 10;
 
-/// How often logs of tasks that are no more are looked for.
+/// How often logs of tasks that are no more are looked for, and worktrees.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(3600);
 
 /// How a daemon ends.
@@ -61,6 +64,8 @@ pub(crate) struct House {
     runtime: Mutex<Option<Arc<Runtime>>>,
     store: Arc<dyn Store>,
     pub(crate) commands: Commands,
+    pub(crate) agents: Agents,
+    pub(crate) keys: KeyRing,
     pub(crate) place: Place,
     pub(crate) idle: Idle,
     /// Cancelled when somebody asks the daemon to end.
@@ -70,19 +75,29 @@ pub(crate) struct House {
     opened: Instant,
     pub(crate) slots: u64,
     pub(crate) waiters: Waiters,
+    /// Who speaks to the agents of sessions.
+    pub(crate) turns: Turns,
     names: Mutex<HashMap<SessionId, Arc<str>>>,
     pub(crate) reserve: Reserve,
     /// Told to whoever asked the daemon to end.
     stopped: watch::Sender<Option<Stopped>>,
 }
 
+/// How many tasks of one session may be alive.
+const LIVE: u64 = 10_000;
+
 impl House {
     pub(crate) async fn open(options: Options, log: LogFile) -> Result<Arc<Self>, Fault> {
         let Options { place, idle } = options;
         let limits = Limits::of_system();
         let slots = limits.slots;
-        let caps =
-            Caps { executing: Ceiling { space: Some(slots), ..Ceiling::NONE }, ..Caps::default() };
+        let usual = Caps::default();
+        let caps = Caps {
+            executing: Ceiling { space: Some(slots), ..Ceiling::NONE },
+            // An end to agents that send off agents that send off agents.
+            live: Ceiling { session: Some(LIVE), ..usual.live },
+            ..usual
+        };
         // Whoever has the store has the folder's lock, and only then may touch
         // what the commands of an earlier daemon left.
         let reserve = Reserve::in_folder(place.data());
@@ -96,8 +111,12 @@ impl House {
         reserve.share();
         let commands = Commands::holding(place.data()).sole_session().open();
         let commands = commands.map_err(|error| no_output(&error, &place))?;
+        let keys = KeyRing::default();
+        let agents = Agents::new(keys.clone()).tool(offshoot_agent::survey());
+        let agents = agents.worktrees(place.worktrees());
         let runtime = Runtime::builder(store.clone())
             .backend(Commands::KIND, commands.backend())
+            .backend(offshoot_agent::KIND, agents.backend())
             .caps(caps)
             .open()
             .await
@@ -106,6 +125,8 @@ impl House {
             runtime: Mutex::new(Some(Arc::new(runtime))),
             store,
             commands,
+            agents,
+            keys,
             place,
             idle: Idle::new(idle),
             leave: CancellationToken::new(),
@@ -114,6 +135,7 @@ impl House {
             opened: Instant::now(),
             slots,
             waiters: Waiters::new(limits),
+            turns: Turns::default(),
             names: Mutex::default(),
             reserve,
             stopped: watch::Sender::default(),
@@ -248,6 +270,12 @@ impl House {
         self.known_session(name).await?.ok_or_else(|| no_session(name))
     }
 
+    /// What a task that has not ended lacks to be executed here, in words.
+    pub(crate) fn lacks(&self, task: &Task) -> Option<String> {
+        let is_agent = *task.spec.kind == *offshoot_agent::KIND;
+        (is_agent && task.is_live()).then(|| self.agents.backend().lacks(task)).flatten()
+    }
+
     /// The task that somebody calls so.
     pub(crate) async fn task(&self, named: &Named) -> Result<TaskRef, Fault> {
         let runtime = self.runtime()?;
@@ -265,6 +293,12 @@ impl House {
             },
         };
         found.map_err(|error| refusal(&error))
+    }
+
+    /// A value that is kept elsewhere because of its size.
+    pub(crate) async fn blob(&self, blob: Blob) -> Result<Option<serde_json::Value>, Fault> {
+        let kept = self.store.blob(blob).await.map_err(|error| refusal(&error.into()))?;
+        Ok(kept.and_then(|json| serde_json::from_str(&json).ok()))
     }
 
     /// What a session is called.
@@ -286,7 +320,8 @@ impl House {
         self.names.lock().remove(&id);
     }
 
-    /// Deletes the logs of tasks that are no more, now and then.
+    /// Deletes the logs of tasks that are no more, and worktrees with nothing in
+    /// them, now and then.
     async fn sweep_for_ever(self: Arc<Self>) {
         if let Ok(runtime) = self.runtime() {
             runtime.recovered().await;
@@ -300,6 +335,7 @@ impl House {
         loop {
             let Ok(runtime) = self.runtime() else { return };
             self.sweep(&runtime).await;
+            self.sweep_worktrees(&runtime).await;
             drop(runtime);
             tokio::time::sleep(SWEEP_INTERVAL).await;
             self.reserve.fill();
@@ -328,6 +364,20 @@ impl House {
                 tracing::warn!(%error, "old logs could not be deleted");
                 0
             }
+        }
+    }
+
+    /// Removes the worktrees of agents that have ended and left nothing in them.
+    async fn sweep_worktrees(&self, runtime: &Runtime) {
+        let fate = async |id| match runtime.get(id).await {
+            Ok(None) => Fate::Gone,
+            Ok(Some(task)) if !task.is_live() => Fate::Ended,
+            _ => Fate::Live,
+        };
+        match self.agents.sweep_worktrees(fate).await {
+            Ok(0) => {}
+            Ok(swept) => tracing::info!(swept, "worktrees with nothing in them were removed"),
+            Err(error) => tracing::warn!(%error, "old worktrees could not be looked at"),
         }
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_backends::Commands;
+use offshoot_core::Task;
 use tokio::sync::watch;
 
 use crate::house::House;
@@ -111,21 +112,29 @@ impl Idle {
 }
 
 /// Whether any task executes, waits or queues that this daemon executes. What
-/// nobody here can execute does not keep it.
+/// nobody here can execute does not keep it, and neither does an agent whose
+/// key nobody has brought: the next daemon has it as well.
 async fn has_work(house: &House) -> bool {
     let Ok(runtime) = house.runtime() else { return false };
-    let mut live = runtime.tasks().live().kind(Commands::KIND).limit(1);
-    loop {
-        match live.clone().await {
-            Ok(page) if !page.items.is_empty() => return true,
-            Ok(page) => match page.next {
-                Some(next) => live = live.after(next),
-                None => return false,
-            },
-            Err(error) => {
-                tracing::warn!(%error, "the store cannot say what is left to do");
-                return true;
+    for kind in [Commands::KIND, offshoot_agent::KIND] {
+        let mut live = runtime.tasks().live().kind(kind);
+        loop {
+            match live.clone().await {
+                Ok(page) if page.items.iter().any(|task| !lacks_key(house, task)) => return true,
+                Ok(page) => match page.next {
+                    Some(next) => live = live.after(next),
+                    None => break,
+                },
+                Err(error) => {
+                    tracing::warn!(%error, "the store cannot say what is left to do");
+                    return true;
+                }
             }
         }
     }
+    false
+}
+
+fn lacks_key(house: &House, task: &Task) -> bool {
+    task.state == offshoot_core::State::Queued && house.lacks(task).is_some()
 }

@@ -11,6 +11,7 @@ mod fault;
 mod house;
 mod idle;
 mod inherited;
+mod keyring;
 mod limits;
 mod logfile;
 mod look;
@@ -18,6 +19,7 @@ mod post;
 mod reserve;
 mod run;
 mod serve;
+mod turns;
 mod view;
 mod waiters;
 

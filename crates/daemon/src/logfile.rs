@@ -1,4 +1,7 @@
-//! The daemon's log: a file that stays small.
+//! The daemon's log: a file that stays small, one line for each event.
+//!
+//! Only what this project says of itself goes in. What it is built on repeats the
+//! words of providers, and those may repeat a key.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -6,11 +9,23 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use offshoot_core::text;
 use parking_lot::Mutex;
+use tracing::Subscriber;
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// How long a part may become; the one before it is kept.
 const LONGEST: u64 = 1 << 20;
+
+/// How many bytes of an event are kept.
+const LINE: usize = 2 << 10;
+
+/// How our own crates begin.
+const OURS: &str = "offshoot";
 
 /// How much of its end is shown.
 const SHOWN: u64 = 8 << 10;
@@ -28,22 +43,26 @@ struct Part {
     bytes: u64,
 }
 
-/// Sends everything that is traced to the folder's log.
+/// Sends what our own crates trace to the folder's log.
 pub(crate) fn install(folder: &Path) -> LogFile {
     let log = LogFile::in_folder(folder);
-    let subscriber = tracing_subscriber::fmt()
-        .with_writer(log.clone())
-        .with_ansi(false)
-        .with_target(false)
-        .with_max_level(tracing::Level::INFO);
     // A second daemon in one process keeps the first one's.
-    subscriber.try_init().ok();
+    log.subscriber().try_init().ok();
     log
 }
 
 impl LogFile {
     fn in_folder(folder: &Path) -> Self {
         Self { path: folder.join("daemon.log"), open: Arc::default() }
+    }
+
+    fn subscriber(&self) -> impl Subscriber + Send + Sync + use<> {
+        let lines = tracing_subscriber::fmt::layer()
+            .with_writer(self.clone())
+            .with_ansi(false)
+            .with_target(false);
+        let ours = Targets::new().with_target(OURS, LevelFilter::INFO);
+        tracing_subscriber::registry().with(ours).with(lines)
     }
 
     fn older(&self) -> PathBuf {
@@ -105,14 +124,14 @@ impl<'a> MakeWriter<'a> for LogFile {
     }
 }
 
-/// What one event writes, a line at a time.
+/// What one event writes, all of it at once.
 pub(crate) struct Line<'a>(&'a LogFile);
 
 impl Write for Line<'_> {
-    fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
+    fn write(&mut self, event: &[u8]) -> std::io::Result<usize> {
         // A log that cannot be written must not end what it tells of.
-        self.0.append(line).ok();
-        Ok(line.len())
+        self.0.append(line(event).as_bytes()).ok();
+        Ok(event.len())
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
@@ -120,9 +139,42 @@ impl Write for Line<'_> {
     }
 }
 
+/// An event as one bounded line: a break in its words would forge another.
+fn line(event: &[u8]) -> String {
+    let event = String::from_utf8_lossy(event);
+    let shown = |c| if text::is_unsafe(c) { text::picture(c) } else { c };
+    let safe: String = event.trim_end().chars().map(shown).collect();
+    format!("{}\n", text::fit(&safe, LINE))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_our_own_words_are_kept_each_on_one_bounded_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = LogFile::in_folder(folder.path());
+        tracing::subscriber::with_default(log.subscriber(), || {
+            tracing::error!(target: "rig_core::providers", message = "boom sk-secret");
+            let span = tracing::error_span!(target: "rig", "asks", key = "sk-secret");
+            span.in_scope(|| tracing::info!(target: "offshoot_models", "within"));
+            tracing::debug!(target: "offshoot_models", "a detail");
+            let error = "a\n2026-01-01 ERROR forged\u{1b}[2J\u{2028}";
+            tracing::warn!(%error, "two\r\nlines");
+            tracing::warn!("{}", "ü".repeat(LINE));
+        });
+        let kept = std::fs::read_to_string(log.path()).unwrap();
+        assert_eq!(kept.lines().count(), 3, "{kept}");
+        for absent in ["sk-secret", "detail", "\u{1b}", "\u{2028}"] {
+            assert!(!kept.contains(absent), "{absent:?}: {kept}");
+        }
+        let lines = log.last(3);
+        assert!(lines[0].ends_with("INFO within"), "{kept}");
+        assert!(lines[1].contains("two␍␊lines"), "{kept}");
+        assert!(lines[1].contains("a␊2026-01-01 ERROR forged"), "{kept}");
+        assert!(lines[2].len() < LINE + 50 && lines[2].contains("more chars"), "{kept}");
+    }
 
     #[test]
     fn the_log_stays_small_and_keeps_its_end() {

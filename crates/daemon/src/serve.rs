@@ -8,10 +8,13 @@ mod cancel;
 mod events;
 mod inflow;
 mod messages;
+mod models;
+mod run;
 mod sessions;
 mod spawn;
 mod status;
 mod tail;
+mod talk;
 mod tasks;
 mod wait;
 
@@ -123,6 +126,8 @@ async fn answer(house: &House, request: Request, visit: Visit, out: &mut Out<'_>
     }
     match request {
         Request::Spawn(spawn) => spawn::spawn(house, *spawn, visit, out).await,
+        Request::Run(run) => run::run(house, *run).await,
+        Request::Models { keys } => Ok(models::list(&keys)),
         Request::List(list) => tasks::list(house, list).await,
         Request::Show(named) => tasks::show(house, &named).await,
         Request::Why(named) => tasks::why(house, &named).await,
@@ -130,6 +135,7 @@ async fn answer(house: &House, request: Request, visit: Visit, out: &mut Out<'_>
         Request::Wait(wait) => wait::wait(house, wait, within).await,
         Request::Ack { tasks } => wait::ack(house, &tasks).await,
         Request::Send(message) => messages::send(house, &message).await,
+        Request::Answer(answer) => messages::answer(house, &answer).await,
         Request::Cancel { task, stop } => cancel::cancel(house, &task, &stop).await,
         Request::Sessions { cursor, limit } => sessions::list(house, cursor, limit).await,
         Request::CancelSession { session, stop } => cancel::session(house, &session, &stop).await,

@@ -1,11 +1,14 @@
 //! Records, as visitors see them. What must not be shown does not get here.
 
+use offshoot_agent::{Brief, Hitch};
 use offshoot_backends::{Command, Commands, Report, Restart};
 use offshoot_client::wire::{self, Fault};
-use offshoot_core::{Cancel, Outcome, Payload, State, Task, Tie};
-use offshoot_runtime::{Reason, Snapshot};
+use offshoot_core::{
+    Activity, Cancel, Doing, Outcome, Payload, Question, State, Task, Tie, Wants, text,
+};
+use offshoot_runtime::{Error, Reason, Snapshot};
 
-use crate::house::House;
+use crate::house::{self, House};
 
 /// A task.
 pub(crate) async fn task(house: &House, snapshot: Snapshot) -> Result<wire::Task, Fault> {
@@ -13,6 +16,7 @@ pub(crate) async fn task(house: &House, snapshot: Snapshot) -> Result<wire::Task
     let spec = &task.spec;
     let (lineage, origin) = (&spec.lineage, &spec.lineage.origin);
     let session = house.session_name(lineage.session).await?.to_string();
+    let question = open_question(house, &task).await?;
     let named = spec.naming == offshoot_core::Naming::Given;
     Ok(wire::Task {
         id: task.id().to_string(),
@@ -25,6 +29,11 @@ pub(crate) async fn task(house: &House, snapshot: Snapshot) -> Result<wire::Task
             State::Waiting(on) => Some(word(on)),
             _ => None,
         },
+        lacks: (task.state == State::Queued)
+            .then(|| house.lacks(&task))
+            .flatten()
+            .map(|what| absent(&what)),
+        question,
         outcome: task.ended().map(|ended| outcome(&task, ended)),
         lineage: wire::Lineage {
             session: lineage.session.to_string(),
@@ -46,10 +55,77 @@ pub(crate) async fn task(house: &House, snapshot: Snapshot) -> Result<wire::Task
             value: value(&progress.value).unwrap_or_default(),
             at: progress.at.to_string(),
         }),
+        // What was told last may be of a time before.
+        activity: (task.state == State::Running)
+            .then(|| task.activity.as_deref().map(activity))
+            .flatten(),
         command: command(&task),
+        agent: agent(&task),
         settling,
         unresponsive,
     })
+}
+
+/// The most bytes of a value that are read for whoever asks for one task.
+const HEAVIEST: u64 = 14 << 20;
+
+/// A task with its value, even if that is kept elsewhere because of its size.
+pub(crate) async fn in_full(house: &House, snapshot: Snapshot) -> Result<wire::Task, Fault> {
+    let blob = match snapshot.task.ended() {
+        Some(Outcome::Completed { value: Payload::Blob(blob), .. }) => Some(**blob),
+        _ => None,
+    };
+    // One that has asked may be about to wait, or may not go on yet after a
+    // daemon died.
+    let agent = *snapshot.task.spec.kind == *offshoot_agent::KIND && snapshot.task.is_live();
+    let open = match agent {
+        true => question(house, &snapshot.task, |asked| asked.wants == Wants::Input).await?,
+        false => None,
+    };
+    let mut shown = task(house, snapshot).await?;
+    shown.question = shown.question.or(open);
+    if let (Some(blob), Some(outcome)) =
+        (blob.filter(|blob| blob.bytes <= HEAVIEST), &mut shown.outcome)
+    {
+        outcome.value = house.blob(blob).await?;
+        outcome.value_bytes = None;
+    }
+    Ok(shown)
+}
+
+/// How much of a question is shown.
+const ASKED: usize = 4_000;
+
+/// The question to which a task waits for an answer.
+pub(crate) async fn open_question(
+    house: &House,
+    task: &Task,
+) -> Result<Option<wire::Question>, Fault> {
+    match task.state.question() {
+        Some(number) => question(house, task, |asked| asked.number == number).await,
+        None => Ok(None),
+    }
+}
+
+/// The open question of a task that is meant.
+async fn question(
+    house: &House,
+    task: &Task,
+    is_meant: impl Fn(&Question) -> bool,
+) -> Result<Option<wire::Question>, Fault> {
+    let told = |error| crate::fault::refusal(&error);
+    let found = match house.runtime()?.task(&task.id().to_string()).await {
+        Ok(found) => found.questions().await.map_err(told)?,
+        // Its record is older than its removal.
+        Err(Error::NotFound { .. }) => return Ok(None),
+        Err(error) => return Err(told(error)),
+    };
+    let open = found.into_iter().find(|asked| asked.closed.is_none() && is_meant(asked));
+    Ok(open.map(|asked| wire::Question {
+        number: asked.number,
+        text: text::cut(&asked.text, ASKED).into_owned(),
+        at: asked.at.to_string(),
+    }))
 }
 
 /// Where a task stands.
@@ -83,6 +159,9 @@ fn outcome(task: &Task, outcome: &Outcome) -> wire::Outcome {
     match outcome {
         Outcome::Completed { value: returned, cancel_requested } => {
             shown.value = value(returned);
+            if let Payload::Blob(blob) = returned {
+                shown.value_bytes = Some(blob.bytes);
+            }
             shown.cancel_requested = *cancel_requested;
         }
         Outcome::Failed(failure) => {
@@ -116,6 +195,18 @@ pub(crate) fn word<T: serde::Serialize>(value: T) -> String {
     }
 }
 
+fn activity(activity: &Activity) -> wire::Activity {
+    wire::Activity {
+        step: activity.step,
+        doing: word(&activity.doing),
+        tool: match &activity.doing {
+            Doing::Tool(name) => Some(name.to_string()),
+            _ => None,
+        },
+        since: activity.since.to_string(),
+    }
+}
+
 /// What a command last reported of itself.
 fn report(task: &Task) -> Option<Report> {
     let progress = task.progress.as_ref().filter(|_| *task.spec.kind == *Commands::KIND)?;
@@ -139,18 +230,79 @@ fn command(task: &Task) -> Option<wire::CommandLine> {
     })
 }
 
+fn agent(task: &Task) -> Option<wire::AgentBrief> {
+    if *task.spec.kind != *offshoot_agent::KIND {
+        return None;
+    }
+    let brief: Brief = task.spec.input.decode().ok()?;
+    Some(wire::AgentBrief { task: brief.task, model: brief.model.to_string() })
+}
+
+/// How much of what a session was about is told.
+const ABOUT: usize = 200;
+
+/// What a task is about, on one line: what an agent was asked, or a command.
+pub(crate) fn about(task: &Task) -> Option<String> {
+    let said = match (agent(task), command(task)) {
+        (Some(agent), _) => agent.task,
+        (None, Some(command)) => command.argv.join(" "),
+        (None, None) => return None,
+    };
+    let words: Vec<&str> = said.split_whitespace().take(ABOUT).collect();
+    Some(text::cut(&words.join(" "), ABOUT).into_owned()).filter(|about| !about.is_empty())
+}
+
+/// What an agent is at with its model: that it asks it, and why there is no
+/// answer, if something went wrong.
+pub(crate) fn asking(task: &Task) -> Option<wire::Reason> {
+    if !matches!(task.state, State::Running | State::Waiting(_)) {
+        return None;
+    }
+    let report = offshoot_agent::Report::of(task);
+    let Some(hitch) = report.and_then(|report| report.hitch) else {
+        let activity = task.activity.as_deref().filter(|_| task.state == State::Running)?;
+        let (model, step) = (agent(task)?.model, activity.step);
+        let text = format!("step {step}: asks {model}");
+        let asks = activity.doing == Doing::Model;
+        return asks.then(|| wire::Reason { is: "model".to_owned(), text });
+    };
+    let Hitch { error, failed, tries, until, held } = &hitch;
+    let mut text = match (held, failed) {
+        (Some(held), _) => {
+            let failing = hitch.failing().map(|failing| format!("; {failing}"));
+            format!("it is held back by {held}{}", failing.unwrap_or_default())
+        }
+        (None, 0) => error.clone(),
+        (None, _) => format!("its model failed {failed} of {tries} tries, the last time: {error}"),
+    };
+    if let Some(until) = until.filter(|until| *until > house::now()) {
+        text = format!("{text}; the next try is due at {until}");
+    }
+    Some(wire::Reason { is: "model".to_owned(), text })
+}
+
+/// What an agent lacks, as whoever only looks is told: nothing of theirs was
+/// tried, and it may well be set where they are.
+fn absent(what: &str) -> String {
+    what.replace("which is not set here: set it", "which the daemon does not have")
+        .replace("which are not set here: set both", "which the daemon does not have")
+        .replace("there is no key for", "the daemon has no key for")
+        .replace("and here that is", "and what the daemon was given is")
+}
+
 /// What holds a task up.
 pub(crate) fn reason(reason: &Reason) -> wire::Reason {
     let is = match reason {
         Reason::Ended => "ended",
         Reason::Queue(_) => "queue",
         Reason::NoWorker(_) => "no_worker",
+        Reason::Lacks(_) => "lacks",
         Reason::Recovery => "recovery",
         Reason::Restart(_) => "restart",
         Reason::Children(_) => "children",
         Reason::Input(_) => "input",
         Reason::Approval(_) => "approval",
-        Reason::RateGate => "rate_gate",
+        Reason::RateGate(_) => "rate_gate",
         Reason::Timer(_) => "timer",
         Reason::Message => "message",
         Reason::Settling => "settling",
@@ -159,5 +311,15 @@ pub(crate) fn reason(reason: &Reason) -> wire::Reason {
         Reason::SilentSince(_) => "silent",
         _ => "other",
     };
-    wire::Reason { is: is.to_owned(), text: reason.to_string() }
+    let text = match reason {
+        Reason::Lacks(what) => {
+            let what = absent(what);
+            format!(
+                "{what}; `offshoot tasks wait`, `tasks send` or a `run` in its session brings it \
+                 from a shell where it is set"
+            )
+        }
+        reason => reason.to_string(),
+    };
+    wire::Reason { is: is.to_owned(), text }
 }

@@ -1,14 +1,16 @@
 //! The fault harness of Offshoot.
 //!
-//! Three machines try to break the promise that nothing sent off is ever lost.
+//! Four machines try to break the promise that nothing sent off is ever lost.
 //! The simulation owns every choice of one thread: who goes next, what time it
 //! is, what fails, when the process dies; one number decides them all, so what
 //! it finds can be seen again. The crash harness owns nothing: it kills real
 //! processes on a real disk, and compares what is left with what was
 //! acknowledged. The shell harness does the same to the whole thing: it drives
-//! the real binary as a script does, and kills its daemon.
+//! the real binary as a script does, and kills its daemon. And agents are killed
+//! at every commit they make.
 
 pub mod actors;
+pub mod agents;
 pub mod bodies;
 pub mod body;
 pub mod crash;

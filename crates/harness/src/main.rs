@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use offshoot_harness::agents::point::Point;
+use offshoot_harness::agents::sweep::{self, Sweep};
+use offshoot_harness::agents::{case, worker};
 use offshoot_harness::crash::child::{self, Aim, Orders};
 use offshoot_harness::crash::ledger::Telling;
 use offshoot_harness::crash::mine::Side;
@@ -11,6 +14,7 @@ use offshoot_harness::crash::parent;
 use offshoot_harness::planted::Bug;
 use offshoot_harness::shell::toll;
 use offshoot_harness::{seeds, trace};
+use offshoot_wiretest::Language;
 
 /// The fault harness of Offshoot.
 #[derive(Debug, Parser)]
@@ -65,9 +69,15 @@ enum Command {
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },
+    /// Kill agents at every commit they make, and compare what is left with what
+    /// a life without a crash leaves
+    Agents(AgentSweep),
     /// The process that is killed
     #[command(hide = true)]
     Child(Child),
+    /// The process that is killed while it has agents at work
+    #[command(hide = true)]
+    AgentWorker(AgentWorker),
 }
 
 /// What the parent tells the child.
@@ -102,6 +112,54 @@ impl Child {
     }
 }
 
+/// At which commits agents are killed.
+#[derive(Debug, Args)]
+struct AgentSweep {
+    /// How many folders lose two workers, the second while it takes up the work
+    /// of the first
+    #[arg(long, default_value_t = 0)]
+    pairs: usize,
+    /// What those are drawn from
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Of how many commits one is tried
+    #[arg(long, default_value_t = 1)]
+    every: usize,
+    /// Kill only here, as the report says it; say it again for the next worker
+    #[arg(long)]
+    at: Vec<Point>,
+    /// Plant this bug
+    #[arg(long, value_parser = bug)]
+    bug: Option<Bug>,
+}
+
+/// What a worker of agents is told.
+#[derive(Debug, Args)]
+struct AgentWorker {
+    folder: PathBuf,
+    address: String,
+    #[arg(long, value_parser = language)]
+    language: Language,
+    #[arg(long)]
+    life: usize,
+    #[arg(long)]
+    point: Option<Point>,
+    #[arg(long, value_parser = bug)]
+    bug: Option<Bug>,
+}
+
+impl AgentWorker {
+    fn run(self) -> anyhow::Result<()> {
+        let Self { folder, address, language, life, point, bug } = self;
+        worker::run(&worker::Orders { folder, address, language, life, point, bug })
+    }
+}
+
+fn language(word: &str) -> Result<Language, String> {
+    let found = Language::ALL.into_iter().find(|language| case::word(*language) == word);
+    found.ok_or_else(|| format!("there is no language {word:?}"))
+}
+
 fn bug(word: &str) -> Result<Bug, String> {
     let known = Bug::ALL.map(Bug::word).join(", ");
     Bug::of_word(word).ok_or_else(|| format!("no such bug; there are {known}"))
@@ -124,13 +182,49 @@ fn main() -> ExitCode {
         }
         Command::Crash { kills, seed, bug } => crash(kills, seed, bug),
         Command::Shell { program, kills, seed } => shell(&program, kills, seed),
-        Command::Child(child) => match child.run() {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("the child failed: {error:#}");
-                ExitCode::FAILURE
+        Command::Agents(asked) => agents(asked),
+        Command::Child(child) => told(child.run()),
+        Command::AgentWorker(worker) => told(worker.run()),
+    }
+}
+
+fn told(ended: anyhow::Result<()>) -> ExitCode {
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("the child failed: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn agents(asked: AgentSweep) -> ExitCode {
+    let AgentSweep { pairs, seed, every, at, bug } = asked;
+    let swept = std::env::current_exe()
+        .map_err(anyhow::Error::from)
+        .and_then(|program| sweep::run(&Sweep { program, bug, every, pairs, seed, at }));
+    let toll = match swept {
+        Ok(toll) => toll,
+        Err(error) => {
+            eprintln!("the harness itself failed: {error:#}");
+            return ExitCode::FAILURE;
+        }
+    };
+    println!("{toll}");
+    for point in &toll.missed {
+        println!("  not met again: {point}");
+    }
+    match toll.broken {
+        Some((violation, points)) => {
+            let again: Vec<_> = points.iter().map(|point| format!("--at '{point}'")).collect();
+            println!("\na promise is broken: {violation}");
+            println!("see it again with `cargo xtask crash --agents {}`", again.join(" "));
+            if let Some(evidence) = toll.evidence {
+                println!("what the disk holds is kept in {}", evidence.keep().display());
             }
-        },
+            ExitCode::FAILURE
+        }
+        None => ExitCode::SUCCESS,
     }
 }
 

@@ -8,7 +8,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use offshoot_core::{
-    Change, Cursor, Message, Name, Naming, Record, Retention, Row, SessionId, Spec, Task,
+    Change, Cursor, Message, Name, Naming, Record, Retention, Row, SessionId, Spec, Step,
+    StepState, Task,
 };
 use offshoot_runtime::BoxFuture;
 use offshoot_store::{
@@ -40,11 +41,13 @@ pub enum Bug {
     ForgottenEarly,
     /// A removal of a session is said to be done after its first part.
     RemovalStopsEarly,
+    /// That a step began which must not be repeated is not kept.
+    StartedDropped,
 }
 
 impl Bug {
     /// Every bug.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::AckBeforeAppend,
         Self::SettleWithoutFence,
         Self::NameCheckApart,
@@ -54,6 +57,7 @@ impl Bug {
         Self::MessageKeyDropped,
         Self::ForgottenEarly,
         Self::RemovalStopsEarly,
+        Self::StartedDropped,
     ];
 
     /// What the command line calls it.
@@ -68,6 +72,7 @@ impl Bug {
             Self::MessageKeyDropped => "message-key-dropped",
             Self::ForgottenEarly => "forgotten-early",
             Self::RemovalStopsEarly => "removal-stops-early",
+            Self::StartedDropped => "started-dropped",
         }
     }
 
@@ -118,6 +123,10 @@ impl Planted {
             Bug::StaleWriterPasses => self.write_for(batch).await,
             Bug::SweepEndsFirst => self.sweep(batch).await,
             Bug::MessageKeyDropped => self.inner.commit(without_keys(batch)).await,
+            Bug::StartedDropped => {
+                let (_, kept) = split(batch, is_started);
+                self.inner.commit(kept).await
+            }
             Bug::ForgottenEarly | Bug::RemovalStopsEarly => self.inner.commit(batch).await,
         }
     }
@@ -199,9 +208,14 @@ impl Planted {
                 has(|write| matches!(write, Write::PutSession(_, Change::SweepBegan)))
             }
             Bug::MessageKeyDropped => has(|write| matches!(write, Write::Send { .. })),
+            Bug::StartedDropped => has(is_started),
             Bug::ForgottenEarly | Bug::RemovalStopsEarly => false,
         }
     }
+}
+
+fn is_started(write: &Write) -> bool {
+    matches!(write, Write::Step(Step { state: StepState::Started, .. }))
 }
 
 /// A batch in two: the writes that are `apart`, and the others.

@@ -20,9 +20,11 @@ mod exit;
 mod globals;
 mod interrupt;
 mod lines;
+mod models;
 mod number;
 mod outlet;
 mod pump;
+mod run;
 mod sessions;
 mod show;
 mod spawn;
@@ -35,7 +37,7 @@ use globals::Globals;
 use show::{Form, Screen};
 use trouble::Trouble;
 
-/// Send commands off, and get every result back
+/// Send agents and commands off, and get every result back
 #[derive(Debug, Parser)]
 #[command(name = "offshoot", version, after_help = exit::HELP, max_term_width = 80)]
 #[command(disable_help_subcommand = true)]
@@ -48,6 +50,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Run(run::Run),
     Spawn(spawn::Spawn),
     /// Look at tasks, wait for them, write to them, stop them
     #[command(subcommand, alias = "task")]
@@ -55,6 +58,9 @@ enum Command {
     /// List sessions, stop or remove them
     #[command(subcommand, alias = "session")]
     Sessions(sessions::Sessions),
+    /// List the models that agents can ask
+    #[command(subcommand)]
+    Models(models::Models),
     Doctor(doctor::Doctor),
     Demo(demo::Demo),
     /// Run, stop or look at the process that holds the data folder
@@ -90,6 +96,8 @@ fn run(cli: Cli, screen: Screen) -> Result<Exit, Trouble> {
     match cli.command {
         Command::Version(version) => version.run(screen),
         Command::Completions(completions) => completions.run(screen),
+        Command::Run(run) => block_on(run.run(&globals, screen)),
+        Command::Models(models) => block_on(models.run(&globals, screen)),
         Command::Spawn(spawn) => block_on(spawn.run(&globals, screen)),
         Command::Tasks(tasks) => block_on(tasks.run(&globals, screen)),
         Command::Sessions(sessions) => block_on(sessions.run(&globals, screen)),

@@ -32,6 +32,8 @@
 //!   ([`Context::step`]), progress, questions, and the tasks it owns.
 //! - [`TaskRef`] waits, watches, sends, peeks, cancels. [`Rows`] are what came
 //!   home.
+//! - `agents` (with the feature of that name) makes agents a kind of task: a
+//!   durable turn loop over a model, with tools; `models` has the models.
 //! - [`Memory`] and [`Sqlite`] are stores. [`core`](mod@core) has the rules; the
 //!   records are here, too. Import by name: a glob would bring in `core` for
 //!   the standard one.
@@ -53,7 +55,11 @@
 //! There is no second path: watching, listing and peeking read records, and
 //! reading never acknowledges.
 
+#[cfg(feature = "agents")]
+pub use offshoot_agent as agents;
 pub use offshoot_core as core;
+#[cfg(feature = "agents")]
+pub use offshoot_models as models;
 // What the runtime takes and gives.
 pub use offshoot_core::{
     Activity, Blob, Block, BlockKind, Caller, Cancel, Canceller, CapReached, Capabilities, Caps,
@@ -71,7 +77,12 @@ pub use offshoot_store::{
     Expired, HistoryPage, Memory, OpenStore, Page, PageCursor, RowRef, Store, StoreError,
 };
 
-// Compiles and runs the README's example with the doctests.
-#[cfg(all(doctest, feature = "sqlite"))]
+// Compiles and runs the examples of the README and of the guide to agents with
+// the doctests.
+#[cfg(all(doctest, feature = "sqlite", feature = "agents"))]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+#[cfg(all(doctest, feature = "sqlite", feature = "agents"))]
+#[doc = include_str!("../../../docs/agents.md")]
+struct AgentsGuide;

@@ -27,6 +27,13 @@ pub trait Backend: Send + Sync + fmt::Debug + 'static {
     /// force.
     fn start(&self, cx: Context) -> BoxFuture<Ended>;
 
+    /// How many tasks of this kind may ever be sent off below one topmost task,
+    /// however deep and whether they are alive; unlimited unless said. It ends a
+    /// tree that grows as fast as it is done.
+    fn most_in_a_tree(&self) -> Option<u64> {
+        None
+    }
+
     /// Clears away what a body that was dropped before its end has left
     /// outside this process. The end of the task is not told before this
     /// resolves. A body that lives in its future alone needs nothing.
@@ -51,6 +58,19 @@ pub trait Backend: Send + Sync + fmt::Debug + 'static {
     /// A task that executes here was asked to stop. Bodies that watch their
     /// token need nothing more.
     fn cancel(&self, _task: &Task) {}
+
+    /// What keeps this process from executing a task that an earlier one left,
+    /// in words: a key, say, that is never stored. The task stays queued until
+    /// it is [`ready`](Self::ready), and `why` tells this. A task that has ended
+    /// is not continued as long as it lacks something.
+    fn lacks(&self, _task: &Task) -> Option<String> {
+        None
+    }
+
+    /// Resolves once the task lacks nothing.
+    fn ready(&self, _task: &Task) -> BoxFuture<()> {
+        Box::pin(std::future::ready(()))
+    }
 
     /// What became of a task that was executing when the runtime died, as far
     /// as the outside world tells. The kind's [`recovery`](Self::recovery)

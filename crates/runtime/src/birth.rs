@@ -14,10 +14,11 @@
 use std::sync::Arc;
 
 use offshoot_core::{
-    Canceller, Intent, Lane, Message, Naming, Owner, Payload, Row, Spec, Stamp, State, Task, spawn,
+    Canceller, Cap, CapReached, Intent, Lane, Message, Naming, Owner, Payload, Row, Spec, Stamp,
+    State, Task, spawn,
 };
 use offshoot_store::{
-    Batch, Commit, CommitError, Conflict, Spawn as SpawnWrite, StoreError, Write,
+    Batch, Commit, CommitError, Conflict, Count, Counter, Spawn as SpawnWrite, StoreError, Write,
 };
 use tokio::sync::oneshot;
 
@@ -28,6 +29,7 @@ use crate::draft::Draft;
 use crate::drive::Drive;
 use crate::engine::{Engine, is_uncertain, seat};
 use crate::error::Error;
+use crate::panic;
 use crate::slots::Slot;
 use crate::spawn::Spawn;
 use crate::task_ref::{TaskRef, Viewer};
@@ -70,7 +72,7 @@ pub(crate) fn bear<B: Body>(spawn: Spawn<B>) -> Birth {
     let pending = match embryo.commit(&engine, now).try_now() {
         Ok(Ok(_)) => return Birth::Done(Ok(embryo.start(engine, body))),
         // What needs another look goes on without the caller.
-        Ok(Err(error)) => match embryo.refusal(&error) {
+        Ok(Err(error)) => match embryo.refusal(&engine, &error) {
             Some(refused) => {
                 embryo.undo(&engine);
                 return Birth::Done(Err(refused));
@@ -104,7 +106,7 @@ fn carry_on<B: Body>(
                 Ok(_) => return drop(tell.send(Ok(embryo.start(engine, body)))),
                 Err(error) => error,
             };
-            if let Some(refused) = embryo.refusal(&error) {
+            if let Some(refused) = embryo.refusal(&engine, &error) {
                 embryo.undo(&engine);
                 embryo.delete_input(&engine).await;
                 return drop(tell.send(Err(refused)));
@@ -152,6 +154,9 @@ impl Embryo {
             batch.fence = self.viewer.cell.as_ref().and_then(|cell| cell.fence());
         }
         batch.push(Write::Spawn(spawn));
+        if let Some(count) = self.count_in_tree(engine) {
+            batch.push(Write::Count(count));
+        }
         let id = self.task.id();
         if let Some(old) = continues {
             batch.push(Write::Adopt { from: Owner::Task(old), to: Owner::Task(id) });
@@ -168,9 +173,24 @@ impl Embryo {
         engine.store.commit(batch)
     }
 
+    /// One more of its kind below its topmost task, if these are limited.
+    fn count_in_tree(&self, engine: &Engine) -> Option<Count> {
+        let spec = &self.task.spec;
+        spec.lineage.parent?;
+        let backend = engine.kinds.get(&spec.kind)?;
+        let limit = panic::shield_or("most_in_a_tree", None, || backend.most_in_a_tree())?;
+        let (owner, name) = (Owner::Task(spec.lineage.root), format!("below {}", spec.kind).into());
+        Some(Count { counter: Counter { owner, name }, by: 1, limit: Some(limit) })
+    }
+
     /// The error to tell, unless deciding again may help.
-    fn refusal(&self, error: &CommitError) -> Option<Error> {
+    fn refusal(&self, engine: &Engine, error: &CommitError) -> Option<Error> {
         match error {
+            CommitError::Conflict(Conflict::Counter { value, .. }) => {
+                let limit = self.count_in_tree(engine).and_then(|count| count.limit);
+                let (limit, used) = (limit.unwrap_or(*value), *value);
+                Some(Error::Cap(CapReached { cap: Cap::Tree, limit, used }))
+            }
             CommitError::Conflict(Conflict::OwnerClosed(owner)) if self.viewer.stops(*owner) => {
                 Some(Error::Cancelled)
             }

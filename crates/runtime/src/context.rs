@@ -4,8 +4,10 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use offshoot_core::{Block, Doing, Lineage, MessageId, Owner, Payload, Spec, TaskId, Visibility};
-use offshoot_store::{Standing, Within};
+use offshoot_core::{
+    Block, Doing, Lineage, MessageId, Owner, Payload, Spec, Stamp, TaskId, Visibility, WaitingOn,
+};
+use offshoot_store::{HistoryPage, Standing, Within};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
@@ -73,6 +75,11 @@ impl Context {
         &self.cell.spec.lineage
     }
 
+    /// The finished task whose history this one goes on with.
+    pub fn continues(&self) -> Option<TaskId> {
+        self.cell.spec.terms.continues
+    }
+
     /// What the task was asked to do.
     pub async fn input<T: DeserializeOwned>(&self) -> Result<T, Error> {
         let input = &self.cell.spec.input;
@@ -126,6 +133,11 @@ impl Context {
         }
     }
 
+    /// Whether the cap on depth lets this task have children.
+    pub fn may_have_children(&self) -> bool {
+        self.lineage().depth < self.engine.config.caps.depth
+    }
+
     /// The task of this handle or id that this one may touch: itself, one it
     /// owns or, if it sees its subtree, one below.
     pub async fn task(&self, handle: &str) -> Result<TaskRef, Error> {
@@ -164,6 +176,16 @@ impl Context {
         self.engine.drain_task(&self.cell, number, limit).await
     }
 
+    /// The unread ends in the inbox of the task's session that are for this
+    /// task: those of tasks that it has detached, and those that a task before
+    /// it, whose history it goes on with, has not read. Of the rows behind this
+    /// number up to `limit` are looked at, and [`Rows::last_number`] tells how
+    /// far that was; nothing, once there are no more. A task that another one
+    /// owns has none.
+    pub async fn drain_session(&self, number: u64, limit: usize) -> Result<Rows, Error> {
+        self.engine.drain_bequest(&self.cell, number, limit).await
+    }
+
     /// Whether an unread message was sent to this task, and not to one below it
     /// that ended before it read it and whose rows this one has inherited.
     pub async fn is_addressee(&self, message: MessageId) -> Result<bool, Error> {
@@ -181,6 +203,64 @@ impl Context {
     /// of the rows they carry.
     pub fn append(&self, blocks: impl IntoIterator<Item = Block>) -> Appending {
         Appending::new(self.engine.clone(), Writer::Task(self.cell.clone()), blocks)
+    }
+
+    /// The blocks of the task's history from a position on.
+    pub async fn history(&self, from: u64, limit: usize) -> Result<HistoryPage, Error> {
+        self.engine.check_open()?;
+        Ok(self.engine.store.history(Owner::Task(self.id()), from, limit).await?)
+    }
+
+    /// The same of a task that this one comes from: its parent, the task that it
+    /// goes on for, or one that these come from. It may have been forked there.
+    pub async fn forebears_history(
+        &self,
+        task: TaskId,
+        from: u64,
+        limit: usize,
+    ) -> Result<HistoryPage, Error> {
+        self.engine.check_descent(&self.cell.spec, task).await?;
+        Ok(self.engine.store.history(Owner::Task(task), from, limit).await?)
+    }
+
+    /// Resolves when something may have come that was not there when this was
+    /// called: look at the inbox after the call and before awaiting it.
+    pub fn news(&self) -> impl Future<Output = ()> + Send + use<'_> {
+        self.cell.nudge.listen()
+    }
+
+    /// Waits for `until` without a slot, and has the task's record say on what.
+    pub async fn waiting<T>(
+        &self,
+        on: WaitingOn,
+        until: impl Future<Output = T>,
+    ) -> Result<T, Error> {
+        let parked = self.engine.park(&self.cell, on).await?;
+        let (until, cancelled) = (std::pin::pin!(until), std::pin::pin!(self.cancelled()));
+        let came = match futures_util::future::select(until, cancelled).await {
+            futures_util::future::Either::Left((came, _)) => Ok(came),
+            futures_util::future::Either::Right(_) => Err(Error::Cancelled),
+        };
+        parked.end().await?;
+        came
+    }
+
+    /// Waits for a while that grows with how often something has failed before:
+    /// for a body that tries a write again. An error once it is of no use.
+    pub async fn back_off(&self, failures: u32) -> Result<(), Error> {
+        self.engine.check_open()?;
+        self.engine.back_off(failures).await;
+        self.engine.check_open()
+    }
+
+    /// The clock by which records are stamped.
+    pub fn now(&self) -> Stamp {
+        self.engine.now()
+    }
+
+    /// Random bits.
+    pub fn random(&self) -> u128 {
+        self.engine.world.random()
     }
 
     /// A step of the journal: `work` is executed once, its value is committed,
@@ -214,6 +294,12 @@ impl Context {
     /// written.
     pub async fn progress<T: Serialize>(&self, value: &T) -> Result<(), Error> {
         self.engine.report(&self.cell, Payload::encode(value)?).await
+    }
+
+    /// What the task has reported last, in this attempt or an earlier one.
+    pub async fn reported<T: DeserializeOwned>(&self) -> Result<Option<T>, Error> {
+        let reported = self.engine.reported(&self.cell).await?;
+        Ok(reported.and_then(|progress| progress.value.decode().ok()))
     }
 
     /// Says which step the task is in and what it does there; at most one a

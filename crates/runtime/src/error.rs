@@ -123,6 +123,14 @@ pub enum Error {
         /// What it lacks.
         missing: Vec<&'static str>,
     },
+    /// The task has ended, and what would go on for it cannot be executed here.
+    #[error("task {id} has ended, and cannot go on: {what}")]
+    Lacks {
+        /// Which.
+        id: TaskId,
+        /// What keeps this process from it.
+        what: String,
+    },
     /// The kind is not registered here.
     #[error("the kind {0:?} is not registered: register it before the runtime is opened")]
     UnknownKind(Arc<str>),

@@ -3,7 +3,7 @@
 use std::future::IntoFuture;
 use std::sync::Arc;
 
-use offshoot_core::{Block, BlockKind, Owner, SessionId};
+use offshoot_core::{Block, BlockKind, Owner, SessionId, Spec, TaskId};
 use offshoot_store::{Ack, Batch, RowRef, Strictness, Write};
 
 use crate::cell::Cell;
@@ -20,6 +20,27 @@ pub(crate) enum Writer {
     Session(SessionId),
 }
 
+impl Writer {
+    fn owner(&self) -> Owner {
+        match self {
+            Self::Task(cell) => Owner::Task(cell.spec.id),
+            Self::Session(session) => Owner::Session(*session),
+        }
+    }
+
+    /// Whose rows enter the history: a task that its session owns tells what is
+    /// in that one's inbox for it.
+    fn reads(&self) -> Vec<Owner> {
+        let mut owners = vec![self.owner()];
+        if let Self::Task(cell) = self
+            && let session @ Owner::Session(_) = cell.spec.owner()
+        {
+            owners.push(session);
+        }
+        owners
+    }
+}
+
 /// Blocks about to be appended. Await it to append them.
 #[must_use = "nothing is appended until it is awaited"]
 #[derive(Debug)]
@@ -28,6 +49,8 @@ pub struct Appending {
     writer: Writer,
     blocks: Vec<Block>,
     acks: Vec<(Owner, RowRef)>,
+    /// Whether some of them are for others.
+    intrudes: bool,
 }
 
 impl Appending {
@@ -36,35 +59,56 @@ impl Appending {
         writer: Writer,
         blocks: impl IntoIterator<Item = Block>,
     ) -> Self {
-        Self { engine, writer, blocks: blocks.into_iter().collect(), acks: Vec::new() }
+        let blocks = blocks.into_iter().collect();
+        Self { engine, writer, blocks, acks: Vec::new(), intrudes: false }
     }
 
     /// Acknowledges rows in the same commit: they are in the history exactly
     /// once, or still unread.
     pub fn acking(mut self, rows: &Rows) -> Self {
         let owner = rows.owner();
+        self.intrudes |= !rows.is_empty() && !rows.are_for(self.writer.owner());
         self.acks.extend(rows.references().map(|row| (owner, row)));
         self
     }
 
+    /// Acknowledges the rows that tell the writer of the ends of these tasks,
+    /// as [`Appending::acking`] does: it has waited for them. One that was read
+    /// before is no row any more.
+    pub async fn acking_ends(mut self, tasks: &[TaskId]) -> Result<Self, Error> {
+        let own = self.writer.owner();
+        for task in tasks {
+            let Some(pending) = self.engine.store.result_row(*task).await? else { continue };
+            let is_for_it = match &self.writer {
+                _ if pending.row.owner == own => true,
+                Writer::Task(cell) => self.engine.is_bequest(cell, &pending).await?,
+                Writer::Session(_) => false,
+            };
+            if is_for_it {
+                self.acks.push((pending.row.owner, pending.reference()));
+            }
+        }
+        Ok(self)
+    }
+
     async fn append(self) -> Result<(), Error> {
-        let Self { engine, writer, blocks, acks } = self;
+        let Self { engine, writer, blocks, acks, intrudes } = self;
         engine.check_open()?;
         let mut batch = Batch::new(engine.now());
-        let owner = match &writer {
-            Writer::Task(cell) => {
-                batch = batch.fenced(cell.spec.id, cell.epoch());
-                Owner::Task(cell.spec.id)
-            }
-            Writer::Session(session) => Owner::Session(*session),
-        };
-        if acks.iter().any(|(of, _)| *of != owner) {
+        let owner = writer.owner();
+        if let Writer::Task(cell) = &writer {
+            batch = batch.fenced(cell.spec.id, cell.epoch());
+        }
+        if intrudes {
             return Err(Error::NoContext("rows can only enter their owner's own history"));
         }
-        if !acks.is_empty() {
-            let rows = acks.into_iter().map(|(_, row)| row).collect();
-            let strictness = Strictness::MustBePending;
-            batch = batch.write(Write::Ack(Ack { owner, rows, strictness }));
+        for owner in writer.reads() {
+            let mut rows =
+                acks.iter().filter(|(of, _)| *of == owner).map(|(_, row)| *row).peekable();
+            if rows.peek().is_some() {
+                let (rows, strictness) = (rows.collect(), Strictness::MustBePending);
+                batch = batch.write(Write::Ack(Ack { owner, rows, strictness }));
+            }
         }
         batch = batch.write(Write::Append { owner, blocks });
         engine.store.commit(batch).await.map_err(Error::from_commit)?;
@@ -81,6 +125,28 @@ impl IntoFuture for Appending {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(self.append())
+    }
+}
+
+impl Engine {
+    /// Refuses a task from which the one of this spec does not come.
+    pub(crate) async fn check_descent(&self, spec: &Spec, from: TaskId) -> Result<(), Error> {
+        let before = |spec: &Spec| [spec.lineage.parent, spec.terms.continues];
+        let mut next: Vec<TaskId> = before(spec).into_iter().flatten().collect();
+        let mut seen = Vec::new();
+        while let Some(id) = next.pop() {
+            if id == from {
+                return Ok(());
+            }
+            if seen.contains(&id) {
+                continue;
+            }
+            seen.push(id);
+            if let Some(task) = self.task(id).await? {
+                next.extend(before(&task.spec).into_iter().flatten());
+            }
+        }
+        Err(Error::Forbidden(from))
     }
 }
 

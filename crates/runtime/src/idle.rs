@@ -44,6 +44,12 @@ impl Context {
     /// The unread rows of the task's inbox, once it has a reason to wake up;
     /// see [`Session::idle`]. The task waits without a slot.
     pub async fn idle(&self, limit: usize) -> Result<Rows, Error> {
+        self.idle_on(WaitingOn::Message, limit).await
+    }
+
+    /// The same for a task whose record shall say that it waits on something
+    /// else: its children, for their ends are rows, too.
+    pub async fn idle_on(&self, on: WaitingOn, limit: usize) -> Result<Rows, Error> {
         let (engine, cell) = (self.engine(), self.cell());
         let owner = Owner::Task(self.id());
         let mut parked = None;
@@ -59,7 +65,7 @@ impl Context {
             }
             match parked {
                 // It looks once more, now that it is seen to wait.
-                None => parked = Some(engine.park(cell, WaitingOn::Message).await?),
+                None => parked = Some(engine.park(cell, on).await?),
                 Some(_) => nudged.await,
             }
         };

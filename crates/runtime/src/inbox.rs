@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use offshoot_core::{Message, Owner, RowBody, RowId, Task, WaitingOn};
+use offshoot_core::{Message, Owner, RowBody, RowId, Task, TaskId, WaitingOn};
 use offshoot_store::{Ack, Batch, Fence, Pending, RowRef, Strictness, Write};
 
 use crate::cell::Cell;
@@ -18,6 +18,10 @@ pub struct Rows {
     owner: Owner,
     epoch: Option<u32>,
     rows: Vec<Pending>,
+    /// Where the last one stands that was read, picked or not.
+    last: Option<u64>,
+    /// The task for which its session has them, if they are such.
+    heir: Option<TaskId>,
 }
 
 /// One unread row.
@@ -61,7 +65,19 @@ impl Rows {
         epoch: Option<u32>,
         rows: Vec<Pending>,
     ) -> Self {
-        Self { engine, owner, epoch, rows }
+        let last = rows.last().map(|pending| pending.number);
+        Self { engine, owner, epoch, rows, last, heir: None }
+    }
+
+    /// These, which the session has for a task.
+    pub(crate) fn bequeathed_to(mut self, heir: TaskId) -> Self {
+        self.heir = Some(heir);
+        self
+    }
+
+    /// Whether they may enter the history of this owner.
+    pub(crate) fn are_for(&self, owner: Owner) -> bool {
+        self.owner == owner || self.heir.map(Owner::Task) == Some(owner)
     }
 
     /// How many there are.
@@ -74,15 +90,36 @@ impl Rows {
         self.rows.is_empty()
     }
 
-    /// Where the last of them stands; see
+    /// Where the last of them stands, or one behind it that was not picked; see
     /// [`Context::drain_after`](crate::Context::drain_after).
     pub fn last_number(&self) -> Option<u64> {
-        self.rows.last().map(|pending| pending.number)
+        self.last
     }
 
     /// The rows, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = Arrival<'_>> {
         self.rows.iter().map(Arrival)
+    }
+
+    /// Those of the rows that `wanted` picks. The others stay unread.
+    #[must_use]
+    pub fn only(mut self, mut wanted: impl FnMut(Arrival<'_>) -> bool) -> Self {
+        self.rows.retain(|row| wanted(Arrival(row)));
+        self
+    }
+
+    /// The first of the rows. The others stay unread.
+    #[must_use]
+    pub fn first(mut self, count: usize) -> Self {
+        if count < self.rows.len() {
+            self.rows.truncate(count);
+            self.last = self.rows.last().map(|pending| pending.number);
+        }
+        self
+    }
+
+    pub(crate) fn pending(&self) -> &[Pending] {
+        &self.rows
     }
 
     pub(crate) fn references(&self) -> impl Iterator<Item = RowRef> {

@@ -8,6 +8,7 @@
 
 mod ambient;
 mod backend;
+mod bequest;
 mod birth;
 mod body;
 mod cancel;
@@ -71,7 +72,7 @@ pub use receipt::{Receipts, Refused};
 pub use runtime::{Builder, Runtime};
 pub use session::Session;
 pub use spawn::{Spawn, Spawning};
-pub use step::Stepping;
+pub use step::{StepError, Stepping};
 pub use sweep::Sweeping;
 pub use task_ref::TaskRef;
 pub use wait::{Wait, WaitEnd, WaitMany, Waited};

@@ -144,6 +144,8 @@ pub enum Reason {
     Queue(usize),
     /// Nobody here executes tasks of this kind.
     NoWorker(Arc<str>),
+    /// This process lacks something to execute it, in words.
+    Lacks(String),
     /// An earlier process left it, and recovery has not come to it yet.
     Recovery,
     /// So many of its attempts have crashed, and the next one begins after a
@@ -155,8 +157,9 @@ pub enum Reason {
     Input(u32),
     /// It waits for leave: this question.
     Approval(u32),
-    /// It waits for the provider's rate gate.
-    RateGate,
+    /// It waits for the provider's rate gate, which is closed until this moment
+    /// at the earliest, if that is known.
+    RateGate(Option<Stamp>),
     /// It waits for this moment.
     Timer(Stamp),
     /// It waits for a message.
@@ -177,6 +180,7 @@ impl fmt::Display for Reason {
             Self::Ended => f.write_str("it has ended"),
             Self::Queue(before) => write!(f, "waits for a slot, {before} before it"),
             Self::NoWorker(kind) => write!(f, "no worker here runs the kind {kind:?}"),
+            Self::Lacks(what) => f.write_str(what),
             Self::Recovery => f.write_str("an earlier process left it: it awaits recovery"),
             Self::Restart(crashes) => {
                 write!(f, "starts again after a pause; crashes so far: {crashes}")
@@ -187,7 +191,10 @@ impl fmt::Display for Reason {
             Self::Children(live) => write!(f, "waits for {live} children"),
             Self::Input(number) => write!(f, "waits for the answer to question {number}"),
             Self::Approval(number) => write!(f, "waits for approval {number}"),
-            Self::RateGate => f.write_str("waits for the rate gate"),
+            Self::RateGate(None) => f.write_str("waits for the rate gate"),
+            Self::RateGate(Some(until)) => {
+                write!(f, "waits for the rate gate, which is closed until {until}")
+            }
             Self::Timer(due) => write!(f, "waits until {due}"),
             Self::Message => f.write_str("waits for a message"),
             Self::Settling => f.write_str("has ended, but the store could not write it yet"),
@@ -265,10 +272,15 @@ impl Engine {
         if !self.cell(task.id()).is_some_and(|cell| cell.is_manned()) {
             return self.why_not_here(task);
         }
+        let backend = self.kinds.get(&task.spec.kind);
+        let lacks = || backend.and_then(|backend| backend.lacks(task));
         match self.slots.position(task.id(), seat(&task.spec)) {
             Some(before) => Reason::Queue(before),
-            None if task.crashes > 0 => Reason::Restart(task.crashes),
-            None => Reason::Queue(0),
+            None => match lacks() {
+                Some(lacks) => Reason::Lacks(lacks),
+                None if task.crashes > 0 => Reason::Restart(task.crashes),
+                None => Reason::Queue(0),
+            },
         }
     }
 
@@ -288,7 +300,7 @@ impl Engine {
             }
             WaitingOn::Approval(number) => Reason::Approval(number),
             WaitingOn::Input(number) => Reason::Input(number),
-            WaitingOn::RateGate => Reason::RateGate,
+            WaitingOn::RateGate(until) => Reason::RateGate(until),
             WaitingOn::Timer(due) => Reason::Timer(due),
             WaitingOn::Message => Reason::Message,
         })

@@ -79,6 +79,12 @@ impl Sending {
         self
     }
 
+    /// When the task shall read it; before its next step unless told.
+    pub fn mode(mut self, mode: Mode) -> Self {
+        self.mode = mode;
+        self
+    }
+
     /// Makes it the last one: it ends the task's input, and any later message
     /// is refused by a task that reads no more. To a command an empty one says
     /// nothing else.
@@ -293,11 +299,19 @@ impl Sending {
         {
             return self.first_of(found).await;
         }
+        let lacks = backend
+            .as_ref()
+            .and_then(|backend| panic::shield_or("lacks", None, || backend.lacks(&old)));
+        if let Some(what) = lacks {
+            return Err(Error::Lacks { id, what });
+        }
         let (kind, input) = (old.spec.kind.clone(), Ok(old.spec.input.clone()));
         let request = Request { kind, input, backend: None };
         let mut spawn: Spawn<Registered> = Spawn::registered(self.engine.clone(), request, sender);
         spawn.said.terms.continues = Some(id);
         spawn.said.terms.profile = old.spec.terms.profile.clone();
+        // Whoever has sent the first one off is behind all that go on for it.
+        spawn.said.origin = old.spec.lineage.origin.clone();
         spawn.said.visibility = old.spec.visibility;
         spawn.said.tie = old.spec.tie;
         spawn.said.wake = old.spec.wake;

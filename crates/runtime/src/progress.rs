@@ -17,6 +17,8 @@ const INTERVAL: Duration = Duration::from_secs(1);
 pub(crate) struct Throttle {
     progress: Option<Arc<Progress>>,
     activity: Option<Arc<Activity>>,
+    /// What it has reported last, known to the store or not.
+    reported: Option<Arc<Progress>>,
     /// What it does, known to the store or not.
     doing: Option<Arc<Activity>>,
     written: Option<Duration>,
@@ -33,7 +35,20 @@ impl Engine {
         let bytes = usize::try_from(value.bytes()).unwrap_or(usize::MAX);
         TooLarge::check("progress report", bytes, self.config.sizes.progress)?;
         let progress = Arc::new(Progress { value, at: self.now() });
-        self.say(cell, |throttle| throttle.progress = Some(progress)).await
+        self.say(cell, |throttle| {
+            throttle.reported = Some(progress.clone());
+            throttle.progress = Some(progress);
+        })
+        .await
+    }
+
+    /// What the task has reported last, in this attempt or an earlier one.
+    pub(crate) async fn reported(&self, cell: &Cell) -> Result<Option<Arc<Progress>>, Error> {
+        let said = cell.rare().throttle.lock().as_ref().and_then(|said| said.reported.clone());
+        match said {
+            Some(said) => Ok(Some(said)),
+            None => Ok(self.task(cell.spec.id).await?.and_then(|task| task.progress.clone())),
+        }
     }
 
     pub(crate) async fn act(

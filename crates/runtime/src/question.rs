@@ -1,10 +1,14 @@
 //! Questions: the asker waits without a slot until somebody answers.
 
-use std::future::IntoFuture;
+use std::fmt;
+use std::future::{Future, IntoFuture, pending};
+use std::pin::pin;
 use std::sync::Arc;
 
+use futures_util::future::{Either, select};
 use offshoot_core::{Closed, Payload, Question, Row, RowBody, TaskId, TooLarge, WaitingOn, Wants};
 use offshoot_store::{Batch, CommitError, Conflict, Write};
+use parking_lot::Mutex;
 
 use crate::cell::Cell;
 use crate::engine::{Concerns, DECISIONS, Engine};
@@ -14,7 +18,6 @@ use crate::task_ref::Viewer;
 
 /// A question about to be asked. Await it to ask and get the answer.
 #[must_use = "a question is not asked until it is awaited"]
-#[derive(Debug)]
 pub struct Asking {
     engine: Arc<Engine>,
     cell: Arc<Cell>,
@@ -22,12 +25,25 @@ pub struct Asking {
     about: Payload,
     wants: Wants,
     key: Option<Arc<str>>,
+    // Locked by nobody: it only makes the rest shareable while it is asked.
+    given_up: Mutex<BoxFuture<()>>,
+}
+
+fn never() -> BoxFuture<()> {
+    Box::pin(pending())
+}
+
+impl fmt::Debug for Asking {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Asking").field("text", &self.text).finish_non_exhaustive()
+    }
 }
 
 impl Asking {
     pub(crate) fn new(engine: Arc<Engine>, cell: Arc<Cell>, text: &str) -> Self {
         let (text, about) = (text.into(), Payload::Null);
-        Self { engine, cell, text, about, wants: Wants::Input, key: None }
+        let given_up = Mutex::new(never());
+        Self { engine, cell, text, about, wants: Wants::Input, key: None, given_up }
     }
 
     /// The exact matter the question is bound to.
@@ -50,7 +66,15 @@ impl Asking {
         self
     }
 
-    async fn ask(self) -> Result<Payload, Error> {
+    /// Withdraws the question when this resolves before anybody has answered;
+    /// asking it ends as it does for a task that is cancelled. To drop the
+    /// question instead would leave it open, for an answer that nobody reads.
+    pub fn unless(mut self, given_up: impl Future<Output = ()> + Send + 'static) -> Self {
+        self.given_up = Mutex::new(Box::pin(given_up));
+        self
+    }
+
+    async fn ask(mut self) -> Result<Payload, Error> {
         self.engine.check_open()?;
         let sizes = &self.engine.config.sizes;
         TooLarge::check("question", self.text.len(), sizes.text)?;
@@ -59,14 +83,15 @@ impl Asking {
         if let Some(key) = &self.key {
             TooLarge::check("key", key.len(), sizes.text)?;
         }
-        let (engine, cell) = (&self.engine, &self.cell);
+        let mut given_up = std::mem::replace(self.given_up.get_mut(), never());
         let number = self.put().await?;
+        let (engine, cell) = (&self.engine, &self.cell);
         let on = match self.wants {
             Wants::Input => WaitingOn::Input(number),
             Wants::Approval => WaitingOn::Approval(number),
         };
         let parked = engine.park(cell, on).await?;
-        let closed = engine.until_closed(cell, number).await;
+        let closed = engine.until_closed(cell, number, &mut given_up).await;
         parked.end().await?;
         match closed? {
             Closed::Answered { answer, .. } => Ok(answer),
@@ -143,7 +168,12 @@ impl IntoFuture for Asking {
 }
 
 impl Engine {
-    async fn until_closed(&self, cell: &Arc<Cell>, number: u32) -> Result<Closed, Error> {
+    async fn until_closed(
+        &self,
+        cell: &Arc<Cell>,
+        number: u32,
+        given_up: &mut BoxFuture<()>,
+    ) -> Result<Closed, Error> {
         let id = cell.spec.id;
         loop {
             let nudged = cell.nudge.listen();
@@ -157,7 +187,10 @@ impl Engine {
                 return Err(Error::Cancelled);
             }
             self.check_open()?;
-            nudged.await;
+            if let Either::Right(_) = select(pin!(nudged), &mut *given_up).await {
+                self.withdraw(cell, number).await?;
+                *given_up = never();
+            }
         }
     }
 

@@ -303,15 +303,23 @@ impl Engine {
         cell.man();
         // Who has written to it is not known any more.
         cell.note_outside_mail();
+        let lacks = crate::panic::shield_or("lacks", None, || backend.lacks(task)).is_some();
+        let ready = lacks.then(|| backend.ready(task));
         let body = Registered(Some(backend));
-        if task.crashes == 0 {
+        if task.crashes == 0 && ready.is_none() {
             queue(self, cell, body);
             return Ok(());
         }
         let (engine, delay) = (Arc::downgrade(self), self.config.restarts.delay(task.crashes));
+        let delay = (task.crashes > 0).then_some(delay);
         let world = self.world.clone();
         self.world.spawn(async move {
-            world.sleep(delay).await;
+            if let Some(delay) = delay {
+                world.sleep(delay).await;
+            }
+            if let Some(ready) = ready {
+                ready.await;
+            }
             if let Some(engine) = engine.upgrade().filter(|engine| !engine.is_closed()) {
                 queue(&engine, cell, body);
             }

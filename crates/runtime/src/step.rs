@@ -55,6 +55,59 @@ impl<F> Stepping<F> {
     }
 }
 
+/// Why a step has no value.
+#[derive(Debug)]
+pub enum StepError {
+    /// It began before and did not commit, and is not taken twice.
+    Unknown,
+    /// Its work failed.
+    Work(BodyError),
+    /// The journal could not be read or written.
+    Journal(Error),
+}
+
+impl From<StepError> for BodyError {
+    fn from(error: StepError) -> Self {
+        match error {
+            StepError::Work(error) => error,
+            StepError::Journal(error) => error.into(),
+            StepError::Unknown => Self::message("the outcome of a step is unknown"),
+        }
+    }
+}
+
+impl<F, Run, T, E> Stepping<F>
+where
+    F: FnOnce() -> Run + Send + 'static,
+    Run: Future<Output = Result<T, E>> + Send + 'static,
+    T: Serialize + DeserializeOwned + Send + 'static,
+    E: Into<BodyError> + Send + 'static,
+{
+    /// The value, or which of the reasons there is for having none. Awaiting
+    /// the step itself does the same for a body that just passes errors on.
+    pub async fn value(self) -> Result<T, StepError> {
+        let Self { cx, key, work, repeat } = self;
+        let (engine, cell) = (cx.engine(), cx.cell());
+        let journal = |error: Error| match error {
+            Error::Unknown(_) => StepError::Unknown,
+            error => StepError::Journal(error),
+        };
+        let size = TooLarge::check("key", key.len(), engine.config.sizes.text);
+        size.map_err(|error| journal(error.into()))?;
+        let turn = Turn::wait(cell, &key).await.map_err(journal)?;
+        match engine.begin_step(cell, &key, repeat).await.map_err(journal)? {
+            Some(value) => engine.load(&value).await.map_err(journal),
+            None => {
+                let worked = turn.work(work()).await;
+                let value = worked.map_err(|error| StepError::Work(error.into()))?;
+                let payload = Payload::encode(&value).map_err(|error| journal(error.into()))?;
+                engine.commit_step(cell, &key, payload).await.map_err(journal)?;
+                Ok(value)
+            }
+        }
+    }
+}
+
 impl<F, Run, T, E> IntoFuture for Stepping<F>
 where
     F: FnOnce() -> Run + Send + 'static,
@@ -66,20 +119,12 @@ where
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
+        let key = self.key.clone();
         Box::pin(async move {
-            let Self { cx, key, work, repeat } = self;
-            let (engine, cell) = (cx.engine(), cx.cell());
-            TooLarge::check("key", key.len(), engine.config.sizes.text)?;
-            let turn = Turn::wait(cell, &key).await?;
-            match engine.begin_step(cell, &key, repeat).await? {
-                Some(value) => Ok(engine.load(&value).await?),
-                None => {
-                    let value = turn.work(work()).await.map_err(Into::into)?;
-                    let payload = Payload::encode(&value)?;
-                    engine.commit_step(cell, &key, payload).await?;
-                    Ok(value)
-                }
-            }
+            self.value().await.map_err(|error| match error {
+                StepError::Unknown => Error::Unknown(key).into(),
+                error => error.into(),
+            })
         })
     }
 }

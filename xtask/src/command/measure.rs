@@ -1,8 +1,10 @@
-//! `cargo xtask measure`: what the program costs its user, written to `bench/SHELL.md`.
+//! `cargo xtask measure`: what the program costs its user, written to `bench/SHELL.md`, and what
+//! agents cost, written to `bench/AGENTS.md`.
 //!
 //! A row is one file's worth of function below: it drives the release binary on a data folder of
 //! its own, as a script would, and says what it saw beside what must hold.
 
+mod agents;
 mod rows;
 mod world;
 
@@ -35,13 +37,16 @@ impl Measure {
             println!("    {}: {} (must be {})", row.what, row.measured, row.must);
             measured.push(row);
         }
-        let report = report(&measured)?;
-        if self.dry {
-            println!("\n{report}");
-        } else {
-            std::fs::write(repository.root().join(REPORT), report)?;
+        let agents = agents::report(repository).context("agents could not be measured")?;
+        for (path, report) in [(REPORT, &report(&measured)?), (agents::REPORT, &agents)] {
+            if self.dry {
+                println!("\n{report}");
+            } else {
+                std::fs::write(repository.root().join(path), report)?;
+            }
         }
-        let missed: Vec<_> = measured.iter().filter(|row| !row.holds).map(|row| row.what).collect();
+        let missed = measured.iter().filter(|row| !row.holds).map(|row| row.what);
+        let missed: Vec<_> = missed.chain(agents::missed(&agents)).collect();
         if !missed.is_empty() {
             bail!("does not hold: {}", missed.join("; "));
         }

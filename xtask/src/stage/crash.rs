@@ -16,6 +16,6 @@ pub(crate) const STAGE: Stage = Stage {
 };
 
 fn run(repository: &Repository) -> Result<Verdict> {
-    Crash { kills: KILLS, seed: 1, cli: false }.run(repository)?;
+    Crash { kills: KILLS, ..Crash::default() }.run(repository)?;
     Ok(Verdict::Passed)
 }

@@ -20,6 +20,11 @@ pub enum Reply {
     Tasks(Tasks),
     /// What a task waits on.
     Why(Why),
+    /// The providers of models and what is known of them.
+    Models {
+        /// Each of them.
+        providers: Vec<Provider>,
+    },
     /// The tasks that were waited for, in the order of the request.
     Waited {
         /// Each of them.
@@ -59,6 +64,13 @@ pub enum Reply {
         /// The place.
         at: u64,
     },
+    /// A block of an agent's conversation.
+    Block(Box<Block>),
+    /// So many blocks of the conversation are left out here.
+    Skipped {
+        /// How many.
+        blocks: u64,
+    },
     /// Something happened in a session.
     Happened(Box<Happened>),
     /// The daemon has ended, all but its process.
@@ -96,6 +108,47 @@ pub enum StreamName {
     Stderr,
 }
 
+/// A block of an agent's conversation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Block {
+    /// Where it stands, counted from 0.
+    pub position: u64,
+    /// In a word: `user`, `assistant`, `thought`, `tool_use`, `tool_result`,
+    /// `notice` or `other`.
+    pub kind: String,
+    /// The tool's name, if it is a tool's; of another one, what it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What it says; of a long one the beginning.
+    pub text: String,
+}
+
+/// A provider of models.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Provider {
+    /// What stands before the slash in the names of its models.
+    pub provider: String,
+    /// The variables that may hold its key; none if it wants none.
+    pub variables: Vec<String>,
+    /// Whether it can be asked with what the caller has.
+    pub usable: bool,
+    /// The models that are known. There may be others.
+    pub models: Vec<ListedModel>,
+}
+
+/// A model that is known.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListedModel {
+    /// Its name, with its provider's.
+    pub name: String,
+    /// How many tokens it can read.
+    pub window: u64,
+    /// What a million tokens that it reads cost, in thousandths of a dollar.
+    pub input: Option<u64>,
+    /// What a million that it writes cost.
+    pub output: Option<u64>,
+}
+
 /// A task that was waited for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waited {
@@ -115,6 +168,9 @@ pub enum WaitedEnd {
     NeedsInput,
     /// It goes on; the wait was over.
     TimedOut,
+    /// It cannot go on here before somebody brings what it lacks, and the wait
+    /// was to return then.
+    Lacks,
 }
 
 /// Something that happened in a session.

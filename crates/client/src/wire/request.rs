@@ -12,13 +12,20 @@ use serde::{Deserialize, Serialize};
 pub enum Request {
     /// Send a command off.
     Spawn(Box<Spawn>),
+    /// Have an agent do something.
+    Run(Box<Run>),
+    /// Which models there are.
+    Models {
+        /// The caller's keys and addresses, never stored.
+        keys: Sealed,
+    },
     /// A page of tasks.
     List(List),
     /// One task.
     Show(Named),
     /// What a task waits on.
     Why(Named),
-    /// What a command wrote.
+    /// What a command wrote, or the conversation of an agent.
     Tail(Tail),
     /// Wait for tasks.
     Wait(Wait),
@@ -29,6 +36,8 @@ pub enum Request {
     },
     /// A message to a task.
     Send(Message),
+    /// The answer to a question of a task.
+    Answer(Answer),
     /// Stop a task and everything below it.
     Cancel {
         /// Which.
@@ -88,6 +97,20 @@ pub struct Message {
     pub sequel: Sequel,
     /// Makes the request repeatable.
     pub key: String,
+    /// The keys for models that are set where the message comes from.
+    #[serde(default)]
+    pub keys: Sealed,
+}
+
+/// The answer to a question of a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Whose.
+    pub to: Named,
+    /// Which of its questions.
+    pub number: u32,
+    /// What.
+    pub text: String,
 }
 
 /// Whether more messages may follow one.
@@ -136,6 +159,39 @@ pub struct Spawn {
     pub stdin: Stdin,
 }
 
+/// Something for an agent to do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// In which session.
+    pub talk: Talk,
+    /// What to do, in words.
+    pub task: String,
+    /// The model that does it.
+    pub model: Option<String>,
+    /// The model of a new agent if nobody says; without one it is the first
+    /// whose key is there.
+    #[serde(default)]
+    pub usual: Option<String>,
+    /// The folder in which it works.
+    pub folder: String,
+    /// The caller's keys and addresses, never stored.
+    pub keys: Sealed,
+    /// Makes the request repeatable.
+    pub key: String,
+}
+
+/// In which session an agent is asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Talk {
+    /// In a new one.
+    New,
+    /// In the one of this name, which is opened if it is new.
+    In(String),
+    /// In the one in which an agent was asked last.
+    Latest,
+}
+
 /// What becomes of a command whose daemon dies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -175,6 +231,13 @@ pub enum Stdin {
 #[serde(transparent)]
 pub struct Sealed(pub BTreeMap<String, String>);
 
+impl Sealed {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
 impl fmt::Debug for Sealed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
@@ -207,7 +270,7 @@ pub enum Scope {
     All,
 }
 
-/// What to read of a command's output.
+/// What to read of a command's output, or of an agent's conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tail {
     /// Whose.
@@ -224,7 +287,7 @@ pub struct Tail {
 pub enum Reading {
     /// With what is kept of the beginning.
     Start,
-    /// With the last lines.
+    /// With the last lines, or the last blocks of a conversation.
     Lines(u64),
     /// Where an earlier reading stopped.
     From(u64),
@@ -251,6 +314,24 @@ pub struct Wait {
     pub waiting: Waiting,
     /// How long at the most.
     pub timeout_ms: Option<u64>,
+    /// The caller's keys and addresses, never stored. Agents that are waited
+    /// for get those that they lack, so that they go on after a daemon died.
+    #[serde(default, skip_serializing_if = "Sealed::is_empty")]
+    pub keys: Sealed,
+    /// What is done if one of them lacks something even with these.
+    #[serde(default)]
+    pub lacking: Lacking,
+}
+
+/// What a wait does if a task lacks what it needs to go on, such as a key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lacking {
+    /// It waits until somebody brings that.
+    #[default]
+    Wait,
+    /// It returns at once with those that do, so that whoever waits is told.
+    Return,
 }
 
 /// For how many tasks to wait.

@@ -18,6 +18,9 @@ pub struct Session {
     /// How many results and messages nobody has read; of more than a thousand,
     /// a thousand.
     pub unread: u64,
+    /// What its first task was about, on one line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
 }
 
 /// A page of sessions.

@@ -19,6 +19,12 @@ pub struct Task {
     pub state: State,
     /// What it waits on, in a word, if it waits.
     pub waiting_on: Option<String>,
+    /// What it lacks to go on, in words: a key, say, that is never stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lacks: Option<String>,
+    /// What it asks, if it waits for an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<Question>,
     /// How it ended, once it has.
     pub outcome: Option<Outcome>,
     /// Where it comes from.
@@ -37,12 +43,38 @@ pub struct Task {
     pub cancel: Option<Cancelled>,
     /// What it last reported.
     pub progress: Option<Progress>,
+    /// What it is doing, if it tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activity: Option<Activity>,
     /// What it executes, if it is a command.
     pub command: Option<CommandLine>,
+    /// What it was asked to do, if it is an agent.
+    #[serde(default)]
+    pub agent: Option<AgentBrief>,
     /// It has ended, and its end could not be written yet.
     pub settling: bool,
     /// It was stopped by force and is still there.
     pub unresponsive: bool,
+}
+
+/// What an agent was asked to do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentBrief {
+    /// In words.
+    pub task: String,
+    /// The model that does it.
+    pub model: String,
+}
+
+/// What a task asks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    /// Which of its questions it is, counted from 1.
+    pub number: u32,
+    /// The question; of a long one the beginning.
+    pub text: String,
+    /// When it was asked.
+    pub at: String,
 }
 
 /// Where a task stands.
@@ -109,6 +141,9 @@ pub struct Outcome {
     /// The value it returned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<serde_json::Value>,
+    /// How many bytes a value has that is too long to stand here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value_bytes: Option<u64>,
     /// Whether a cancel had been asked for before the value came.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cancel_requested: bool,
@@ -153,6 +188,7 @@ impl Outcome {
         Self {
             is,
             value: None,
+            value_bytes: None,
             cancel_requested: false,
             failure: None,
             message: None,
@@ -208,6 +244,20 @@ pub struct Progress {
     pub value: serde_json::Value,
     /// When it was made.
     pub at: String,
+}
+
+/// What a task is doing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Activity {
+    /// The step it is in.
+    pub step: u64,
+    /// In a word: `model`, `tool` or `idle`.
+    pub doing: String,
+    /// Which tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// Since when.
+    pub since: String,
 }
 
 /// What a command executes. The values of its variables are not in here.

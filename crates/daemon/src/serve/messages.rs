@@ -1,7 +1,8 @@
 //! Messages to tasks.
 
-use offshoot_client::wire::{Code, Fault, Message, Reply, Sequel};
-use offshoot_core::MessageState;
+use offshoot_client::wire::{self, Code, Fault, Message, Reply, Sequel};
+use offshoot_core::{Caller, Closed, MessageState};
+use offshoot_runtime::{Error, TaskRef};
 
 use super::Answer;
 use crate::fault::refusal_about;
@@ -9,13 +10,24 @@ use crate::house::House;
 
 /// Sends a message to a task.
 pub(super) async fn send(house: &House, message: &Message) -> Answer {
-    let task = house.task(&message.to).await?;
+    let mut task = house.task(&message.to).await?;
+    let mut turn = None;
+    if *task.spec().kind == *offshoot_agent::KIND {
+        says_something(&message.text)?;
+        let session = task.spec().lineage.session;
+        house.keys.offer(session, &super::run::keys(&message.keys));
+        turn = Some(house.turns.take(&house.session_name(session).await?).await);
+        // Another one may go on for it by now.
+        task = house.task(&message.to).await?;
+    }
     let sending = task.send(&message.text).key(&message.key);
     let sending = match message.sequel {
         Sequel::More => sending,
         Sequel::End => sending.last(),
     };
-    let receipts = sending.await.map_err(|error| {
+    let receipts = sending.await;
+    drop(turn);
+    let receipts = receipts.map_err(|error| {
         let fault = refusal_about(&task, &message.to.task, &error);
         match fault.code {
             Code::TakesNoMessages => fault.hint(
@@ -39,4 +51,41 @@ pub(super) async fn send(house: &House, message: &Message) -> Answer {
         task: receipt.task.to_string(),
         state: state.to_owned(),
     })
+}
+
+/// Refuses a text to an agent that is empty. To a command that is a line, too.
+fn says_something(text: &str) -> Result<(), Fault> {
+    match text.trim() {
+        "" => Err(Fault::new(Code::BadRequest, "nothing is said to the agent")
+            .hint("write what it shall read, such as: offshoot tasks send lead 'Be brief.'")),
+        _ => Ok(()),
+    }
+}
+
+/// Answers a question of a task. One that is repeated because its reply was lost
+/// has answered it already.
+pub(super) async fn answer(house: &House, answer: &wire::Answer) -> Answer {
+    let task = house.task(&answer.to).await?;
+    if *task.spec().kind == *offshoot_agent::KIND {
+        says_something(&answer.text)?;
+    }
+    match task.answer(answer.number, &answer.text).await {
+        Ok(()) => {}
+        Err(Error::QuestionClosed { .. } | Error::Ended { .. })
+            if is_answered(&task, answer).await? => {}
+        Err(error) => return Err(refusal_about(&task, &answer.to.task, &error).into()),
+    }
+    Ok(Reply::Done)
+}
+
+/// Whether a person has given this answer.
+async fn is_answered(task: &TaskRef, answer: &wire::Answer) -> Result<bool, Error> {
+    let asked = task.questions().await?;
+    let asked = asked.into_iter().find(|asked| asked.number == answer.number);
+    Ok(asked.is_some_and(|asked| match asked.closed {
+        Some(Closed::Answered { by: Caller::Host, answer: said, .. }) => {
+            said.decode::<String>().is_ok_and(|said| said == answer.text)
+        }
+        _ => false,
+    }))
 }

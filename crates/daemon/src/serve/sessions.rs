@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use offshoot_client::wire::{Code, Fault, Reply, Session, Sessions};
-use offshoot_core::Session as Record;
+use offshoot_core::{Owner, Session as Record};
 use offshoot_runtime::{Error, Runtime};
 use offshoot_store::StoreError;
 
@@ -11,6 +11,7 @@ use super::Answer;
 use super::tasks::{cursor, parse_cursor};
 use crate::fault::no_room;
 use crate::house::{self, House};
+use crate::view;
 
 /// How many unread rows are counted. One page must not read a whole store.
 const MOST_UNREAD: usize = 1_000;
@@ -41,6 +42,7 @@ pub(super) async fn list(house: &House, after: Option<String>, limit: usize) -> 
 async fn shown(runtime: &Runtime, record: &Record) -> Result<Option<Session>, Error> {
     let Some(session) = runtime.find_session(record.name.as_str()).await? else { return Ok(None) };
     let counts = session.counts().await?;
+    let first = runtime.tasks().owner(Owner::Session(record.id)).limit(1).await?;
     Ok(Some(Session {
         id: record.id.to_string(),
         name: record.name.as_str().to_owned(),
@@ -48,6 +50,7 @@ async fn shown(runtime: &Runtime, record: &Record) -> Result<Option<Session>, Er
         live: counts.live(),
         finished: counts.ended(),
         unread: session.unread_count(MOST_UNREAD).await? as u64,
+        about: first.items.first().and_then(view::about),
     }))
 }
 
@@ -79,6 +82,7 @@ pub(super) async fn remove(house: &House, name: &str) -> Answer {
         Err(error) => return Err(error.into()),
     }
     if let Some(session) = session {
+        house.keys.forget(session.id());
         house.forget_name(session.id());
     }
     house.sweep(&runtime).await;

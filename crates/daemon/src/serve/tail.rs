@@ -1,4 +1,4 @@
-//! What a command wrote, and writes.
+//! What a command wrote, and writes; of an agent, what was said.
 
 use offshoot_backends::{Follower, Log, Piece, Seat, Stream, Writing};
 use offshoot_client::wire::{Chunk, Code, Fault, Following, Reading, Reply, StreamName, Tail};
@@ -12,7 +12,7 @@ use crate::view;
 /// How much is read at a time.
 const MOST: usize = 256 << 10;
 
-/// Passes on what a command wrote and, if wanted, what it writes until it ends.
+/// Passes on what a command wrote, or what was said to an agent and by it, and, if wanted, what it writes until it ends.
 /// The task as it is then comes last.
 pub(super) async fn tail(
     house: &House,
@@ -21,6 +21,10 @@ pub(super) async fn tail(
     out: &mut Out<'_>,
 ) -> Answer {
     let task = house.task(&tail.task).await?;
+    if *task.spec().kind == *offshoot_agent::KIND {
+        super::talk::talk(house, &task, (tail, within), out).await?;
+        return end(house, &task, out).await;
+    }
     let log = house.commands.log(task.id());
     let from = match tail.reading {
         Reading::Start => 0,

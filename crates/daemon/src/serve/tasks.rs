@@ -1,7 +1,7 @@
 //! Tasks: a page of them, one of them, and what one waits on.
 
 use offshoot_client::wire::{self, Code, Fault, List, Named, Reply, Scope, Tasks, Why};
-use offshoot_core::{Phase, Visibility};
+use offshoot_core::{Owner, Phase, State, Visibility, WaitingOn};
 use offshoot_store::PageCursor;
 
 use super::{Answer, Stopped};
@@ -85,18 +85,40 @@ pub(super) fn parse_cursor(text: &str) -> Result<PageCursor, Stopped> {
 /// One task.
 pub(super) async fn show(house: &House, named: &Named) -> Answer {
     let snapshot = house.task(named).await?.snapshot().await?;
-    Ok(Reply::Task(Box::new(view::task(house, snapshot).await?)))
+    Ok(Reply::Task(Box::new(view::in_full(house, snapshot).await?)))
+}
+
+/// How many of the tasks that a task waits for are looked at.
+const CHILDREN: usize = 16;
+
+fn asks(who: &str, question: &wire::Question) -> wire::Reason {
+    wire::Reason { is: "question".to_owned(), text: format!("{who} asks: {}", question.text) }
 }
 
 /// What a task waits on.
 pub(super) async fn why(house: &House, named: &Named) -> Answer {
     let task = house.task(named).await?;
-    let why = task.why().await?;
+    let (why, record) = (task.why().await?, task.record().await?);
+    let mut reasons: Vec<_> = why.reasons.iter().map(view::reason).collect();
+    // What it waits on stands first, and why it must below.
+    reasons.extend(view::asking(&record));
+    if let Some(question) = view::open_question(house, &record).await? {
+        reasons.push(asks("it", &question));
+    }
+    if record.state == State::Waiting(WaitingOn::Children) {
+        let runtime = house.runtime()?;
+        let children = runtime.tasks().owner(Owner::Task(task.id())).live().limit(CHILDREN).await?;
+        for child in children.items {
+            if let Some(question) = view::open_question(house, &child).await? {
+                reasons.push(asks(child.handle(), &question));
+            }
+        }
+    }
     Ok(Reply::Why(Why {
         id: task.id().to_string(),
         handle: why.handle,
         state: view::state(why.state),
         since: why.since.to_string(),
-        reasons: why.reasons.iter().map(view::reason).collect(),
+        reasons,
     }))
 }

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use offshoot_client::wire::{Code, Fault, Named, Reply, Wait, Waited, WaitedEnd, Waiting};
+use offshoot_client::wire::{
+    self, Code, Fault, Lacking, Named, Reply, Wait, Waited, WaitedEnd, Waiting,
+};
 use offshoot_core::TaskId;
-use offshoot_runtime::{Error, WaitEnd};
+use offshoot_runtime::{Error, TaskRef, WaitEnd};
 
-use super::Answer;
+use super::{Answer, Stopped};
 use crate::fault::refusal_about;
 use crate::house::House;
 use crate::view;
@@ -20,6 +22,7 @@ pub(super) async fn wait(house: &House, wait: Wait, within: Option<TaskId>) -> A
         let text = format!("wait for 1 to {MOST} tasks, not for {}", wait.tasks.len());
         return Err(Fault::new(Code::BadRequest, text).into());
     }
+    let keys = super::run::keys(&wait.keys);
     let mut tasks = Vec::with_capacity(wait.tasks.len());
     for task in wait.tasks {
         let named = Named { session: wait.session.clone(), task };
@@ -28,7 +31,16 @@ pub(super) async fn wait(house: &House, wait: Wait, within: Option<TaskId>) -> A
             let error = Error::WaitsForItself(task.id());
             return Err(refusal_about(&task, &named.task, &error).into());
         }
+        if *task.spec().kind == *offshoot_agent::KIND {
+            house.keys.offer(task.spec().lineage.session, &keys);
+        }
         tasks.push(task);
+    }
+    if wait.lacking == Lacking::Return {
+        let lacking = lacking(house, &tasks).await?;
+        if !lacking.is_empty() {
+            return Ok(Reply::Waited { tasks: lacking });
+        }
     }
     let waiter = house.waiters.enter(within)?;
     let runtime = house.runtime()?;
@@ -49,16 +61,46 @@ pub(super) async fn wait(house: &House, wait: Wait, within: Option<TaskId>) -> A
             WaitEnd::TimedOut => WaitedEnd::TimedOut,
         };
         let snapshot = house.runtime()?.snapshot(waited.task);
-        found.push(Waited { end, task: view::task(house, snapshot).await? });
+        let task = match tasks.len() {
+            1 => view::in_full(house, snapshot).await?,
+            _ => view::task(house, snapshot).await?,
+        };
+        found.push(Waited { end, task });
     }
     Ok(Reply::Waited { tasks: found })
 }
 
-/// Acknowledges the ends of tasks, so that nobody is told of them again.
+/// Those of these tasks that cannot go on before somebody brings what they lack.
+async fn lacking(house: &House, tasks: &[TaskRef]) -> Result<Vec<Waited>, Stopped> {
+    let mut lacking = Vec::new();
+    for task in tasks {
+        let snapshot = task.snapshot().await?;
+        // An agent that a dead daemon left is not queued again yet.
+        if let Some(what) = house.lacks(&snapshot.task) {
+            let lacks = Some(format!(
+                "{what}, and `offshoot tasks wait` or a `run` in its session brings it"
+            ));
+            let task = wire::Task { lacks, ..view::task(house, snapshot).await? };
+            lacking.push(Waited { end: WaitedEnd::Lacks, task });
+        }
+    }
+    Ok(lacking)
+}
+
+/// Acknowledges the ends of tasks, so that nobody is told of them again. What an
+/// agent sent off is told in its conversation, whoever else has seen it: to the
+/// agent, or to the one that goes on for it.
 pub(super) async fn ack(house: &House, tasks: &[String]) -> Answer {
     let runtime = house.runtime()?;
     for task in tasks {
-        runtime.task(task).await?.wait().timeout(Duration::ZERO).await?.ack().await?;
+        let task = runtime.task(task).await?;
+        if let Some(parent) = task.spec().lineage.parent
+            && let Some(parent) = runtime.get(parent).await?
+            && *parent.spec.kind == *offshoot_agent::KIND
+        {
+            continue;
+        }
+        task.wait().timeout(Duration::ZERO).await?.ack().await?;
     }
     Ok(Reply::Done)
 }

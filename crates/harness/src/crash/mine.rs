@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use offshoot_core::SessionId;
 use offshoot_store::{Abandoned, Answer, Around, Batch, Commit, Read, Store, StoreError};
+use rustix::process::{Signal, getpid, kill_process};
 use tokio::sync::oneshot;
 
 /// On which side of a commit the process dies.
@@ -43,7 +44,7 @@ impl Around for Mine {
             return self.inner.commit(batch);
         }
         if self.side == Side::Before {
-            std::process::abort();
+            die();
         }
         die_after(self.inner.commit(batch))
     }
@@ -54,19 +55,26 @@ impl Around for Mine {
             return self.inner.remove(session, limit);
         }
         if self.side == Side::Before {
-            std::process::abort();
+            die();
         }
         die_after(self.inner.remove(session, limit))
     }
 }
 
+/// Ends the process as `kill -9` does: nothing in it gets to know.
+pub(crate) fn die() -> ! {
+    // Nobody is refused the right to kill himself.
+    let _ = kill_process(getpid(), Signal::KILL);
+    std::process::abort()
+}
+
 /// Ends the process once there is an answer; nobody gets it.
-fn die_after<T: Abandoned + Send + Unpin + 'static>(answer: Answer<T>) -> Answer<T> {
+pub(crate) fn die_after<T: Abandoned + Send + Unpin + 'static>(answer: Answer<T>) -> Answer<T> {
     let (silent, never) = oneshot::channel();
     tokio::spawn(async move {
         drop(answer.await);
         drop(silent);
-        std::process::abort();
+        die();
     });
     Answer::later(never)
 }

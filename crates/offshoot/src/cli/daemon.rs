@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use offshoot_client::wire::{Code, Fault, Reply, Request, Stopped};
 use offshoot_client::{Client, Connection, Error, Place};
 use offshoot_daemon::Options;
+use offshoot_models::Keys;
 
 use super::exit::Exit;
 use super::globals::Globals;
@@ -95,12 +96,17 @@ impl Run {
 }
 
 /// Starts the same command line once more and ends, so that the daemon is left
-/// to the system.
+/// to the system. Keys come with requests: whoever may look at the daemon's
+/// environment finds none of them.
 fn start_apart() -> Result<ExitCode, Trouble> {
     offshoot_daemon::belong_to_no_task();
     let program = std::env::current_exe().map_err(|error| Trouble::other(&error))?;
     let args = std::env::args_os().skip(1).filter(|arg| arg != "--apart");
-    let started = std::process::Command::new(program).args(args).spawn();
+    let mut daemon = std::process::Command::new(program);
+    for name in Keys::names() {
+        daemon.env_remove(name);
+    }
+    let started = daemon.args(args).spawn();
     started.map_err(|error| Trouble::other(&error))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,14 +1,17 @@
-//! The main job in a minute: real tasks, a steer, a cancel, and a daemon that is
-//! killed before one's eyes.
+//! The main job in half a minute: agents and commands, a steer, a cancel, and a
+//! daemon that is killed before one's eyes.
 //!
 //! Everything is done through the same requests that the other commands send,
 //! in a data folder of its own, and everything that is claimed at the end was
 //! looked at.
 
-mod act;
+mod agents;
 mod board;
+mod commands;
+mod project;
 mod proof;
 mod stage;
+mod tally;
 
 use std::time::Duration;
 
@@ -18,16 +21,18 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::exit::Exit;
 use super::show::{Form, Part, Screen};
 use super::trouble::Trouble;
+use agents::Team;
 use proof::Proof;
 use stage::{Errand, Stage};
 
-/// Watch real tasks outlive a daemon that is killed with `kill -9`
+/// Watch agents and commands outlive a `kill -9` of the daemon
 #[derive(Debug, Args)]
 #[command(after_help = "\
-It takes some seconds and plays in a data folder of its own, which is gone
-afterwards: nothing is left running, and --data and --session mean nothing here.
-It exits with 0 if everything held that it claims. With --json each line is a
-step, a task that changed, or a claim and whether it holds.")]
+It needs no key and no network: its agents ask the offline model, which plans by
+rule. It takes less than half a minute and plays in a data folder of its own,
+which is gone afterwards: nothing is left running, and --data and --session mean
+nothing here. It exits with 0 if everything held that it claims. With --json
+each line is a step, a task that changed, or a claim and whether it holds.")]
 pub(super) struct Demo {}
 
 impl Demo {
@@ -43,7 +48,8 @@ impl Demo {
             () = stage.strike() => {}
             end = ends.next() => return Ok(interrupted(stage, ends, end).await),
         }
-        let proof = told?;
+        let (mut proof, team) = told?;
+        proof.look_into_store(&stage, &team).await?;
         proof.show(screen)?;
         if !proof.holds() {
             return Ok(Exit::Trouble);
@@ -102,13 +108,14 @@ async fn interrupted(mut stage: Stage, mut ends: Ends, end: Exit) -> Exit {
 }
 
 /// The story, act by act, and what it has proved.
-async fn tell(stage: &mut Stage) -> Result<Proof, Trouble> {
-    act::send_off(stage).await?;
-    act::steer(stage).await?;
-    act::stop(stage).await?;
-    act::kill(stage).await?;
-    act::bring_home(stage).await?;
-    Proof::look(stage).await
+async fn tell(stage: &mut Stage) -> Result<(Proof, Team), Trouble> {
+    let team = agents::send_off(stage).await?;
+    agents::kill(stage, &team).await?;
+    agents::bring_home(stage, &team).await?;
+    commands::send_off(stage).await?;
+    commands::steer_and_stop(stage).await?;
+    commands::kill(stage).await?;
+    Ok((Proof::look(stage, &team).await?, team))
 }
 
 /// How long anything in the demo may take before it is given up.
@@ -123,17 +130,19 @@ const BESIDE: usize = 80;
 fn next_steps(screen: Screen) -> String {
     let mut shown = format!("\n{}\n", screen.out.paint(Part::Name, "What to type next"));
     for (command, about) in [
-        ("offshoot spawn --detach --name build -- cargo build", "send a command off"),
-        ("offshoot tasks ls", "see what is under way"),
-        ("offshoot tasks tail -f build", "read along"),
-        ("offshoot tasks wait build", "get its result, any day"),
+        ("export ANTHROPIC_API_KEY=…", "or OPENAI_API_KEY, GEMINI_API_KEY"),
+        ("git diff | offshoot run 'Review this.'", "have an agent do something"),
+        ("offshoot models ls", "which models there are"),
+        ("offshoot spawn --detach --name it -- make", "send a command off"),
+        ("offshoot tasks ls --all-sessions", "what is under way"),
+        ("offshoot tasks wait it", "its result, any day"),
         ("offshoot --help", "everything else"),
     ] {
         let narrow = screen.width.is_some_and(|columns| columns < BESIDE);
         let about = screen.out.paint(Part::Faint, about);
         shown.push_str(&match narrow {
             true => format!("  {command}\n    {about}\n"),
-            false => format!("  {command:<53}{about}\n"),
+            false => format!("  {command:<43}{about}\n"),
         });
     }
     shown

@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
-use offshoot_client::wire::{Named, Reply, Request, Task, Wait, Waited, Waiting};
+use offshoot_client::wire::{Lacking, Named, Reply, Request, Task, Wait, Waited, Waiting};
 use offshoot_client::{Client, Error};
 use serde::Serialize;
 
 use super::globals::{Chosen, Globals};
+use super::run::keys;
 use super::show::{Form, Screen, text};
 use super::trouble::Trouble;
 
@@ -59,6 +60,8 @@ impl Desk {
             tasks: vec![task],
             waiting: Waiting::All,
             timeout_ms: None,
+            keys: keys(),
+            lacking: Lacking::Wait,
         });
         match waited_of(self.ask(&request).await?)?.pop() {
             Some(waited) => Ok(waited.task),
@@ -97,6 +100,14 @@ impl Desk {
     ) -> Result<(), Trouble> {
         self.answer(done, people)
             .map_err(|trouble| trouble.hint("what was asked for was done all the same"))
+    }
+
+    /// A command line that means this session, wherever it is typed.
+    pub(crate) fn command_in(&self, session: &str, command: &str, rest: &[&str]) -> String {
+        match self.typed.iter().any(|word| word == "--session") {
+            true => self.command(command, rest),
+            false => self.command(command, &[&["--session", session], rest].concat()),
+        }
     }
 
     /// A command line that means the same place as this one.

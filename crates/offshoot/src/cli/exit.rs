@@ -42,12 +42,13 @@ pub(crate) enum Exit {
 /// What the root's help says of exit codes.
 pub(crate) const HELP: &str = "\
 Examples:
+  git diff | offshoot run 'Review this change.'
   offshoot spawn --detach --name build -- cargo build
   offshoot tasks ls
   offshoot tasks wait build
 
-A command that was sent off goes on when its terminal is closed. How it ended
-and what it wrote can be read for a week, or a month if nobody has read it yet.
+What was sent off goes on when its terminal is closed. How it ended and what it
+wrote can be read for a week, or a month if nobody has read it yet.
 
 Exit codes:
   0    done; every task waited for completed
@@ -61,10 +62,11 @@ Exit codes:
   125  Offshoot could not do it; the error says why
 
 An attached `spawn` exits with the command's own code, with 128 and the signal
-that ended it, 126 if it cannot be executed, 127 if it is not found, and 130 if
-Ctrl-C stopped it. Any `spawn` exits with 141 if the reader of its output has
-gone; the command goes on. Of several tasks the worst counts: lost, failed,
-cancelled, needs input, time up, completed.";
+that ended it, 126 if it cannot be executed, and 127 if it is not found. Any
+`spawn` exits with 141 if the reader of its output has gone; the command goes
+on. If Ctrl-C stopped what it had sent off, `spawn` exits with 130, and so does
+`run`. Of several tasks the worst counts: lost, failed, cancelled, needs input,
+time up, completed.";
 
 impl Exit {
     /// The number.

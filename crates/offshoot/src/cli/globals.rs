@@ -42,8 +42,10 @@ pub(crate) struct Globals {
 pub(crate) enum Chosen {
     /// The command line.
     Here,
-    /// The environment, or nobody.
-    Elsewhere,
+    /// The environment.
+    Around,
+    /// Nobody.
+    Nowhere,
 }
 
 impl Globals {
@@ -59,8 +61,8 @@ impl Globals {
         }
         let set = std::env::var_os("OFFSHOOT_SESSION").filter(|set| !set.is_empty());
         match set.map(OsString::into_string) {
-            None => Ok((MAIN.to_owned(), Chosen::Elsewhere)),
-            Some(Ok(set)) => Ok((set, Chosen::Elsewhere)),
+            None => Ok((MAIN.to_owned(), Chosen::Nowhere)),
+            Some(Ok(set)) => Ok((set, Chosen::Around)),
             Some(Err(_)) => Err(Trouble::usage("OFFSHOOT_SESSION is set to what is not UTF-8")
                 .hint("name the session with --session")),
         }

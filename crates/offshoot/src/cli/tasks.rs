@@ -14,6 +14,7 @@ mod progress;
 mod send;
 mod show;
 mod tail;
+mod talk;
 mod wait;
 mod why;
 

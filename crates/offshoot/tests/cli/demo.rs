@@ -1,4 +1,4 @@
-//! `offshoot demo`, when it is not let play to its end.
+//! `offshoot demo`, played to its end, and interrupted.
 
 use std::path::PathBuf;
 
@@ -13,14 +13,14 @@ struct Demo {
 }
 
 impl Demo {
-    /// Starts it, and waits until its commands run.
-    fn start(world: &World) -> Self {
+    /// Starts it, and waits until it has said this.
+    fn start(world: &World, line: &str) -> Self {
         let stage = world.folder.path().join("tmp");
         std::fs::create_dir_all(&stage).unwrap();
         let mut command = world.hearing(&["demo"]);
         command.env("TMPDIR", &stage);
         let mut started = Started::new(command);
-        started.until_line("   hail      running");
+        started.until_line(line);
         assert_eq!(std::fs::read_dir(&stage).unwrap().count(), 1);
         Self { started, stage }
     }
@@ -51,8 +51,12 @@ fn processes_of(_folder: &std::path::Path) -> Vec<String> {
 #[test]
 fn one_that_is_interrupted_leaves_nothing_behind() {
     let world = World::new();
-    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
-        let demo = Demo::start(&world);
+    for (line, signal, code) in [
+        ("   docs      running", Signal::INT, 130),
+        ("   letters   running, attempt 2", Signal::HUP, 129),
+        ("   hail      running", Signal::TERM, 143),
+    ] {
+        let demo = Demo::start(&world, line);
         demo.started.signal(signal);
         let said = demo.started.finish();
         assert_eq!(said.code, code, "{said:?}");
@@ -60,4 +64,34 @@ fn one_that_is_interrupted_leaves_nothing_behind() {
         assert_eq!(std::fs::read_dir(&demo.stage).unwrap().count(), 0, "the folder is gone");
         assert_eq!(processes_of(&demo.stage), Vec::<String>::new());
     }
+}
+
+#[test]
+fn its_agents_are_killed_under_and_what_it_claims_of_them_holds() {
+    let world = World::new();
+    let mut demo = Demo::start(
+        &world,
+        "   $ offshoot run --model offline/slow-survey 'What is in this folder?'",
+    );
+    demo.started.until_line("   letters   running, attempt 2");
+    let said = demo.started.finish();
+    assert_eq!((said.err.as_str(), said.code), ("", 0), "{said:?}");
+    // As the demo made them: 40 lines more in each folder, and one in each file.
+    let lines: u64 =
+        (1..=3).map(|folder| (1..=7).map(|file| folder * 40 + file).sum::<u64>()).sum();
+    assert!(said.out.contains(&format!("docs: 21 files, 3 folders, 16730 bytes, {lines} lines")));
+    assert!(said.out.contains("no language model was asked"), "{said:?}");
+    for claim in [
+        "the lead sent 5 off in the background; 6 of 6 agents completed",
+        "its figures are those of the demo's own count: 376 files, 32 folders",
+        "agents were at work, and all went on with daemon",
+        "5 results are in the lead's conversation, each once",
+        "0 processes left running",
+    ] {
+        assert!(said.out.contains(claim), "{claim}: {said:?}");
+    }
+    assert!(!said.out.contains('✗') && !said.out.contains('\u{1b}'), "{said:?}");
+    assert!(said.out.contains("ANTHROPIC_API_KEY") && said.out.contains("offshoot models ls"));
+    assert_eq!(std::fs::read_dir(&demo.stage).unwrap().count(), 0, "the folder is gone");
+    assert_eq!(processes_of(&demo.stage), Vec::<String>::new());
 }

@@ -51,10 +51,12 @@ fn the_demo_tells_its_steps_and_what_it_proved() {
     let said = world.done(&["demo", "--json"]);
     let lines: Vec<Value> = said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let acts: Vec<u64> = lines.iter().filter_map(|line| line["act"].as_u64()).collect();
-    assert_eq!(acts, [1, 2, 3, 4, 5]);
+    assert_eq!(acts, [1, 2, 3, 4, 5, 6]);
+    let answer = lines.iter().find_map(|line| line["answer"].as_str()).unwrap();
+    assert!(answer.contains("offline model") && answer.contains("Here: "), "{said}");
     assert!(lines.iter().any(|line| line["task"]["state"] == "lost"), "{said}");
     let claims: Vec<&Value> = lines.iter().filter(|line| line["claim"].is_string()).collect();
-    assert!(claims.len() >= 5 && claims.iter().all(|claim| claim["holds"] == true), "{said}");
+    assert!(claims.len() >= 11 && claims.iter().all(|claim| claim["holds"] == true), "{said}");
     assert_eq!(lines.last().unwrap()["proved"], true);
 }
 

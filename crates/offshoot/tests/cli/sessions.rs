@@ -1,5 +1,6 @@
 //! `offshoot sessions`
 
+use crate::model::Model;
 use crate::support::World;
 
 #[test]
@@ -30,4 +31,19 @@ fn sessions_are_listed_stopped_and_removed() {
     assert_eq!(world.run(&["sessions", "cancel", "unheard"]).code, 5);
     assert_eq!(world.json(&["tasks", "show", "a"])["state"], "running");
     assert_eq!(world.json(&["sessions", "cancel"])["reached"], 1);
+}
+
+#[test]
+fn each_session_tells_what_its_first_task_was_about() {
+    let (world, model) = (World::new(), Model::saying(["One.", "Two."]));
+    let long = format!("Compare axum\nand warp. {}", "More. ".repeat(1_000));
+    model.done(&world, &["run", "--session", "s", &long]);
+    model.done(&world, &["run", "--session", "s", "And shorter?"]);
+    world.detach("a", "exit 0");
+    let listed = world.json(&["sessions", "ls"]);
+    let about = listed["sessions"][0]["about"].as_str().unwrap();
+    assert!(about.starts_with("Compare axum and warp. More."), "{listed}");
+    assert!(about.len() < 300, "{listed}");
+    let shown = world.done(&["sessions", "ls"]);
+    assert!(shown.lines().any(|line| line.ends_with("sh -c exit 0")), "{shown}");
 }

@@ -44,8 +44,13 @@ impl World {
     pub(crate) fn other(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         for (name, _) in std::env::vars_os() {
-            let ours = name.to_str().is_some_and(|name| name.starts_with("OFFSHOOT"));
-            if ours {
+            let told = name.to_str().is_some_and(|name| {
+                name.starts_with("OFFSHOOT")
+                    || name.ends_with("_API_KEY")
+                    || name.ends_with("_BASE_URL")
+                    || name == "OLLAMA_HOST"
+            });
+            if told {
                 command.env_remove(name);
             }
         }

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::process::Stdio;
 
+use crate::model::Model;
 use crate::support::{Said, World};
 
 #[test]
@@ -52,4 +53,20 @@ fn a_task_that_has_ended_takes_no_message() {
     let said = world.run(&["tasks", "send", "a", "x"]);
     assert_eq!(said.code, 125, "{said:?}");
     assert_eq!(world.run(&["tasks", "send", "a"]).code, 2);
+}
+
+#[test]
+fn s5_2_an_agent_that_has_ended_goes_on_in_a_new_task_which_is_named() {
+    let (world, model) = (World::new(), Model::saying(["One.", "Two.", "Three."]));
+    model.done(&world, &["run", "--session", "s", "Do it."]);
+    let first = world.json(&["--session", "s", "tasks", "show", "lead"])["id"].clone();
+    let said = world.done(&["--session", "s", "tasks", "send", "lead", "Again."]);
+    let (named, id) = said.trim_end().rsplit_once(": ").unwrap();
+    assert_eq!(named, "queued for lead, a new task that goes on for the ended one");
+    let second = world.json(&["--session", "s", "tasks", "show", id]);
+    assert_ne!(second["id"], first);
+    assert_eq!(world.run(&["tasks", "wait", id]).code, 0);
+    let sent = &world.json(&["--session", "s", "tasks", "send", id, "Again."])["sent"][0];
+    assert_eq!((&sent["continues"], &sent["handle"]), (&second["id"], &second["handle"]));
+    world.done(&["tasks", "wait", sent["task"].as_str().unwrap()]);
 }

@@ -1,5 +1,12 @@
 //! `offshoot tasks tail`
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use offshoot_wiretest::Reply;
+use serde_json::{Value, json};
+
+use crate::model::{Model, says};
 use crate::support::{Started, World};
 
 #[test]
@@ -70,4 +77,46 @@ fn scripts_are_told_where_something_is_missing() {
     }
     assert!(missing > 0);
     assert_eq!(kept + missing, 12_000_000);
+}
+
+#[test]
+fn s10_2_of_an_agent_the_conversation_is_shown() {
+    let (world, model) = (World::new(), Model::saying(["One\nand a half.", "Two."]));
+    model.done(&world, &["run", "--session", "s", "Say it."]);
+    model.done(&world, &["run", "--session", "s", "Again."]);
+    let shown = world.done(&["--session", "s", "tasks", "tail", "lead"]);
+    let talk = "  is asked: Say it.\n  says: One\n    and a half.\n";
+    let more = "  is asked: Again.\n  goes on in a new task.\n  says: Two.\n";
+    assert!(shown.starts_with(talk), "{shown}");
+    for line in more.lines() {
+        assert!(shown.contains(line), "{line:?} is not in {shown}");
+    }
+    let shown = world.done(&["--session", "s", "--json", "tasks", "tail", "-n", "2", "lead"]);
+    let lines: Vec<Value> = shown.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(lines[0]["skipped"].as_u64() > Some(0), "{shown}");
+    assert_eq!(lines[1]["block"]["kind"], "assistant");
+    assert_eq!(lines[1]["block"]["text"], "Two.");
+    assert_eq!(lines[3]["task"]["state"], "completed");
+}
+
+#[test]
+fn s10_2_a_conversation_is_followed_until_the_agent_ends() {
+    let well = Arc::new(AtomicBool::new(false));
+    let (world, model) = (
+        World::new(),
+        Model::new({
+            let well = well.clone();
+            move |_| match well.load(Ordering::Relaxed) {
+                true => says("Done."),
+                false => Reply::status(500, &[], &json!({"error": {"message": "not yet"}})),
+            }
+        }),
+    );
+    let session = model.done(&world, &["run", "--detach", "Do it."]);
+    let args = ["--session", session.trim_end(), "tasks", "tail", "-f", "lead"];
+    let mut tail = Started::new(world.command(&args));
+    tail.until_line("  is asked: Do it.");
+    well.store(true, Ordering::Relaxed);
+    let said = tail.finish();
+    assert_eq!((said.out.as_str(), said.code), ("  says: Done.\n", 0), "{said:?}");
 }

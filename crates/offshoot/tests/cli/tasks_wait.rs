@@ -1,5 +1,6 @@
 //! `offshoot tasks wait`
 
+use crate::model::Model;
 use crate::support::{Started, World};
 
 #[test]
@@ -87,4 +88,20 @@ fn many_are_waited_for_at_once() {
     let said = wait.finish();
     assert_eq!(said.code, 0, "{said:?}");
     assert_eq!(said.out.lines().count(), 100, "{said:?}");
+}
+
+#[test]
+fn of_a_long_answer_the_beginning_is_told_and_how_to_have_the_rest() {
+    let long = format!("The beginning.\n{}", "ü".repeat(5_000));
+    let (world, model) = (World::new(), Model::saying([&long]));
+    let session = model.done(&world, &["run", "--detach", "Do it."]);
+    let told = ["--session", session.trim_end()];
+    let waited = world.done(&[told.as_slice(), &["tasks", "wait", "lead"]].concat());
+    let id = world.json(&[told.as_slice(), &["tasks", "show", "lead"]].concat())["id"].clone();
+    let id = id.as_str().unwrap();
+    let rest = format!("tasks show {} {} --result {id})", told[0], told[1]);
+    let end = format!(" …(+2967 more chars; all of it: offshoot {rest}\n");
+    assert!(waited.contains("  The beginning.\n") && waited.ends_with(&end), "{waited}");
+    assert_eq!(world.done(&["tasks", "show", "--result", id]), format!("{long}\n"));
+    assert_eq!(world.json(&["tasks", "show", "--result", id]), long.as_str());
 }

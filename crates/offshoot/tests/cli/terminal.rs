@@ -39,11 +39,12 @@ fn shown(mut command: Command, columns: u16) -> String {
     String::from_utf8_lossy(&seen).replace("\r\n", "\n")
 }
 
-/// Without colours.
+/// Without colours, and without what moves the cursor.
 fn plain(shown: &str) -> String {
     let mut parts = shown.split("\u{1b}[");
     let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |plain, part| plain + part.split_once('m').map_or(part, |(_, rest)| rest))
+    let ends = |c: char| c.is_ascii_alphabetic();
+    parts.fold(first, |plain, part| plain + part.split_once(ends).map_or(part, |(_, rest)| rest))
 }
 
 #[test]
@@ -58,6 +59,17 @@ fn a_table_fits_the_terminal() {
             assert!(width <= usize::from(columns), "{columns}: {line}");
         }
     }
+}
+
+#[test]
+fn the_demo_fits_the_terminal() {
+    let world = World::new();
+    let seen = shown(world.command(&["demo"]), 80);
+    assert!(seen.contains("\u{1b}[6A"), "the tree of the agents is drawn over itself");
+    for line in plain(&seen).lines() {
+        assert!(unicode_width::UnicodeWidthStr::width(line) <= 80, "{line}");
+    }
+    assert!(plain(&seen).contains("└ docs    completed"), "{seen}");
 }
 
 #[test]

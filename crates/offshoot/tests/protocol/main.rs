@@ -7,5 +7,6 @@
 mod door;
 mod following;
 mod input;
+mod run;
 mod support;
 mod taking_over;

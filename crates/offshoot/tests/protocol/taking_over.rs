@@ -2,7 +2,9 @@
 
 use std::process::ExitStatus;
 
-use offshoot_client::wire::{Code, Hello, Request, Restarting, State, Taking, Wait, Waiting};
+use offshoot_client::wire::{
+    Code, Hello, Lacking, Request, Restarting, Sealed, State, Taking, Wait, Waiting,
+};
 use offshoot_client::{Client, Connection, Error};
 use tokio::task::JoinSet;
 
@@ -14,6 +16,8 @@ async fn state_of(client: &Client, task: &str) -> State {
         tasks: vec![task.to_owned()],
         waiting: Waiting::All,
         timeout_ms: None,
+        keys: Sealed::default(),
+        lacking: Lacking::Wait,
     };
     match client.ask(&Request::Wait(wait)).await.unwrap() {
         offshoot_client::wire::Reply::Waited { tasks } => tasks[0].task.state,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use offshoot::core::{Change, Payload, Phase, RowBody, State, WaitingOn, Wants};
+use offshoot::core::{Change, Closed, Payload, Phase, RowBody, State, WaitingOn, Wants};
 use offshoot::{BodyError, Context, Error, WaitEnd};
 use serde::{Deserialize, Serialize};
 
@@ -57,6 +57,28 @@ async fn s5_5_the_last_report_before_the_end_is_kept() {
     assert_eq!(end.state, State::Failed);
     let last = end.progress.as_ref().unwrap().value.decode::<Report>().unwrap();
     assert_eq!(last, Report { files: 3 });
+}
+
+#[tokio::test]
+async fn s5_5_a_question_that_is_given_up_is_withdrawn_and_its_task_goes_on() {
+    let (_runtime, session) = session().await;
+    let gate = Gate::new();
+    let body = gate.clone();
+    let task = session
+        .spawn_ephemeral(|cx: Context| async move {
+            let given_up = async move { body.pass().await };
+            let answer = cx.ask("which one?").unless(given_up).await;
+            assert!(matches!(answer, Err(Error::Cancelled)), "{answer:?}");
+            assert!(!cx.is_cancelled());
+            Done::Ok(())
+        })
+        .await
+        .unwrap();
+    assert_eq!(task.wait().await.unwrap().end, WaitEnd::NeedsInput);
+    gate.admit(1);
+    until(&task, |task| task.state == State::Completed).await;
+    let asked = task.questions().await.unwrap();
+    assert!(matches!(asked[0].closed, Some(Closed::Withdrawn { .. })), "{asked:?}");
 }
 
 #[tokio::test]

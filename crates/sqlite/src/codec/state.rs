@@ -144,12 +144,16 @@ impl Encoder {
                 self.byte(2);
                 self.number(u64::from(number));
             }
-            WaitingOn::RateGate => self.byte(3),
+            WaitingOn::RateGate(None) => self.byte(3),
             WaitingOn::Timer(due) => {
                 self.byte(4);
                 self.signed(due.as_micros());
             }
             WaitingOn::Message => self.byte(5),
+            WaitingOn::RateGate(Some(until)) => {
+                self.byte(6);
+                self.signed(until.as_micros());
+            }
         }
     }
 }
@@ -160,9 +164,10 @@ impl Decoder<'_> {
             0 => WaitingOn::Children,
             1 => WaitingOn::Approval(self.small()?),
             2 => WaitingOn::Input(self.small()?),
-            3 => WaitingOn::RateGate,
+            3 => WaitingOn::RateGate(None),
             4 => WaitingOn::Timer(Stamp::from_micros(self.signed()?)),
             5 => WaitingOn::Message,
+            6 => WaitingOn::RateGate(Some(Stamp::from_micros(self.signed()?))),
             _ => return Err(Damaged::Strange("an unknown reason to wait")),
         })
     }
@@ -211,7 +216,8 @@ mod tests {
             WaitingOn::Children,
             WaitingOn::Approval(3),
             WaitingOn::Input(4),
-            WaitingOn::RateGate,
+            WaitingOn::RateGate(None),
+            WaitingOn::RateGate(Some(due)),
             WaitingOn::Timer(due),
             WaitingOn::Message,
         ];

@@ -158,6 +158,15 @@ impl Writing<'_, '_> {
             if !open {
                 return Err(Conflict::OwnerClosed(Owner::Task(parent)).into());
             }
+            // A cancel on its way down must not be outrun by what is below it.
+            let mut above = self.task_of(parent)?.and_then(|task| task.spec.ends_with());
+            while let Some(id) = above {
+                let Some(task) = self.task_of(id)? else { break };
+                if task.cancel.is_some() {
+                    return Err(Conflict::OwnerClosed(Owner::Task(id)).into());
+                }
+                above = task.spec.ends_with();
+            }
         }
         if let Some(found) = self.ahead.live_named(self.image, owner, spec.handle.key()) {
             return Err(Conflict::NameTaken(found).into());

@@ -48,6 +48,7 @@ macro_rules! __for_each_case {
                 s2_9_a_task_that_has_ended_spawns_nothing,
                 s2_9_a_task_that_has_returned_spawns_nothing,
                 s6_3_a_spawn_under_a_cancelled_task_is_refused,
+                s6_3_a_spawn_anywhere_below_a_cancelled_task_is_refused,
                 s6_3_a_spawn_into_a_session_that_is_being_cancelled_is_refused,
                 s6_5_a_sweep_of_some_tasks_leaves_the_session_open,
                 s2_9_a_detached_task_belongs_to_its_session,

@@ -86,6 +86,17 @@ pub(super) async fn s6_3_a_spawn_under_a_cancelled_task_is_refused(world: World)
     refuses_children(&world, &parent).await;
 }
 
+pub(super) async fn s6_3_a_spawn_anywhere_below_a_cancelled_task_is_refused(world: World) {
+    let session = world.session("main").await;
+    let top = world.running(&session).await;
+    let parent = world.running_child(&top).await;
+    let parent = world.running_child(&parent).await;
+    world.put(&top, Intent::Cancel(cancel(world.now()))).await;
+    let closed = Conflict::OwnerClosed(Owner::Task(top.id()));
+    let child = record(world.child_spec(&parent));
+    assert_eq!(world.refused_write(spawn(&child)).await, closed);
+}
+
 pub(super) async fn s6_3_a_spawn_into_a_session_that_is_being_cancelled_is_refused(world: World) {
     for reach in [Reach::Everything, Reach::TopLevel] {
         let session = world.session(&format!("{reach:?}")).await;

@@ -30,7 +30,7 @@ pub(super) async fn s2_1_every_state_is_read_back_as_it_was_decided(world: World
         Intent::Resume,
         Intent::Park(WaitingOn::Approval(2)),
         Intent::Resume,
-        Intent::Park(WaitingOn::RateGate),
+        Intent::Park(WaitingOn::RateGate(None)),
         Intent::Resume,
         Intent::Park(WaitingOn::Timer(Stamp::from_millis(77))),
         Intent::Requeue(Requeue::Released),

@@ -139,6 +139,14 @@ impl Ledger {
             if !open {
                 return Err(Conflict::OwnerClosed(Owner::Task(parent)));
             }
+            // A cancel on its way down must not be outrun by what is below it.
+            let mut above = self.directory.task(parent).and_then(|task| task.spec.ends_with());
+            while let Some(task) = above.and_then(|id| self.directory.task(id)) {
+                if task.cancel.is_some() {
+                    return Err(Conflict::OwnerClosed(Owner::Task(task.id())));
+                }
+                above = task.spec.ends_with();
+            }
         }
         if let Some(found) = self.directory.live_namesake(spec) {
             return Err(Conflict::NameTaken(found.id()));

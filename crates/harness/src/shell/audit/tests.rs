@@ -47,22 +47,7 @@ fn errand(number: usize, hold: Hold) -> Errand {
 }
 
 fn outcome(is: State) -> Outcome {
-    Outcome {
-        is,
-        value: None,
-        cancel_requested: false,
-        failure: None,
-        message: None,
-        causes: Vec::new(),
-        cancelled: None,
-        forced: false,
-        exit: (is == State::Completed).then_some(0),
-        signal: None,
-        start_error: None,
-        duration_ms: None,
-        cpu_ms: None,
-        peak_bytes: None,
-    }
+    Outcome { exit: (is == State::Completed).then_some(0), ..Outcome::new(is) }
 }
 
 fn stopped(by: &str) -> Outcome {
@@ -80,6 +65,8 @@ fn task(errand: &Errand, outcome: Outcome) -> Task {
         session: errand.session.clone(),
         state: outcome.is,
         waiting_on: None,
+        lacks: None,
+        question: None,
         outcome: Some(outcome),
         lineage: Lineage {
             session: "session".into(),
@@ -98,12 +85,14 @@ fn task(errand: &Errand, outcome: Outcome) -> Task {
         attempts: 1,
         cancel: None,
         progress: None,
+        activity: None,
         command: Some(CommandLine {
             argv: errand.argv(Path::new(WORK)),
             cwd: "/".into(),
             env: Vec::new(),
             restart: errand.restart,
         }),
+        agent: None,
         settling: false,
         unresponsive: false,
     }

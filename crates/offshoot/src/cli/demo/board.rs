@@ -52,6 +52,19 @@ impl Board {
         Self { screen, tasks, heard, told, following: None, drawn: 0 }
     }
 
+    /// How many tasks have not ended.
+    pub(super) fn live(&self) -> usize {
+        self.tasks.iter().filter(|task| !task.state.is_terminal()).count()
+    }
+
+    /// Takes everything off the board.
+    pub(super) fn clear(&mut self) {
+        self.close();
+        self.tasks.clear();
+        self.heard.clear();
+        self.told.clear();
+    }
+
     /// Follows what happens from now on.
     pub(super) fn follow(&mut self, desk: &Desk) {
         self.close();
@@ -69,10 +82,18 @@ impl Board {
 
     /// Shows what happens until this is so.
     pub(super) async fn until(&mut self, so: impl Fn(&[Task]) -> bool) -> Result<(), Trouble> {
+        self.drawn = 0;
+        self.still_until(so).await
+    }
+
+    /// Shows what happens until this is so, where it was shown before.
+    pub(super) async fn still_until(
+        &mut self,
+        so: impl Fn(&[Task]) -> bool,
+    ) -> Result<(), Trouble> {
         let patience = tokio::time::sleep(PATIENCE);
         let mut patience = std::pin::pin!(patience);
         let mut tick = tokio::time::interval(TICK);
-        self.drawn = 0;
         loop {
             self.draw()?;
             if so(&self.tasks) {
@@ -151,12 +172,25 @@ impl Board {
         let state = colour.paint(Part::State(task.state), state);
         let age = time::age(self.age(task));
         let what = match task.attempts {
-            0 | 1 => what(task),
-            attempt => format!("attempt {attempt}: {}", what(task)),
+            0 | 1 => self.what(task),
+            _ if task.agent.is_some() && task.state.is_terminal() => self.what(task),
+            attempt => format!("attempt {attempt}, {}", self.what(task)),
         };
         let room = width.saturating_sub(3 + 10 + STATES + 2 + 8);
         let what = text::cut(&what, room);
         format!("{handle:<10}{state}{age:>6}  {}", colour.paint(Part::Faint, what))
+    }
+
+    /// What a task does, or has come to. Of an agent it is known whom it waits
+    /// for.
+    fn what(&self, task: &Task) -> String {
+        let child = |other: &&Task| other.lineage.parent.as_ref() == Some(&task.id);
+        let out = self.tasks.iter().filter(child).filter(|child| !child.state.is_terminal());
+        match (&task.agent, task.state, out.count()) {
+            (Some(_), State::Waiting, 1) => "waits for 1 that it sent off".to_owned(),
+            (Some(_), State::Waiting, out @ 2..) => format!("waits for {out} that it sent off"),
+            _ => what(task),
+        }
     }
 
     /// How old a task is by now, in milliseconds.

@@ -1,12 +1,14 @@
 //! The stage of the demo: a data folder of its own, and those who act in it.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use offshoot_client::Error;
 use offshoot_client::wire::{
     Attachment, Code, Fault, Message, Reply, Request, Restarting, Sealed, Sequel, Spawn, Status,
     Stdin, Stop, Task,
 };
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::board::Board;
 use crate::cli::daemon;
@@ -22,6 +24,9 @@ const IDLE: &str = "5s";
 /// How long a command may run that waits for a word of the demo, as it is typed
 /// and in milliseconds.
 const WAITS: (&str, u64) = ("1m", 60_000);
+
+/// How long somebody who watches has to see that the daemon is dead.
+const SEEN: Duration = Duration::from_secs(1);
 
 /// A data folder of the demo's own, gone with it.
 #[derive(Debug)]
@@ -59,7 +64,7 @@ pub(super) struct Stage {
     /// Everybody who was sent off.
     pub(super) cast: Vec<Task>,
     /// The daemons that were seen, first to last.
-    pub(super) daemons: Vec<u32>,
+    daemons: Vec<u32>,
     folder: Folder,
 }
 
@@ -149,7 +154,7 @@ impl Stage {
     }
 
     /// Shows the command that does what is done now.
-    fn typed(&mut self, command: &str) -> Result<(), Trouble> {
+    pub(super) fn typed(&mut self, command: &str) -> Result<(), Trouble> {
         let screen = self.desk.screen;
         if screen.form == Form::Json {
             return screen.json_line(&serde_json::json!({ "typed": command }));
@@ -200,7 +205,8 @@ impl Stage {
         self.typed(&format!("offshoot tasks send {to} {}", text::quoted(text)))?;
         let key = uuid::Uuid::new_v4().to_string();
         let (to, text) = (self.desk.named(to), text.to_owned());
-        let message = Message { to, text, sequel: Sequel::More, key };
+        let keys = Sealed::default();
+        let message = Message { to, text, sequel: Sequel::More, key, keys };
         self.desk.ask(&Request::Send(message)).await?;
         Ok(())
     }
@@ -227,6 +233,35 @@ impl Stage {
             }
             _ => Err(Error::WrongAnswer.into()),
         }
+    }
+
+    /// The daemons that were seen, first to last.
+    pub(super) fn daemons(&self) -> &[u32] {
+        &self.daemons
+    }
+
+    /// One of the daemons that were seen, or none.
+    pub(super) fn daemon(&self, number: usize) -> u32 {
+        self.daemons.get(number).copied().unwrap_or_default()
+    }
+
+    /// Kills the daemon, and sees the next one start.
+    pub(super) async fn kill(&mut self, remark: &str) -> Result<(), Trouble> {
+        let pid = self.status().await?.pid;
+        self.board.close();
+        let process = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        let Some(process) = process else {
+            return Err(Trouble::failed("the daemon has no number"));
+        };
+        kill_process(process, Signal::KILL).map_err(|error| Trouble::other(&error))?;
+        self.typed(&format!("kill -9 {pid}    # {remark}"))?;
+        if self.desk.screen.width.is_some() {
+            tokio::time::sleep(SEEN).await;
+        }
+        let began = Instant::now();
+        let next = self.status().await?.pid;
+        let took = began.elapsed().as_millis();
+        self.say(&format!("The next command started daemon {next}; it answered after {took} ms."))
     }
 
     /// Ends the daemon and all that runs, whatever has happened. The folder goes

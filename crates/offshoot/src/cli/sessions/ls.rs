@@ -19,7 +19,7 @@ const PAGE: usize = 100;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The first opened stands first. UNREAD counts tasks whose end nobody has read, up
-to 1000: `offshoot tasks wait` reads it.")]
+to 1000: `offshoot tasks wait` reads it. ABOUT is what the first task was about.")]
 pub(crate) struct Ls {
     /// Go on where the page before ended
     #[arg(long, value_name = "CURSOR")]
@@ -80,6 +80,7 @@ fn table(page: &Sessions) -> Table {
         Column::stiff("FINISHED"),
         Column::stiff("UNREAD"),
         Column::stiff("OPENED"),
+        Column::elastic("ABOUT"),
     ]);
     let now = Timestamp::now();
     for session in &page.sessions {
@@ -89,6 +90,7 @@ fn table(page: &Sessions) -> Table {
             Cell::new(session.finished.to_string()),
             Cell::new(session.unread.to_string()),
             Cell::new(time::ago(&session.opened_at, now)),
+            Cell::new(session.about.as_deref().unwrap_or_default()),
         ]);
     }
     table

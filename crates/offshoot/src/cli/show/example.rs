@@ -12,6 +12,8 @@ pub(crate) fn task(handle: &str, state: State) -> Task {
         session: "main".to_owned(),
         state,
         waiting_on: None,
+        lacks: None,
+        question: None,
         outcome: state.is_terminal().then(|| Outcome::new(state)),
         lineage: Lineage {
             session: "id-of-main".to_owned(),
@@ -30,12 +32,14 @@ pub(crate) fn task(handle: &str, state: State) -> Task {
         attempts: 1,
         cancel: None,
         progress: None,
+        activity: None,
         command: Some(CommandLine {
             argv: vec!["cargo".to_owned(), "build".to_owned()],
             cwd: "/home/me".to_owned(),
             env: Vec::new(),
             restart: Restarting::Never,
         }),
+        agent: None,
         settling: false,
         unresponsive: false,
     }

@@ -6,7 +6,12 @@ use serde_json::Value;
 
 use super::colour::{Colour, Part};
 use super::fields::Fields;
+use super::screen::Screen;
 use super::{size, text, time};
+
+mod agent;
+
+pub(crate) use agent::{hitch, hitch_told};
 
 /// The most that a digest shows of a value.
 const DIGEST: usize = 2_048;
@@ -14,16 +19,28 @@ const DIGEST: usize = 2_048;
 /// What a task does, or how it ended, on one line.
 pub(crate) fn what(task: &Task) -> String {
     let said = match (&task.outcome, &task.cancel) {
+        (Some(outcome), _) if task.agent.is_some() => text::first_line(&ending(outcome)),
         (Some(outcome), _) => ending(outcome),
         (None, Some(cancel)) if task.unresponsive => {
             format!("does not stop: {}", asked(cancel, ""))
         }
         (None, Some(cancel)) => format!("stopping: {}", asked(cancel, "")),
         (None, None) if task.settling => "ended; its end is being written".to_owned(),
+        (None, None) if task.lacks.is_some() => task.lacks.clone().unwrap_or_default(),
+        (None, None) if task.question.is_some() => {
+            format!("asks: {}", task.question.as_ref().map_or("", |asked| &asked.text))
+        }
+        (None, None) if hitch(task).is_some() => {
+            hitch(task).map(|hitch| hitch_told(&hitch, Timestamp::now())).unwrap_or_default()
+        }
         (None, None) => match (&task.waiting_on, reported(task, "last_line")) {
             (Some(on), _) => format!("waits on {on}"),
             (None, Some(last)) => value(last),
-            (None, None) => progress(task).unwrap_or_default(),
+            (None, None) => {
+                let begun = task.agent.is_none() || task.state != State::Queued;
+                let before = (!begun).then(|| "has not begun".to_owned());
+                doing(task).or_else(|| progress(task)).or(before).unwrap_or_default()
+            }
         },
     };
     text::line(&said)
@@ -35,17 +52,33 @@ fn reported<'a>(task: &'a Task, name: &str) -> Option<&'a Value> {
     task.progress.as_ref()?.value.get(name)
 }
 
+/// What a task is doing, if it tells.
+fn doing(task: &Task) -> Option<String> {
+    let activity = task.activity.as_ref()?;
+    Some(match (activity.doing.as_str(), &activity.tool) {
+        ("model", _) => format!("step {}: asks its model", activity.step),
+        (_, Some(tool)) => format!("step {}: {tool}", activity.step),
+        _ => return None,
+    })
+}
+
 /// What a task reported, unless that is a command's own report.
 fn progress(task: &Task) -> Option<String> {
     let progress = task.progress.as_ref().filter(|_| task.command.is_none())?;
-    Some(value(&progress.value))
+    Some(match task.agent {
+        Some(_) => agent::report(&progress.value),
+        None => value(&progress.value),
+    })
 }
 
 /// What a task executes, on one line: the command, or its kind.
 pub(crate) fn executes(task: &Task) -> String {
     match &task.command {
         Some(command) => text::command(&command.argv),
-        None => text::line(&task.kind),
+        None => match &task.agent {
+            Some(agent) => text::line(&text::first_line(&agent.task)),
+            None => text::line(&task.kind),
+        },
     }
 }
 
@@ -56,7 +89,10 @@ pub(crate) fn ending(outcome: &Outcome) -> String {
             // What a command returns is what stands beside it.
             _ if outcome.exit.is_some() => exit(outcome),
             Some(returned) => value(returned),
-            None => exit(outcome),
+            None => match outcome.value_bytes {
+                Some(bytes) => format!("returned {}", size::bytes(bytes)),
+                None => exit(outcome),
+            },
         },
         State::Cancelled => {
             let how = if outcome.forced { ", by force" } else { "" };
@@ -73,7 +109,8 @@ fn failing(outcome: &Outcome) -> String {
     match (outcome.failure.as_deref(), outcome.exit, outcome.signal) {
         (Some("exit"), Some(_), _) | (Some("signal"), _, Some(_)) => exit(outcome),
         (Some(kind), ..) if message.is_empty() => kind.to_owned(),
-        (Some("error" | "start"), ..) | (None, ..) => message.to_owned(),
+        // What limit was come to stands in the message.
+        (Some("error" | "start" | "budget"), ..) | (None, ..) => message.to_owned(),
         (Some(kind), ..) => format!("{kind}: {message}"),
     }
 }
@@ -124,8 +161,8 @@ fn value(value: &Value) -> String {
 }
 
 /// The end of a task, as it is read by whoever waited: one line, and what it
-/// returned below it.
-pub(crate) fn digest(task: &Task, colour: Colour) -> String {
+/// returned below it. The command shows all of what is cut.
+pub(crate) fn digest(task: &Task, whole: &str, colour: Colour) -> String {
     let handle = colour.paint(Part::Name, text::line(&task.handle));
     let state = colour.paint(Part::State(task.state), task.state.word());
     let Some(outcome) = &task.outcome else {
@@ -152,20 +189,35 @@ pub(crate) fn digest(task: &Task, colour: Colour) -> String {
     for cause in &outcome.causes {
         shown.push_str(&format!("  caused by: {}\n", text::line(cause)));
     }
-    for line in bounded(&returned).lines() {
+    let returned = match outcome.value_bytes {
+        Some(_) => format!("{}: {whole}", ending(outcome)),
+        None => bounded(&returned, &format!("; all of it: {whole}")),
+    };
+    for line in returned.lines() {
         shown.push_str(&format!("  {line}\n"));
     }
     shown
 }
 
-/// At most so much of a text, safe, with the count of what was cut.
-fn bounded(returned: &str) -> String {
+/// At most so much of a text, safe, with the count of what was cut and how to
+/// have it.
+fn bounded(returned: &str, whole: &str) -> String {
     let length = returned.chars().count();
     let kept: String = returned.chars().take(DIGEST).collect();
     match length.saturating_sub(DIGEST) {
         0 => text::lines(&kept),
-        more => format!("{} …(+{more} more chars)", text::lines(&kept)),
+        more => format!("{} …(+{more} more chars{whole})", text::lines(&kept)),
     }
+}
+
+/// What a task returned, whole: as it is in a pipe, and safely on a terminal.
+pub(crate) fn returned(answer: &Value, screen: Screen) -> String {
+    let said = match answer {
+        Value::String(said) => said.clone(),
+        other => other.to_string(),
+    };
+    let said = if screen.width.is_some() { text::lines(&said) } else { said };
+    if said.ends_with('\n') { said } else { said + "\n" }
 }
 
 /// All that is known of a task.
@@ -179,6 +231,7 @@ pub(crate) fn in_full(task: &Task, now: Timestamp, colour: Colour) -> String {
         (None, false) => task.state.word().to_owned(),
     };
     fields.add("state", state);
+    fields.add_some("lacks", task.lacks.as_ref());
     if let Some(outcome) = &task.outcome {
         outcome_fields(&mut fields, outcome);
     }
@@ -189,6 +242,8 @@ pub(crate) fn in_full(task: &Task, now: Timestamp, colour: Colour) -> String {
             format!("{} {}{still}", asked(cancel, ""), time::ago(&cancel.at, now)),
         );
     }
+    fields.add_some("asks", task.question.as_ref().map(|question| &question.text));
+    fields.add_some("model error", hitch(task).map(|hitch| hitch_told(&hitch, now)));
     fields.add_some("progress", progress(task));
     report_fields(&mut fields, task);
     fields.add("kind", &task.kind);
@@ -205,6 +260,10 @@ pub(crate) fn in_full(task: &Task, now: Timestamp, colour: Colour) -> String {
                 Restarting::OnCrash => "on-crash: it is started again if the daemon dies",
             },
         );
+    }
+    if let Some(agent) = &task.agent {
+        fields.add("task", bounded(&agent.task, "; all of it: --json"));
+        fields.add("model", &agent.model);
     }
     fields.add("session", &task.session);
     fields.add_some("parent", task.lineage.parent.as_ref());
@@ -262,7 +321,12 @@ fn outcome_fields(fields: &mut Fields, outcome: &Outcome) {
     }
     // That of a command is its report.
     if let (Some(returned), None) = (&outcome.value, outcome.exit) {
-        fields.add_some("value", Some(bounded(&value(returned))).filter(|v| !v.is_empty()));
+        let shown = Some(bounded(&value(returned), "; all of it: --result"))
+            .filter(|shown| !shown.is_empty());
+        fields.add_some("value", shown);
+    }
+    if outcome.value_bytes.is_some() {
+        fields.add("value", format!("{}; all of it: --result", self::ending(outcome)));
     }
     let took = outcome.duration_ms.map(|millis| format!("{} of time", time::long(millis)));
     let cpu = outcome.cpu_ms.map(|millis| format!("{} of processor", time::long(millis)));

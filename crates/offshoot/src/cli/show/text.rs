@@ -125,6 +125,13 @@ pub(crate) fn line(text: &str) -> String {
     lines(text).split(['\n', '\t']).collect::<Vec<_>>().join(" ").trim().to_owned()
 }
 
+/// The first line that is not blank; that more follow is marked.
+pub(crate) fn first_line(text: &str) -> String {
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    let first = lines.next().unwrap_or_default();
+    if lines.next().is_some() { format!("{first} …") } else { first.to_owned() }
+}
+
 /// The text, safe, with its line breaks.
 pub(crate) fn lines(text: &str) -> String {
     let mut safe = Safe::default();

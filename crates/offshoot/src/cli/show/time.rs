@@ -44,6 +44,14 @@ pub(crate) fn moment(stamp: &str, now: Timestamp) -> String {
     }
 }
 
+/// How long it is until something that is due, and when exactly.
+pub(crate) fn due(stamp: &str, now: Timestamp) -> String {
+    match stamp.parse::<Timestamp>() {
+        Ok(then) if between(now, then) < 1_000 => "now".to_owned(),
+        _ => moment(stamp, now),
+    }
+}
+
 /// How long ago a moment was.
 pub(crate) fn ago(stamp: &str, now: Timestamp) -> String {
     match stamp.parse::<Timestamp>() {
@@ -111,5 +119,8 @@ mod tests {
         ] {
             assert_eq!(ago(stamp, now), text, "{stamp}");
         }
+        assert_eq!(due("2026-01-02T03:04:05.4Z", now), "now");
+        assert_eq!(due("2026-01-02T03:04:04Z", now), "now");
+        assert!(due("2026-01-02T03:06:05Z", now).starts_with("in 2m (20"));
     }
 }

@@ -161,7 +161,7 @@ async fn stop(desk: Desk, task: Task, wish: Wish) {
 /// Tells how it ended, where its exit code does not, and acknowledges that.
 async fn finish(desk: &Desk, task: Task, wish: Wish) -> Result<Exit, Trouble> {
     let Some(outcome) = &task.outcome else {
-        desk.screen.remark(&format!("offshoot: {}", task::digest(&task, desk.screen.err)));
+        desk.screen.remark(&format!("offshoot: {}", task::digest(&task, "", desk.screen.err)));
         return Ok(Exit::NeedsInput);
     };
     match desk.screen.form {

@@ -4,20 +4,26 @@ use std::io::{ErrorKind, Read};
 
 use clap::Args;
 use offshoot_client::Error;
-use offshoot_client::wire::{Message, Reply, Request, Sequel};
+use offshoot_client::wire::{Answer, Message, Reply, Request, Sequel, Task};
 
 use crate::cli::completions;
 use crate::cli::desk::Desk;
 use crate::cli::exit::Exit;
+use crate::cli::run::keys;
 use crate::cli::show::text;
 use crate::cli::trouble::Trouble;
 
-/// Send a task a message; a command reads it as a line of its input
+/// Send a task a message, or answer what it asks
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   offshoot tasks send build-1 skip the tests
   echo yes | offshoot tasks send install-1 -
-  offshoot tasks send sort-1 --eof        # close its standard input")]
+  offshoot tasks send sort-1 --eof        # close its standard input
+  offshoot tasks send lead/ants the red ones
+
+A command reads it as a line of its input, an agent before its next step. If an
+agent asks something and waits, this is the answer, and it says so. If it has
+ended, a new task goes on with its conversation, which is named.")]
 pub(crate) struct Send {
     /// Its handle, `<parent>/<name>` or id
     #[arg(value_name = "TASK", add = completions::live_handles())]
@@ -32,6 +38,7 @@ pub(crate) struct Send {
 
 impl Send {
     pub(crate) async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
+        let found = desk.show(&self.task).await?;
         let mut messages = Vec::new();
         match self.text.as_slice() {
             [] => {}
@@ -44,42 +51,89 @@ impl Send {
         let mut task = self.task;
         let mut all = Vec::with_capacity(messages.len());
         for (text, sequel) in messages {
-            let sent = send(desk, &task, text, sequel).await?;
+            let sent = match &found.question {
+                Some(question) if all.is_empty() && sequel == Sequel::More => {
+                    answer(desk, &found, question.number, text).await?
+                }
+                _ => send(desk, &task, text, sequel).await?,
+            };
             // What follows goes where the first one went, whatever is called so
             // by then.
-            if let Reply::Sent { task: taker, .. } = &sent {
-                task.clone_from(taker);
+            task.clone_from(&sent.task);
+            all.push(sent);
+        }
+        for sent in &mut all {
+            if sent.task != found.id {
+                let taker = desk.show(&sent.task).await?;
+                (sent.handle, sent.continues) = (taker.handle, Some(found.id.clone()));
             }
-            all.push(Sent::of(sent)?);
         }
         desk.report(&serde_json::json!({ "sent": all }), |_| {
-            let last = all.last().map(|sent| text::line(&sent.state));
-            format!("{}\n", last.unwrap_or_default())
+            format!("{}\n", all.last().map(Sent::told).unwrap_or_default())
         })?;
         Ok(Exit::Done)
     }
 }
 
-/// A message that is durable.
+/// A message that is durable, or an answer that was given.
 #[derive(Debug, serde::Serialize)]
 struct Sent {
-    message: String,
+    /// Its id; an answer has none.
+    message: Option<String>,
+    /// Who gets it.
     task: String,
+    handle: String,
+    /// How far it has come, or `answered`.
     state: String,
+    /// The question that it answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    question: Option<u32>,
+    /// The task that had ended, for which a new one goes on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    continues: Option<String>,
 }
 
 impl Sent {
-    fn of(reply: Reply) -> Result<Self, Trouble> {
-        match reply {
-            Reply::Sent { message, task, state } => Ok(Self { message, task, state }),
-            _ => Err(Error::WrongAnswer.into()),
+    fn told(&self) -> String {
+        let (state, handle) = (text::line(&self.state), text::line(&self.handle));
+        match (self.question, &self.continues) {
+            (Some(number), _) => format!("{state} question {number} of {handle}"),
+            (None, Some(_)) => {
+                let task = text::line(&self.task);
+                format!("{state} for {handle}, a new task that goes on for the ended one: {task}")
+            }
+            (None, None) => state,
         }
     }
 }
 
-async fn send(desk: &Desk, task: &str, text: String, sequel: Sequel) -> Result<Reply, Trouble> {
+async fn send(desk: &Desk, task: &str, text: String, sequel: Sequel) -> Result<Sent, Trouble> {
     let key = uuid::Uuid::new_v4().to_string();
-    desk.ask(&Request::Send(Message { to: desk.named(task), text, sequel, key })).await
+    let message = Message { to: desk.named(task), text, sequel, key, keys: keys() };
+    match desk.ask(&Request::Send(message)).await? {
+        Reply::Sent { message, task: taker, state } => Ok(Sent {
+            message: Some(message),
+            task: taker,
+            handle: task.to_owned(),
+            state,
+            question: None,
+            continues: None,
+        }),
+        _ => Err(Error::WrongAnswer.into()),
+    }
+}
+
+/// Says it to a task that waits for an answer: it is one.
+async fn answer(desk: &Desk, to: &Task, number: u32, text: String) -> Result<Sent, Trouble> {
+    desk.ask(&Request::Answer(Answer { to: desk.named(&to.id), number, text })).await?;
+    Ok(Sent {
+        message: None,
+        task: to.id.clone(),
+        handle: to.handle.clone(),
+        state: "answered".to_owned(),
+        question: Some(number),
+        continues: None,
+    })
 }
 
 /// All of our own input, without the line break that ends it.
@@ -87,7 +141,7 @@ fn input() -> Result<String, Trouble> {
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text).map_err(|error| match error.kind() {
         ErrorKind::InvalidData => Trouble::usage("the standard input is not UTF-8")
-            .hint("a message is text: write it into a file, and say where that is"),
+            .hint("a message is text; a command can read a file instead"),
         _ => Trouble::usage(format!("the standard input cannot be read: {error}")),
     })?;
     if text.ends_with('\n') {

@@ -3,8 +3,9 @@
 use std::io::IsTerminal;
 
 use clap::Args;
-use offshoot_client::wire::{self, Following, Reading, StreamName};
+use offshoot_client::wire::{self, Following, Reading, StreamName, Task};
 
+use super::talk::{self, Shown};
 use crate::cli::desk::Desk;
 use crate::cli::exit::Exit;
 use crate::cli::lines::Lines;
@@ -15,7 +16,7 @@ use crate::cli::show::text::Safe;
 use crate::cli::trouble::Trouble;
 use crate::cli::{completions, number};
 
-/// Read what a command wrote
+/// Read what a command wrote, or what an agent said and was told
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   offshoot tasks tail build-1             # all that is kept of its output
@@ -23,6 +24,11 @@ use crate::cli::{completions, number};
   offshoot tasks tail -f build-1          # go on as it writes, until it ends
   offshoot tasks tail build-1 > log.txt   # the exact bytes
   offshoot tasks tail --json build-1      # as JSON lines
+  offshoot tasks tail -f lead             # the conversation of an agent
+
+Of an agent the conversation is shown: what it was asked and told, what it said,
+called and got. These are the last 50 blocks, or as many as -n says, up to 256;
+a long one is cut, and says how much. With --json each is a line, {\"block\":{…}}.
 
 Both streams of the command go to the standard output: on a terminal so that no
 control sequence is obeyed, else byte for byte.
@@ -34,7 +40,7 @@ pub(crate) struct Tail {
     /// Go on as it writes, until it ends
     #[arg(short, long)]
     follow: bool,
-    /// Only the last N lines
+    /// Only the last N lines, or blocks of a conversation
     #[arg(short = 'n', long, value_name = "N", value_parser = number::any)]
     #[arg(allow_negative_numbers = true)]
     lines: Option<u64>,
@@ -51,13 +57,14 @@ impl Tail {
         // By its id: the handle may mean another task before the end is read.
         let task = desk.show(&self.task).await?;
         let form = desk.screen.form;
+        if task.agent.is_some() {
+            return self.talk(desk, &task).await;
+        }
         let outlets = Outlets {
             out: (Outlet::stdout()?, self.passing(form, StreamName::Stdout)),
             err: (Outlet::stdout()?, self.passing(form, StreamName::Stderr)),
         };
-        let reading = self.lines.map_or(Reading::Start, Reading::Lines);
-        let following = if self.follow { Following::Follow } else { Following::Stop };
-        let tail = wire::Tail { task: desk.named(&task.id), reading, following };
+        let (tail, following) = (self.asked(desk, &task), self.following());
         let mut read = Pump::new(desk.clone(), tail, outlets).run().await?.task;
         // All that it wrote may be there a moment before its end is.
         if following == Following::Follow && !read.state.is_terminal() {
@@ -67,6 +74,26 @@ impl Tail {
             desk.screen.json_line(&serde_json::json!({ "task": read }))?;
         }
         Ok(Exit::Done)
+    }
+
+    /// Shows the conversation of an agent.
+    async fn talk(&self, desk: &Desk, task: &Task) -> Result<Exit, Trouble> {
+        let exact = desk.screen.width.is_none() || self.raw;
+        let shown = if exact { Shown::Exactly } else { Shown::Safely };
+        let read = talk::show(desk, self.asked(desk, task), shown).await?;
+        if desk.screen.form == Form::Json {
+            desk.screen.json_line(&serde_json::json!({ "task": read }))?;
+        }
+        Ok(Exit::Done)
+    }
+
+    fn asked(&self, desk: &Desk, task: &Task) -> wire::Tail {
+        let reading = self.lines.map_or(Reading::Start, Reading::Lines);
+        wire::Tail { task: desk.named(&task.id), reading, following: self.following() }
+    }
+
+    fn following(&self) -> Following {
+        if self.follow { Following::Follow } else { Following::Stop }
     }
 
     fn passing(&self, form: Form, stream: StreamName) -> Passing {

@@ -4,14 +4,15 @@ use std::collections::{HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use offshoot_client::wire::{self, Request, Task, Waited, WaitedEnd, Waiting};
+use offshoot_client::wire::{self, Lacking, Request, Task, Waited, WaitedEnd, Waiting};
 use serde::Serialize;
 use tokio::task::JoinSet;
 
 use super::progress::Progress;
 use crate::cli::desk::{Desk, waited_of};
 use crate::cli::exit::Exit;
-use crate::cli::show::{Form, task};
+use crate::cli::run::keys;
+use crate::cli::show::{Form, task, text};
 use crate::cli::trouble::Trouble;
 use crate::cli::{completions, duration};
 
@@ -26,8 +27,9 @@ const AT_ONCE: usize = 64;
   offshoot tasks wait --any a b c         # the first that ends
   offshoot tasks wait --timeout 5m a b    # exits with 124 if time is up
 
-What was printed counts as read. If a task asks something, the wait for it is
-over, too. It exits with 0 if all completed, 1 failed, 3 cancelled, 4 lost,
+Of a long result the beginning is printed, and the command that prints all of
+it. What was printed counts as read. If a task asks something, the wait for it
+is over, too. It exits with 0 if all completed, 1 failed, 3 cancelled, 4 lost,
 5 unknown, 6 needs input, 124 time up. Of several the worst counts: lost,
 failed, cancelled, needs input, time up, completed.")]
 pub(crate) struct Wait {
@@ -91,11 +93,18 @@ async fn any_of(
     tasks: Vec<Task>,
     until: Option<Instant>,
 ) -> Result<(), Trouble> {
-    let ids = tasks.into_iter().map(|task| task.id).collect();
-    let request = wait(told.desk, ids, Waiting::Any, until);
-    let waited = told.progress.beside(told.desk.ask(&request)).await?;
+    let ids: Vec<_> = tasks.into_iter().map(|task| task.id).collect();
+    let mut lacking = Lacking::Return;
+    let waited = loop {
+        let request = wait(told.desk, (ids.clone(), Waiting::Any), lacking, until);
+        let waited = waited_of(told.progress.beside(told.desk.ask(&request)).await?)?;
+        if !told.explain(&waited) {
+            break waited;
+        }
+        lacking = Lacking::Wait;
+    };
     let (over, going): (Vec<_>, Vec<_>) =
-        waited_of(waited)?.into_iter().partition(|waited| waited.end != WaitedEnd::TimedOut);
+        waited.into_iter().partition(|waited| waited.end != WaitedEnd::TimedOut);
     let shown = if over.is_empty() { going } else { over };
     told.tell(shown)
 }
@@ -107,6 +116,7 @@ async fn all_of(
     until: Option<Instant>,
 ) -> Result<(), Trouble> {
     let mut open = VecDeque::from(tasks);
+    let mut explained = HashSet::new();
     let mut waits = JoinSet::new();
     loop {
         while waits.len() < AT_ONCE
@@ -116,30 +126,65 @@ async fn all_of(
                 told.tell(vec![Waited { end: WaitedEnd::Ended, task }])?;
                 continue;
             }
-            let request = wait(told.desk, vec![task.id], Waiting::All, until);
+            let lacking =
+                if explained.contains(&task.id) { Lacking::Wait } else { Lacking::Return };
+            let request = wait(told.desk, (vec![task.id], Waiting::All), lacking, until);
             let desk = told.desk.clone();
             waits.spawn(async move { waited_of(desk.ask(&request).await?) });
         }
         let Some(waited) = told.progress.beside(waits.join_next()).await else { return Ok(()) };
-        told.tell(waited.map_err(|error| Trouble::other(&error))??)?;
+        let waited = waited.map_err(|error| Trouble::other(&error))??;
+        if told.explain(&waited) {
+            explained.extend(waited.iter().map(|waited| waited.task.id.clone()));
+            open.extend(waited.into_iter().map(|waited| waited.task));
+        } else {
+            told.tell(waited)?;
+        }
     }
 }
 
-fn wait(desk: &Desk, tasks: Vec<String>, waiting: Waiting, until: Option<Instant>) -> Request {
+fn wait(
+    desk: &Desk,
+    (tasks, waiting): (Vec<String>, Waiting),
+    lacking: Lacking,
+    until: Option<Instant>,
+) -> Request {
     let left = until.map(|until| until.saturating_duration_since(Instant::now()));
     let timeout_ms = left.map(duration::millis);
-    Request::Wait(wire::Wait { session: desk.session.clone(), tasks, waiting, timeout_ms })
+    let (session, keys) = (desk.session.clone(), keys());
+    Request::Wait(wire::Wait { session, tasks, waiting, timeout_ms, keys, lacking })
 }
 
 impl Told<'_> {
+    /// Says why tasks that lack something are waited for in vain so far; whether
+    /// there are any.
+    fn explain(&mut self, waited: &[Waited]) -> bool {
+        let lacking = waited.iter().filter(|waited| waited.end == WaitedEnd::Lacks);
+        let mut any = false;
+        for Waited { task, .. } in lacking {
+            any = true;
+            self.progress.clear();
+            let (handle, state) = (text::line(&task.handle), task.state.word());
+            let lacks = text::line(task.lacks.as_deref().unwrap_or_default());
+            self.desk.screen.remark(&format!("offshoot: {handle} is {state}: {lacks}"));
+        }
+        any
+    }
+
     fn tell(&mut self, waited: Vec<Waited>) -> Result<(), Trouble> {
         for Waited { end, task } in waited {
             self.progress.over(&task);
             if self.desk.screen.form == Form::People && !self.deaf {
-                match self.desk.screen.say(&task::digest(&task, self.desk.screen.out)) {
+                let whole = self.desk.command("tasks show", &["--result", &task.id]);
+                let digest = task::digest(&task, &whole, self.desk.screen.out);
+                match self.desk.screen.say(&digest) {
                     Err(Trouble::ReaderGone) => self.deaf = true,
                     told => told?,
                 }
+            }
+            if end == WaitedEnd::NeedsInput && task.question.is_some() {
+                let answer = self.desk.command("tasks send", &[&task.id, "ANSWER"]);
+                self.desk.screen.remark(&format!("offshoot: anybody can answer: {answer}"));
             }
             self.printed.push(Printed { waited: end, task });
         }
@@ -160,7 +205,7 @@ impl Told<'_> {
             exit.or_worse(match printed.waited {
                 WaitedEnd::Ended => Exit::of_state(printed.task.state),
                 WaitedEnd::NeedsInput => Exit::NeedsInput,
-                WaitedEnd::TimedOut => Exit::TimedOut,
+                WaitedEnd::TimedOut | WaitedEnd::Lacks => Exit::TimedOut,
             })
         });
         if !self.deaf {

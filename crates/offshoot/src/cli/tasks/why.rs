@@ -48,13 +48,18 @@ fn render(why: &wire::Why, now: Timestamp, colour: Colour) -> String {
     shown
 }
 
-/// A reason, with how long instead of since when.
+/// A reason, with how long instead of since when, and in how long.
 fn told(reason: &wire::Reason, now: Timestamp) -> Cow<'_, str> {
     let lasting = || {
         let (said, since) = reason.text.rsplit_once(" since ")?;
         Some(format!("{said} for {}", time::since(since.parse().ok()?, now)))
     };
-    lasting().map_or(Cow::Borrowed(&reason.text), Cow::Owned)
+    let due = || {
+        let (said, due) = reason.text.rsplit_once(" is due at ")?;
+        due.parse::<Timestamp>().ok()?;
+        Some(format!("{said} is due {}", time::due(due, now)))
+    };
+    lasting().or_else(due).map_or(Cow::Borrowed(&reason.text), Cow::Owned)
 }
 
 #[cfg(test)]

@@ -73,15 +73,15 @@ fn a_line_says_what_a_live_task_does() {
 fn a_digest_is_bounded_and_says_what_was_cut() {
     let mut task = ended(State::Completed, |o| o.value = Some("x".repeat(DIGEST + 7).into()));
     task.command = None;
-    let shown = digest(&task, Colour::Plain);
+    let shown = digest(&task, "show it", Colour::Plain);
     assert!(shown.starts_with("build-1 completed after 4.2s\n  xxx"), "{shown}");
-    assert!(shown.ends_with(" …(+7 more chars)\n"), "{shown}");
+    assert!(shown.ends_with(" …(+7 more chars; all of it: show it)\n"), "{shown}");
     let task = ended(State::Failed, |o| {
         o.failure = Some("error".into());
         o.message = Some("no route".into());
         o.causes = vec!["the cable\nis cut".into()];
     });
-    let shown = digest(&task, Colour::Plain);
+    let shown = digest(&task, "show it", Colour::Plain);
     assert_eq!(shown, "build-1 failed after 4.2s: no route\n  caused by: the cable is cut\n");
 }
 
@@ -107,4 +107,22 @@ fn the_whole_record_shows_no_value_of_a_variable_and_obeys_nobody() {
     ] {
         assert!(shown.contains(part), "{part:?} is not in\n{shown}");
     }
+}
+
+#[test]
+fn a_limit_is_named_and_not_its_kind() {
+    let task = ended(State::Failed, |o| {
+        o.failure = Some("budget".into());
+        o.message = Some("stopped at its limit of 3 steps; its closing words: half".into());
+    });
+    assert_eq!(what(&task), "stopped at its limit of 3 steps; its closing words: half");
+}
+
+#[test]
+fn a_value_that_is_too_long_for_a_line_is_told_by_its_size() {
+    let mut task = ended(State::Completed, |o| o.value_bytes = Some(6_000_000));
+    task.command = None;
+    assert_eq!(what(&task), "returned 6 MB");
+    let shown = digest(&task, "show it", Colour::Plain);
+    assert!(shown.ends_with("\n  returned 6 MB: show it\n"), "{shown}");
 }

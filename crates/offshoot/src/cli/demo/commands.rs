@@ -1,10 +1,7 @@
-//! The acts of the demo.
-
-use std::time::Instant;
+//! The acts of the commands: sent off, steered, stopped, and killed under.
 
 use jiff::Timestamp;
 use offshoot_client::wire::Task;
-use rustix::process::{Pid, Signal, kill_process};
 
 use super::board::{find, written};
 use super::{Errand, Stage};
@@ -25,7 +22,7 @@ const SURVEY: &str = "read road && echo \"took the $road road\"";
 const STUBBORN: &str = "trap '' TERM; for n in $(seq 60); do sleep 1; done";
 
 pub(super) async fn send_off(stage: &mut Stage) -> Result<(), Trouble> {
-    stage.heading(1, "Send work off and go on: each task is on disk before its command starts")?;
+    stage.heading(4, "Commands are tasks, too: each is on disk before it starts")?;
     stage.send_off(Errand::new("press", PRESS).restarting()).await?;
     stage.send_off(Errand::new("errand", "sleep 60")).await?;
     stage.send_off(Errand::new("survey", SURVEY).waiting()).await?;
@@ -43,33 +40,24 @@ pub(super) async fn send_off(stage: &mut Stage) -> Result<(), Trouble> {
     stage.board.until(|tasks| find(tasks, "press").is_some_and(|press| written(press) > 0)).await
 }
 
-pub(super) async fn steer(stage: &mut Stage) -> Result<(), Trouble> {
-    stage.heading(2, "Steer: a message is durable, and reaches a command as a line of input")?;
+pub(super) async fn steer_and_stop(stage: &mut Stage) -> Result<(), Trouble> {
+    stage
+        .heading(5, "Steer and stop: a message is a line of input; a cancel goes down the tree")?;
     stage.send("survey", "short").await?;
-    stage.say("It ends when its scouts have: a task never outlives its owner.")?;
-    stage.board.until(|tasks| ended(tasks, "survey")).await
-}
-
-pub(super) async fn stop(stage: &mut Stage) -> Result<(), Trouble> {
-    stage.heading(3, "Stop: a cancel goes down the tree; what ignores TERM is ended by KILL")?;
     let reached = stage.cancel("storm", "the weather is better").await?;
-    stage.say(&format!("{} reached.", size::count(reached as u64, "task")))?;
-    stage.board.until(|tasks| ["storm", "rain", "hail"].iter().all(|one| ended(tasks, one))).await
+    stage.say(&format!(
+        "{} reached. hail ignores TERM, and is ended by KILL when its second is over.",
+        size::count(reached as u64, "task")
+    ))?;
+    stage
+        .board
+        .until(|tasks| ["survey", "storm", "rain", "hail"].iter().all(|one| ended(tasks, one)))
+        .await
 }
 
 pub(super) async fn kill(stage: &mut Stage) -> Result<(), Trouble> {
-    stage.heading(4, "Crash: the daemon is killed with `kill -9`, and nothing is lost")?;
-    let pid = stage.status().await?.pid;
-    stage.board.close();
-    let process = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    let Some(process) = process else { return Err(Trouble::failed("the daemon has no number")) };
-    kill_process(process, Signal::KILL).map_err(|error| Trouble::other(&error))?;
-    stage.say(&format!("$ kill -9 {pid}    # press and errand were running"))?;
-    let began = Instant::now();
-    let next = stage.status().await?.pid;
-    let took = began.elapsed().as_millis();
-    stage.say(&format!("The next command started daemon {next}; it answered after {took} ms."))?;
-    stage.say("press may run twice and is started again; errand may not, and is told as lost.")?;
+    stage.heading(6, "Crash again: what may run twice does, and the rest is told as lost")?;
+    stage.kill("press and errand were running").await?;
     stage.board.follow(&stage.desk);
     stage
         .board
@@ -77,14 +65,10 @@ pub(super) async fn kill(stage: &mut Stage) -> Result<(), Trouble> {
             let again = |press: &Task| press.attempts == 2 && written(press) > 0 && is_fresh(press);
             ended(tasks, "errand") && find(tasks, "press").is_some_and(again)
         })
-        .await
-}
-
-pub(super) async fn bring_home(stage: &mut Stage) -> Result<(), Trouble> {
-    stage.heading(5, "Results: each comes home once, and stays readable")?;
+        .await?;
     let enough = stage.folder().join("enough");
     std::fs::write(enough, "").map_err(|error| Trouble::other(&error))?;
-    stage.board.until(|tasks| tasks.iter().all(|task| task.state.is_terminal())).await
+    stage.board.still_until(|tasks| tasks.iter().all(|task| task.state.is_terminal())).await
 }
 
 fn ended(tasks: &[Task], name: &str) -> bool {

@@ -1,0 +1,323 @@
+//! What a step of an agent costs: the loop's own time, and what it writes.
+//!
+//! ```text
+//! cargo run --release -p offshoot-agent --example steps [agents ...]
+//! ```
+//! The model answers at once, so all time is the loop's. Each agent takes twenty
+//! steps: nineteen that call a tool which only reads, and the answer. Prints the
+//! time for each step in memory and on the disk, and the rows and bytes that an
+//! early and a late step of a long conversation write.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use futures_util::stream;
+use offshoot_agent::{Agents, Brief, Function, KIND, Limits, ToolContext, ToolError};
+use offshoot_models::{
+    Answer, Call, Facts, Model, ModelName, Part, Piece, Pieces, Stop, ToolCall, Usage,
+};
+use offshoot_runtime::Runtime;
+use offshoot_sqlite::Sqlite;
+use offshoot_store::{Around, Batch, Commit, Memory, OpenStore, Store, StoreError, Write};
+use tokio::task::JoinSet;
+
+type Outcomes<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+/// How many steps an agent takes.
+const STEPS: usize = 20;
+
+/// How many threads work, as in the other measurements.
+const WORKERS: usize = 2;
+
+/// How often a time is taken; the median counts.
+const RUNS: usize = 3;
+
+/// How many steps the conversation has whose early and late steps are compared.
+const LONG: usize = 120;
+
+/// How long a store may take to close.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn main() -> Outcomes<()> {
+    let asked: Result<Vec<usize>, _> = std::env::args().skip(1).map(|arg| arg.parse()).collect();
+    let sizes = match asked?.as_slice() {
+        [] => vec![1_000, 10_000],
+        sizes => sizes.to_vec(),
+    };
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build()?;
+    // Inside a spawned task, as a server's code would run.
+    runtime.block_on(runtime.spawn(measure(sizes)))?
+}
+
+async fn measure(sizes: Vec<usize>) -> Outcomes<()> {
+    println!("| what | measured | must be | |\n|---|---|---|---|");
+    for agents in sizes {
+        // The bars are set for a thousand agents.
+        let bar = |micros| if agents <= 1_000 { Some(micros) } else { None };
+        let memory = median(Medium::Memory, agents).await?;
+        told_time(&format!("a step, {agents} agents, memory"), memory, bar(30));
+        let sqlite = median(Medium::Disk, agents).await?;
+        told_time(&format!("a step, {agents} agents, SQLite"), sqlite, bar(200));
+    }
+    let home = fresh()?;
+    let [early, late] = conversation(home.path()).await?;
+    let same = early.rows == late.rows && late.bytes <= early.bytes + early.bytes / 10;
+    let shown = |wrote: &Wrote| {
+        format!("{} rows, {} bytes ({} to files)", wrote.rows, wrote.bytes, wrote.files)
+    };
+    row("what step 5 writes", &shown(&early), "", None);
+    row("what step 100 writes", &shown(&late), "as much", Some(same));
+    Ok(())
+}
+
+/// Where records are.
+#[derive(Clone, Copy, Debug)]
+enum Medium {
+    Memory,
+    Disk,
+}
+
+/// The time for each step of so many agents, in the middle of some.
+async fn median(medium: Medium, agents: usize) -> Outcomes<Duration> {
+    let mut all = Vec::new();
+    for _ in 0..RUNS {
+        let home = fresh()?;
+        all.push(match medium {
+            Medium::Memory => crowd(Memory::new(), agents).await?,
+            Medium::Disk => crowd(Sqlite::at(home.path()), agents).await?,
+        });
+    }
+    all.sort();
+    Ok(all[RUNS / 2])
+}
+
+fn told_time(what: &str, took: Duration, bar: Option<u64>) {
+    let measured = format!("{:.1} µs", took.as_nanos() as f64 / 1e3);
+    let must = bar.map(|bar| format!("at most {bar} µs")).unwrap_or_default();
+    row(what, &measured, &must, bar.map(|bar| took <= Duration::from_micros(bar)));
+}
+
+fn row(what: &str, measured: &str, must: &str, holds: Option<bool>) {
+    let verdict = match holds {
+        Some(true) => "met",
+        Some(false) => "**not met**",
+        None => "",
+    };
+    println!("| {what} | {measured} | {must} | {verdict} |");
+}
+
+/// The time for each step of so many agents, all at work at once.
+async fn crowd(store: impl OpenStore, many: usize) -> Outcomes<Duration> {
+    let agents = Agents::with_model(Prompt::new(STEPS, |_| {})).tool(look());
+    let runtime = Runtime::builder(store).backend(KIND, agents.backend()).open().await?;
+    let session = runtime.session("main").await?;
+    let brief = Brief::new("scripted/model".parse()?, "Look around, and say what you have seen.");
+    let begun = Instant::now();
+    let mut waiting = JoinSet::new();
+    for _ in 0..many {
+        let (session, request) = (session.clone(), agents.request(&brief)?);
+        waiting.spawn(async move {
+            let ended = session.spawn(request).await?.wait().await?;
+            let answer: String = ended.decode()?;
+            ended.ack().await?;
+            Outcomes::Ok(answer)
+        });
+    }
+    while let Some(answer) = waiting.join_next().await {
+        assert_eq!(answer??, ANSWER);
+    }
+    let took = begun.elapsed();
+    drop(session);
+    runtime.shutdown(PATIENCE).await?;
+    Ok(took / u32::try_from(many * STEPS)?)
+}
+
+/// What a step writes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Wrote {
+    /// Rows: a block, a record, a row of an inbox.
+    rows: u64,
+    /// Their contents.
+    bytes: u64,
+    /// What the process has handed to the system for its files.
+    files: u64,
+}
+
+/// What the fifth and the hundredth step of a conversation on the disk write.
+/// Of several conversations the median counts, because now and then a write
+/// brings the log into the database.
+async fn conversation(home: &Path) -> Outcomes<[Wrote; 2]> {
+    let counts = Arc::new(Counts::default());
+    let seen: Arc<Mutex<Vec<(usize, Wrote)>>> = Arc::default();
+    let (told, counted) = (seen.clone(), counts.clone());
+    let model = Prompt::new(LONG, move |step| {
+        if let Ok(mut told) = told.lock() {
+            told.push((step, counted.now()));
+        }
+    });
+    let limits = Limits { steps: 2 * LONG as u64, ..Limits::default() };
+    let agents = Agents::with_model(model).tool(look()).limits(limits);
+    let inner = Sqlite::at(home).open_store().await?;
+    let store: Arc<dyn Store> = Arc::new(Counting { inner, counts });
+    let runtime = Runtime::builder(store.clone());
+    let runtime = runtime.backend(KIND, agents.backend()).open().await?;
+    let session = runtime.session("main").await?;
+    let brief = Brief::new("scripted/model".parse()?, "Look around, and say what you have seen.");
+    for _ in 0..9 {
+        session.spawn(agents.request(&brief)?).await?.wait().await?.ack().await?;
+    }
+    drop(session);
+    runtime.shutdown(PATIENCE).await?;
+    store.close(PATIENCE).await?;
+    let seen = seen.lock().map_err(|_| "the model panicked")?;
+    let step = |number: usize| {
+        let steps = seen.windows(2).filter(|two| two[0].0 == number);
+        let wrote = steps.map(|two| (two[0].1, two[1].1));
+        let middle = |of: fn(&Wrote) -> u64| {
+            let mut all: Vec<_> =
+                wrote.clone().map(|(before, after)| of(&after) - of(&before)).collect();
+            all.sort_unstable();
+            all[all.len() / 2]
+        };
+        Wrote {
+            rows: middle(|wrote| wrote.rows),
+            bytes: middle(|wrote| wrote.bytes),
+            files: middle(|wrote| wrote.files),
+        }
+    };
+    Ok([step(5), step(100)])
+}
+
+/// An empty folder beside this executable: where temporary files usually are an
+/// fsync may cost nothing.
+fn fresh() -> Outcomes<tempfile::TempDir> {
+    let here = std::env::current_exe()?;
+    let beside = here.parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf);
+    Ok(tempfile::Builder::new().prefix("offshoot-steps-").tempdir_in(beside)?)
+}
+
+/// What agents answer in the end.
+const ANSWER: &str = "There is nothing but a figure.";
+
+/// A model that answers at once: it calls the tool until its last step.
+struct Prompt {
+    name: ModelName,
+    steps: usize,
+    asked: Box<dyn Fn(usize) + Send + Sync>,
+}
+
+impl std::fmt::Debug for Prompt {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Prompt").field("steps", &self.steps).finish_non_exhaustive()
+    }
+}
+
+impl Prompt {
+    /// It takes so many steps, and tells which it is asked for.
+    fn new(steps: usize, asked: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        let name = ModelName::new(offshoot_models::Provider::Scripted, "model");
+        let name = name.unwrap_or_else(|_| unreachable!("a valid name"));
+        Self { name, steps, asked: Box::new(asked) }
+    }
+}
+
+impl Model for Prompt {
+    fn name(&self) -> &ModelName {
+        &self.name
+    }
+
+    fn facts(&self) -> Facts {
+        Facts { window: 1_000_000, ..Facts::default() }
+    }
+
+    fn call(&self, call: Call) -> Pieces {
+        // A question and an answer for each step before.
+        let step = call.messages.len() / 2 + 1;
+        (self.asked)(step);
+        let usage = Usage { input: 10 * step as u64, output: 10, ..Usage::default() };
+        let answer = if step < self.steps {
+            let call = ToolCall {
+                id: format!("call_{step}"),
+                name: "look".to_owned(),
+                arguments: r#"{"at":7}"#.to_owned(),
+                item: serde_json::Value::Null,
+            };
+            Answer { parts: vec![Part::ToolCall(call)], stop: Stop::ToolCalls, usage }
+        } else {
+            Answer { parts: vec![Part::text(ANSWER)], stop: Stop::Done, usage }
+        };
+        Box::pin(stream::iter([Ok(Piece::Whole(Box::new(answer)))]))
+    }
+}
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Place {
+    /// Where to look.
+    at: u64,
+}
+
+/// A tool that only reads.
+fn look() -> impl offshoot_agent::Tool {
+    async fn at(_cx: ToolContext, place: Place) -> Result<String, ToolError> {
+        Ok(format!("There is a {}.", place.at))
+    }
+    Function::new("look", "Looks at a place.", at).read_only()
+}
+
+/// What was written so far.
+#[derive(Debug, Default)]
+struct Counts {
+    rows: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Counts {
+    fn now(&self) -> Wrote {
+        let (rows, bytes) = (&self.rows, &self.bytes);
+        Wrote {
+            rows: rows.load(Ordering::Relaxed),
+            bytes: bytes.load(Ordering::Relaxed),
+            files: written().unwrap_or_default(),
+        }
+    }
+}
+
+/// The bytes that this process has written, where the system tells.
+fn written() -> Option<u64> {
+    let told = std::fs::read_to_string("/proc/self/io").ok()?;
+    told.lines().find_map(|line| line.strip_prefix("wchar: "))?.parse().ok()
+}
+
+/// A store that counts what another one writes.
+#[derive(Debug)]
+struct Counting {
+    inner: Arc<dyn Store>,
+    counts: Arc<Counts>,
+}
+
+impl Around for Counting {
+    fn inner(&self) -> Result<Arc<dyn Store>, StoreError> {
+        Ok(self.inner.clone())
+    }
+
+    fn commit_around(&self, batch: Batch) -> Commit {
+        for write in &batch.writes {
+            let (rows, bytes) = match write {
+                Write::Append { blocks, .. } => {
+                    let sizes = blocks.iter().map(|block| {
+                        let name = block.name.as_ref().map_or(0, |name| name.len());
+                        (name + block.text.len()) as u64 + block.data.bytes()
+                    });
+                    (blocks.len() as u64, sizes.sum())
+                }
+                write => (1, format!("{write:?}").len() as u64),
+            };
+            self.counts.rows.fetch_add(rows, Ordering::Relaxed);
+            self.counts.bytes.fetch_add(bytes, Ordering::Relaxed);
+        }
+        self.inner.commit(batch)
+    }
+}

@@ -1,0 +1,416 @@
+//! Doing what the model has called for.
+//!
+//! All calls of an answer are made at once. Each result is journalled as it
+//! comes, and all of them enter the history together, in the order of the
+//! calls: a model never sees half of them.
+
+use std::future::ready;
+use std::panic::AssertUnwindSafe;
+use std::pin::pin;
+use std::sync::Arc;
+
+use futures_util::future::{Either, select};
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
+use offshoot_core::{Doing, TaskId, text};
+use offshoot_models::{ToolCall, ToolResult};
+use offshoot_runtime::{BodyError, BoxFuture, Context, StepError};
+use parking_lot::Mutex;
+use tokio::sync::OnceCell;
+
+use crate::agents::Seat;
+use crate::block::Entry;
+use crate::brief::Brief;
+use crate::control::sends_off;
+use crate::conversation::{Closing, Conversation};
+use crate::delta::Delta;
+use crate::life::{Life, Trouble, WHILE};
+use crate::looks::{self, Looks};
+use crate::mail;
+use crate::output;
+use crate::rest::wait_for_change;
+use crate::sendings::Sendings;
+use crate::tool::{Branch, Effect, Output, Span, Tool, ToolContext, ToolError, Toolbox};
+
+/// How many calls there are beside a call, which decides how its result is
+/// kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Company {
+    /// None: its result is kept by the history itself.
+    Alone,
+    /// Others: its result is kept until theirs have come.
+    Others,
+}
+
+/// How many calls of one answer are made.
+const AT_ONCE: usize = 64;
+
+/// How many results of the usual length enter a conversation together; if there
+/// are more, each is shorter.
+const TOGETHER: usize = 4;
+
+/// How many Unicode scalars of each result enter it at least.
+const LEAST: usize = 500;
+
+/// How the calls of an answer went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ran {
+    /// All of them have ended.
+    All,
+    /// The agent was asked to stop before.
+    Cancelled,
+    /// Its time was over before.
+    Late,
+}
+
+impl Ran {
+    /// What is said of a call that has no result.
+    fn cut_short(self, effect: Effect) -> String {
+        let why = match self {
+            Self::All | Self::Cancelled => "The call was cut short: the agent was asked to stop.",
+            Self::Late => "The call was cut short: the agent's time is over.",
+        };
+        format!("{why} {}", left(effect))
+    }
+}
+
+/// What a call that was cut short leaves behind.
+fn left(effect: Effect) -> &'static str {
+    match effect {
+        Effect::ReadOnly => "It has changed nothing.",
+        Effect::Idempotent => {
+            "Whether it took effect is unknown, but to repeat it does no more than it once does."
+        }
+        Effect::Lasting => "Whether it took effect is unknown. Find out before you repeat it.",
+    }
+}
+
+/// What makes calls: the agent without its conversation.
+struct Hands<'a> {
+    seat: &'a Arc<Seat>,
+    cx: &'a Context,
+    brief: &'a Arc<Brief>,
+    tools: &'a Toolbox,
+    step: u64,
+    branch: Branch,
+    looks: Mutex<Looks>,
+    /// Set when those looks that wait for a change have waited.
+    changed: OnceCell<()>,
+    company: Company,
+    sendings: Sendings,
+}
+
+impl Life {
+    /// Makes the calls of the last answer and puts their results into the
+    /// history.
+    pub(crate) async fn act(&mut self, calls: Vec<ToolCall>) -> Result<(), Trouble> {
+        if self.talk.closing() == Closing::Said {
+            let said = "The call was not made: no tool can be called any more.";
+            return Box::pin(self.refuse(&calls, said)).await;
+        }
+        Box::pin(self.show(self.talk.step(), &calls)).await?;
+        let mut outputs: Vec<Option<Output>> = calls.iter().map(|_| None).collect();
+        let ran = self.run_all(&calls, &mut outputs).await?;
+        self.recall_if_forgotten().await?;
+        let tells = tells(&outputs);
+        let entries = self.results(&calls, outputs, ran);
+        Box::pin(self.write(entries, None, &tells)).await?;
+        match ran {
+            Ran::Cancelled => Err(Trouble::End(BodyError::Cancelled)),
+            Ran::All | Ran::Late => Ok(()),
+        }
+    }
+
+    /// Gives each call a result that says why it was not made.
+    pub(crate) async fn refuse(&mut self, calls: &[ToolCall], said: &str) -> Result<(), Trouble> {
+        let results = calls.iter().map(|call| unanswered(call, said));
+        self.write(results.map(Entry::Result).collect(), None, &[]).await
+    }
+
+    /// Gives each call of an agent that stops what is known of it: what an attempt
+    /// before this one has kept, or that it was begun, or that it was not made.
+    pub(crate) async fn leave(&mut self, calls: Vec<ToolCall>) -> Result<(), Trouble> {
+        const STOPPED: &str = "The call was not made: the agent was asked to stop.";
+        let mut outputs = Vec::new();
+        for (number, call) in calls.iter().enumerate() {
+            let effect = self.tools.find(&call.name).map(|tool| tool.effect());
+            let key = format!("call {}.{}", self.talk.step(), number + 1);
+            // It keeps nothing: there is nothing to keep that is not there.
+            let none = || async { Err::<Output, _>(BodyError::Cancelled) };
+            let kept = match effect {
+                Some(Effect::Lasting) => self.cx.step(&key, none).once().value().await,
+                Some(_) if calls.len() > 1 => self.cx.step(&key, none).value().await,
+                _ => Err(StepError::Work(BodyError::Cancelled)),
+            };
+            outputs.push(Some(match kept {
+                Ok(output) => output,
+                Err(StepError::Unknown) => unknown(),
+                Err(StepError::Work(_)) => Output::failure(STOPPED),
+                Err(StepError::Journal(error)) => return Err(error.into()),
+            }));
+        }
+        let tells = tells(&outputs);
+        let entries = self.results(&calls, outputs, Ran::Cancelled);
+        self.write(entries, None, &tells).await
+    }
+
+    /// What enters the history: the results in the order of the calls, after all
+    /// of those outputs of which they hold the beginning.
+    fn results(&self, calls: &[ToolCall], outputs: Vec<Option<Output>>, ran: Ran) -> Vec<Entry> {
+        let share = self.seat.limits.tool_result.min(
+            (self.seat.limits.tool_result.saturating_mul(TOGETHER) / calls.len().max(1)).max(LEAST),
+        );
+        let mut kept = Vec::new();
+        let mut results = Vec::new();
+        let mut told = Vec::new();
+        for (call, output) in calls.iter().zip(outputs) {
+            let Some(mut output) = output else {
+                // One that has no tool has a result.
+                let tool = self.tools.find(&call.name);
+                let effect = tool.map_or(Effect::Lasting, |tool| tool.effect());
+                results.push(Entry::Result(unanswered(call, &ran.cut_short(effect))));
+                continue;
+            };
+            output.text = output.read(|task| told.contains(&task) || self.talk.tells(task));
+            told.append(&mut output.tells);
+            let place = self.talk.blocks() + kept.len() as u64;
+            if let Some(whole) = output::shorten(&mut output.text, share, (self.cx.id(), place)) {
+                kept.push(Entry::Output(whole));
+            }
+            let Output { text, images, failed, .. } = output;
+            let (call, name) = (call.id.clone(), call.name.clone());
+            results.push(Entry::Result(ToolResult { call, name, text, images, failed }));
+        }
+        kept.append(&mut results);
+        kept
+    }
+
+    async fn show(&self, step: u64, calls: &[ToolCall]) -> Result<(), Trouble> {
+        if let Some(first) = calls.first() {
+            let tool: Arc<str> = text::cut(&first.name, 64).into();
+            for call in calls {
+                let tool = text::cut(&call.name, 64).into();
+                self.seat.deltas.tell(self.cx.id(), || Delta::Calling { step, tool });
+            }
+            self.cx.activity(step, Doing::Tool(tool)).await?;
+        }
+        Ok(())
+    }
+
+    /// Makes the calls, until all have ended, the agent is asked to stop, or its
+    /// time is over. If they take a while there is no conversation in memory
+    /// afterwards.
+    async fn run_all(
+        &mut self,
+        calls: &[ToolCall],
+        outputs: &mut [Option<Output>],
+    ) -> Result<Ran, Trouble> {
+        for surplus in outputs.iter_mut().skip(AT_ONCE) {
+            *surplus = Some(Output::failure(format!(
+                "The call was not made: an answer may hold at most {AT_ONCE} calls. Make it again."
+            )));
+        }
+        let late = self.late();
+        let Self { seat, cx, brief, tools, talk, .. } = self;
+        let (step, branch) = (talk.step(), talk.branch());
+        let (looks, changed) = (Mutex::new(talk.looks().clone()), OnceCell::new());
+        let company = if calls.len() == 1 { Company::Alone } else { Company::Others };
+        let sending = calls.iter().enumerate().filter(|(_, call)| sends_off(seat, &call.name));
+        let sendings = Sendings::new(sending.map(|(number, _)| number).take(AT_ONCE).collect());
+        let hands =
+            Hands { seat, cx, brief, tools, step, branch, looks, changed, company, sendings };
+        let mut running: FuturesUnordered<_> = calls
+            .iter()
+            .take(AT_ONCE)
+            .enumerate()
+            .map(|(number, call)| hands.run(number, call).map(move |output| (number, output)))
+            .collect();
+        let all = pin!(async {
+            while let Some((number, output)) = running.next().await {
+                outputs[number] = Some(output?);
+            }
+            Ok(Ran::All)
+        });
+        let cancelled = pin!(cx.cancelled().map(|()| Ok(Ran::Cancelled)));
+        let late = pin!(late.map(|()| Ok(Ran::Late)));
+        let stopped = select(cancelled, late).map(|stopped| stopped.factor_first().0);
+        let ended = select(all, stopped).map(|ended| ended.factor_first().0);
+        // In a box, so that the time takes no room once it has passed.
+        match select(ended, Box::pin(tokio::time::sleep(WHILE))).await {
+            Either::Left((ended, _)) => ended,
+            Either::Right(((), ended)) => {
+                *talk = Conversation::default();
+                ended.await
+            }
+        }
+    }
+}
+
+impl Hands<'_> {
+    /// Makes one call. A look that shows again what others have shown waits for a
+    /// change first. Those of one answer wait together.
+    async fn run(&self, number: usize, call: &ToolCall) -> Result<Output, Trouble> {
+        let key = format!("{}.{}", self.step, number + 1);
+        let output = Box::pin(self.run_once((number, &key), call)).await?;
+        self.sendings.sent(number);
+        if !looks::is_one(call) || !self.looks.lock().note(call, &output.read(|_| false)) {
+            return Ok(output);
+        }
+        Box::pin(self.look_again((number, &key), call)).await
+    }
+
+    /// Looks once more when something has changed.
+    async fn look_again(
+        &self,
+        (number, key): (usize, &str),
+        call: &ToolCall,
+    ) -> Result<Output, Trouble> {
+        self.changed.get_or_try_init(|| wait_for_change(self.cx)).await?;
+        // What the first look has shown is kept under the other key.
+        let again = self.run_once((number, &format!("{key} again")), call).await?;
+        Ok(Output { text: looks::waited(&again.text), ..again })
+    }
+
+    /// Makes one call. Whatever becomes of it is told to the model.
+    async fn run_once(
+        &self,
+        (number, key): (usize, &str),
+        call: &ToolCall,
+    ) -> Result<Output, Trouble> {
+        let Some(tool) = self.tools.find(&call.name) else {
+            if call.name == ToolCall::UNNAMED {
+                return Ok(Output::failure(format!(
+                    "The call has no name, so nothing was done. Make it again with the name of \
+                     a tool. The tools are: {}.",
+                    self.tools.names()
+                )));
+            }
+            return Ok(Output::failure(format!(
+                "There is no tool {:?}. Nothing was done. The tools are: {}.",
+                text::cut(&call.name, 100),
+                self.tools.names()
+            )));
+        };
+        let effect = tool.effect();
+        let (tool, cx, arguments) =
+            (tool.clone(), self.context((number, key), call), call.arguments.clone());
+        if effect != Effect::Lasting && self.company == Company::Alone {
+            // Nothing is lost if it is done again, and the history keeps it.
+            return Ok(guarded(tool, cx, arguments).await);
+        }
+        let work = move || guarded(tool, cx, arguments).map(Ok::<_, BodyError>);
+        let step = self.cx.step(&format!("call {key}"), work);
+        let done = match effect {
+            Effect::ReadOnly | Effect::Idempotent => Box::pin(step.value()).await,
+            Effect::Lasting => Box::pin(step.once().value()).await,
+        };
+        match done {
+            Ok(output) => Ok(output),
+            Err(StepError::Unknown) => Ok(unknown()),
+            Err(StepError::Work(error)) => Err(Trouble::End(error)),
+            Err(StepError::Journal(error)) => Err(error.into()),
+        }
+    }
+
+    fn context(&self, (number, key): (usize, &str), call: &ToolCall) -> ToolContext {
+        ToolContext {
+            cx: self.cx.clone(),
+            key: key.into(),
+            call: call.id.as_str().into(),
+            seat: self.seat.clone(),
+            branch: self.branch.clone(),
+            turn: self.sendings.turn(number),
+            brief: self.brief.clone(),
+        }
+    }
+}
+
+/// The tasks whose ends are told by outputs.
+fn tells(outputs: &[Option<Output>]) -> Vec<TaskId> {
+    let mut told = Vec::new();
+    for task in outputs.iter().flatten().flat_map(|output| &output.tells) {
+        if !told.contains(task) {
+            told.push(*task);
+        }
+    }
+    told
+}
+
+/// The result of a call that has none.
+pub(crate) fn unanswered(call: &ToolCall, said: &str) -> ToolResult {
+    ToolResult {
+        call: call.id.clone(),
+        name: call.name.clone(),
+        text: said.to_owned(),
+        images: Vec::new(),
+        failed: true,
+    }
+}
+
+fn unknown() -> Output {
+    Output::failure(
+        "Whether this call took effect is unknown: the process died while it was made, and it is \
+         not made again by itself. Find out before you repeat it.",
+    )
+}
+
+/// Calls a tool, and tells its error, its panic and its lateness in words. A
+/// message that cannot wait cuts it short, unless it looks out for messages
+/// itself.
+fn guarded(tool: Arc<dyn Tool>, cx: ToolContext, arguments: String) -> BoxFuture<Output> {
+    let (span, agent) = (cx.seat.limits.tool_span, cx.cx.clone());
+    let call = std::panic::catch_unwind(AssertUnwindSafe(|| tool.call(cx, arguments)));
+    let call = match call {
+        Ok(call) => AssertUnwindSafe(call).catch_unwind(),
+        Err(panic) => return Box::pin(ready(broken(&tool.spec().name, &*panic))),
+    };
+    match tool.span() {
+        Span::Watchful => Box::pin(call.map(move |ended| told(&tool, ended))),
+        Span::Long => Box::pin(async move {
+            let interrupted = pin!(mail::interrupted(&agent));
+            match select(call, interrupted).await {
+                Either::Left((ended, _)) => told(&tool, ended),
+                Either::Right(_) => interrupted_by_message(tool.effect()),
+            }
+        }),
+        Span::Short => Box::pin(async move {
+            let late = pin!(tokio::time::sleep(span));
+            let interrupted = pin!(mail::interrupted(&agent));
+            match select(call, select(late, interrupted)).await {
+                Either::Left((ended, _)) => told(&tool, ended),
+                Either::Right((Either::Left(_), _)) => Output::failure(format!(
+                    "The tool {} took longer than {} s and was stopped. {}",
+                    tool.spec().name,
+                    span.as_secs(),
+                    left(tool.effect())
+                )),
+                Either::Right((Either::Right(_), _)) => interrupted_by_message(tool.effect()),
+            }
+        }),
+    }
+}
+
+fn interrupted_by_message(effect: Effect) -> Output {
+    Output::failure(format!("The call was cut short by a message to you. {}", left(effect)))
+}
+
+/// What the model is told of how a call ended.
+fn told(tool: &Arc<dyn Tool>, ended: std::thread::Result<Result<Output, ToolError>>) -> Output {
+    match ended {
+        Ok(Ok(output)) => output,
+        Ok(Err(error)) => Output::failure(error.to_string()),
+        Err(panic) => broken(&tool.spec().name, &*panic),
+    }
+}
+
+fn broken(name: &str, panic: &(dyn std::any::Any + Send)) -> Output {
+    Output::failure(format!(
+        "The tool {name} broke: {}. Whether it took effect is unknown.",
+        text::cut(&said_in_panic(panic), 500)
+    ))
+}
+
+fn said_in_panic(panic: &(dyn std::any::Any + Send)) -> String {
+    let said = panic.downcast_ref::<&str>().map(|said| (*said).to_owned());
+    said.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic".to_owned())
+}

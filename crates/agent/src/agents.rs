@@ -1,0 +1,238 @@
+//! What all agents of a process share, and how they become a kind of task.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use offshoot_core::{Payload, PayloadError, SessionId};
+use offshoot_models::{Endpoint, Gate, Model, ModelName, Prices};
+use offshoot_runtime::{BoxFuture, Request};
+
+use crate::KIND;
+use crate::backend::AgentBackend;
+use crate::brief::Brief;
+use crate::control::Shelf;
+use crate::delta::Deltas;
+use crate::tool::Tool;
+use crate::worktree::Worktrees;
+
+/// Finds models by their names.
+pub trait Catalogue: Send + Sync + fmt::Debug + 'static {
+    /// The model of this name for an agent of this session, and the gate before
+    /// it.
+    fn find(
+        &self,
+        model: &ModelName,
+        session: SessionId,
+    ) -> Result<(Arc<dyn Model>, Gate), NoModel>;
+
+    /// Where the provider of this model is asked for an agent of this session, or
+    /// for one of any session; none if that is nowhere or does not matter. An
+    /// agent that began there is never asked for elsewhere.
+    fn endpoint(&self, _model: &ModelName, _session: Option<SessionId>) -> Option<Endpoint> {
+        None
+    }
+
+    /// The same as [`find`](Self::find), for an agent that began there.
+    fn find_at(
+        &self,
+        model: &ModelName,
+        session: SessionId,
+        began: &Endpoint,
+    ) -> Result<(Arc<dyn Model>, Gate), NoModel> {
+        let now = self.endpoint(model, Some(session));
+        let met = began.met_by(model.provider(), now.as_ref());
+        met.map_err(|differs| NoModel::NoKey(differs.to_string()))?;
+        self.find(model, session)
+    }
+
+    /// Resolves once a model that lacked its key has it, at the address where its
+    /// agent began.
+    fn has_key(
+        &self,
+        _model: &ModelName,
+        _session: SessionId,
+        _began: Option<&Endpoint>,
+    ) -> BoxFuture<()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// Why there is no model of a name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoModel {
+    /// Its provider wants a key that nobody has given, or is elsewhere than when
+    /// the agent began.
+    #[error("{0}")]
+    NoKey(String),
+    /// Nobody is called so.
+    #[error("{0}")]
+    Unknown(String),
+}
+
+/// A single model for all agents, whatever they call it.
+#[derive(Debug)]
+struct Only {
+    model: Arc<dyn Model>,
+    gate: Gate,
+}
+
+impl Catalogue for Only {
+    fn find(&self, _: &ModelName, _: SessionId) -> Result<(Arc<dyn Model>, Gate), NoModel> {
+        Ok((self.model.clone(), self.gate.clone()))
+    }
+}
+
+/// How far agents may go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// How many answers of its model an agent may take.
+    pub steps: u64,
+    /// How long an agent may take, if that is limited.
+    pub time: Option<Duration>,
+    /// How many agents that an agent has sent off may be alive.
+    pub children: usize,
+    /// How many agents may ever be sent off below one that nobody has sent off,
+    /// those that have ended included.
+    pub tree: u64,
+    /// How many Unicode scalars of a result enter a conversation.
+    pub allowance: usize,
+    /// How many Unicode scalars of what a tool returns enter it.
+    pub tool_result: usize,
+    /// How long a call of a tool may take that does not say that it takes long.
+    pub tool_span: Duration,
+    /// How often a model is asked for the same answer.
+    pub tries: u32,
+    /// How many turns in a row an agent takes because something came home,
+    /// without anybody speaking to it, before it waits for everything.
+    pub wakes: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            steps: 200,
+            time: None,
+            children: 64,
+            tree: 1_000,
+            allowance: offshoot_core::DEFAULT_ALLOWANCE,
+            tool_result: 16_000,
+            tool_span: Duration::from_secs(600),
+            tries: 6,
+            wakes: 8,
+        }
+    }
+}
+
+/// What all agents of a process share. Cheap to clone.
+///
+/// Register [`Agents::backend`] for [`KIND`] when a runtime opens, and spawn
+/// [`Agents::request`]s.
+#[derive(Clone, Debug)]
+pub struct Agents(pub(crate) Arc<Seat>);
+
+/// What an agent's loop and tools get at.
+#[derive(Clone, Debug)]
+pub(crate) struct Seat {
+    pub(crate) catalogue: Arc<dyn Catalogue>,
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
+    /// The tools of agents that want nothing of their own, made once.
+    pub(crate) shelf: Shelf,
+    pub(crate) limits: Limits,
+    pub(crate) prices: Prices,
+    pub(crate) deltas: Deltas,
+    /// Where the worktrees of isolated agents are, if there is a place.
+    pub(crate) worktrees: Option<Worktrees>,
+}
+
+impl Seat {
+    /// The model of an agent of this session, and the gate before it.
+    pub(crate) fn find(
+        &self,
+        brief: &Brief,
+        session: SessionId,
+    ) -> Result<(Arc<dyn Model>, Gate), NoModel> {
+        match &brief.endpoint {
+            Some(began) => self.catalogue.find_at(&brief.model, session, began),
+            None => self.catalogue.find(&brief.model, session),
+        }
+    }
+}
+
+impl Agents {
+    /// Agents that find their models here, without tools of their own yet.
+    pub fn new(catalogue: impl Catalogue) -> Self {
+        Self(Arc::new(Seat {
+            catalogue: Arc::new(catalogue),
+            tools: Vec::new(),
+            shelf: Shelf::default(),
+            limits: Limits::default(),
+            prices: Prices::default(),
+            deltas: Deltas::default(),
+            worktrees: None,
+        }))
+    }
+
+    /// Agents that all have this model.
+    pub fn with_model(model: impl Model) -> Self {
+        Self::new(Only { model: Arc::new(model), gate: Gate::default() })
+    }
+
+    /// With this tool, too. Of two that have the same name the first stays.
+    #[must_use]
+    pub fn tool(self, tool: impl Tool) -> Self {
+        self.change(|seat| {
+            seat.tools.push(Arc::new(tool));
+            seat.shelf = Shelf::default();
+        })
+    }
+
+    /// With these limits.
+    #[must_use]
+    pub fn limits(self, limits: Limits) -> Self {
+        self.change(|seat| seat.limits = limits)
+    }
+
+    /// With these prices.
+    #[must_use]
+    pub fn prices(self, prices: Prices) -> Self {
+        self.change(|seat| seat.prices = prices)
+    }
+
+    /// With this folder for the worktrees of agents that are isolated; without
+    /// one, nobody can be. It must be outside the repositories, and no other
+    /// process may use it. It is made when it is needed; what is kept in it is
+    /// somebody's work.
+    #[must_use]
+    pub fn worktrees(self, folder: impl Into<PathBuf>) -> Self {
+        self.change(|seat| seat.worktrees = Some(Worktrees::at(folder.into())))
+    }
+
+    fn change(self, change: impl FnOnce(&mut Seat)) -> Self {
+        let mut seat = Arc::unwrap_or_clone(self.0);
+        change(&mut seat);
+        Self(Arc::new(seat))
+    }
+
+    /// What executes agents, to be registered for [`KIND`].
+    pub fn backend(&self) -> AgentBackend {
+        AgentBackend::new(self.0.clone())
+    }
+
+    /// A request for an agent that does this. It keeps to the address where its
+    /// provider is now, unless the brief says another.
+    pub fn request(&self, brief: &Brief) -> Result<Request, PayloadError> {
+        let now = || self.0.catalogue.endpoint(&brief.model, None);
+        let payload = match brief.endpoint.is_none().then(now).flatten() {
+            Some(now) => Payload::encode(&brief.clone().endpoint(now))?,
+            None => Payload::encode(brief)?,
+        };
+        Ok(Request::new(KIND, payload))
+    }
+
+    /// What agents say at the moment.
+    pub fn deltas(&self) -> &Deltas {
+        &self.0.deltas
+    }
+}

@@ -1,0 +1,356 @@
+//! Asking the model, until it has answered or cannot.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use futures_util::future::{Either, select};
+use futures_util::{FutureExt, StreamExt};
+use offshoot_core::{Doing, FailureKind, WaitingOn};
+use offshoot_models::{
+    Again, Answer, Cache, Call, ModelError, Part, Pass, Piece, Seen, ToolCall, ToolChoice,
+};
+use offshoot_runtime::BodyError;
+use tokio::time::Instant;
+
+use crate::block::{Answered, Entry};
+use crate::conversation::Conversation;
+use crate::delta::Delta;
+use crate::life::{Life, Trouble, WHILE};
+use crate::mail::{When, due_now, interrupted, is_due_now};
+use crate::summary::Summed;
+
+/// How long it is waited at first before a call that failed is repeated.
+const FIRST: Duration = Duration::from_secs(1);
+
+/// How long at the most.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// What the model is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asking {
+    /// Its next answer.
+    Answer,
+    /// Its last one, for which it may call nothing.
+    LastWords,
+    /// A summary of the first messages.
+    Summary {
+        /// How many.
+        messages: usize,
+        /// How much of each text it is shown.
+        shown: usize,
+    },
+}
+
+/// What came of asking.
+pub(crate) enum Told {
+    /// This.
+    Answer(Box<Answer>),
+    /// Nothing: somebody wants the agent's attention.
+    Interrupted,
+    /// Nothing: its time is over.
+    Late,
+    /// Nothing: it is too long to be read.
+    TooLong(ModelError),
+}
+
+/// How one call of the model went.
+enum Heard {
+    Answer(Box<Answer>),
+    Failed(ModelError),
+    /// Somebody wants the agent's attention.
+    Interrupted,
+    /// The agent was asked to stop.
+    Cancelled,
+    /// Its time is over.
+    Late,
+}
+
+/// What came of waiting at the gate.
+enum AtGate {
+    /// A pass.
+    Passed(Pass),
+    /// There is mail that belongs into the call.
+    Wanted,
+    /// The agent's time is over.
+    Late,
+}
+
+/// How a wait before a call is repeated ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waited {
+    /// The call can be made.
+    Over,
+    /// There is mail that belongs into the call.
+    Wanted,
+    /// The agent's time is over.
+    Late,
+}
+
+/// Whether what a model says is told to whoever watches.
+#[derive(Clone, Copy, Debug)]
+enum Audience {
+    /// It is, as a piece of this step and this try at it.
+    Watching { step: u64, attempt: u32 },
+    /// It is not.
+    Nobody,
+}
+
+impl Life {
+    /// Has the model answer what was said. Mail that came meanwhile is read
+    /// before.
+    pub(crate) async fn ask(&mut self) -> Result<(), Trouble> {
+        // What comes before and after the call is in boxes, so that an agent that
+        // waits at the gate or for its model does not keep room for it.
+        Box::pin(self.read_mail(When::MidTurn)).await?;
+        if let Some(limit) = self.reached() {
+            return Box::pin(self.close(limit)).await;
+        }
+        if self.is_long() && Box::pin(self.sum_up()).await? == Summed::Later {
+            return Ok(());
+        }
+        match self.hear(Asking::Answer).await? {
+            Told::Answer(answer) => Box::pin(self.take(*answer)).await,
+            Told::Interrupted | Told::Late => Ok(()),
+            Told::TooLong(error) => match Box::pin(self.sum_up()).await? {
+                Summed::Up | Summed::Later => Ok(()),
+                Summed::Nothing => Err(gave_up(&error, 1)),
+            },
+        }
+    }
+
+    /// Commits an answer.
+    pub(crate) async fn take(&mut self, mut answer: Answer) -> Result<(), Trouble> {
+        let step = self.talk.step() + 1;
+        name_calls(&mut answer, step, |id| self.talk.has_called(id));
+        let mut total = self.talk.usage();
+        total += answer.usage;
+        let calls = self.talk.calls() + answer.calls().count() as u64;
+        let (model, stop, usage) = (self.brief.model.clone(), answer.stop.clone(), answer.usage);
+        let answered = Answered { step, model, stop, usage, total, calls };
+        self.write(Entry::of_answer(answer, answered), None, &[]).await?;
+        self.report().await
+    }
+
+    /// What the model answers, as often as it must be asked.
+    pub(crate) async fn hear(&mut self, asking: Asking) -> Result<Told, Trouble> {
+        let step = self.talk.step() + 1;
+        let mut attempt = 0;
+        loop {
+            // Before the gate, so that nobody holds a pass while he writes.
+            Box::pin(self.cx.activity(step, Doing::Model)).await?;
+            let pass = match self.gate.try_pass() {
+                Some(pass) => pass,
+                None => match self.wait_at_gate().await? {
+                    AtGate::Passed(pass) => pass,
+                    AtGate::Wanted => return Ok(Told::Interrupted),
+                    AtGate::Late => return Ok(Told::Late),
+                },
+            };
+            attempt += 1;
+            let audience = match asking {
+                Asking::Summary { .. } => Audience::Nobody,
+                _ => Audience::Watching { step, attempt },
+            };
+            let mut partial = String::new();
+            let listen = self.listen(self.call(asking), (audience, &pass), &mut partial);
+            let error = match Box::pin(listen).await {
+                Heard::Answer(answer) => {
+                    pass.answered();
+                    (self.failures, self.hitch) = (0, None);
+                    return Ok(Told::Answer(answer));
+                }
+                Heard::Interrupted => {
+                    Box::pin(self.keep(asking, partial)).await?;
+                    return Ok(Told::Interrupted);
+                }
+                Heard::Late => {
+                    Box::pin(self.keep(asking, partial)).await?;
+                    return Ok(Told::Late);
+                }
+                Heard::Cancelled => {
+                    Box::pin(self.keep(asking, partial)).await?;
+                    return Err(Trouble::End(BodyError::Cancelled));
+                }
+                Heard::Failed(error) => error,
+            };
+            let chance = (self.cx.random() as u32) as f64 / f64::from(u32::MAX);
+            pass.failed(&error, chance);
+            if let Audience::Watching { step, .. } = audience {
+                self.seat.deltas.tell(self.cx.id(), || Delta::Restarted { step });
+            }
+            if matches!(error, ModelError::ContextTooLong { .. }) {
+                return Ok(Told::TooLong(error));
+            }
+            if !matches!(error, ModelError::RateLimited { .. }) {
+                self.failures += 1;
+            }
+            let Again::After(_) = error.again() else {
+                return Err(gave_up(&error, self.failures));
+            };
+            if self.failures >= self.seat.limits.tries {
+                return Err(gave_up(&error, self.failures));
+            }
+            self.note_failure(&error);
+            let span = self.pause(chance);
+            // The gate keeps the time of whoever is limited, and of everybody
+            // whom it makes wait for longer.
+            let kept = matches!(error, ModelError::RateLimited { .. })
+                || self.gate.closed().is_some_and(|closed| closed.left >= span);
+            if !kept {
+                match Box::pin(self.back_off(span)).await? {
+                    Waited::Over => {}
+                    Waited::Wanted => return Ok(Told::Interrupted),
+                    Waited::Late => return Ok(Told::Late),
+                }
+            }
+        }
+    }
+
+    /// How long to wait before a call that failed is repeated, the longer the
+    /// more often it has.
+    fn pause(&self, chance: f64) -> Duration {
+        let doubled = FIRST.saturating_mul(1 << self.failures.min(10)).min(LONGEST);
+        doubled.mul_f64(0.5 + 0.5 * chance)
+    }
+
+    /// Waits for so long before a call that failed is repeated.
+    async fn back_off(&mut self, span: Duration) -> Result<Waited, Trouble> {
+        let due = self.cx.now().after(span);
+        self.tell_waiting(due).await;
+        let (over, late) = (pin!(tokio::time::sleep(span)), pin!(self.late()));
+        let wanted = pin!(due_now(&self.cx));
+        let waited = select(over, select(wanted, late));
+        Ok(match self.cx.waiting(WaitingOn::Timer(due), waited).await? {
+            Either::Left(_) => Waited::Over,
+            Either::Right((Either::Left(_), _)) => Waited::Wanted,
+            Either::Right((Either::Right(_), _)) => Waited::Late,
+        })
+    }
+
+    /// Waits for a pass through the gate: without a slot, after a while without
+    /// the conversation, and not beyond the agent's time.
+    async fn wait_at_gate(&mut self) -> Result<AtGate, Trouble> {
+        let mut told = Box::pin(self.tell_closed()).await;
+        let (cx, gate) = (self.cx.clone(), self.gate.clone());
+        // In boxes, because most agents need not wait, and the time takes no room
+        // once it has passed.
+        let until = gate.closed().map(|closed| cx.now().after(closed.left));
+        let pass = Box::pin(cx.waiting(WaitingOn::RateGate(until), gate.pass()));
+        let mut pass = select(pass, Box::pin(self.late())).map(|waited| match waited {
+            Either::Left((pass, _)) => pass.map(AtGate::Passed),
+            Either::Right(_) => Ok(AtGate::Late),
+        });
+        let mut look = Instant::now() + WHILE;
+        let waited = loop {
+            match select(pass, Box::pin(tokio::time::sleep_until(look))).await {
+                Either::Left((waited, _)) => break waited?,
+                Either::Right(((), waiting)) => pass = waiting,
+            }
+            self.talk = Conversation::default();
+            let now = Instant::now();
+            // It may have closed again before this one came through.
+            if told.is_none_or(|until| until <= now) {
+                told = Box::pin(self.tell_closed()).await;
+            }
+            look = told.unwrap_or(now + LONGEST);
+        };
+        self.recall_if_forgotten().await?;
+        // What came meanwhile belongs into the call.
+        match waited {
+            AtGate::Passed(_) if Box::pin(is_due_now(&self.cx)).await? => Ok(AtGate::Wanted),
+            waited => Ok(waited),
+        }
+    }
+
+    fn call(&self, asking: Asking) -> Call {
+        let (messages, choice, cache) = match asking {
+            Asking::Answer => (self.talk.messages().clone(), ToolChoice::Auto, Cache::Prefix),
+            Asking::LastWords => (self.talk.messages().clone(), ToolChoice::None, Cache::Prefix),
+            Asking::Summary { messages, shown } => {
+                (self.to_sum_up(messages, shown).into(), ToolChoice::None, Cache::Off)
+            }
+        };
+        let (system, tools) = (self.system.clone(), self.tools.specs());
+        Call { system, messages, tools, choice, max_output: None, schema: None, cache }
+    }
+
+    /// Listens to the model, as long as nobody else wants the agent.
+    async fn listen(
+        &self,
+        call: Call,
+        (audience, pass): (Audience, &Pass),
+        partial: &mut String,
+    ) -> Heard {
+        let mut pieces = self.model.call(call);
+        let said = async {
+            let mut seen = Seen::Nothing;
+            while let Some(piece) = pieces.next().await {
+                match piece {
+                    Ok(Piece::Whole(answer)) => return Heard::Answer(answer),
+                    Ok(piece) => {
+                        if seen == Seen::Nothing {
+                            pass.heard();
+                        }
+                        seen = Seen::Output;
+                        if let Piece::Text(text) = &piece {
+                            partial.push_str(text);
+                        }
+                        if let Audience::Watching { step, attempt } = audience {
+                            let tell = || Delta::Piece { step, attempt, piece };
+                            self.seat.deltas.tell(self.cx.id(), tell);
+                        }
+                    }
+                    Err(error) => return Heard::Failed(error),
+                }
+            }
+            let cause = "the answer ended before it was whole".to_owned();
+            Heard::Failed(ModelError::Cut { seen, cause })
+        };
+        let (cancelled, interrupted) = (pin!(self.cx.cancelled()), pin!(interrupted(&self.cx)));
+        let (late, stopped) = (pin!(self.late()), select(cancelled, interrupted));
+        match select(pin!(said), select(stopped, late)).await {
+            Either::Left((heard, _)) => heard,
+            Either::Right((Either::Left((Either::Left(_), _)), _)) => Heard::Cancelled,
+            Either::Right((Either::Left((Either::Right(_), _)), _)) => Heard::Interrupted,
+            Either::Right((Either::Right(_), _)) => Heard::Late,
+        }
+    }
+
+    /// Keeps what came of an answer that was cut, for whoever looks.
+    async fn keep(&mut self, asking: Asking, partial: String) -> Result<(), Trouble> {
+        if partial.is_empty() || matches!(asking, Asking::Summary { .. }) {
+            return Ok(());
+        }
+        self.write(vec![Entry::Partial { text: partial }], None, &[]).await
+    }
+}
+
+/// The model did not answer, and will not.
+pub(crate) fn gave_up(error: &ModelError, failures: u32) -> Trouble {
+    let words = match failures {
+        0 | 1 => format!("the model did not answer: {error}"),
+        tries => format!("the model did not answer in {tries} tries; the last time: {error}"),
+    };
+    Trouble::failure(FailureKind::Error, words)
+}
+
+/// Gives each call an id of its own in its conversation, and the name of no tool
+/// to one that names none. Providers leave them out or repeat them.
+fn name_calls(answer: &mut Answer, step: u64, is_used: impl Fn(&str) -> bool) {
+    let mut names: Vec<String> = Vec::new();
+    for part in &mut answer.parts {
+        let Part::ToolCall(ToolCall { id, name, .. }) = part else { continue };
+        if name.trim().is_empty() {
+            *name = ToolCall::UNNAMED.to_owned();
+        }
+        if id.is_empty() || names.contains(id) || is_used(id) {
+            let mut number = names.len() + 1;
+            *id = format!("call_{step}_{number}");
+            while names.contains(id) || is_used(id) {
+                number += 1;
+                *id = format!("call_{step}_{number}");
+            }
+        }
+        names.push(id.clone());
+    }
+}

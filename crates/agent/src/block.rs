@@ -1,0 +1,389 @@
+//! How a conversation is kept in a history: one block for each thing that was
+//! said, thought, called or returned.
+//!
+//! A block's text is what a person would read; what else must be sent again is
+//! in its data, which carries the version of its form.
+
+use offshoot_core::{Block, BlockKind, Payload, PayloadError, Stamp, TaskId};
+use offshoot_models::{Answer, Image, ModelName, Part, Stop, Thought, ToolCall, ToolResult, Usage};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::conversation::Finished;
+
+/// The form of the data that is written now.
+const VERSION: u32 = 1;
+
+/// One thing in a conversation.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Entry {
+    /// A person said something.
+    Said { text: String, images: Vec<Image> },
+    /// The runtime put something in.
+    Notice { text: String },
+    /// The model said, thought or called something.
+    Part(Part),
+    /// The model's answer is whole.
+    Answered(Answered),
+    /// What became of a call.
+    Result(ToolResult),
+    /// What was said before is summed up here.
+    Summary(Summary),
+    /// The conversation begins as another one's.
+    Fork(Fork),
+    /// From here on another task goes on with the conversation, which has its
+    /// own steps and its own costs.
+    Continued(Continued),
+    /// What came of an answer that was cut; the model does not see it.
+    Partial { text: String },
+    /// All of an output of which the model sees the beginning.
+    Output(Kept),
+    /// What was still running when a turn ended; it is said to people.
+    Running { text: String },
+}
+
+/// The end of an answer: how it ended, and what all of them took together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Answered {
+    /// How many answers there were, with this one.
+    pub(crate) step: u64,
+    /// Whose it is.
+    pub(crate) model: ModelName,
+    /// Why it ended.
+    pub(crate) stop: Stop,
+    /// What this one took.
+    pub(crate) usage: Usage,
+    /// What all took.
+    pub(crate) total: Usage,
+    /// How many calls of tools there were in all.
+    pub(crate) calls: u64,
+}
+
+/// A summary in place of what was said before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Summary {
+    /// What it says.
+    #[serde(skip)]
+    pub(crate) text: String,
+    /// From which block on everything is still there word for word.
+    pub(crate) start: u64,
+    /// What all answers took until then, this one included.
+    pub(crate) total: Usage,
+    /// How many turns had ended since somebody spoke to the agent.
+    #[serde(default)]
+    pub(crate) turns: u32,
+    /// The task that went on with the conversation, if it was another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) continued: Option<TaskId>,
+    /// The result that it had handed in, if it had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) finished: Option<Finished>,
+}
+
+/// Where a conversation branches off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Fork {
+    /// Whose it is.
+    pub(crate) task: TaskId,
+    /// The first of its blocks that is shared.
+    #[serde(default)]
+    pub(crate) from: u64,
+    /// Where the shared ones end.
+    pub(crate) blocks: u64,
+}
+
+/// A task that goes on with a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Continued {
+    /// Which.
+    pub(crate) by: TaskId,
+}
+
+/// All of an output.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Kept {
+    /// What it says.
+    #[serde(skip)]
+    pub(crate) text: String,
+    /// The name under which it is read.
+    pub(crate) name: String,
+}
+
+/// A block whose data is not of a form that is known.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unreadable {
+    /// It was written by a later version.
+    #[error("block {position} of the history has form {version}, which is newer than this program")]
+    Newer { position: u64, version: u32 },
+    /// Its data cannot be read.
+    #[error("block {position} of the history cannot be read")]
+    Data {
+        position: u64,
+        #[source]
+        source: PayloadError,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+struct Data<T> {
+    v: u32,
+    #[serde(flatten)]
+    rest: T,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Said {
+    images: Vec<Image>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Telling {
+    item: Value,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Thinking {
+    by: ModelName,
+    #[serde(default)]
+    item: Value,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Calling {
+    id: String,
+    #[serde(default)]
+    item: Value,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Returned {
+    call: String,
+    #[serde(default)]
+    failed: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    images: Vec<Image>,
+}
+
+// What a block of kind `Other` is, by its name.
+const ANSWERED: &str = "answered";
+const SUMMARY: &str = "summary";
+const FORK: &str = "fork";
+const CONTINUED: &str = "continued";
+const PARTIAL: &str = "partial";
+const OUTPUT: &str = "output";
+const RUNNING: &str = "running";
+
+impl Entry {
+    /// How many Unicode scalars it says.
+    pub(crate) fn length(&self) -> usize {
+        match self {
+            Self::Said { text, .. } | Self::Notice { text } => text.chars().count(),
+            _ => 0,
+        }
+    }
+
+    /// The entries of an answer.
+    pub(crate) fn of_answer(answer: Answer, answered: Answered) -> Vec<Self> {
+        let parts = answer.parts.into_iter().map(Self::Part);
+        parts.chain([Self::Answered(answered)]).collect()
+    }
+
+    /// The block that keeps it.
+    pub(crate) fn to_block(&self, at: Stamp) -> Result<Block, PayloadError> {
+        let (kind, name, text, data) = match self {
+            Self::Said { text, images } if images.is_empty() => {
+                (BlockKind::User, None, text.as_str(), Payload::Null)
+            }
+            Self::Said { text, images } => {
+                (BlockKind::User, None, text.as_str(), data(Said { images: images.clone() })?)
+            }
+            Self::Notice { text } => (BlockKind::Notice, None, text.as_str(), Payload::Null),
+            Self::Part(Part::Text { text, item }) if item.is_null() => {
+                (BlockKind::Assistant, None, text.as_str(), Payload::Null)
+            }
+            Self::Part(Part::Text { text, item }) => {
+                (BlockKind::Assistant, None, text.as_str(), data(Telling { item: item.clone() })?)
+            }
+            Self::Part(Part::Thought(Thought { text, by, item })) => {
+                let kept = Thinking { by: by.clone(), item: item.clone() };
+                (BlockKind::Thought, None, text.as_str(), data(kept)?)
+            }
+            Self::Part(Part::ToolCall(ToolCall { id, name, arguments, item })) => {
+                let kept = Calling { id: id.clone(), item: item.clone() };
+                (BlockKind::ToolUse, Some(name.as_str()), arguments.as_str(), data(kept)?)
+            }
+            // No model answers with anything else.
+            Self::Part(_) => (BlockKind::Other, Some(PARTIAL), "", Payload::Null),
+            Self::Result(ToolResult { call, name, text, images, failed }) => {
+                let (call, images) = (call.clone(), images.clone());
+                let kept = Returned { call, failed: *failed, images };
+                (BlockKind::ToolResult, Some(name.as_str()), text.as_str(), data(kept)?)
+            }
+            Self::Answered(answered) => (BlockKind::Other, Some(ANSWERED), "", data(answered)?),
+            Self::Summary(summary) => {
+                (BlockKind::Other, Some(SUMMARY), summary.text.as_str(), data(summary)?)
+            }
+            Self::Fork(fork) => (BlockKind::Other, Some(FORK), "", data(fork)?),
+            Self::Continued(by) => (BlockKind::Other, Some(CONTINUED), "", data(by)?),
+            Self::Partial { text } => {
+                (BlockKind::Other, Some(PARTIAL), text.as_str(), Payload::Null)
+            }
+            Self::Output(kept) => (BlockKind::Other, Some(OUTPUT), kept.text.as_str(), data(kept)?),
+            Self::Running { text } => {
+                (BlockKind::Other, Some(RUNNING), text.as_str(), Payload::Null)
+            }
+        };
+        let mut block = Block::new(kind, text, at);
+        block.name = name.map(Into::into);
+        block.data = data;
+        Ok(block)
+    }
+
+    /// What the block at `position` keeps; nothing if it is none of ours.
+    pub(crate) fn of_block(block: &Block, position: u64) -> Result<Option<Self>, Unreadable> {
+        let text = || block.text.to_string();
+        let name = block.name.as_deref();
+        let read = Read { block, position };
+        Ok(Some(match (block.kind, name) {
+            (BlockKind::User, _) => {
+                let images = match block.data {
+                    Payload::Null => Vec::new(),
+                    _ => read.data::<Said>()?.images,
+                };
+                Self::Said { text: text(), images }
+            }
+            (BlockKind::Notice, _) => Self::Notice { text: text() },
+            (BlockKind::Assistant, _) => {
+                let item = match block.data {
+                    Payload::Null => Value::Null,
+                    _ => read.data::<Telling>()?.item,
+                };
+                Self::Part(Part::Text { text: text(), item })
+            }
+            (BlockKind::Thought, _) => {
+                let Thinking { by, item } = read.data()?;
+                Self::Part(Part::Thought(Thought { text: text(), by, item }))
+            }
+            (BlockKind::ToolUse, name) => {
+                let Calling { id, item } = read.data()?;
+                let name = name.unwrap_or_default().to_owned();
+                Self::Part(Part::ToolCall(ToolCall { id, name, arguments: text(), item }))
+            }
+            (BlockKind::ToolResult, name) => {
+                let Returned { call, failed, images } = read.data()?;
+                let name = name.unwrap_or_default().to_owned();
+                Self::Result(ToolResult { call, name, text: text(), images, failed })
+            }
+            (BlockKind::Other, Some(ANSWERED)) => Self::Answered(read.data()?),
+            (BlockKind::Other, Some(SUMMARY)) => {
+                Self::Summary(Summary { text: text(), ..read.data()? })
+            }
+            (BlockKind::Other, Some(FORK)) => Self::Fork(read.data()?),
+            (BlockKind::Other, Some(CONTINUED)) => Self::Continued(read.data()?),
+            (BlockKind::Other, Some(PARTIAL)) => Self::Partial { text: text() },
+            (BlockKind::Other, Some(OUTPUT)) => Self::Output(Kept { text: text(), ..read.data()? }),
+            (BlockKind::Other, Some(RUNNING)) => Self::Running { text: text() },
+            (BlockKind::Other, _) => return Ok(None),
+        }))
+    }
+}
+
+fn data<T: Serialize>(rest: T) -> Result<Payload, PayloadError> {
+    Payload::encode(&Data { v: VERSION, rest })
+}
+
+struct Read<'a> {
+    block: &'a Block,
+    position: u64,
+}
+
+impl Read<'_> {
+    fn data<T: serde::de::DeserializeOwned>(&self) -> Result<T, Unreadable> {
+        #[derive(Deserialize)]
+        struct Version {
+            v: u32,
+        }
+        let position = self.position;
+        let unfit = |source| Unreadable::Data { position, source };
+        let Version { v: version } = self.block.data.decode().map_err(unfit)?;
+        if version > VERSION {
+            return Err(Unreadable::Newer { position, version });
+        }
+        Ok(self.block.data.decode::<Data<T>>().map_err(unfit)?.rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use offshoot_models::Picture;
+    use serde_json::json;
+
+    use super::*;
+
+    fn entries() -> Vec<Entry> {
+        let model: ModelName = "anthropic/claude".parse().unwrap();
+        let picture = Picture::Base64("aGk=".into());
+        let image = Image { media_type: "image/png".into(), picture };
+        let usage = Usage { input: 3, output: 4, ..Usage::default() };
+        vec![
+            Entry::Said { text: "hello".into(), images: Vec::new() },
+            Entry::Said { text: "look".into(), images: vec![image.clone()] },
+            Entry::Notice { text: "<notice>".into() },
+            Entry::Part(Part::text("ü")),
+            Entry::Part(Part::Text { text: "said".into(), item: json!({"id": "msg_1"}) }),
+            Entry::Part(Part::Thought(Thought {
+                text: "hm".into(),
+                by: model.clone(),
+                item: json!({"signature": "x==", "n": 1.5}),
+            })),
+            Entry::Part(Part::ToolCall(ToolCall {
+                id: "c1".into(),
+                name: "read".into(),
+                arguments: "{not json".into(),
+                item: Value::Null,
+            })),
+            Entry::Result(ToolResult {
+                call: "c1".into(),
+                name: "read".into(),
+                text: "no".into(),
+                images: vec![image],
+                failed: true,
+            }),
+            Entry::Answered(Answered {
+                step: 7,
+                model,
+                stop: Stop::Refused("policy".into()),
+                usage,
+                total: usage,
+                calls: 2,
+            }),
+            Entry::Summary(Summary {
+                text: "so far".into(),
+                start: 12,
+                total: usage,
+                turns: 3,
+                continued: None,
+                finished: None,
+            }),
+            Entry::Partial { text: "half a sen".into() },
+            Entry::Output(Kept { text: "much".into(), name: "00ff-7".into() }),
+            Entry::Running { text: "docs".into() },
+        ]
+    }
+
+    #[test]
+    fn what_is_kept_is_read_back_as_it_was() {
+        for entry in entries() {
+            let block = entry.to_block(Stamp::from_millis(5)).unwrap();
+            assert_eq!(Entry::of_block(&block, 0).unwrap(), Some(entry));
+        }
+    }
+
+    #[test]
+    fn a_later_form_is_told_as_such() {
+        let mut block = entries()[6].to_block(Stamp::from_millis(5)).unwrap();
+        block.data = Payload::encode(&json!({"v": 2, "id": "c"})).unwrap();
+        let told = Entry::of_block(&block, 9).unwrap_err().to_string();
+        assert!(told.contains("block 9") && told.contains("form 2"), "{told}");
+    }
+}

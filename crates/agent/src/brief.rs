@@ -1,0 +1,154 @@
+//! What an agent is asked to do, frozen when it is sent off.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use offshoot_models::{Endpoint, ModelName};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What an agent is asked to do. It is stored with the task, so an attempt that
+/// comes later follows the same.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Brief {
+    /// What to do, in words.
+    pub task: String,
+    /// The model that does it.
+    pub model: ModelName,
+    /// Where the model's provider is asked: only there, whatever is set later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<Endpoint>,
+    /// How it shall behave.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub system: String,
+    /// The folder in which it works.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<PathBuf>,
+    /// Whether it works in that folder itself.
+    #[serde(default, skip_serializing_if = "Isolation::is_none")]
+    pub isolation: Isolation,
+    /// The commit at which its worktree begins; the one that is checked out in
+    /// its folder when it begins if nobody says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
+    /// What it knows of its owner's conversation.
+    #[serde(default)]
+    pub context: Context,
+    /// What its result must look like, as a JSON Schema.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_schema: Option<Value>,
+    /// How many answers its model may give; as many as agents usually may if
+    /// nobody says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps: Option<u64>,
+    /// How long it may take from its start, what it waits for included; as long
+    /// as agents usually may if nobody says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<Duration>,
+}
+
+/// What an agent knows of its owner's conversation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Context {
+    /// Nothing.
+    #[default]
+    Fresh,
+    /// A part of it.
+    Fork {
+        /// Where the part begins: 0 for all of it.
+        #[serde(default)]
+        from: u64,
+        /// The block before which it ends.
+        blocks: u64,
+    },
+}
+
+/// Whether an agent works in its folder itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Isolation {
+    /// It does.
+    #[default]
+    None,
+    /// It works in a git worktree of its own, at the same place within it. What is
+    /// not committed is not there. The worktree is removed when the agent ends and
+    /// has left nothing in it; else it is kept, and the agent's report names it.
+    Worktree,
+}
+
+impl Isolation {
+    fn is_none(&self) -> bool {
+        *self == Self::None
+    }
+}
+
+impl Brief {
+    /// Has this model do this.
+    pub fn new(model: ModelName, task: impl Into<String>) -> Self {
+        Self {
+            task: task.into(),
+            model,
+            endpoint: None,
+            system: String::new(),
+            folder: None,
+            isolation: Isolation::None,
+            base: None,
+            context: Context::Fresh,
+            result_schema: None,
+            steps: None,
+            time: None,
+        }
+    }
+
+    /// Where the model's provider is asked, and nowhere else.
+    #[must_use]
+    pub fn endpoint(mut self, endpoint: Endpoint) -> Self {
+        self.endpoint = Some(endpoint);
+        self
+    }
+
+    /// How it shall behave.
+    #[must_use]
+    pub fn system(mut self, system: impl Into<String>) -> Self {
+        self.system = system.into();
+        self
+    }
+
+    /// The folder in which it works.
+    #[must_use]
+    pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.folder = Some(folder.into());
+        self
+    }
+
+    /// Whether it works in that folder itself. Where worktrees are put says
+    /// [`Agents::worktrees`](crate::Agents::worktrees).
+    #[must_use]
+    pub fn isolation(mut self, isolation: Isolation) -> Self {
+        self.isolation = isolation;
+        self
+    }
+
+    /// What its result must look like, as a JSON Schema.
+    #[must_use]
+    pub fn result_schema(mut self, schema: Value) -> Self {
+        self.result_schema = Some(schema);
+        self
+    }
+
+    /// How many answers its model may give.
+    #[must_use]
+    pub fn steps(mut self, steps: u64) -> Self {
+        self.steps = Some(steps);
+        self
+    }
+
+    /// How long it may take. Then its model says how far it has come, and it
+    /// ends.
+    #[must_use]
+    pub fn time(mut self, time: Duration) -> Self {
+        self.time = Some(time);
+        self
+    }
+}

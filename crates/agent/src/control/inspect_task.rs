@@ -1,0 +1,93 @@
+//! `inspect_task`: a look at one task.
+
+use std::time::Duration;
+
+use offshoot_core::Outcome;
+use offshoot_runtime::TaskRef;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::told;
+use crate::notice;
+use crate::output;
+use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// Its handle or id.
+    task: String,
+    /// How many of the last blocks of its conversation to show.
+    last: Option<usize>,
+    /// Only blocks from this position on.
+    since: Option<u64>,
+    /// To read on in its result: from which character on.
+    result_from: Option<usize>,
+}
+
+/// How many blocks are shown at the most.
+const MOST: usize = 50;
+
+/// How much of each block is shown.
+const SHOWN: usize = 400;
+
+/// What part of what may be returned at once a result takes.
+const PART: usize = 4;
+
+pub(super) fn tool() -> impl Tool {
+    Function::new(
+        "inspect_task",
+        "Shows how one of your tasks stands, the end of its conversation and, if it has ended, \
+         its result. A long result is read part by part with result_from.",
+        inspect,
+    )
+    .read_only()
+}
+
+async fn inspect(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
+    cx.turn.comes().await;
+    let task = cx.cx.task(&asked.task).await?;
+    let record = task.record().await?;
+    if let Some(from) = asked.result_from {
+        return read_on(&cx, &task, from).await;
+    }
+    let mut lines = vec![told::line(&record, cx.cx.now())];
+    let ended = record.ended().is_some();
+    let ended = ended.then(|| notice::result(&record, cx.seat.limits.tool_result / PART));
+    if ended.is_none() {
+        lines.push(format!("{}", task.why().await?));
+    }
+    let mut peek = task.peek().last(asked.last.unwrap_or(10).min(MOST)).limit(SHOWN);
+    if let Some(since) = asked.since {
+        peek = peek.since(since);
+    }
+    let peek = peek.await?;
+    lines.push(format!("Its conversation has {} blocks; the last are:", peek.total));
+    for block in peek.blocks {
+        let name = block.name.map(|name| format!(" {name}")).unwrap_or_default();
+        let text = block.text.unwrap_or_default().replace('\n', " ");
+        lines.push(format!("{} {:?}{name}: {text}", block.position, block.kind));
+    }
+    let output = Output::text(lines.join("\n"));
+    Ok(match ended {
+        Some(result) => output.noting(result),
+        None => output,
+    })
+}
+
+/// A part of the result of a task that has ended.
+async fn read_on(cx: &ToolContext, task: &TaskRef, from: usize) -> Result<Output, ToolError> {
+    let waited = task.wait().timeout(Duration::ZERO).await?;
+    let text = match waited.outcome() {
+        None => return Err(ToolError::new(format!("{} has no result yet.", task.handle()))),
+        Some(Outcome::Completed { .. }) => match waited.load::<Value>().await? {
+            Value::String(text) => text,
+            value => value.to_string(),
+        },
+        Some(_) => offshoot_core::digest(&waited.task, usize::MAX),
+    };
+    let part = output::part(&text, from, cx.seat.limits.tool_result / PART);
+    let part = notice::envelope("result", &[("task", task.handle())], &part);
+    Ok(Output::default().noting(part))
+}

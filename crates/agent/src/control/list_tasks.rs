@@ -1,0 +1,56 @@
+//! `list_tasks`: what the agent has sent off.
+
+use offshoot_store::PageCursor;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::told;
+use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// true: also those that have ended.
+    #[serde(default)]
+    all: bool,
+    /// Where the last list ended, as it said.
+    cursor: Option<String>,
+}
+
+/// How many tasks are listed at once.
+const PAGE: usize = 30;
+
+pub(super) fn tool() -> impl Tool {
+    Function::new(
+        "list_tasks",
+        "Lists the tasks that you have sent off and how they stand. Results come to you by \
+         themselves: there is no need to look for them.",
+        list,
+    )
+    .read_only()
+}
+
+async fn list(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
+    cx.turn.comes().await;
+    let mut tasks = cx.cx.tasks().limit(PAGE);
+    if !asked.all {
+        tasks = tasks.live();
+    }
+    if let Some(cursor) = &asked.cursor {
+        let place = cursor.trim().parse();
+        let place = place.map_err(|_| ToolError::new("That is no cursor of a list."))?;
+        tasks = tasks.after(PageCursor(place));
+    }
+    let page = tasks.await?;
+    let now = cx.cx.now();
+    let own = cx.cx.id();
+    let lines = page.items.iter().filter(|task| task.id() != own).map(|task| told::line(task, now));
+    let mut lines: Vec<_> = lines.collect();
+    if lines.is_empty() {
+        lines.push("None.".to_owned());
+    }
+    if let Some(PageCursor(next)) = page.next {
+        lines.push(format!("There are more: call it again with cursor=\"{next}\"."));
+    }
+    Ok(Output::text(lines.join("\n")))
+}

@@ -1,0 +1,36 @@
+//! `read_output`: reads on in an output that was cut.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::output;
+use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// The name of the output, as it stands where the output was cut.
+    output: String,
+    /// From which character on.
+    #[serde(default)]
+    from: usize,
+}
+
+/// What part of what may be returned at once is read at once: several may be
+/// read together.
+const PART: usize = 4;
+
+pub(super) fn tool() -> impl Tool {
+    Function::new(
+        "read_output",
+        "Reads on in the result of an earlier call that was too long to be shown whole.",
+        read,
+    )
+    .read_only()
+}
+
+async fn read(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
+    let whole = output::find(&cx.cx, asked.output.trim()).await?;
+    let length = (cx.seat.limits.tool_result / PART).max(1);
+    Ok(Output::text(output::part(&whole, asked.from, length)))
+}

@@ -1,0 +1,77 @@
+//! `report_progress`: tells the owner how far the agent is.
+
+use std::borrow::Cow;
+
+use offshoot_core::text;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::report::Report;
+use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// How far you are, in a sentence.
+    note: String,
+}
+
+/// How many bytes of a note are kept, as they are written down: a report has to
+/// be short.
+const KEPT: usize = 2 << 10;
+
+pub(super) fn tool() -> impl Tool {
+    Function::new(
+        "report_progress",
+        "Tells whoever sent you off how far you are. It is not your result.",
+        report,
+    )
+    .idempotent()
+}
+
+async fn report(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
+    let mut report = cx.cx.reported::<Report>().await?.unwrap_or_default();
+    report.note = Some(bounded(&asked.note).into_owned());
+    cx.cx.progress(&report).await?;
+    Ok(Output::text("Told."))
+}
+
+/// As much of a note as is kept.
+fn bounded(note: &str) -> Cow<'_, str> {
+    let written = note.chars().scan(0, |bytes, c| {
+        *bytes += written(c);
+        (*bytes <= KEPT).then_some(())
+    });
+    text::cut(note, written.count())
+}
+
+/// How many bytes a character takes in JSON.
+fn written(c: char) -> usize {
+    match c {
+        '"' | '\\' => 2,
+        c if c.is_ascii_control() => 6,
+        c => c.len_utf8(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use offshoot_core::{Payload, Sizes};
+    use offshoot_models::{Money, Usage};
+
+    use super::*;
+
+    #[test]
+    fn s11_1_a_report_is_short_whatever_is_noted() {
+        for c in ["x", "ä", "\u{1f980}", "\u{1}", "\"", "\n"] {
+            let note = Some(bounded(&c.repeat(100_000)).into_owned());
+            assert!(note.as_ref().is_some_and(|note| note.contains("more chars")));
+            let report = Report { note, cost: Some(Money::default()), ..Report::default() };
+            let report = Report { steps: u64::MAX, usage: Usage::default(), ..report };
+            let bytes = Payload::encode(&report).unwrap().bytes();
+            assert!(bytes <= Sizes::default().progress as u64, "{c:?}: {bytes}");
+        }
+        assert_eq!(bounded("half"), "half");
+        assert_eq!(bounded(&"x".repeat(KEPT)), "x".repeat(KEPT));
+    }
+}

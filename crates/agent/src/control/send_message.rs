@@ -1,0 +1,102 @@
+//! `send_message`: steers a task, answers its question, or tells the owner.
+
+use offshoot_core::{Caller, Closed, Mode};
+use offshoot_runtime::{Address, BodyError, StepError, TaskRef};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// The handle or id of a task, "parent" for whoever sent you off, or "all"
+    /// for all your live tasks.
+    to: String,
+    /// What to say.
+    text: String,
+    /// When it is read.
+    #[serde(default)]
+    mode: Reads,
+}
+
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Reads {
+    /// Before its next step.
+    #[default]
+    Steer,
+    /// At once: what its model says at the moment is cut off.
+    Interrupt,
+    /// When its turn has ended.
+    FollowUp,
+}
+
+pub(super) fn tool() -> impl Tool {
+    Function::new(
+        "send_message",
+        "Says something to a task you sent off, or to whoever sent you off. If the task waits for \
+         an answer to its question, this is the answer. A task that has ended goes on with it in \
+         a new task.",
+        send,
+    )
+    .idempotent()
+}
+
+async fn send(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
+    cx.turn.comes().await;
+    if !matches!(asked.to.trim(), "parent" | "all") {
+        let task = cx.cx.task(&asked.to).await?;
+        if let Some(number) = question(&cx, &task).await? {
+            answer(&cx, (&task, number), &asked.text).await?;
+            return Ok(Output::text(format!("Answered question {number} of {}.", task.handle())));
+        }
+    }
+    let mode = match asked.mode {
+        Reads::Steer => Mode::Steer,
+        Reads::Interrupt => Mode::Interrupt,
+        Reads::FollowUp => Mode::FollowUp,
+    };
+    let sending = cx.cx.send(Address::Handle(&asked.to), &asked.text).mode(mode);
+    let receipts = sending.key(&format!("call {}", cx.key)).await?;
+    let mut lines: Vec<_> =
+        receipts.iter().map(|receipt| format!("Queued for {}.", receipt.task)).collect();
+    lines.extend(
+        receipts.refused().iter().map(|no| format!("Not sent to {}: {}.", no.task, no.error)),
+    );
+    if lines.is_empty() {
+        lines.push("You have no live tasks: nobody was told.".to_owned());
+    }
+    Ok(Output::text(lines.join("\n")))
+}
+
+/// The question of the task that this call answers, if it has an open one. It
+/// is decided once: a call that is repeated after a crash would find that the
+/// question is closed, and say as a message what it has answered already.
+async fn question(cx: &ToolContext, task: &TaskRef) -> Result<Option<u32>, ToolError> {
+    let asked = task.questions().await?;
+    let open = asked.iter().find(|question| question.closed.is_none());
+    let open = open.map(|question| question.number);
+    let step =
+        cx.cx.step(&format!("answers {}", cx.key), move || async move { Ok::<_, BodyError>(open) });
+    step.value().await.map_err(|error| match error {
+        StepError::Journal(error) => error.into(),
+        // It only says what is known.
+        StepError::Unknown | StepError::Work(_) => ToolError::new("Nothing was said. Try again."),
+    })
+}
+
+/// Answers a question, unless this call has done so before a crash.
+async fn answer(
+    cx: &ToolContext,
+    (task, number): (&TaskRef, u32),
+    text: &str,
+) -> Result<(), ToolError> {
+    let Err(error) = task.answer(number, &text).await else { return Ok(()) };
+    let asked = task.questions().await?;
+    let own = asked.iter().find(|question| question.number == number).is_some_and(|question| {
+        matches!(&question.closed, Some(Closed::Answered { by, answer, .. })
+            if *by == Caller::Task(cx.cx.id()) && answer.decode().is_ok_and(|said: String| said == text))
+    });
+    if own { Ok(()) } else { Err(error.into()) }
+}

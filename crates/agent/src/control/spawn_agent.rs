@@ -1,0 +1,401 @@
+//! `spawn_agent`: sends another agent off.
+
+use std::pin::pin;
+
+use futures_util::future::{Either, select};
+use offshoot_core::{Owner, Payload, RunId, Sizes, TaskId, Wake, text};
+use offshoot_models::{Endpoint, ModelName};
+use offshoot_runtime::{BodyError, Request, StepError, TaskRef};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::told;
+use crate::KIND;
+use crate::brief::{Brief, Context, Isolation};
+use crate::finish::Finish;
+use crate::mail::{self, steered};
+use crate::notice;
+use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
+use crate::worktree;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// A short name for it, such as "docs". Without one it gets a number.
+    name: Option<String>,
+    /// What it shall do. It sees nothing of your conversation unless context is
+    /// "fork", so say everything it needs to know.
+    task: String,
+    /// Another model than yours, as <provider>/<name>.
+    model: Option<String>,
+    /// true (the default): it works while you go on, and its result comes to
+    /// you later. false: this call returns its result, and you wait.
+    #[serde(default = "yes")]
+    background: bool,
+    /// true: it is no longer yours once it is started, and goes on after you have
+    /// ended. Its result goes to your session, and you can neither wait for it
+    /// nor name it to any tool. Not with background=false.
+    #[serde(default)]
+    detached: bool,
+    /// What it knows of your conversation.
+    #[serde(default)]
+    context: Knows,
+    /// Where it works.
+    #[serde(default)]
+    isolation: Isolates,
+    /// A JSON Schema of type object that its result must fit.
+    result_schema: Option<Value>,
+    /// Whether its end wakes you when you have ended your turn.
+    #[serde(default)]
+    wake: Wakes,
+}
+
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Knows {
+    /// Nothing.
+    #[default]
+    Fresh,
+    /// All of it, up to now.
+    Fork,
+    /// Its last turns, up to now: so many.
+    LastTurns(usize),
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Isolates {
+    /// In your folder.
+    #[default]
+    None,
+    /// In a git worktree of its own, of the commit that is checked out in your
+    /// folder: what you have not committed is not there. If it leaves changes or
+    /// commits, the notice of its result names the worktree and its branch, for
+    /// you to merge; else both are removed.
+    Worktree,
+}
+
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Wakes {
+    /// It does.
+    #[default]
+    OnTerminal,
+    /// It does, and so does its progress.
+    OnActivity,
+    /// You read of it the next time you are awake.
+    Silent,
+}
+
+/// How much of a child's question is shown.
+const ASKED: usize = 4_000;
+
+fn yes() -> bool {
+    true
+}
+
+pub(super) fn tool() -> impl Tool {
+    Function::new(
+        "spawn_agent",
+        "Sends another agent off to do a task. By default it works in the background: this call \
+         returns at once with its handle and WITHOUT any result; the result comes to you later by \
+         itself. Use background=false if you need the result before you can do anything else.",
+        spawn,
+    )
+    .idempotent()
+    .watchful()
+}
+
+async fn spawn(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
+    let (background, detached, isolation) = (asked.background, asked.detached, asked.isolation);
+    if detached && !background {
+        return Err(ToolError::new(
+            "Nothing was started: the result of a detached agent goes to your session, so this \
+             call cannot return it. Use background=true, or detached=false.",
+        ));
+    }
+    // In a box, so that a wait that follows does not keep room for it.
+    let sent = Box::pin(send_off(&cx, asked)).await;
+    cx.turn.passes();
+    let task = match sent? {
+        Sent::Off(task) => task,
+        Sent::Already(twin) if background => {
+            return Ok(Output::text(format!(
+                "Nothing was started: the agent {} is doing exactly this task already. Its \
+                 result comes to you by itself.",
+                twin.handle()
+            )));
+        }
+        // Its result is the one that was asked for.
+        Sent::Already(twin) => twin,
+    };
+    match background {
+        true => {
+            let started = match detached {
+                true => started_detached(task.handle()),
+                false => started(task.handle()),
+            };
+            Ok(Output::text(match isolation {
+                Isolates::None => started,
+                Isolates::Worktree => format!("{started} {APART}"),
+            }))
+        }
+        false => foreground(&cx, &task).await,
+    }
+}
+
+/// What became of a request to send an agent off.
+enum Sent {
+    Off(TaskRef),
+    /// This one does the same.
+    Already(TaskRef),
+}
+
+async fn send_off(cx: &ToolContext, asked: Arguments) -> Result<Sent, ToolError> {
+    if asked.task.trim().is_empty() {
+        return Err(ToolError::new("The task is empty. Say what the agent shall do."));
+    }
+    // One after another, so that each sees those that were sent off before it.
+    cx.turn.comes().await;
+    let live = live(cx, &asked.task).await?;
+    if let Some(child) = live.itself {
+        return Ok(Sent::Off(cx.cx.task(&child.to_string()).await?));
+    }
+    let brief = brief(cx, &asked).await?;
+    // What is detached is nobody's that could be told of it.
+    let twin = live.twins.iter().find(|(_, other)| !asked.detached && is_same(other, &brief));
+    if let Some((twin, _)) = twin {
+        return Ok(Sent::Already(cx.cx.task(&twin.to_string()).await?));
+    }
+    let most = cx.seat.limits.children;
+    if live.count >= most {
+        return Err(ToolError::new(format!(
+            "Nothing was started: {} agents that you sent off are alive, and there may be {most}. \
+             Wait until some have ended, or do more with each.",
+            live.count
+        )));
+    }
+    let brief = Payload::encode(&brief).map_err(|error| ToolError::of(&error))?;
+    let most = Sizes::default().inline as u64;
+    if brief.bytes() > most {
+        return Err(ToolError::new(format!(
+            "Nothing was started: the task has {} bytes and may have {most}. Say where the agent \
+             finds what it needs.",
+            brief.bytes()
+        )));
+    }
+    let request = Request::new(KIND, brief);
+    let mut spawn = cx.cx.spawn(request).key(&format!("call {}", cx.key)).wake(match asked.wake {
+        Wakes::OnTerminal => Wake::OnTerminal,
+        Wakes::OnActivity => Wake::OnActivity,
+        Wakes::Silent => Wake::Silent,
+    });
+    spawn = spawn.tool_call(&cx.call).agent(cx.cx.handle());
+    if let Some(run) = RunId::from_bytes(cx.cx.id().to_bytes()) {
+        // An agent's life is one run, and its own.
+        spawn = spawn.run(run);
+    }
+    if let Some(name) = &asked.name {
+        spawn = spawn.name(name);
+    }
+    if asked.detached {
+        spawn = spawn.detached();
+    }
+    Ok(Sent::Off(spawn.await?))
+}
+
+/// What is said of a child that works elsewhere.
+const APART: &str = "It works in a git worktree of its own: what you have not committed is not \
+     there, and what it changes is not in your folder.";
+
+fn started(handle: &str) -> String {
+    format!(
+        "Started in the background: {handle}. NOTHING IS DONE YET, and there is no result to \
+         report or to guess. Its result will come to you by itself, as a notice with \
+         task=\"{handle}\", when it has ended. Go on with other work now, or end your turn. Do not \
+         poll. If you can do nothing at all without it, call wait_tasks."
+    )
+}
+
+fn started_detached(handle: &str) -> String {
+    format!(
+        "Started in the background, on its own: {handle}. NOTHING IS DONE YET, and there is no \
+         result to report or to guess. It is not yours any more: its result goes to your session, \
+         where whoever talks for the session is told of it, and wait_tasks, inspect_task, \
+         send_message and cancel_task do not know it. Do not wait for it. Go on with other work \
+         now, or end your turn."
+    )
+}
+
+/// Waits for the result, unless somebody has something to say meanwhile.
+async fn foreground(cx: &ToolContext, task: &TaskRef) -> Result<Output, ToolError> {
+    let (wait, steered) = (pin!(task.wait().into_future()), pin!(steered(&cx.cx)));
+    match select(wait, steered).await {
+        Either::Left((waited, _)) => {
+            let waited = waited?;
+            if let Some(number) = waited.task.state.question() {
+                return Box::pin(asks(cx, task, number)).await;
+            }
+            let allowance = cx.seat.limits.allowance;
+            Ok(match waited.is_ended() {
+                true => Output::default().telling(&waited.task, allowance),
+                false => Output::default().noting(notice::result(&waited.task, allowance)),
+            })
+        }
+        Either::Right(_) => Ok(Output::text(format!(
+            "A message for you came before {} had ended. It goes on in the background, nothing is \
+             done yet, and its result will come to you by itself.",
+            task.handle()
+        ))),
+    }
+}
+
+/// The child cannot go on without an answer, which only a later call can give.
+async fn asks(cx: &ToolContext, task: &TaskRef, number: u32) -> Result<Output, ToolError> {
+    let asked = mail::question(&cx.cx, task.id(), number).await?;
+    let asked = asked.map(|asked| asked.text).unwrap_or_default();
+    let handle = task.handle();
+    let asked =
+        notice::envelope("question", &[("task", handle)], text::cut(&asked, ASKED).as_ref());
+    Ok(Output::text(format!(
+        "{handle} has no result yet: it asks something and waits. Answer with send_message, to \
+         {handle:?}. It goes on in the background then, and its result will come to you by \
+         itself."
+    ))
+    .noting(asked))
+}
+
+/// The live agents that an agent has sent off.
+#[derive(Default)]
+struct Live {
+    /// How many there are, as far as they were counted.
+    count: usize,
+    /// The one that the same call has made before a crash, whatever it lacks now.
+    itself: Option<TaskId>,
+    /// Those that have the same task.
+    twins: Vec<(TaskId, Brief)>,
+}
+
+/// The live agents that were sent off, as far as there may be any.
+async fn live(cx: &ToolContext, task: &str) -> Result<Live, ToolError> {
+    let key = format!("call {}", cx.key);
+    let own = || cx.cx.tasks().owner(Owner::Task(cx.cx.id())).live().kind(KIND);
+    let mut live = Live::default();
+    let mut page = own().await?;
+    loop {
+        for other in &page.items {
+            if other.spec.terms.key.as_deref() == Some(&key) {
+                live.itself = Some(other.id());
+                return Ok(live);
+            }
+            let brief = told::brief(other).filter(|brief| brief.task == task);
+            live.twins.extend(brief.map(|brief| (other.id(), brief)));
+        }
+        live.count += page.items.len();
+        let Some(next) = page.next.filter(|_| live.count < cx.seat.limits.children) else {
+            return Ok(live);
+        };
+        page = own().after(next).await?;
+    }
+}
+
+/// Whether two agents are asked for the same. Of forks it does not matter how
+/// much was said since the first one was made.
+fn is_same(one: &Brief, other: &Brief) -> bool {
+    let mut one = one.clone();
+    if let (Context::Fork { blocks, .. }, Context::Fork { blocks: until, .. }) =
+        (&mut one.context, other.context)
+    {
+        *blocks = until;
+    }
+    one == *other
+}
+
+async fn brief(cx: &ToolContext, asked: &Arguments) -> Result<Brief, ToolError> {
+    let own = &cx.brief;
+    let model: ModelName = match &asked.model {
+        Some(model) => model.parse().map_err(|error| ToolError::of(&error))?,
+        None => own.model.clone(),
+    };
+    let mut brief = Brief::new(model, asked.task.clone());
+    brief.endpoint = endpoint(cx, &brief.model).await?;
+    let found = cx.seat.find(&brief, cx.cx.lineage().session);
+    let (found, _) = found.map_err(|error| ToolError::of(&error))?;
+    brief.folder.clone_from(&own.folder);
+    match asked.isolation {
+        Isolates::Worktree => {
+            brief.isolation = Isolation::Worktree;
+            brief.base = Some(base(cx).await?);
+        }
+        Isolates::None if asked.detached && is_in_worktree(cx) => {
+            return Err(ToolError::new(
+                "Nothing was started: you work in a worktree that may be removed when you end, and \
+                 a detached agent would lose the folder in which it works. Use isolation=\"worktree\", or do \
+                 not detach it.",
+            ));
+        }
+        Isolates::None => {}
+    }
+    if let Some(schema) = &asked.result_schema {
+        Finish::new(schema).map_err(|error| ToolError::of(&error))?;
+        brief = brief.result_schema(schema.clone());
+    }
+    let (from, size) = match asked.context {
+        Knows::Fresh => return Ok(brief),
+        Knows::Fork => (0, cx.branch.size),
+        Knows::LastTurns(0) => {
+            return Err(ToolError::new("Say at least one turn, or use context=\"fresh\"."));
+        }
+        Knows::LastTurns(turns) => cx.branch.last(turns),
+    };
+    if size > found.facts().window / 2 {
+        return Err(ToolError::new(
+            "That much of your conversation is longer than half of what that model can read, so \
+             it cannot be forked. Ask for fewer turns, or use context=\"fresh\" and say in the \
+             task what it needs to know.",
+        ));
+    }
+    brief.context = Context::Fork { from, blocks: cx.branch.blocks };
+    Ok(brief)
+}
+
+/// Where the model of a child is asked. At the same provider that is where its
+/// owner's is; at another, where that is now, which is kept, so that a call that
+/// is repeated asks for the same child.
+async fn endpoint(cx: &ToolContext, model: &ModelName) -> Result<Option<Endpoint>, ToolError> {
+    if model.provider().shares_access_with(cx.brief.model.provider()) {
+        return Ok(cx.brief.endpoint.clone());
+    }
+    let now = cx.seat.catalogue.endpoint(model, Some(cx.cx.lineage().session));
+    if now.is_none() {
+        return Ok(None);
+    }
+    let key = format!("endpoint {}", cx.key);
+    let kept = cx.cx.step(&key, move || async move { Ok::<_, BodyError>(now) });
+    kept.value().await.map_err(|error| match error {
+        StepError::Journal(error) => error.into(),
+        _ => ToolError::new("Nothing was started: where its model is could not be kept."),
+    })
+}
+
+fn is_in_worktree(cx: &ToolContext) -> bool {
+    let (trees, folder) = (cx.seat.worktrees.as_ref(), cx.brief.folder.as_deref());
+    trees.zip(folder).is_some_and(|(trees, folder)| trees.hold(folder))
+}
+
+/// The commit at which the worktree of a child begins. It is kept, so that a call
+/// that is repeated asks for the same child; so is why there is none.
+async fn base(cx: &ToolContext) -> Result<String, ToolError> {
+    let (trees, folder) = (cx.seat.worktrees.clone(), cx.brief.folder.clone());
+    let look = move || async move {
+        let found = worktree::base(trees.as_ref(), folder.as_deref()).await;
+        Ok::<_, BodyError>(found.map_err(|error| ToolError::of(&error).to_string()))
+    };
+    let kept = cx.cx.step(&format!("worktree {}", cx.key), look);
+    let found: Result<String, String> = kept.value().await.map_err(|error| match error {
+        StepError::Journal(error) => error.into(),
+        _ => ToolError::new("Nothing was started: the commit to begin at could not be kept."),
+    })?;
+    found.map_err(|why| ToolError::new(format!("Nothing was started: {why}.")))
+}

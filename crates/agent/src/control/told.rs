@@ -1,0 +1,40 @@
+//! How tasks read to a model.
+
+use std::fmt::Write;
+
+use offshoot_core::{Stamp, Task, text};
+
+use crate::brief::Brief;
+use crate::report::Report;
+
+/// How much of what a task is for is shown in a list.
+const SHOWN: usize = 120;
+
+/// One line about a task.
+pub(crate) fn line(task: &Task, now: Stamp) -> String {
+    let mut told = format!("{} ({}): {}", task.handle(), task.spec.kind, task.state);
+    let since = now.since(task.since);
+    // Writing to a string does not fail.
+    let _ = write!(told, " for {} s", since.as_secs());
+    if let Some(report) = Report::of(task) {
+        let _ = write!(told, "; {}", report.told());
+        if let Some(note) = report.note {
+            let _ = write!(told, "; {}", text::cut(&note, SHOWN));
+        }
+    }
+    if let Some(purpose) = purpose(task) {
+        let _ = write!(told, "; task: {}", text::cut(&purpose, SHOWN));
+    }
+    told.replace('\n', " ")
+}
+
+/// What an agent is for.
+fn purpose(task: &Task) -> Option<String> {
+    brief(task).map(|brief| brief.task)
+}
+
+/// What an agent is asked to do.
+pub(super) fn brief(task: &Task) -> Option<Brief> {
+    let agent = &*task.spec.kind == crate::KIND;
+    agent.then(|| task.spec.input.decode().ok()).flatten()
+}

@@ -1,0 +1,91 @@
+//! Structured results: the arguments of `finish` are the answer.
+
+use std::sync::Arc;
+
+use offshoot_models::ToolSpec;
+use offshoot_runtime::BoxFuture;
+use serde_json::Value;
+
+use crate::tool::{Effect, Output, Tool, ToolContext, ToolError};
+
+/// The name of the tool.
+pub(crate) const FINISH: &str = "finish";
+
+/// How many of what is wrong with a result are told at once.
+const TOLD: usize = 8;
+
+/// What is said of a result that fits.
+const ACCEPTED: &str = "The result is accepted. It counts until you hand in another one.";
+
+/// The tool with which an agent hands in its result.
+#[derive(Debug)]
+pub(crate) struct Finish {
+    spec: ToolSpec,
+    validator: Arc<jsonschema::Validator>,
+}
+
+/// A schema that is none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the result schema cannot be used: {0}")]
+pub(crate) struct BadSchema(String);
+
+impl BadSchema {
+    /// A result cannot be handed in where the user has a tool of that name.
+    pub(crate) fn taken() -> Self {
+        Self(format!("there is a tool called {FINISH}, by which a result would be handed in"))
+    }
+}
+
+impl Finish {
+    /// The tool for results of this schema.
+    pub(crate) fn new(schema: &Value) -> Result<Self, BadSchema> {
+        let validator = jsonschema::validator_for(schema)
+            .map_err(|error| BadSchema(format!("it is not a JSON Schema: {error}")))?;
+        // No provider takes anything else for the arguments of a tool.
+        if schema.get("type").is_none_or(|kind| kind != "object") {
+            return Err(BadSchema(
+                "its type is not \"object\". Say {\"type\": \"object\", \"properties\": …}"
+                    .to_owned(),
+            ));
+        }
+        let spec = ToolSpec {
+            name: FINISH.into(),
+            description: "Hands in your result and ends your work. The arguments are the result. \
+                          Call it once, when you are done."
+                .into(),
+            parameters: Arc::new(schema.clone()),
+        };
+        Ok(Self { spec, validator: Arc::new(validator) })
+    }
+}
+
+impl Tool for Finish {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::Idempotent
+    }
+
+    fn call(&self, _cx: ToolContext, arguments: String) -> BoxFuture<Result<Output, ToolError>> {
+        let validator = self.validator.clone();
+        Box::pin(async move {
+            let result: Value = serde_json::from_str(&arguments).map_err(|error| {
+                ToolError::new(format!("The result is not JSON: {error}. Call finish again."))
+            })?;
+            let wrong: Vec<_> = validator
+                .iter_errors(&result)
+                .take(TOLD)
+                .map(|error| format!("- at {:?}: {error}", error.instance_path().to_string()))
+                .collect();
+            if wrong.is_empty() {
+                return Ok(Output::text(ACCEPTED));
+            }
+            Err(ToolError::new(format!(
+                "The result does not fit its schema:\n{}\nCall finish again with one that does.",
+                wrong.join("\n")
+            )))
+        })
+    }
+}

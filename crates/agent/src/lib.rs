@@ -1,0 +1,49 @@
+//! Agents: tasks whose body is a turn loop over a model.
+//!
+//! An agent sends others off, goes on, and is told of every result. Its
+//! conversation is its history in the store: each answer of the model is
+//! committed before anything is done with it, each result of a tool before the
+//! model is asked again, and what comes home is acknowledged by the commit that
+//! puts it into the conversation. So an attempt that takes up a dead one's work
+//! reads the history and stands where that one stood.
+//!
+//! [`Agents`] makes agents a kind of task; [`Brief`] is what one is asked to do.
+
+mod act;
+mod agents;
+mod ask;
+mod backend;
+mod block;
+mod brief;
+mod close;
+mod control;
+mod conversation;
+mod delta;
+mod finish;
+mod hitch;
+mod life;
+mod load;
+mod looks;
+mod mail;
+mod notice;
+mod output;
+mod providers;
+mod report;
+mod rest;
+mod sendings;
+mod summary;
+mod tool;
+mod worktree;
+
+pub use agents::{Agents, Catalogue, Limits, NoModel};
+pub use backend::AgentBackend;
+pub use brief::{Brief, Context as BriefContext, Isolation};
+pub use delta::{Delta, Deltas, Watching};
+pub use hitch::Hitch;
+pub use providers::Providers;
+pub use report::Report;
+pub use tool::{Effect, Function, Output, Returns, Span, Tool, ToolContext, ToolError, survey};
+pub use worktree::{Fate, Worktree, WorktreeState};
+
+/// The kind of task that an agent is.
+pub const KIND: &str = "agent";

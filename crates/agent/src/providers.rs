@@ -1,0 +1,105 @@
+//! The models of the providers, for whoever embeds agents.
+
+use std::sync::Arc;
+
+use offshoot_core::SessionId;
+use offshoot_models::{
+    CannotOpen, Endpoint, Gate, Gates, Keys, Model, ModelName, Models, Offline, Provider,
+};
+use offshoot_runtime::BoxFuture;
+
+use crate::agents::{Catalogue, NoModel};
+
+/// The models of all providers, asked with the same keys by every agent, and the
+/// offline ones.
+///
+/// ```
+/// use offshoot_agent::{Agents, Providers};
+///
+/// let agents = Agents::new(Providers::own());
+/// # let _ = agents;
+/// ```
+#[derive(Debug)]
+pub struct Providers {
+    models: Models,
+    gates: Gates,
+    keys: Keys,
+}
+
+impl Providers {
+    /// Asked with the keys in this process's environment, such as
+    /// `ANTHROPIC_API_KEY`.
+    pub fn own() -> Self {
+        Self::with(Keys::own())
+    }
+
+    /// Asked with these keys.
+    pub fn with(keys: Keys) -> Self {
+        Self { models: Models::default(), gates: Gates::default(), keys }
+    }
+}
+
+impl Catalogue for Providers {
+    fn find(&self, model: &ModelName, _: SessionId) -> Result<(Arc<dyn Model>, Gate), NoModel> {
+        if model.provider() == Provider::Offline {
+            let found = Offline::all().into_iter().find(|offline| offline.name() == model);
+            let unknown = || NoModel::Unknown(format!("there is no model {model}"));
+            return Ok((Arc::new(found.ok_or_else(unknown)?), Gate::default()));
+        }
+        let found = self.models.open(model, &self.keys).map_err(|error| match error {
+            CannotOpen::MissingKey(_) => NoModel::NoKey(error.to_string()),
+            error => NoModel::Unknown(error.to_string()),
+        })?;
+        Ok((found, self.gates.before(model.provider(), &self.keys)))
+    }
+
+    fn endpoint(&self, model: &ModelName, _: Option<SessionId>) -> Option<Endpoint> {
+        self.keys.endpoint(model.provider())
+    }
+
+    /// What this process lacks it never gets.
+    fn has_key(&self, _: &ModelName, _: SessionId, _: Option<&Endpoint>) -> BoxFuture<()> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use offshoot_core::Stamp;
+
+    use super::*;
+
+    #[test]
+    fn whoever_lacks_a_key_is_told_its_variable() {
+        let providers = Providers::with(Keys::default());
+        let session = SessionId::mint(Stamp::from_millis(1), 1);
+        let find = |name: &str| {
+            let found = providers.find(&name.parse().unwrap(), session);
+            found.map(|(model, _)| model.name().to_string())
+        };
+        assert_eq!(find("offline/survey").unwrap(), "offline/survey");
+        assert!(matches!(find("offline/poem"), Err(NoModel::Unknown(_))));
+        match find("anthropic/claude-haiku-4-5") {
+            Err(NoModel::NoKey(words)) => assert!(words.contains("ANTHROPIC_API_KEY"), "{words}"),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn an_agent_that_began_at_another_address_is_not_asked_for_here() {
+        let at = |address: &'static str| {
+            let set = move |name: &str| (name == "OLLAMA_HOST").then(|| address.to_owned());
+            Providers::with(Keys::found(set))
+        };
+        let session = SessionId::mint(Stamp::from_millis(1), 1);
+        let model = "ollama/qwen3".parse().unwrap();
+        let began = at("127.0.0.1:1").endpoint(&model, None).unwrap();
+        assert!(at("http://127.0.0.1:1/").find_at(&model, session, &began).is_ok());
+        match at("127.0.0.1:2").find_at(&model, session, &began) {
+            Err(NoModel::NoKey(words)) => {
+                assert!(words.contains("OLLAMA_HOST=http://127.0.0.1:1, and here"), "{words}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}

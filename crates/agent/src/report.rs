@@ -1,0 +1,74 @@
+//! What an agent has done so far: its progress, and in the end what its owner
+//! is told beside its answer.
+
+use offshoot_core::Task;
+use offshoot_models::{Money, Usage};
+use serde::{Deserialize, Serialize};
+
+use crate::hitch::Hitch;
+use crate::worktree::{Worktree, WorktreeState};
+
+/// What an agent has done so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Report {
+    /// How often its model has answered.
+    pub steps: u64,
+    /// How often it has called a tool.
+    pub tool_calls: u64,
+    /// What its model's answers took.
+    pub usage: Usage,
+    /// What they cost, if that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Money>,
+    /// What it says of its progress itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// Why its model has not answered yet, if something went wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hitch: Option<Hitch>,
+    /// How many of those it sent off wait for answers that it has not given,
+    /// though nothing goes on before.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unanswered: u64,
+    /// The git worktree in which it works or has worked, if it has its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<Worktree>,
+}
+
+impl Report {
+    /// The report of a task, if it is an agent's.
+    pub fn of(task: &Task) -> Option<Self> {
+        let agent = &*task.spec.kind == crate::KIND;
+        agent.then(|| task.progress.as_ref()?.value.decode().ok()).flatten()
+    }
+
+    /// In a few words.
+    pub fn told(&self) -> String {
+        let steps = counted(self.steps, "step", "steps");
+        let told = match self.tool_calls {
+            0 => format!("{steps}, used no tools"),
+            calls => format!("{steps}, {}", counted(calls, "tool call", "tool calls")),
+        };
+        match self.left() {
+            Some(Worktree { files, commits, state: WorktreeState::Kept, .. }) => {
+                let files = counted(*files, "file changed", "files changed");
+                format!("{told}, {files}, {}", counted(*commits, "commit", "commits"))
+            }
+            _ => told,
+        }
+    }
+
+    /// The worktree that is there, if it has one.
+    pub fn left(&self) -> Option<&Worktree> {
+        self.worktree.as_ref().filter(|worktree| worktree.state != WorktreeState::Removed)
+    }
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+fn counted(number: u64, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}

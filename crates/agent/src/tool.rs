@@ -1,0 +1,237 @@
+//! Tools: what a model may do.
+//!
+//! A tool is a typed function: its arguments have a schema that is made of
+//! their type, so what a model is told and what is taken cannot drift apart.
+//! What goes wrong is told to the model in words that it can act on; nothing a
+//! tool does ends the agent.
+
+mod arguments;
+mod function;
+mod survey;
+mod toolbox;
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use offshoot_core::{Task, TaskId};
+use offshoot_models::{Image, ToolSpec};
+use offshoot_runtime::{BoxFuture, Context};
+use serde::{Deserialize, Serialize};
+
+use crate::conversation::Start;
+use crate::notice;
+use crate::sendings::Turn;
+
+pub use function::{Function, Returns};
+pub use survey::survey;
+pub(crate) use toolbox::Toolbox;
+
+/// A tool.
+pub trait Tool: Send + Sync + fmt::Debug + 'static {
+    /// How a model sees it.
+    fn spec(&self) -> &ToolSpec;
+
+    /// What a call of it does to the world.
+    fn effect(&self) -> Effect;
+
+    /// How long a call may take.
+    fn span(&self) -> Span {
+        Span::Short
+    }
+
+    /// Calls it with what the model wrote for arguments. Dropping the future
+    /// ends the call.
+    fn call(&self, cx: ToolContext, arguments: String) -> BoxFuture<Result<Output, ToolError>>;
+}
+
+/// What a call of a tool does to the world, and so whether it may be repeated
+/// after a crash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing.
+    ReadOnly,
+    /// The same however often it is repeated.
+    Idempotent,
+    /// Something each time. It is never repeated: if it is not known whether it
+    /// was done, the model is told so.
+    Lasting,
+}
+
+/// How long a call may take, and what ends it before. A cancel of the agent ends
+/// every call at once: its future is dropped, and so is what it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Span {
+    /// A while; then it is ended, and the model is told. So does a message that
+    /// interrupts the agent.
+    Short,
+    /// As long as it takes: it has a bound of its own. A message that interrupts
+    /// the agent ends it.
+    Long,
+    /// As long as it takes. It looks out for messages to the agent itself, and
+    /// returns when one comes that it heeds.
+    Watchful,
+}
+
+/// What a tool has in hand.
+#[derive(Clone, Debug)]
+pub struct ToolContext {
+    pub(crate) cx: Context,
+    pub(crate) key: Arc<str>,
+    /// What the model calls the call.
+    pub(crate) call: Arc<str>,
+    pub(crate) seat: Arc<crate::agents::Seat>,
+    pub(crate) branch: Branch,
+    /// Where it stands among the calls of its answer that send agents off.
+    pub(crate) turn: Turn,
+    pub(crate) brief: Arc<crate::brief::Brief>,
+}
+
+/// Where a conversation branches off if it is forked by a call: before the
+/// answer that holds the call.
+#[derive(Clone, Debug)]
+pub(crate) struct Branch {
+    /// How many blocks there are before it.
+    pub(crate) blocks: u64,
+    /// About how many tokens they are.
+    pub(crate) size: u64,
+    /// Where turns begin.
+    pub(crate) starts: Arc<Vec<Start>>,
+    /// How many bytes were said in all.
+    pub(crate) said: usize,
+}
+
+impl Branch {
+    /// Where the last turns begin, and about how many tokens they are. All of the
+    /// conversation if it has no more.
+    pub(crate) fn last(&self, turns: usize) -> (u64, u64) {
+        let start = self.starts.len().checked_sub(turns.max(1)).and_then(|at| self.starts.get(at));
+        match start {
+            Some(Start { block, said }) if *block > 0 => {
+                (*block, (self.said.saturating_sub(*said) / 3) as u64)
+            }
+            _ => (0, self.size),
+        }
+    }
+}
+
+impl ToolContext {
+    /// The agent that calls it, as a task.
+    pub fn task(&self) -> &Context {
+        &self.cx
+    }
+
+    /// The folder in which the agent works, if it has one.
+    pub fn folder(&self) -> Option<&Path> {
+        self.brief.folder.as_deref()
+    }
+
+    /// What tells this call from any other of the agent's, also after a crash.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+}
+
+/// What a call returns to the model.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Output {
+    /// What it says.
+    pub text: String,
+    /// Pictures that belong to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
+    /// Whether it says why the call did not do what was asked.
+    #[serde(default)]
+    pub failed: bool,
+    /// Tasks whose ends it tells, so that they are not told again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) tells: Vec<TaskId>,
+    /// What the runtime says in it, before the rest. In all that is not in here
+    /// nothing can pose as the runtime.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) notices: Vec<Notice>,
+}
+
+/// What the runtime says in an output, in its envelope.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Notice {
+    /// What it says.
+    pub(crate) text: String,
+    /// The task whose end it tells, if that is told once, and its handle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) end: Option<(TaskId, String)>,
+}
+
+impl Output {
+    /// This text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+
+    /// With this picture.
+    #[must_use]
+    pub fn image(mut self, image: Image) -> Self {
+        self.images.push(image);
+        self
+    }
+
+    pub(crate) fn failure(text: impl Into<String>) -> Self {
+        Self { text: text.into(), failed: true, ..Self::default() }
+    }
+
+    /// With the end of a task, which is not told again.
+    pub(crate) fn telling(mut self, task: &Task, allowance: usize) -> Self {
+        let text = notice::result(task, allowance);
+        self.tells.push(task.id());
+        self.notices.push(Notice { text, end: Some((task.id(), task.handle().to_owned())) });
+        self
+    }
+
+    /// With something that the runtime says, in its envelope.
+    pub(crate) fn noting(mut self, text: String) -> Self {
+        self.notices.push(Notice { text, end: None });
+        self
+    }
+
+    /// All that the model reads of it. Ends that it was told before are not told
+    /// again.
+    pub(crate) fn read(&self, mut is_told: impl FnMut(TaskId) -> bool) -> String {
+        let notices = self.notices.iter().map(|notice| match &notice.end {
+            Some((task, handle)) if is_told(*task) => format!(
+                "{handle} has ended, and its result was told above. To read it again use \
+                 inspect_task."
+            ),
+            _ => notice.text.clone(),
+        });
+        let mut parts: Vec<_> = notices.collect();
+        if parts.is_empty() || !self.text.is_empty() {
+            parts.push(notice::closed(&self.text));
+        }
+        parts.join("\n")
+    }
+}
+
+/// Why a call did not do what was asked: words for the model.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ToolError(String);
+
+impl ToolError {
+    /// In these words. Say what is wrong and what to do instead.
+    pub fn new(words: impl Into<String>) -> Self {
+        Self(words.into())
+    }
+
+    /// An error with its causes.
+    pub fn of(error: &(dyn std::error::Error + 'static)) -> Self {
+        let causes = std::iter::successors(error.source(), |cause| cause.source()).take(16);
+        let told = causes.fold(error.to_string(), |told, cause| format!("{told}: {cause}"));
+        Self(told)
+    }
+}
+
+impl From<offshoot_runtime::Error> for ToolError {
+    fn from(error: offshoot_runtime::Error) -> Self {
+        Self::of(&error)
+    }
+}

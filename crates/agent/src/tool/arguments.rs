@@ -1,0 +1,281 @@
+//! The arguments that a model wrote, and what is wrong with them in words that
+//! it can act on: which field, and what belongs there.
+
+use std::borrow::Cow;
+
+use jsonschema::ValidationError;
+use jsonschema::error::ValidationErrorKind;
+use offshoot_core::text;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::ToolError;
+
+/// How many of what is wrong are told at once.
+const TOLD: usize = 4;
+
+/// How many characters of each.
+const SHOWN: usize = 400;
+
+/// How many characters of what a model wrote.
+const QUOTED: usize = 60;
+
+/// How many fields are named.
+const FIELDS: usize = 20;
+
+/// How deep what belongs somewhere is described.
+const DEEP: u32 = 3;
+
+/// The arguments that a model wrote for a tool with this schema.
+pub(super) fn read<A: DeserializeOwned>(written: &str, schema: &Value) -> Result<A, ToolError> {
+    // A tool without arguments is often called with none at all.
+    let written = if written.trim().is_empty() { "{}" } else { written };
+    serde_json::from_str(written).map_err(|error| {
+        let wrong: Vec<_> = wrong::<A>(written, schema, &error)
+            .iter()
+            .map(|wrong| text::cut(wrong, SHOWN).into_owned())
+            .collect();
+        ToolError::new(format!(
+            "The arguments do not fit the tool's schema: {}. Nothing was done. Call it again with \
+             arguments that fit.",
+            wrong.join("; ")
+        ))
+    })
+}
+
+/// What is wrong with arguments that were refused.
+fn wrong<A: DeserializeOwned>(
+    written: &str,
+    schema: &Value,
+    error: &serde_json::Error,
+) -> Vec<String> {
+    let value: Value = match serde_json::from_str(written) {
+        Ok(value) => value,
+        Err(error) => return vec![format!("they are not JSON ({error})")],
+    };
+    let Value::Object(fields) = &value else {
+        return vec![format!("they must be one object with fields, not {}", kind(&value))];
+    };
+    let validator = jsonschema::validator_for(schema).ok();
+    let misfits: Vec<_> = validator
+        .iter()
+        .flat_map(|validator| validator.iter_errors(&value))
+        .take(TOLD)
+        .map(|misfit| told(&misfit, schema))
+        .collect();
+    if misfits.is_empty() { vec![refused::<A>(fields, error)] } else { misfits }
+}
+
+/// One thing that does not fit the schema.
+fn told(misfit: &ValidationError<'_>, schema: &Value) -> String {
+    let path = misfit.instance_path().to_string();
+    let place = place(&path);
+    let here = within(schema, &path);
+    let inside =
+        |field: &str| if place.is_empty() { field.into() } else { format!("{place}.{field}") };
+    match misfit.kind() {
+        ValidationErrorKind::AdditionalProperties { unexpected } => {
+            let unexpected: Vec<_> =
+                unexpected.iter().take(TOLD).map(|it| named(&inside(it))).collect();
+            format!("there is no field {}{}", unexpected.join(" and no field "), fields(here))
+        }
+        ValidationErrorKind::Required { property } => {
+            let field = property.as_str().unwrap_or_default();
+            let wanted = here.and_then(|here| here.get("properties")?.get(field));
+            let wanted = wanted.map(|wanted| wanted_at(wanted, DEEP)).unwrap_or_default();
+            match wanted.as_str() {
+                "" => format!("the field {} is missing", named(&inside(field))),
+                wanted => format!("the field {} is missing: {wanted}", named(&inside(field))),
+            }
+        }
+        _ => {
+            let wanted = here.map(|here| wanted_at(here, DEEP)).unwrap_or_default();
+            let wanted = match wanted.as_str() {
+                "" => {
+                    return format!("{}: {}", named(&place), text::cut(&misfit.to_string(), SHOWN));
+                }
+                wanted => wanted,
+            };
+            let bound = match misfit.kind() {
+                ValidationErrorKind::Type { .. }
+                | ValidationErrorKind::Enum { .. }
+                | ValidationErrorKind::Constant { .. }
+                | ValidationErrorKind::AnyOf { .. }
+                | ValidationErrorKind::OneOfNotValid { .. } => String::new(),
+                // What it is does not tell what is wrong with it.
+                _ => format!(" ({misfit})"),
+            };
+            format!("{} must be {wanted}, not {}{bound}", named(&place), shown(misfit.instance()))
+        }
+    }
+}
+
+/// What the type refuses although its schema does not.
+fn refused<A: DeserializeOwned>(fields: &Map<String, Value>, error: &serde_json::Error) -> String {
+    let said = |fields: Map<String, Value>| {
+        serde_json::from_value::<A>(Value::Object(fields)).err().map(|error| error.to_string())
+    };
+    let before = said(fields.clone());
+    // Without the field that is refused it would be something else.
+    let culprit = before.is_some().then(|| {
+        fields.keys().take(FIELDS).find(|field| {
+            let mut others = fields.clone();
+            others.remove(field.as_str());
+            said(others) != before
+        })
+    });
+    let error = error.to_string();
+    let why = plain(error.rsplit_once(" at line ").map_or(error.as_str(), |(why, _)| why));
+    match culprit.flatten() {
+        Some(field) => format!("{}: {why}", named(field)),
+        None => why,
+    }
+}
+
+/// What serde says, without the names that types have in a program.
+fn plain(said: &str) -> String {
+    let mut words: Vec<Cow<'_, str>> = Vec::new();
+    let mut rest = said.split(' ').peekable();
+    while let Some(word) = rest.next() {
+        match word {
+            "struct" | "enum" => {
+                rest.next();
+                words.push("an object".into());
+                if rest.peek() == Some(&"with") {
+                    rest.by_ref().take(3).for_each(drop);
+                }
+            }
+            word => words.push(match range(word) {
+                Some((least, most)) => format!("an integer from {least} to {most}").into(),
+                None => word.into(),
+            }),
+        }
+    }
+    words.join(" ")
+}
+
+/// The numbers that a type of this name can hold.
+fn range(name: &str) -> Option<(i128, i128)> {
+    let bits = match name.get(1..)? {
+        "size" => usize::BITS,
+        bits => bits.parse().ok().filter(|bits| [8, 16, 32, 64].contains(bits))?,
+    };
+    match name.get(..1)? {
+        "u" => Some((0, (1 << bits) - 1)),
+        "i" => Some((-(1 << (bits - 1)), (1 << (bits - 1)) - 1)),
+        _ => None,
+    }
+}
+
+/// The fields that there are.
+fn fields(schema: Option<&Value>) -> String {
+    let known = schema.and_then(|schema| schema.get("properties")?.as_object());
+    let Some(known) = known.filter(|known| !known.is_empty()) else {
+        return ": it has none".to_owned();
+    };
+    let names: Vec<_> = known.keys().take(FIELDS).map(|name| named(name)).collect();
+    format!("; the fields are {}", names.join(", "))
+}
+
+/// The part of a schema that is about this place, if it is told plainly.
+fn within<'a>(schema: &'a Value, path: &str) -> Option<&'a Value> {
+    let mut here = schema;
+    for segment in path.split('/').skip(1) {
+        let name = unescaped(segment);
+        here = match here.get("properties").and_then(|fields| fields.get(name.as_ref())) {
+            Some(field) => field,
+            None => here.get("items")?,
+        };
+    }
+    Some(here)
+}
+
+/// A place as a program would write it: `list.0.name`.
+fn place(path: &str) -> String {
+    path.split('/').skip(1).map(unescaped).collect::<Vec<_>>().join(".")
+}
+
+fn unescaped(segment: &str) -> Cow<'_, str> {
+    match segment.contains('~') {
+        true => segment.replace("~1", "/").replace("~0", "~").into(),
+        false => segment.into(),
+    }
+}
+
+/// What belongs where this schema holds; nothing if it does not say plainly.
+fn wanted_at(schema: &Value, deep: u32) -> String {
+    if let Some(only) = schema.get("const") {
+        return only.to_string();
+    }
+    let either = ["oneOf", "anyOf", "enum"].iter().find_map(|one| schema.get(one)?.as_array());
+    if let (Some(either), 1..) = (either, deep) {
+        let is_schema = schema.get("enum").is_none();
+        let all = either.iter().take(FIELDS).map(|one| match is_schema {
+            true => wanted_at(one, deep - 1),
+            false => one.to_string(),
+        });
+        return all.filter(|one| !one.is_empty()).collect::<Vec<_>>().join(" or ");
+    }
+    match schema.get("type") {
+        Some(Value::String(kind)) => of_kind(kind, schema, deep),
+        Some(Value::Array(kinds)) => {
+            let kinds = kinds.iter().filter_map(Value::as_str);
+            kinds.map(|kind| of_kind(kind, schema, deep)).collect::<Vec<_>>().join(" or ")
+        }
+        _ => String::new(),
+    }
+}
+
+fn of_kind(kind: &str, schema: &Value, deep: u32) -> String {
+    match kind {
+        "string" => "a string".to_owned(),
+        "integer" => "an integer".to_owned(),
+        "number" => "a number".to_owned(),
+        "boolean" => "true or false".to_owned(),
+        "null" => "null".to_owned(),
+        "array" => match schema.get("items").filter(|_| deep > 0) {
+            Some(items) => format!("a list, of which each is {}", wanted_at(items, deep - 1)),
+            None => "a list".to_owned(),
+        },
+        _ => {
+            let fields = schema.get("properties").and_then(Value::as_object);
+            let Some(fields) = fields.filter(|fields| !fields.is_empty() && deep > 0) else {
+                return "an object".to_owned();
+            };
+            let fields = fields
+                .iter()
+                .take(FIELDS)
+                .map(|(name, field)| format!("{}: {}", named(name), wanted_at(field, deep - 1)));
+            format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+fn named(field: &str) -> String {
+    Value::from(text::cut(field, QUOTED).as_ref()).to_string()
+}
+
+/// A value as it is spoken of: a short one as it is.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Array(_) | Value::Object(_) => kind(value).to_owned(),
+        value => match value.to_string() {
+            short if short.chars().count() <= QUOTED => short,
+            long => format!("{} {}", kind(value), text::cut(&long, QUOTED)),
+        },
+    }
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,215 @@
+//! A typed function as a tool.
+
+use std::fmt;
+use std::future::{Future, ready};
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use futures_util::TryFutureExt;
+use offshoot_models::ToolSpec;
+use offshoot_runtime::BoxFuture;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::arguments::read;
+use super::{Effect, Output, Span, Tool, ToolContext, ToolError};
+use crate::notice::closed_with;
+
+/// A typed function as a tool.
+///
+/// ```
+/// use offshoot_agent::{Function, ToolContext, ToolError};
+///
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// #[serde(deny_unknown_fields)]
+/// struct Add {
+///     /// The first number.
+///     a: i64,
+///     /// The second number.
+///     b: i64,
+/// }
+///
+/// async fn add(_cx: ToolContext, sum: Add) -> Result<String, ToolError> {
+///     Ok((sum.a + sum.b).to_string())
+/// }
+///
+/// let add = Function::new("add", "Adds two numbers.", add).read_only();
+/// assert_eq!(&*offshoot_agent::Tool::spec(&add).name, "add");
+/// ```
+pub struct Function<F, A> {
+    spec: ToolSpec,
+    effect: Effect,
+    span: Span,
+    function: F,
+    arguments: PhantomData<fn(A)>,
+}
+
+/// What a typed tool may return: text, anything that can be written as JSON
+/// through [`Output::json`], or an [`Output`].
+pub trait Returns {
+    /// What the model gets.
+    fn into_output(self) -> Output;
+}
+
+impl Returns for Output {
+    fn into_output(self) -> Output {
+        self
+    }
+}
+
+impl Returns for String {
+    fn into_output(self) -> Output {
+        Output::text(self)
+    }
+}
+
+impl Returns for &str {
+    fn into_output(self) -> Output {
+        Output::text(self)
+    }
+}
+
+impl Output {
+    /// A value, as JSON.
+    pub fn json<T: Serialize>(value: &T) -> Result<Self, ToolError> {
+        let written = serde_json::to_string(value).map_err(|error| ToolError::of(&error))?;
+        // A bracket stands in strings alone, where it can be written so that it
+        // poses as nothing and reads as the same.
+        Ok(Self::text(closed_with(&written, "\\u003c")))
+    }
+}
+
+impl<F, A, Run, R> Function<F, A>
+where
+    F: Fn(ToolContext, A) -> Run + Send + Sync + 'static,
+    A: JsonSchema + DeserializeOwned + Send + 'static,
+    Run: Future<Output = Result<R, ToolError>> + Send + 'static,
+    R: Returns + 'static,
+{
+    /// A tool that a model calls `name`, and of which it knows this. Until told
+    /// otherwise each call has an effect of its own and is never repeated.
+    pub fn new(name: &str, description: &str, function: F) -> Self {
+        Self {
+            spec: ToolSpec {
+                name: name.trim().into(),
+                description: description.trim().into(),
+                parameters: Arc::new(schema_of::<A>()),
+            },
+            effect: Effect::Lasting,
+            span: Span::Short,
+            function,
+            arguments: PhantomData,
+        }
+    }
+
+    /// It changes nothing.
+    #[must_use]
+    pub fn read_only(mut self) -> Self {
+        self.effect = Effect::ReadOnly;
+        self
+    }
+
+    /// A call that is repeated does nothing more.
+    #[must_use]
+    pub fn idempotent(mut self) -> Self {
+        self.effect = Effect::Idempotent;
+        self
+    }
+
+    /// It takes as long as it takes. A message that interrupts the agent ends it,
+    /// as it ends any other call: the future of the call is dropped, and the
+    /// model is told what that means for a tool of this effect.
+    #[must_use]
+    pub fn long_running(mut self) -> Self {
+        self.span = Span::Long;
+        self
+    }
+
+    /// It takes as long as it takes, and looks out for messages itself.
+    #[must_use]
+    pub(crate) fn watchful(mut self) -> Self {
+        self.span = Span::Watchful;
+        self
+    }
+}
+
+impl<F, A> fmt::Debug for Function<F, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Function").field("name", &self.spec.name).finish_non_exhaustive()
+    }
+}
+
+impl<F, A, Run, R> Tool for Function<F, A>
+where
+    F: Fn(ToolContext, A) -> Run + Send + Sync + 'static,
+    A: JsonSchema + DeserializeOwned + Send + 'static,
+    Run: Future<Output = Result<R, ToolError>> + Send + 'static,
+    R: Returns + 'static,
+{
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn effect(&self) -> Effect {
+        self.effect
+    }
+
+    fn span(&self) -> Span {
+        self.span
+    }
+
+    fn call(&self, cx: ToolContext, arguments: String) -> BoxFuture<Result<Output, ToolError>> {
+        // Nothing is kept for the time of the call but what the function keeps.
+        match read(&arguments, &self.spec.parameters) {
+            Ok(arguments) => Box::pin((self.function)(cx, arguments).map_ok(R::into_output)),
+            Err(error) => Box::pin(ready(Err(error))),
+        }
+    }
+}
+
+/// The schema of arguments, as providers take it: an object without the parts
+/// that only tools for people use.
+pub(super) fn schema_of<A: JsonSchema>() -> Value {
+    let settings = schemars::generate::SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<A>();
+    schema.remove("title");
+    schema.remove("description");
+    let mut schema = schema.to_value();
+    if let Value::Object(object) = &mut schema {
+        // A tool without arguments is an object, too.
+        object.insert("type".to_owned(), "object".into());
+        object.entry("properties").or_insert_with(|| Value::Object(Default::default()));
+    }
+    schema
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code)]
+    struct Look {
+        /// Where to look.
+        path: String,
+        depth: Option<u32>,
+    }
+
+    #[test]
+    fn s11_1_a_schema_is_made_of_the_type_and_is_strict() {
+        let schema = schema_of::<Look>();
+        assert_eq!(schema["type"], "object");
+        assert_eq!(schema["additionalProperties"], false);
+        assert_eq!(schema["required"], json!(["path"]));
+        assert_eq!(schema["properties"]["path"]["description"], "Where to look.");
+    }
+}

@@ -1,0 +1,219 @@
+//! Running git: without hooks, without prompts, and without what in our
+//! environment would lead it elsewhere.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use offshoot_core::text;
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::Command;
+
+use super::orphans;
+
+/// How long git may take to look at something.
+const LOOK: Duration = Duration::from_secs(120);
+
+/// How long it may take to write a whole tree, or to go through one.
+const WORK: Duration = Duration::from_secs(1_800);
+
+/// How much of what it says is kept.
+const KEPT: usize = 64 << 10;
+
+/// How much of an error is told.
+const TOLD: usize = 1_000;
+
+/// What holds whatever is configured. A repository's hooks are its own programs,
+/// and so is a file system monitor: a worktree is made and removed without them.
+const SETTINGS: [&str; 7] = [
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "submodule.recurse=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "advice.detachedHead=false",
+    "protocol.ext.allow=never",
+];
+
+/// Why git did not do what it should.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum GitError {
+    #[error("git is not installed, or not in PATH: do without isolation, or install it")]
+    Missing,
+    #[error("git could not be run")]
+    Start(#[source] io::Error),
+    #[error("git took longer than {} s and was stopped", .0.as_secs())]
+    Late(Duration),
+    #[error("git says: {0}")]
+    Said(String),
+}
+
+/// A run of git that is prepared. Dropping it while it runs kills it.
+#[derive(Debug)]
+pub(super) struct Git {
+    command: Command,
+    span: Duration,
+}
+
+/// What git said.
+#[derive(Debug)]
+pub(super) struct Said {
+    pub(super) success: bool,
+    /// The beginning of what it said, as it was written.
+    pub(super) out: Vec<u8>,
+    /// How many parts that end in a zero byte.
+    pub(super) records: u64,
+    /// The beginning of what it complained about.
+    pub(super) err: String,
+}
+
+impl Said {
+    /// What it said, without the end of its line. Nothing if that is not UTF-8.
+    pub(super) fn line(&self) -> Option<&str> {
+        let said = std::str::from_utf8(&self.out).ok()?;
+        Some(said.strip_suffix('\n').unwrap_or(said))
+    }
+
+    pub(super) fn error(&self) -> GitError {
+        let said = self.err.trim();
+        let said = said.strip_prefix("fatal: ").unwrap_or(said);
+        GitError::Said(text::cut(if said.is_empty() { "nothing" } else { said }, TOLD).into_owned())
+    }
+
+    /// The same if it did what it should.
+    pub(super) fn succeeded(self) -> Result<Self, GitError> {
+        if self.success { Ok(self) } else { Err(self.error()) }
+    }
+}
+
+impl Git {
+    /// About whatever repository this folder is in.
+    pub(super) fn within(folder: &Path) -> Self {
+        Self::new(folder)
+    }
+
+    /// About this repository, found at its own folder.
+    pub(super) fn of(repository: &Path) -> Self {
+        let mut git = Self::new(repository);
+        git.command.arg("--git-dir").arg(repository);
+        git
+    }
+
+    /// About this tree of files, whose head and index are in `admin`. Nothing is
+    /// looked for above it, should what leads there from the tree be gone.
+    pub(super) fn of_tree(admin: &Path, tree: &Path) -> Self {
+        let mut git = Self::new(tree);
+        git.command.arg("--git-dir").arg(admin).arg("--work-tree").arg(tree);
+        git
+    }
+
+    fn new(folder: &Path) -> Self {
+        let mut command = Command::new("git");
+        for (name, _) in std::env::vars_os() {
+            if name.as_encoded_bytes().starts_with(b"GIT_") {
+                command.env_remove(name);
+            }
+        }
+        command
+            .current_dir(folder)
+            .env("LC_ALL", "C")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_OPTIONAL_LOCKS", "0")
+            .env("GIT_EDITOR", "false")
+            .arg("--no-pager")
+            .arg("--literal-pathspecs")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // What is typed at our terminal is not for it.
+            .process_group(0)
+            .kill_on_drop(true);
+        for setting in SETTINGS {
+            command.arg("-c").arg(setting);
+        }
+        Self { command, span: LOOK }
+    }
+
+    /// It writes this worktree, and can be found by that should it outlive us.
+    pub(super) fn writing(mut self, tree: &Path) -> Self {
+        self.command.env(orphans::MARK, tree);
+        self
+    }
+
+    pub(super) fn args<A: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
+        self.command.args(args);
+        self
+    }
+
+    pub(super) fn arg(self, arg: &str) -> Self {
+        self.args([arg])
+    }
+
+    /// It may take long.
+    pub(super) fn long(mut self) -> Self {
+        self.span = WORK;
+        self
+    }
+
+    /// Runs it to its end, whatever that is.
+    pub(super) async fn run(mut self) -> Result<Said, GitError> {
+        let mut child = self.command.spawn().map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => GitError::Missing,
+            _ => GitError::Start(error),
+        })?;
+        let mut group = Group(child.id().and_then(|id| Pid::from_raw(id.cast_signed())));
+        let (out, err) = (child.stdout.take(), child.stderr.take());
+        let all = async {
+            let (out, err) = futures_util::future::try_join(read(out), read(err)).await?;
+            Ok((out, err, child.wait().await?))
+        };
+        let ended = tokio::time::timeout(self.span, all).await;
+        let (out, err, status) =
+            ended.map_err(|_| GitError::Late(self.span))?.map_err(GitError::Start)?;
+        group.0 = None;
+        Ok(Said {
+            success: status.success(),
+            out: out.kept,
+            records: out.records,
+            err: String::from_utf8_lossy(&err.kept).into_owned(),
+        })
+    }
+}
+
+/// The processes of a run, killed when this is dropped before its end: git has
+/// others write the files of a tree.
+struct Group(Option<Pid>);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(group) = self.0 {
+            // It may have ended a moment ago.
+            kill_process_group(group, Signal::KILL).ok();
+        }
+    }
+}
+
+/// What came out of a pipe.
+#[derive(Default)]
+struct Read {
+    kept: Vec<u8>,
+    records: u64,
+}
+
+/// Reads a pipe to its end and keeps the beginning.
+async fn read(pipe: Option<impl AsyncRead + Unpin>) -> io::Result<Read> {
+    let (mut read, mut buffer) = (Read::default(), vec![0; 16 << 10]);
+    let Some(mut pipe) = pipe else { return Ok(read) };
+    loop {
+        let some = match pipe.read(&mut buffer).await? {
+            0 => return Ok(read),
+            count => &buffer[..count],
+        };
+        read.records += some.iter().filter(|byte| **byte == 0).count() as u64;
+        let room = KEPT.saturating_sub(read.kept.len());
+        read.kept.extend_from_slice(&some[..some.len().min(room)]);
+    }
+}

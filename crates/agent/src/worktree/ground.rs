@@ -1,0 +1,128 @@
+//! The ground of a worktree: the repository that a folder is in, and the commit
+//! at which a worktree of it begins.
+
+use std::path::{Path, PathBuf};
+
+use super::git::{Git, GitError, Said};
+use super::note::{Note, Tree};
+use super::{NoTree, Worktrees};
+
+/// What tells that something is under way in a repository, and what that is.
+const UNDERWAY: [(&str, &str); 5] = [
+    ("MERGE_HEAD", "a merge"),
+    ("rebase-merge", "a rebase"),
+    ("rebase-apply", "a rebase"),
+    ("CHERRY_PICK_HEAD", "a cherry-pick"),
+    ("REVERT_HEAD", "a revert"),
+];
+
+/// The repository that a folder is in.
+#[derive(Debug)]
+pub(super) struct Ground {
+    /// Where the repository keeps what all its worktrees share.
+    pub(super) repository: PathBuf,
+    /// Where the folder is within its tree of files.
+    pub(super) prefix: PathBuf,
+    /// The commit that is checked out there.
+    pub(super) head: String,
+    /// What is under way there, such as a merge.
+    pub(super) underway: Option<&'static str>,
+}
+
+/// The commit at which a worktree of this folder's repository would begin now.
+pub(crate) async fn base(
+    trees: Option<&Worktrees>,
+    folder: Option<&Path>,
+) -> Result<String, NoTree> {
+    let trees = trees.ok_or(NoTree::NoPlace)?;
+    Ok(trees.survey(folder.ok_or(NoTree::NoFolder)?).await?.head)
+}
+
+impl Worktrees {
+    /// Whether a folder is in a worktree of ours.
+    pub(crate) fn hold(&self, folder: &Path) -> bool {
+        folder.starts_with(nearest(&self.0.folder))
+    }
+
+    /// The repository of a folder in a worktree of ours, which may be gone by now.
+    pub(super) fn ground_of(&self, folder: &Path) -> Option<Ground> {
+        if !self.hold(folder) {
+            return None;
+        }
+        let notes = std::fs::read_dir(&self.0.folder).ok()?.flatten();
+        notes.filter_map(|entry| Note::read(&entry.path())).find_map(|Note { tree, .. }| {
+            let prefix = folder.strip_prefix(&tree.path).ok()?.to_owned();
+            let Tree { repository, base: head, .. } = tree;
+            Some(Ground { repository, prefix, head, underway: None })
+        })
+    }
+
+    /// Looks at the repository of a folder, and whether a worktree can be made of
+    /// it. Changes nothing.
+    pub(super) async fn survey(&self, folder: &Path) -> Result<Ground, NoTree> {
+        if !folder.is_dir() {
+            return Err(NoTree::NoRepository(folder.to_owned()));
+        }
+        let asked = ["rev-parse", "--is-bare-repository", "--is-inside-work-tree"];
+        let told = Git::within(folder).args(asked).run().await?;
+        if !told.success {
+            return Err(refusal(folder, &told));
+        }
+        if told.line() != Some("false\ntrue") {
+            return Err(NoTree::Bare(folder.to_owned()));
+        }
+        let tree = asked_path(folder, &["rev-parse", "--show-toplevel"]).await?;
+        let place = nearest(&self.0.folder);
+        if place.starts_with(&tree) {
+            return Err(NoTree::Inside { place, repository: tree });
+        }
+        let common = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
+        let repository = asked_path(folder, &common).await?;
+        let own = asked_path(folder, &["rev-parse", "--absolute-git-dir"]).await?;
+        let prefix = asked_path(folder, &["rev-parse", "--show-prefix"]).await?;
+        let head = ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"];
+        let head = Git::within(folder).args(head).run().await?;
+        let head = match head.line() {
+            Some(head) if is_commit(head) => head.to_owned(),
+            _ => return Err(NoTree::NoCommit(folder.to_owned())),
+        };
+        let underway = UNDERWAY.iter().find(|(mark, _)| own.join(mark).exists());
+        Ok(Ground { repository, prefix, head, underway: underway.map(|(_, what)| *what) })
+    }
+}
+
+fn is_commit(head: &str) -> bool {
+    !head.is_empty() && head.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Why git does not want to say anything of a folder.
+fn refusal(folder: &Path, said: &Said) -> NoTree {
+    if said.err.contains("dubious ownership") {
+        return NoTree::NotOurs(folder.to_owned());
+    }
+    if said.err.contains("not a git repository") {
+        return NoTree::NoRepository(folder.to_owned());
+    }
+    NoTree::Git(said.error())
+}
+
+/// A path that git is asked for.
+async fn asked_path(folder: &Path, asked: &[&str]) -> Result<PathBuf, NoTree> {
+    let said = Git::within(folder).args(asked).run().await?.succeeded()?;
+    said.line().map(PathBuf::from).ok_or_else(|| NoTree::Unreadable(folder.to_owned()))
+}
+
+/// The one name of a path of which the last parts may not be there yet.
+pub(super) fn nearest(path: &Path) -> PathBuf {
+    let named = path.ancestors().find_map(|above| {
+        let rest = path.strip_prefix(above).ok()?;
+        Some(std::fs::canonicalize(above).ok()?.join(rest))
+    });
+    named.unwrap_or_else(|| path.to_owned())
+}
+
+/// Whether a commit has submodules. They stay empty in a worktree.
+pub(super) async fn has_submodules(repository: &Path, commit: &str) -> Result<bool, GitError> {
+    let asked = ["cat-file", "-e", &format!("{commit}:.gitmodules")];
+    Ok(Git::of(repository).args(asked).run().await?.success)
+}

@@ -1,0 +1,85 @@
+//! Removing the worktrees of agents that ended without a body: after a crash,
+//! say, nobody tidies up for one that had been asked to stop.
+
+use std::io;
+
+use offshoot_core::TaskId;
+
+use super::note::{Note, Standing};
+use super::{WorktreeState, Worktrees, blocking};
+use crate::agents::Agents;
+
+/// What has become of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It lives, or nobody knows.
+    Live,
+    /// It has ended.
+    Ended,
+    /// It has ended, and its record is no longer kept.
+    Gone,
+}
+
+impl Agents {
+    /// Removes the worktrees of agents that have ended, where there is nothing in
+    /// them that would be lost; how many. `fate` says what has become of a task.
+    ///
+    /// Call it when recovery is over, and now and then.
+    pub async fn sweep_worktrees<F, Told>(&self, mut fate: F) -> io::Result<usize>
+    where
+        F: FnMut(TaskId) -> Told,
+        Told: Future<Output = Fate>,
+    {
+        let Some(trees) = &self.0.worktrees else { return Ok(0) };
+        let mut swept = 0;
+        for task in trees.noted().await? {
+            // Nobody takes it over meanwhile.
+            let _turn = trees.0.leftovers.lock().await;
+            match fate(task).await {
+                Fate::Live => {}
+                fate => swept += usize::from(trees.sweep(task, fate).await),
+            }
+        }
+        Ok(swept)
+    }
+}
+
+impl Worktrees {
+    /// Removes the worktree of a task that has ended; whether it did.
+    async fn sweep(&self, task: TaskId, fate: Fate) -> bool {
+        let place = self.note(task);
+        let Some(mut note) = Note::read(&place) else { return false };
+        let before = note.standing;
+        let state = match note.tidy_up(&place).await {
+            Ok(worktree) => worktree.state,
+            Err(error) => {
+                let path = note.tree.path.display();
+                tracing::warn!(%task, %path, %error, "a worktree could not be swept");
+                return false;
+            }
+        };
+        if note.standing == Standing::Removed && fate == Fate::Gone {
+            // Nobody goes on for it any more.
+            std::fs::remove_file(&place).ok();
+        }
+        state == WorktreeState::Removed && before != Standing::Removed
+    }
+
+    /// The tasks that have a note.
+    async fn noted(&self) -> io::Result<Vec<TaskId>> {
+        let folder = self.0.folder.clone();
+        let noted = blocking(move || {
+            let mut tasks = Vec::new();
+            for entry in std::fs::read_dir(folder)? {
+                let name = entry?.file_name();
+                let task = name.to_str().and_then(|name| name.strip_suffix(".json")?.parse().ok());
+                tasks.extend::<Option<TaskId>>(task);
+            }
+            Ok(tasks)
+        });
+        match noted.await {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            noted => noted,
+        }
+    }
+}

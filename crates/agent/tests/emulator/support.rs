@@ -1,0 +1,124 @@
+//! Agents whose models are an emulator's, and a server before it that checks
+//! every request.
+
+use std::sync::Arc;
+
+use offshoot_agent::{Agents, Brief, Catalogue, Function, KIND, NoModel, ToolContext, ToolError};
+use offshoot_core::SessionId;
+use offshoot_models::{Gate, Gates, Keys, Model, ModelName, Models, Patience};
+use offshoot_runtime::{Runtime, Session, TaskRef};
+use offshoot_store::Memory;
+use offshoot_wiretest::{Asked, Emulator, Server};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+pub(crate) type Test = Result<(), Box<dyn std::error::Error>>;
+
+/// A model in each language, of a name that no other has.
+pub(crate) const MODELS: [&str; 3] =
+    ["openai/gpt-5", "openai-responses/gpt-5-mini", "anthropic/claude-haiku-4-5"];
+
+/// What a provider calls a model.
+pub(crate) fn bare(model: &str) -> &str {
+    model.split_once('/').map_or(model, |(_, bare)| bare)
+}
+
+/// The fixtures with which every model says the first of these first, and so on,
+/// and the last from then on.
+pub(crate) fn turns(turns: &[Value]) -> Vec<Value> {
+    MODELS.iter().flat_map(|model| turns_of(model, turns)).collect()
+}
+
+/// The same for one model.
+pub(crate) fn turns_of(model: &str, turns: &[Value]) -> Vec<Value> {
+    let fixture = |(at, turn): (usize, &Value)| {
+        let mut fixture = turn.clone();
+        fixture["match"] = json!({"model": bare(model)});
+        if at + 1 < turns.len() {
+            fixture["match"]["sequenceIndex"] = json!(at);
+        }
+        fixture
+    };
+    turns.iter().enumerate().map(fixture).collect()
+}
+
+#[derive(Debug)]
+struct There {
+    models: Models,
+    keys: Keys,
+    gates: Gates,
+}
+
+impl Catalogue for There {
+    fn find(&self, model: &ModelName, _: SessionId) -> Result<(Arc<dyn Model>, Gate), NoModel> {
+        let found = self.models.open(model, &self.keys);
+        let found = found.map_err(|error| NoModel::Unknown(error.to_string()))?;
+        Ok((found, self.gates.before(model.provider(), &self.keys)))
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Place {
+    path: String,
+}
+
+async fn look(_: ToolContext, place: Place) -> Result<String, ToolError> {
+    Ok(format!("all is well at {}", place.path))
+}
+
+/// A runtime whose agents ask an emulator.
+pub(crate) struct World {
+    _emulator: Emulator,
+    server: Server,
+    _runtime: Runtime,
+    session: Session,
+    agents: Agents,
+}
+
+impl World {
+    pub(crate) async fn of(fixtures: &[Value]) -> Self {
+        Self::with(fixtures, Patience::default()).await
+    }
+
+    /// The same, with models that are waited for as long as this.
+    pub(crate) async fn with(fixtures: &[Value], patience: Patience) -> Self {
+        let emulator = Emulator::start(fixtures).unwrap();
+        let server = Server::before(emulator.address()).await.unwrap();
+        let address = server.address().to_owned();
+        let keys = Keys::found(move |name| match name {
+            "OPENAI_BASE_URL" => Some(format!("{address}/v1")),
+            "ANTHROPIC_BASE_URL" => Some(address.clone()),
+            name if name.ends_with("_API_KEY") => Some("mock".to_owned()),
+            _ => None,
+        });
+        let there = There { models: Models::new(patience), keys, gates: Gates::default() };
+        let agents = Agents::new(there).tool(Function::new("look", "Looks.", look).read_only());
+        let runtime = Runtime::builder(Memory::new()).backend(KIND, agents.backend());
+        let runtime = runtime.open().await.unwrap();
+        let session = runtime.session("main").await.unwrap();
+        Self { _emulator: emulator, server, _runtime: runtime, session, agents }
+    }
+
+    /// An agent on this model that is asked to do this.
+    pub(crate) async fn agent(&self, model: &str, task: &str) -> TaskRef {
+        let brief = Brief::new(model.parse().unwrap(), task);
+        self.session.spawn(self.agents.request(&brief).unwrap()).await.unwrap()
+    }
+
+    /// An agent on each model.
+    pub(crate) async fn agents(&self, task: &str) -> Vec<(&'static str, TaskRef)> {
+        let mut agents = Vec::new();
+        for model in MODELS {
+            agents.push((model, self.agent(model, task).await));
+        }
+        agents
+    }
+
+    /// What a model was asked so far.
+    pub(crate) fn asked(&self, model: &str) -> Vec<Asked> {
+        let all = self.server.asked();
+        all.into_iter().filter(|asked| asked.model() == bare(model)).collect()
+    }
+}

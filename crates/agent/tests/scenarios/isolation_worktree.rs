@@ -1,0 +1,462 @@
+//! Agents that work in git worktrees of their own, on real repositories.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use offshoot_agent::{
+    Fate, Function, Isolation, Report, ToolContext, ToolError, Worktree, WorktreeState,
+};
+use offshoot_core::{Caps, Outcome};
+use offshoot_models::{Call, Turn};
+use offshoot_runtime::TaskRef;
+use parking_lot::Mutex;
+use serde_json::{Map, Value, json};
+
+use crate::repository::{Repository, equipped, git};
+use crate::support::{Doors, Test, World, answers, heard, purpose, until_called};
+
+/// A lead that sends one child off with a worktree of its own, and says what it
+/// was told of its end. The child does each of these, and ends.
+async fn sent(repository: &Repository, child: Vec<(&'static str, serde_json::Value)>) -> World {
+    let script = move |call: &Call| match (purpose(call), answers(call)) {
+        ("lead", 0) => Turn::call([(
+            "spawn_agent",
+            json!({"name": "the child", "task": "child", "isolation": "worktree"}),
+        )]),
+        ("lead", _) => Turn::say(heard(call).join("\n")),
+        (_, step) => match child.get(step) {
+            Some((tool, arguments)) => Turn::call([(*tool, arguments.clone())]),
+            None => Turn::say("done"),
+        },
+    };
+    World::with(script, |agents| equipped(agents, repository)).await
+}
+
+/// What the lead was told in the end, and what the child's report says of its
+/// worktree.
+async fn told(world: &World, repository: &Repository) -> (String, Worktree) {
+    let lead = world.agent_of(&world.brief("lead").folder(repository.path())).await;
+    let said: String = lead.wait().await.unwrap().decode().unwrap();
+    let child = world.child("the child").await.record().await.unwrap();
+    (said, Report::of(&child).unwrap().worktree.unwrap())
+}
+
+#[tokio::test]
+async fn s11_1_a_worktree_without_changes_is_removed_with_its_branch() -> Test {
+    let repository = Repository::new();
+    let world = sent(&repository, vec![("git", json!({"args": "status --porcelain"}))]).await;
+    let (said, worktree) = told(&world, &repository).await;
+    assert_eq!(worktree.state, WorktreeState::Removed, "{said}");
+    assert!(!said.contains("worktree=") && said.contains("outcome=\"completed\""), "{said}");
+    assert!(repository.is_tidy(), "{}", repository.branches());
+    let asked = world.model.asked();
+    let system = &asked.iter().find(|call| purpose(call) == "child").unwrap().system;
+    for part in [worktree.path.to_str().unwrap(), &worktree.branch, &worktree.base] {
+        assert!(system.contains(part), "{part}: {system}");
+    }
+    assert!(system.contains("What was not committed"), "{system}");
+    assert!(worktree.branch.starts_with("offshoot/the-child-"), "{worktree:?}");
+    assert_eq!(worktree.base, git(&repository.path(), "rev-parse HEAD").trim());
+    Ok(())
+}
+
+/// Has a child do something that is worth keeping; its worktree.
+async fn kept(child: Vec<(&'static str, serde_json::Value)>) -> (Repository, Worktree) {
+    let repository = Repository::new();
+    let world = sent(&repository, child).await;
+    let (said, worktree) = told(&world, &repository).await;
+    assert_eq!(worktree.state, WorktreeState::Kept, "{said}");
+    assert!(said.contains(&format!("worktree=\"{}\"", worktree.path.display())), "{said}");
+    assert!(said.contains(&format!("branch=\"{}\"", worktree.branch)), "{said}");
+    let (files, commits) = (worktree.files, worktree.commits);
+    let told = [format!("{files} file"), format!("{commits} commit")];
+    assert!(told.iter().all(|told| said.contains(told)), "{said}");
+    assert!(worktree.path.join("src").is_dir() && repository.branches().contains(&worktree.branch));
+    (repository, worktree)
+}
+
+#[tokio::test]
+async fn s4_6_a_changed_file_is_kept_and_told() {
+    let (repository, worktree) = kept(vec![("write", json!({"path": "src/a.txt"}))]).await;
+    assert_eq!((worktree.files, worktree.commits), (1, 0));
+    let own = std::fs::read_to_string(repository.path().join("src/a.txt")).unwrap();
+    assert_eq!(own, "a\n", "the owner's folder is untouched");
+}
+
+#[tokio::test]
+async fn a_file_that_git_does_not_know_is_kept() {
+    let (_, worktree) = kept(vec![
+        ("write", json!({"path": "new/b c.txt"})),
+        ("write", json!({"path": "new/ä.txt"})),
+    ])
+    .await;
+    assert_eq!((worktree.files, worktree.commits), (2, 0));
+}
+
+#[tokio::test]
+async fn a_commit_is_kept() {
+    let (_, worktree) = kept(vec![
+        ("write", json!({"path": "b.txt"})),
+        ("git", json!({"args": "add ."})),
+        ("git", json!({"args": "commit --quiet --message=second"})),
+    ])
+    .await;
+    assert_eq!((worktree.files, worktree.commits), (1, 1));
+}
+
+#[tokio::test]
+async fn a_commit_on_no_branch_is_kept_even_if_its_head_has_left_it() {
+    let (_, worktree) = kept(vec![
+        ("git", json!({"args": "checkout --quiet --detach"})),
+        ("git", json!({"args": "commit --quiet --allow-empty --message=second"})),
+        ("git", json!({"args": "checkout --quiet -"})),
+    ])
+    .await;
+    assert_eq!((worktree.files, worktree.commits), (0, 0));
+}
+
+#[tokio::test]
+async fn what_is_ignored_alone_is_not_kept() -> Test {
+    let repository = Repository::new();
+    let world = sent(&repository, vec![("write", json!({"path": "built/deep/output.bin"}))]).await;
+    let (said, worktree) = told(&world, &repository).await;
+    assert_eq!(worktree.state, WorktreeState::Removed, "{said}");
+    assert!(repository.is_tidy());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_child_works_at_the_same_place_and_so_do_those_below_it() -> Test {
+    let repository = Repository::new();
+    let script = |call: &Call| match (purpose(call), answers(call)) {
+        ("lead", 0) => {
+            Turn::call([("spawn_agent", json!({"task": "child", "isolation": "worktree"}))])
+        }
+        ("child", 0) => Turn::call([("spawn_agent", json!({"task": "grandchild"}))]),
+        ("grandchild", 0) => Turn::call([("write", json!({"path": "b.txt"}))]),
+        _ => Turn::say(heard(call).join("\n")),
+    };
+    let world = World::with(script, |agents| equipped(agents, &repository)).await;
+    let brief = world.brief("lead").folder(repository.path().join("src"));
+    let said: String = world.agent_of(&brief).await.wait().await?.decode()?;
+    let child = world.runtime().tasks().await?.items;
+    let report = child.iter().filter_map(Report::of).find_map(|report| report.worktree).unwrap();
+    assert!(report.path.join("src/b.txt").exists(), "{said}");
+    assert!(!repository.path().join("src/b.txt").exists());
+    Ok(())
+}
+
+/// What a lead is told that wants a worktree of a folder where there is none.
+async fn refused(folder: &Path, trees: &Path) -> Result<String, Box<dyn std::error::Error>> {
+    let script = |call: &Call| match answers(call) {
+        0 => Turn::call([("spawn_agent", json!({"task": "child", "isolation": "worktree"}))]),
+        _ => Turn::say(heard(call).join("\n")),
+    };
+    let world = World::with(script, |agents| agents.worktrees(trees)).await;
+    let lead = world.agent_of(&world.brief("lead").folder(folder)).await;
+    let said: String = lead.wait().await?.decode()?;
+    assert_eq!(world.runtime().tasks().await?.items.len(), 1, "nothing was started: {said}");
+    assert!(said.starts_with("Nothing was started: ") && !trees.exists(), "{said}");
+    Ok(said)
+}
+
+#[tokio::test]
+async fn where_there_is_no_worktree_nothing_is_started() -> Test {
+    let folder = tempfile::tempdir()?;
+    let (plain, trees) = (folder.path().join("plain"), folder.path().join("trees"));
+    std::fs::create_dir(&plain)?;
+    let said = refused(&plain, &trees).await?;
+    assert!(said.contains("is in no git repository"), "{said}");
+    let said = refused(&folder.path().join("missing"), &trees).await?;
+    assert!(said.contains("is in no git repository"), "{said}");
+    let bare = folder.path().join("bare");
+    git(&bare, "init --quiet --bare");
+    let said = refused(&bare, &trees).await?;
+    assert!(said.contains("bare repository"), "{said}");
+    let empty = folder.path().join("empty");
+    git(&empty, "init --quiet");
+    let said = refused(&empty, &trees).await?;
+    assert!(said.contains("has no commit yet"), "{said}");
+    let repository = Repository::new();
+    let said = refused(&repository.path(), &repository.path().join("trees")).await?;
+    assert!(said.contains("must be outside"), "{said}");
+    assert!(repository.is_tidy());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_merge_under_way_is_no_hindrance_and_is_told() -> Test {
+    let repository = Repository::new();
+    let path = repository.path();
+    git(&path, "checkout --quiet -b other");
+    git(&path, "commit --quiet --allow-empty --message=theirs");
+    git(&path, "checkout --quiet main");
+    git(&path, "commit --quiet --allow-empty --message=ours");
+    git(&path, "merge --quiet --no-ff --no-commit other");
+    let world = sent(&repository, Vec::new()).await;
+    let (said, worktree) = told(&world, &repository).await;
+    assert_eq!(worktree.state, WorktreeState::Removed, "{said}");
+    let asked = world.model.asked();
+    let system = &asked.iter().find(|call| purpose(call) == "child").unwrap().system;
+    assert!(system.contains("a merge was under way"), "{system}");
+    assert!(git(&path, "status").contains("still merging"), "the owner's merge is untouched");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_branch_in_the_way_is_gone_around() -> Test {
+    let repository = Repository::new();
+    git(&repository.path(), "branch offshoot");
+    let world = sent(&repository, Vec::new()).await;
+    let (_, worktree) = told(&world, &repository).await;
+    assert!(worktree.branch.starts_with("offshoot-the-child-"), "{worktree:?}");
+    assert_eq!(repository.branches(), "main\noffshoot\n");
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_hooks_of_a_repository_do_not_run() -> Test {
+    use std::os::unix::fs::PermissionsExt;
+    let repository = Repository::new();
+    let mark = repository.path().join("../hook-ran");
+    for hook in ["post-checkout", "reference-transaction", "post-index-change"] {
+        let hook = repository.path().join(".git/hooks").join(hook);
+        std::fs::create_dir_all(hook.parent().unwrap())?;
+        std::fs::write(&hook, format!("#!/bin/sh\ntouch '{}'\n", mark.display()))?;
+        std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o755))?;
+    }
+    let world = sent(&repository, Vec::new()).await;
+    let (_, worktree) = told(&world, &repository).await;
+    assert_eq!(worktree.state, WorktreeState::Removed);
+    assert!(!mark.exists());
+    Ok(())
+}
+
+#[tokio::test]
+async fn two_children_at_once_are_not_in_each_others_way() -> Test {
+    let repository = Repository::new();
+    let script = |call: &Call| match (purpose(call), answers(call)) {
+        ("lead", 0) => Turn::call(["größe ✓", "b.lock"].map(|name| {
+            let task = format!("child {name}");
+            ("spawn_agent", json!({"name": name, "task": task, "isolation": "worktree"}))
+        })),
+        ("lead", _) => Turn::say("over"),
+        (_, 0) => Turn::call([("write", json!({"path": "src/a.txt"}))]),
+        _ => Turn::say("done"),
+    };
+    let world = World::with(script, |agents| equipped(agents, &repository)).await;
+    world.agent_of(&world.brief("lead").folder(repository.path())).await.wait().await?;
+    let mut paths = Vec::new();
+    for name in ["größe ✓", "b.lock"] {
+        let child = world.child(name).await;
+        child.wait().await?;
+        let worktree = Report::of(&child.record().await?).unwrap().worktree.unwrap();
+        assert_eq!((worktree.state, worktree.files), (WorktreeState::Kept, 1));
+        paths.push(worktree.path);
+    }
+    assert_ne!(paths[0], paths[1]);
+    Ok(())
+}
+
+/// A child that stands before a door after it has written what it was told to.
+async fn standing(
+    repository: &Repository,
+    writes: Option<&'static str>,
+) -> Result<(World, TaskRef), Box<dyn std::error::Error>> {
+    let doors = Doors::default();
+    let script = move |call: &Call| match (purpose(call), answers(call), writes) {
+        ("lead", 0, _) => Turn::call([(
+            "spawn_agent",
+            json!({"name": "the child", "task": "child", "isolation": "worktree"}),
+        )]),
+        ("lead", ..) => Turn::say(heard(call).join("\n")),
+        ("child", 0, Some(path)) => Turn::call([("write", json!({"path": path}))]),
+        ("child", ..) => Turn::call([
+            ("spawn_agent", json!({"name": "below", "task": "below"})),
+            ("stand", json!({"door": "x"})),
+        ]),
+        _ => Turn::call([("stand", json!({"door": "y"}))]),
+    };
+    let world = World::with(script, |agents| equipped(agents, repository).tool(doors.tool())).await;
+    world.agent_of(&world.brief("lead").folder(repository.path())).await;
+    let below = world.child("below").await;
+    until_called(&below, "stand").await?;
+    let child = world.child("the child").await;
+    Ok((world, child))
+}
+
+#[tokio::test]
+async fn s6_1_a_child_that_is_cancelled_leaves_nothing_but_what_would_be_lost() -> Test {
+    for (writes, state) in [(None, WorktreeState::Removed), (Some("b.txt"), WorktreeState::Kept)] {
+        let repository = Repository::new();
+        let (world, child) = standing(&repository, writes).await?;
+        child.cancel("enough").await?;
+        child.wait().await?;
+        let record = child.record().await?;
+        assert!(matches!(record.ended(), Some(Outcome::Cancelled { forced: false, .. })));
+        let worktree = Report::of(&record).unwrap().worktree.unwrap();
+        assert_eq!((worktree.state, repository.is_tidy()), (state, writes.is_none()));
+        let below = world.child("below").await.record().await?;
+        assert!(below.ended().is_some(), "what works in a folder ends before the folder does");
+    }
+    Ok(())
+}
+
+/// Notes, when it goes, whether its folder is still there.
+struct Watch(PathBuf, Arc<Mutex<Vec<bool>>>);
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.1.lock().push(self.0.exists());
+    }
+}
+
+#[tokio::test]
+async fn a_child_that_fails_stops_those_below_it_before_its_worktree_goes() -> Test {
+    let (repository, seen) = (Repository::new(), Arc::new(Mutex::default()));
+    let note = seen.clone();
+    let work = move |cx: ToolContext, _: Map<String, Value>| {
+        let watch = Watch(cx.folder().unwrap().to_owned(), note.clone());
+        async move {
+            let _watch = watch;
+            std::future::pending::<Result<String, ToolError>>().await
+        }
+    };
+    let work = Function::new("work", "Works for ever.", work).read_only().long_running();
+    let doors = Doors::default();
+    let script = |call: &Call| match (purpose(call), answers(call)) {
+        ("child", 0) => Turn::call([
+            ("spawn_agent", json!({"name": "below", "task": "below"})),
+            ("stand", json!({"door": "x"})),
+        ]),
+        ("below", _) => Turn::call([("work", json!({}))]),
+        _ => Turn::say("that was the last step"),
+    };
+    let say = |agents| equipped(agents, &repository).tool(doors.tool()).tool(work);
+    let world = World::with(script, say).await;
+    let brief = world.brief("child").folder(repository.path()).isolation(Isolation::Worktree);
+    let child = world.agent_of(&brief.steps(1)).await;
+    until_called(&world.child("below").await, "work").await?;
+    doors.open("x");
+    child.wait().await?;
+    let record = child.record().await?;
+    assert!(matches!(record.ended(), Some(Outcome::Failed(_))), "{record:?}");
+    assert_eq!(Report::of(&record).unwrap().worktree.unwrap().state, WorktreeState::Removed);
+    assert_eq!(*seen.lock(), [true], "it stopped while its folder was there");
+    assert!(repository.is_tidy());
+    Ok(())
+}
+
+#[tokio::test]
+async fn s5_2_whoever_goes_on_works_in_what_was_kept_or_begins_at_the_same_commit() -> Test {
+    let repository = Repository::new();
+    let script = |call: &Call| match (purpose(call), answers(call)) {
+        ("child", 1) => Turn::call([("write", json!({"path": "b.txt"}))]),
+        _ => Turn::say("done"),
+    };
+    let world = World::with(script, |agents| equipped(agents, &repository)).await;
+    let brief = world.brief("child").folder(repository.path()).isolation(Isolation::Worktree);
+    let mut task = world.agent_of(&brief).await;
+    task.wait().await?;
+    let first = Report::of(&task.record().await?).unwrap().worktree.unwrap();
+    assert_eq!(first.state, WorktreeState::Removed);
+    git(&repository.path(), "commit --quiet --allow-empty --message=later");
+    let mut said = Vec::new();
+    for _ in 0..2 {
+        let receipts = task.send("go on").await?;
+        task = world.session.task(&receipts.first().unwrap().task.to_string()).await?;
+        task.wait().await?;
+        let worktree = Report::of(&task.record().await?).unwrap().worktree.unwrap();
+        assert_eq!((worktree.state, worktree.files), (WorktreeState::Kept, 1));
+        assert_eq!((&worktree.path, &worktree.base), (&first.path, &first.base));
+        said.push(world.model.asked().last().unwrap().system.to_string());
+    }
+    assert!(said[0].contains("is gone, because nothing was left in it"), "{}", said[0]);
+    assert!(said[1].contains("with all that was left in it"), "{}", said[1]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_detached_child_does_not_work_in_a_worktree_that_may_go_before_it() -> Test {
+    let repository = Repository::new();
+    let script = |call: &Call| match (purpose(call), answers(call)) {
+        ("child", 0) => Turn::call([("spawn_agent", json!({"task": "below"}))]),
+        ("below", 0) => Turn::call([("spawn_agent", json!({"task": "x", "detached": true}))]),
+        ("below", 1) if heard(call)[0].contains("would lose the folder") => {
+            let isolated = json!({"task": "x", "detached": true, "isolation": "worktree"});
+            Turn::call([("spawn_agent", isolated)])
+        }
+        _ => Turn::say(heard(call).join("\n")),
+    };
+    // One at a time: the detached one begins when the worktree that it was taken
+    // from may be gone.
+    let mut caps = Caps::default();
+    caps.executing.space = Some(1);
+    let world = World::with_caps(script, |agents| equipped(agents, &repository), caps).await;
+    let brief = world.brief("child").folder(repository.path()).isolation(Isolation::Worktree);
+    let said: String = world.agent_of(&brief).await.wait().await?.decode()?;
+    assert!(said.contains("Started in the background"), "{said}");
+    for task in world.runtime().tasks().await?.items {
+        let task = world.runtime().task(&task.id().to_string()).await?;
+        task.wait().await?;
+        let record = task.record().await?;
+        assert!(matches!(record.ended(), Some(Outcome::Completed { .. })), "{record:?}");
+    }
+    assert!(repository.is_tidy());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_sweep_removes_what_nobody_tidied_up_and_keeps_the_rest() -> Test {
+    for (writes, swept) in [(None, 1), (Some("b.txt"), 0)] {
+        let repository = Repository::new();
+        let (world, child) = standing(&repository, writes).await?;
+        let agents = world.agents.clone();
+        let live = async |_| Fate::Live;
+        assert_eq!(agents.sweep_worktrees(live).await?, 0, "what lives is left alone");
+        // The process dies, and nobody is left to tidy up.
+        drop((world, child));
+        let ended = async |_| Fate::Ended;
+        assert_eq!(agents.sweep_worktrees(ended).await?, swept);
+        assert_eq!(repository.is_tidy(), writes.is_none());
+        let gone = async |_| Fate::Gone;
+        assert_eq!(agents.sweep_worktrees(gone).await?, 0);
+        let left = std::fs::read_dir(repository.trees())?.count();
+        assert_eq!(left, if writes.is_some() { 2 } else { 0 });
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_is_dropped_because_it_took_too_long_is_tidied_up_before_its_end_is_told() -> Test {
+    let repository = Repository::new();
+    let doors = Doors::default();
+    let script = |_: &Call| Turn::call([("stand", json!({"door": "x"}))]);
+    let world =
+        World::with(script, |agents| equipped(agents, &repository).tool(doors.tool())).await;
+    let brief = world.brief("child").folder(repository.path()).isolation(Isolation::Worktree);
+    let request = world.agents.request(&brief)?;
+    let child = world.session.spawn(request).timeout(Duration::from_secs(1)).await?;
+    child.wait().await?;
+    assert!(matches!(child.record().await?.ended(), Some(Outcome::Failed(_))));
+    assert!(repository.is_tidy());
+    Ok(())
+}
+
+#[test]
+fn what_the_environment_says_of_git_is_ignored() {
+    let test = "isolation_worktree::s4_6_a_changed_file_is_kept_and_told";
+    let elsewhere = tempfile::tempdir().unwrap();
+    let run = Command::new(std::env::current_exe().unwrap())
+        .args([test, "--exact"])
+        .env("GIT_DIR", elsewhere.path())
+        .env("GIT_WORK_TREE", elsewhere.path())
+        .env("GIT_INDEX_FILE", elsewhere.path().join("index"))
+        .env("GIT_CONFIG_COUNT", "not a number")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&run.stdout);
+    assert!(run.status.success() && said.contains("1 passed"), "{said}");
+}

@@ -1,0 +1,225 @@
+//! Worktrees whose agents are interrupted by a crash, or whose making is.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use offshoot_agent::{Agents, Brief, Fate, Isolation, KIND, Report, WorktreeState};
+use offshoot_core::{Caps, Outcome, Task};
+use offshoot_models::{Call, Scripted, Turn};
+use offshoot_runtime::{Restarts, Runtime};
+use offshoot_store::{At, Fault, Faulty, Memory, Store};
+use serde_json::json;
+
+use crate::repository::{Repository, equipped, git};
+use crate::support::{Doors, Test, answers, heard, purpose, until_called};
+
+fn brief(repository: &Repository) -> Brief {
+    let model = "scripted/model".parse().unwrap();
+    Brief::new(model, "child").folder(repository.path()).isolation(Isolation::Worktree)
+}
+
+async fn open(store: Arc<dyn Store>, agents: &Agents, caps: Caps) -> Option<Runtime> {
+    let restarts = Restarts { back_off: Duration::ZERO, ..Restarts::default() };
+    let runtime = Runtime::builder(store).backend(KIND, agents.backend()).restarts(restarts);
+    runtime.caps(caps).open().await.ok()
+}
+
+fn report(task: &Task) -> offshoot_agent::Worktree {
+    Report::of(task).unwrap().worktree.unwrap()
+}
+
+/// An agent that stands before a door until its process dies; what it answers
+/// after somebody has been at what the dead process left.
+async fn interrupted(
+    repository: &Repository,
+    meanwhile: impl FnOnce(&offshoot_agent::Worktree),
+) -> Result<(String, Task), Box<dyn std::error::Error>> {
+    let (doors, memory) = (Doors::default(), Memory::new());
+    let script = |call: &Call| match answers(call) {
+        0 => Turn::call([("stand", json!({"door": "x"}))]),
+        1 => Turn::call([("git", json!({"args": "status --porcelain"}))]),
+        _ => Turn::say(format!("status: {}", heard(call).join(""))),
+    };
+    let agents = Agents::with_model(Scripted::new(script)).tool(doors.tool());
+    let agents = equipped(agents, repository);
+    let store: Arc<dyn Store> = Arc::new(memory);
+    let runtime = open(store.clone(), &agents, Caps::default()).await.unwrap();
+    let session = runtime.session("main").await?;
+    let task = session.spawn(agents.request(&brief(repository))?).await?;
+    until_called(&task, "stand").await?;
+    let (id, worktree) = (task.id().to_string(), report(&task.record().await?));
+    drop((task, session, runtime));
+    meanwhile(&worktree);
+    doors.open("x");
+    let runtime = open(store, &agents, Caps::default()).await.unwrap();
+    let task = runtime.task(&id).await?;
+    let said = task.wait().await?.decode()?;
+    Ok((said, task.record().await?))
+}
+
+fn note(worktree: &Path, from: &str, to: &str) {
+    let path = worktree.with_extension("json");
+    let note = std::fs::read_to_string(&path).unwrap();
+    assert!(note.contains(from), "{note}");
+    std::fs::write(path, note.replace(from, to)).unwrap();
+}
+
+#[tokio::test]
+async fn s9_3_an_attempt_that_takes_over_works_in_the_same_worktree() -> Test {
+    let repository = Repository::new();
+    let (said, task) = interrupted(&repository, |worktree| {
+        std::fs::write(worktree.path.join("b.txt"), "b").unwrap();
+    })
+    .await?;
+    assert_eq!(said, "status: ?? b.txt\n");
+    assert_eq!(report(&task).state, WorktreeState::Kept);
+    Ok(())
+}
+
+#[tokio::test]
+async fn s9_2_a_worktree_that_is_half_there_is_made_again() -> Test {
+    type Harm = fn(&offshoot_agent::Worktree, &Path);
+    const MADE: &str = "\"standing\":\"made\"";
+    let harms: [(&str, Harm); 6] = [
+        ("killed while git was at it", |tree, admin| {
+            note(&tree.path, MADE, "\"standing\":\"making\"");
+            std::fs::remove_dir_all(tree.path.join("src")).unwrap();
+            std::fs::write(admin.join("index.lock"), "").unwrap();
+            std::fs::write(admin.join("locked"), "initializing").unwrap();
+        }),
+        ("killed before git had begun", |tree, admin| {
+            note(&tree.path, MADE, "\"standing\":\"making\"");
+            std::fs::remove_dir_all(&tree.path).unwrap();
+            std::fs::create_dir(&tree.path).unwrap();
+            std::fs::remove_file(admin.join("gitdir")).unwrap();
+        }),
+        ("killed while it was removed", |tree, _| {
+            note(&tree.path, MADE, "\"standing\":\"removing\"");
+            std::fs::remove_dir_all(tree.path.join("src")).unwrap();
+        }),
+        ("registered and missing", |tree, _| std::fs::remove_dir_all(&tree.path).unwrap()),
+        ("without a note", |tree, _| {
+            std::fs::remove_file(tree.path.with_extension("json")).unwrap();
+        }),
+        ("nothing left but the branch", |tree, admin| {
+            std::fs::remove_file(tree.path.with_extension("json")).unwrap();
+            std::fs::remove_dir_all(&tree.path).unwrap();
+            std::fs::remove_dir_all(admin).unwrap();
+        }),
+    ];
+    for (harm, done) in harms {
+        let repository = Repository::new();
+        let (said, task) = interrupted(&repository, |worktree| {
+            let name = worktree.path.file_name().unwrap();
+            done(worktree, &repository.path().join(".git/worktrees").join(name));
+        })
+        .await?;
+        assert_eq!(said, "status: ", "{harm}");
+        assert_eq!(report(&task).state, WorktreeState::Removed, "{harm}");
+        assert!(repository.is_tidy(), "{harm}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_was_committed_survives_a_folder_that_is_deleted() -> Test {
+    let repository = Repository::new();
+    let (said, task) = interrupted(&repository, |worktree| {
+        git(&worktree.path, "commit --quiet --allow-empty --message=second");
+        std::fs::remove_dir_all(&worktree.path).unwrap();
+    })
+    .await?;
+    let worktree = report(&task);
+    assert_eq!((said.as_str(), worktree.commits, worktree.files), ("status: ", 1, 0));
+    assert_eq!(git(&worktree.path, "log -1 --format=%s"), "second\n");
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_end_without_a_body_names_the_worktree_and_a_sweep_removes_it() -> Test {
+    let (repository, doors) = (Repository::new(), Doors::default());
+    let script = |_: &Call| Turn::call([("stand", json!({"door": "x"}))]);
+    let agents = Agents::with_model(Scripted::new(script)).tool(doors.tool());
+    let agents = equipped(agents, &repository);
+    let store: Arc<dyn Store> = Arc::new(Memory::new());
+    let runtime = open(store.clone(), &agents, Caps::default()).await.unwrap();
+    let session = runtime.session("main").await?;
+    let task = session.spawn(agents.request(&brief(&repository))?).await?;
+    until_called(&task, "stand").await?;
+    let id = task.id().to_string();
+    drop((task, session, runtime));
+    // Nothing executes for now: the agent is queued, and a person cancels it.
+    let mut caps = Caps::default();
+    caps.executing.space = Some(0);
+    let runtime = open(store, &agents, caps).await.unwrap();
+    runtime.recovered().await;
+    let task = runtime.task(&id).await?;
+    task.cancel("stop").await?;
+    task.wait().await?;
+    let record = task.record().await?;
+    assert!(matches!(record.ended(), Some(Outcome::Cancelled { .. })));
+    let left = Report::of(&record).unwrap().left().cloned().unwrap();
+    assert!(left.state == WorktreeState::InUse && left.path.exists());
+    assert_eq!(agents.sweep_worktrees(async |_| Fate::Ended).await?, 1);
+    assert!(repository.is_tidy());
+    Ok(())
+}
+
+/// A lead with a child that writes nothing, on a store that fails there, until
+/// the lead has ended or the process has died; how many commits there were.
+async fn live(
+    memory: &Memory,
+    agents: &Agents,
+    (repository, fault): (&Repository, At),
+) -> Result<u64, Box<dyn std::error::Error>> {
+    let store = Faulty::new(Arc::new(memory.clone()), fault);
+    let opened = open(Arc::new(store.clone()), agents, Caps::default()).await;
+    let Some(runtime) = opened else { return Ok(store.commits()) };
+    let mut lead = brief(repository).isolation(Isolation::None);
+    lead.task = "lead".into();
+    if let Ok(session) = runtime.session("main").await
+        && let Ok(lead) = session.spawn(agents.request(&lead)?).name("lead").await
+    {
+        let mut ended = std::pin::pin!(lead.wait().into_future());
+        while !store.has_crashed() && !futures_util::poll!(&mut ended).is_ready() {
+            tokio::task::yield_now().await;
+        }
+    }
+    Ok(store.commits())
+}
+
+#[tokio::test]
+async fn s4_3_whenever_the_process_dies_the_worktree_is_made_once_and_goes() -> Test {
+    let script = |call: &Call| match (purpose(call), answers(call)) {
+        ("lead", 0) => {
+            let child = json!({"name": "a", "task": "child", "isolation": "worktree"});
+            Turn::call([("spawn_agent", child)])
+        }
+        ("child", 0) => Turn::call([("git", json!({"args": "status --porcelain"}))]),
+        _ => Turn::say(heard(call).join("")),
+    };
+    let never = At { commit: u64::MAX, fault: Fault::CrashBefore };
+    let prepare =
+        |repository: &Repository| equipped(Agents::with_model(Scripted::new(script)), repository);
+    let repository = Repository::new();
+    let commits = live(&Memory::new(), &prepare(&repository), (&repository, never)).await?;
+    let mut taken_up = 0;
+    for (commit, fault) in (1..=commits).map(|commit| match commit % 2 {
+        0 => (commit, Fault::CrashBefore),
+        _ => (commit, Fault::CrashAfter),
+    }) {
+        let (memory, repository) = (Memory::new(), Repository::new());
+        let agents = prepare(&repository);
+        live(&memory, &agents, (&repository, At { commit, fault })).await?;
+        let store: Arc<dyn Store> = Arc::new(memory);
+        let runtime = open(store, &agents, Caps::default()).await.unwrap();
+        let Ok(lead) = runtime.task("lead").await else { continue };
+        let said: String = lead.wait().await?.decode()?;
+        assert_eq!(said.matches("outcome=\"completed\"").count(), 1, "{fault:?} {commit}: {said}");
+        assert!(repository.is_tidy(), "{fault:?} at {commit}");
+        taken_up += 1;
+    }
+    assert!(taken_up > commits / 2, "{taken_up} of {commits}");
+    Ok(())
+}

@@ -1,0 +1,202 @@
+//! Random lives: whatever agents, people and crashes do, every request is one
+//! that its provider takes, and every result is told to its owner once.
+//!
+//! A life that fails is named by its seed. `OFFSHOOT_SEED=17` lives that one
+//! again, and `OFFSHOOT_LIVES=1000` lives so many.
+
+mod dice;
+mod people;
+mod script;
+mod seen;
+mod told;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use offshoot_agent::{Agents, Brief, Function, KIND, ToolContext, ToolError};
+use offshoot_core::TaskId;
+use offshoot_models::Models;
+use offshoot_runtime::{Restarts, Runtime};
+use offshoot_sqlite::Sqlite;
+use offshoot_wiretest::Server;
+use serde_json::{Map, Value};
+use tokio::task::JoinSet;
+
+use self::dice::Dice;
+use self::people::Person;
+use self::script::Script;
+use self::seen::Seen;
+use crate::support::{Here, NAMES, Test};
+
+type Lived = Result<(), Box<dyn std::error::Error + Send + Sync>>;
+
+/// How many lives are lived unless somebody says.
+const LIVES: u64 = 32;
+
+/// How many are lived at a time.
+const AT_ONCE: usize = 4;
+
+/// How often a lead that has ended is asked to go on.
+const SEQUELS: u64 = 2;
+
+/// A tool that has an effect each time.
+async fn look(_: ToolContext, _: Map<String, Value>) -> Result<String, ToolError> {
+    Ok("water. ".repeat(60))
+}
+
+/// How a runtime came to its end.
+enum Epoch {
+    /// The lead has ended, and nobody asks it to go on.
+    Over,
+    /// The process died.
+    Died,
+}
+
+/// One life of a lead and whoever it sends off.
+struct Life {
+    dice: Dice,
+    seen: Arc<Seen>,
+    folder: tempfile::TempDir,
+    server: Server,
+    here: Here,
+    agents: Agents,
+    hang: Arc<AtomicUsize>,
+    lead: Option<TaskId>,
+    sequels: u64,
+}
+
+impl Life {
+    async fn of(seed: u64, models: Models, seen: Arc<Seen>) -> std::io::Result<Self> {
+        let mut dice = Dice::of(seed);
+        let hang = Arc::new(AtomicUsize::new(0));
+        let mut script = Script::new(dice.clone(), hang.clone(), seen.clone());
+        let server = Server::start(move |asked| script.next(asked)).await?;
+        let window = *dice.one_of(&[1_000, 2_500, 128_000]);
+        let here = Here::with(models, &server).of_window(window);
+        let look = Function::new("look", "Looks.", look);
+        let agents = Agents::new(here.clone()).tool(look);
+        let (folder, sequels) = (tempfile::tempdir()?, dice.below(SEQUELS + 1));
+        Ok(Self { dice, seen, folder, server, here, agents, hang, lead: None, sequels })
+    }
+
+    async fn live(mut self) -> Lived {
+        loop {
+            match self.epoch().await? {
+                Epoch::Over => return Ok(()),
+                Epoch::Died => self.seen.crashed.add(),
+            }
+            self.switch();
+        }
+    }
+
+    /// From now on every name stands for another model, maybe.
+    fn switch(&mut self) {
+        if self.dice.once_in(2) {
+            self.here.turn(self.dice.below(NAMES.len() as u64) as usize);
+            self.seen.switched.add();
+        }
+    }
+
+    /// As long as a process lives.
+    async fn epoch(&mut self) -> Result<Epoch, Box<dyn std::error::Error + Send + Sync>> {
+        let store = Sqlite::at(self.folder.path());
+        let runtime = Runtime::builder(store).backend(KIND, self.agents.backend());
+        // Who crashes often gets far all the same, and nobody waits for it.
+        let back_off = Duration::from_millis(1);
+        let restarts = Restarts { max_attempts: 1_000, back_off, max_back_off: back_off };
+        let runtime = runtime.restarts(restarts).open().await?;
+        let session = runtime.session("main").await?;
+        if self.lead.is_none() {
+            let model = self.dice.one_of(&NAMES).parse()?;
+            let brief = Brief::new(model, "lead");
+            self.lead = Some(session.spawn(self.agents.request(&brief)?).await?.id());
+        }
+        let person = Person { runtime: &runtime, seen: &self.seen.clone() };
+        while let Some(id) = self.lead {
+            let lead = session.task(&id.to_string()).await?;
+            let until = self.server.asked_times() + 1 + self.dice.below(8) as usize;
+            let may_hang = self.dice.once_in(3);
+            if may_hang {
+                self.hang.store(until, Ordering::SeqCst);
+            }
+            let ended = tokio::select! {
+                ended = lead.wait() => ended.map(|_| true)?,
+                () = self.server.was_asked(until) => false,
+            };
+            let hangs = may_hang && self.hang.swap(0, Ordering::SeqCst) == 0;
+            self.look_at_the_wire()?;
+            if ended {
+                if self.sequels == 0 {
+                    told::check(&runtime, &session).await?;
+                    return Ok(Epoch::Over);
+                }
+                self.sequels -= 1;
+                self.switch();
+                let receipts = lead.send("and now?").await?;
+                self.lead = receipts.first().map(|receipt| receipt.task);
+                self.seen.continued.add();
+                continue;
+            }
+            if self.dice.once_in(6) {
+                return Ok(Epoch::Died);
+            }
+            if hangs {
+                person.interrupt_all().await;
+            }
+            if let Some(other) = person.meddle(&mut self.dice, &lead).await {
+                self.lead = Some(other);
+            }
+        }
+        Ok(Epoch::Over)
+    }
+
+    fn look_at_the_wire(&self) -> Lived {
+        let broken = self.server.take_violations();
+        if broken.is_empty() {
+            Ok(())
+        } else {
+            Err(format!("rules were broken: {broken:#?}").into())
+        }
+    }
+}
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s4_3_in_random_lives_every_result_is_told_once_and_every_request_is_taken() -> Test {
+    let seeds = match number("OFFSHOOT_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("OFFSHOOT_LIVES").unwrap_or(LIVES),
+    };
+    let (models, seen) = (Models::default(), Arc::new(Seen::default()));
+    let (mut lives, mut failed) = (JoinSet::new(), Vec::new());
+    let many = seeds.end - seeds.start;
+    let mut seeds = seeds.peekable();
+    while seeds.peek().is_some() || !lives.is_empty() {
+        while lives.len() < AT_ONCE
+            && let Some(seed) = seeds.next()
+        {
+            let (models, seen) = (models.clone(), seen.clone());
+            // A life of its own, so that a panic has its seed.
+            lives.spawn(async move {
+                let life =
+                    tokio::spawn(async move { Life::of(seed, models, seen).await?.live().await });
+                (seed, life.await.map_err(|panic| panic.to_string()))
+            });
+        }
+        let Some(lived) = lives.join_next().await else { break };
+        match lived? {
+            (_, Ok(Ok(()))) => {}
+            (seed, Ok(Err(error))) => failed.push(format!("OFFSHOOT_SEED={seed}: {error}")),
+            (seed, Err(panic)) => failed.push(format!("OFFSHOOT_SEED={seed}: {panic}")),
+        }
+    }
+    assert!(failed.is_empty(), "{} of {many} lives failed:\n{}", failed.len(), failed.join("\n"));
+    let never = seen.never();
+    assert!(many < LIVES || never.is_empty(), "these never happened: {never:?}");
+    println!("{many} lives: {seen:?}");
+    Ok(())
+}

@@ -1,0 +1,67 @@
+//! What people do to the agents of a life.
+
+use offshoot_core::{Mode, TaskId};
+use offshoot_runtime::{Runtime, TaskRef};
+
+use super::dice::Dice;
+use super::seen::Seen;
+use super::told;
+
+/// A person who looks on.
+pub(super) struct Person<'a> {
+    pub(super) runtime: &'a Runtime,
+    pub(super) seen: &'a Seen,
+}
+
+impl Person<'_> {
+    /// Does something, or nothing. Whoever it is done to may have ended
+    /// meanwhile, and goes on for it then or does not: that is fine, too.
+    pub(super) async fn meddle(&self, dice: &mut Dice, lead: &TaskRef) -> Option<TaskId> {
+        match dice.below(6) {
+            0 | 1 => {
+                let mode = *dice.one_of(&[Mode::Steer, Mode::Interrupt, Mode::FollowUp]);
+                let receipts = lead.send("a word").mode(mode).await.ok()?;
+                receipts.first().map(|receipt| receipt.task)
+            }
+            2 => {
+                let children: Vec<_> = self.tasks(Whose::Live).await;
+                let child = children.iter().rfind(|child| child.id() != lead.id())?;
+                if child.cancel("enough").await.is_ok() {
+                    self.seen.cancelled.add();
+                }
+                None
+            }
+            3 => {
+                let ended = self.tasks(Whose::Ended).await;
+                if !ended.is_empty() && dice.one_of(&ended).send("once more").await.is_ok() {
+                    self.seen.continued.add();
+                }
+                None
+            }
+            _ => None,
+        }
+    }
+
+    /// Cuts in on whatever is being said.
+    pub(super) async fn interrupt_all(&self) {
+        for task in self.tasks(Whose::Live).await {
+            let _ended_meanwhile = task.send("listen").mode(Mode::Interrupt).await;
+        }
+    }
+
+    async fn tasks(&self, whose: Whose) -> Vec<TaskRef> {
+        let mut found = Vec::new();
+        let Ok(all) = told::all(self.runtime).await else { return found };
+        for task in all.iter().filter(|task| task.is_live() == (whose == Whose::Live)) {
+            found.extend(self.runtime.task(&task.id().to_string()).await.ok());
+        }
+        found
+    }
+}
+
+/// Which tasks are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whose {
+    Live,
+    Ended,
+}

@@ -1,0 +1,70 @@
+//! Whether everybody was told what became of whom he sent off.
+
+use offshoot_core::{BlockKind, Outcome, Owner, Task, TaskId};
+use offshoot_runtime::{Runtime, Session};
+
+type Checked<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+/// Every end of a task that an agent sent off is told in the agent's own
+/// conversation: by a notice, once, or else by the tool that waited for it.
+pub(super) async fn check(runtime: &Runtime, session: &Session) -> Checked<()> {
+    for task in all(runtime).await?.iter().filter(|task| !task.is_live()) {
+        // Whom a person makes go on may end after the owner has said its last
+        // word, who is then told no more: its heir is.
+        let by_heirs = task.spec.terms.continues.is_some();
+        let mut owner = task.owner();
+        while let Owner::Task(id) = owner {
+            let ended = runtime.task(&id.to_string()).await?.record().await?;
+            let completed = matches!(ended.ended(), Some(Outcome::Completed { .. }));
+            if !completed || told(runtime, task, id).await? {
+                break;
+            }
+            if !by_heirs {
+                return Err(format!("{} was not told of {}", ended.handle(), task.handle()).into());
+            }
+            owner = ended.owner();
+        }
+        if by_heirs && matches!(owner, Owner::Session(_)) && !is_home(session, task).await? {
+            return Err(format!("nobody was told of {}", task.handle()).into());
+        }
+    }
+    Ok(())
+}
+
+/// All tasks there are.
+pub(super) async fn all(runtime: &Runtime) -> Result<Vec<Task>, offshoot_runtime::Error> {
+    let mut all = Vec::new();
+    let mut page = runtime.tasks().await?;
+    loop {
+        all.append(&mut page.items);
+        let Some(next) = page.next else { return Ok(all) };
+        page = runtime.tasks().after(next).await?;
+    }
+}
+
+/// Whether the owner was told; an error if it was told twice.
+async fn told(runtime: &Runtime, task: &Task, owner: TaskId) -> Checked<bool> {
+    let owner = runtime.task(&owner.to_string()).await?;
+    let history = owner.peek().last(100_000).limit(100_000).await?;
+    let (handle, id) = (task.handle(), task.id());
+    let words = format!("task=\"{handle}\" id=\"{id}\"");
+    let mentions = history.blocks.iter().filter(|block| {
+        let told = matches!(block.kind, BlockKind::Notice | BlockKind::ToolResult);
+        told && block.text.as_deref().is_some_and(|text| text.contains(&words))
+    });
+    let kinds: Vec<_> = mentions.map(|block| block.kind).collect();
+    let notices = kinds.iter().filter(|kind| **kind == BlockKind::Notice).count();
+    match kinds.first() {
+        None => Ok(false),
+        // Whoever looks again is shown it again.
+        Some(BlockKind::Notice) if notices == 1 => Ok(true),
+        Some(BlockKind::ToolResult) if notices == 0 => Ok(true),
+        Some(_) => Err(format!("{} was told of {handle} by {kinds:?}", owner.handle()).into()),
+    }
+}
+
+/// Whether the session has the end among what came home to it.
+async fn is_home(session: &Session, task: &Task) -> Checked<bool> {
+    let rows = session.drain(10_000).await?;
+    Ok(rows.iter().any(|row| row.task().is_some_and(|ended| ended.id() == task.id())))
+}

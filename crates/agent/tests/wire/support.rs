@@ -1,0 +1,159 @@
+//! Agents whose models are behind a server on this machine.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use offshoot_agent::{Agents, Brief, Catalogue, KIND, NoModel};
+use offshoot_core::SessionId;
+use offshoot_models::{Call, Facts, Gate, Gates, Keys, Model, ModelName, Models, Pieces};
+use offshoot_runtime::{Runtime, Session, TaskRef};
+use offshoot_store::Memory;
+use offshoot_wiretest::{Asked, Language, Server};
+use serde_json::Value;
+
+pub(crate) type Test = Result<(), Box<dyn std::error::Error>>;
+
+/// All languages.
+pub(crate) const ALL: [Language; 3] = [Language::Chat, Language::Responses, Language::Anthropic];
+
+/// The names of models, two of them in nearly every language.
+pub(crate) const NAMES: [&str; 5] = [
+    "openai/gpt-5",
+    "openai/gpt-5-mini",
+    "openai-responses/gpt-5",
+    "anthropic/claude-sonnet-4-5",
+    "anthropic/claude-haiku-4-5",
+];
+
+/// Models behind one server.
+#[derive(Clone, Debug)]
+pub(crate) struct Here {
+    models: Models,
+    keys: Keys,
+    gates: Gates,
+    window: Option<u64>,
+    /// By how many places each name stands for another model.
+    turned: Arc<AtomicUsize>,
+}
+
+impl Here {
+    pub(crate) fn at(server: &Server) -> Self {
+        Self::with(Models::default(), server)
+    }
+
+    pub(crate) fn with(models: Models, server: &Server) -> Self {
+        let address = server.address().to_owned();
+        let keys = Keys::found(move |name| match name {
+            "OPENAI_BASE_URL" => Some(format!("{address}/v1")),
+            "ANTHROPIC_BASE_URL" => Some(address.clone()),
+            "OPENAI_API_KEY" | "ANTHROPIC_API_KEY" => Some("sk-test".to_owned()),
+            _ => None,
+        });
+        Self { models, keys, gates: Gates::default(), window: None, turned: Arc::default() }
+    }
+
+    /// The same, with models that can read so many tokens.
+    #[must_use]
+    pub(crate) fn of_window(mut self, window: u64) -> Self {
+        self.window = Some(window);
+        self
+    }
+
+    /// From now on every name stands for the model that is so many places
+    /// further.
+    pub(crate) fn turn(&self, places: usize) {
+        self.turned.store(places, Ordering::SeqCst);
+    }
+
+    fn turned(&self, model: &ModelName) -> ModelName {
+        let name = model.to_string();
+        let at = NAMES.iter().position(|known| *known == name);
+        let at = at.map(|at| (at + self.turned.load(Ordering::SeqCst)) % NAMES.len());
+        at.and_then(|at| NAMES[at].parse().ok()).unwrap_or_else(|| model.clone())
+    }
+}
+
+/// A model that reads less than its like.
+#[derive(Debug)]
+struct Small {
+    model: Arc<dyn Model>,
+    window: u64,
+}
+
+impl Model for Small {
+    fn name(&self) -> &ModelName {
+        self.model.name()
+    }
+
+    fn facts(&self) -> Facts {
+        Facts { window: self.window, ..self.model.facts() }
+    }
+
+    fn call(&self, call: Call) -> Pieces {
+        self.model.call(call)
+    }
+}
+
+/// A model that speaks this language.
+pub(crate) fn model(language: Language) -> ModelName {
+    let name = match language {
+        Language::Chat => "openai/gpt-5",
+        Language::Responses => "openai-responses/gpt-5",
+        Language::Anthropic => "anthropic/claude-sonnet-4-5",
+    };
+    name.parse().unwrap()
+}
+
+impl Catalogue for Here {
+    fn find(&self, model: &ModelName, _: SessionId) -> Result<(Arc<dyn Model>, Gate), NoModel> {
+        let model = self.turned(model);
+        let found = self.models.open(&model, &self.keys);
+        let found = found.map_err(|error| NoModel::Unknown(error.to_string()))?;
+        let gate = self.gates.before(model.provider(), &self.keys);
+        Ok(match self.window {
+            Some(window) => (Arc::new(Small { model: found, window }), gate),
+            None => (found, gate),
+        })
+    }
+}
+
+/// A runtime whose agents ask a server.
+pub(crate) struct World {
+    pub(crate) runtime: Runtime,
+    pub(crate) session: Session,
+    pub(crate) agents: Agents,
+    model: ModelName,
+}
+
+impl World {
+    pub(crate) async fn at(server: &Server, language: Language) -> Self {
+        let agents = Agents::new(Here::at(server));
+        let runtime = Runtime::builder(Memory::new()).backend(KIND, agents.backend());
+        let runtime = runtime.open().await.unwrap();
+        let session = runtime.session("main").await.unwrap();
+        Self { runtime, session, agents, model: model(language) }
+    }
+
+    /// An agent that is asked to do this.
+    pub(crate) async fn agent(&self, task: &str) -> TaskRef {
+        let brief = Brief::new(self.model.clone(), task);
+        self.session.spawn(self.agents.request(&brief).unwrap()).await.unwrap()
+    }
+}
+
+/// What the agent that asks was asked first: tells agents apart.
+pub(crate) fn purpose(asked: &Asked) -> String {
+    let said = ["messages", "input"].iter().find_map(|list| asked.body[*list].as_array());
+    let first = said.into_iter().flatten().find(|one| one["role"] == "user");
+    text(first.map_or(&Value::Null, |one| &one["content"])).unwrap_or_default()
+}
+
+fn text(content: &Value) -> Option<String> {
+    match content {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(parts) => {
+            parts.iter().find_map(|part| Some(part["text"].as_str()?.to_owned()))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,41 @@
+//! Which models there are.
+
+use offshoot_client::wire::{ListedModel, Provider, Reply, Sealed};
+use offshoot_models::{Keys, Listed, Model, Models, Offline};
+
+/// The providers, whether the caller can ask them, and the models that are
+/// known of each.
+pub(super) fn list(keys: &Sealed) -> Reply {
+    let keys = super::run::keys(keys);
+    let listed = Models::list(&keys).into_iter().map(|listed| shown(listed, &keys));
+    let offline = Provider {
+        provider: "offline".to_owned(),
+        variables: Vec::new(),
+        usable: true,
+        models: Offline::all().iter().map(free).collect(),
+    };
+    Reply::Models { providers: listed.chain([offline]).collect() }
+}
+
+fn free(offline: &Offline) -> ListedModel {
+    let name = offline.name().to_string();
+    ListedModel { name, window: 0, input: Some(0), output: Some(0) }
+}
+
+fn shown(listed: Listed, keys: &Keys) -> Provider {
+    let Listed { provider, variables, models, .. } = listed;
+    Provider {
+        provider: provider.to_string(),
+        variables: variables.iter().map(|name| (*name).to_owned()).collect(),
+        usable: keys.access(provider).is_ok(),
+        models: models
+            .into_iter()
+            .map(|known| ListedModel {
+                name: known.name.to_string(),
+                window: known.facts.window,
+                input: known.price.map(|price| price.input),
+                output: known.price.map(|price| price.output),
+            })
+            .collect(),
+    }
+}

@@ -1,0 +1,210 @@
+//! Having an agent do something.
+
+use offshoot_agent::{Brief, Catalogue, KIND, NoModel};
+use offshoot_client::wire::{Code, Fault, Reply, Run, Sealed, Talk};
+use offshoot_core::{Owner, Payload, SessionId, Sizes, Task};
+use offshoot_models::{BadModelName, Keys, ModelName, Provider};
+use offshoot_runtime::{Session, TaskRef, Tasks};
+
+use super::{Answer, Stopped};
+use crate::house::House;
+use crate::view;
+
+/// What the first agent of a session is called.
+const LEAD: &str = "lead";
+
+/// Whom to ask if nobody says, in this order, if there is a key.
+const USUAL: [(Provider, &str); 3] = [
+    (Provider::Anthropic, "claude-sonnet-4-5"),
+    (Provider::OpenAiResponses, "gpt-5"),
+    (Provider::Gemini, "gemini-2.5-pro"),
+];
+
+/// Has an agent do something: a new one, or the one that the session has, which
+/// goes on with its conversation. The answer is the task that does it.
+pub(super) async fn run(house: &House, run: Run) -> Answer {
+    let keys = keys(&run.keys);
+    let name = session_name(house, &run).await?;
+    // Whoever comes second finds the agent that the first one has sent off.
+    let _turn = house.turns.take(&name).await;
+    let known = house.known_session(&name).await?;
+    let lead = match &known {
+        Some(session) => lead(house, session).await?,
+        None => None,
+    };
+    let task = match (known, lead) {
+        (Some(session), Some(lead)) if is_repeated(&lead, &run) => {
+            house.keys.give(session.id(), &keys);
+            session.task(&lead.id().to_string()).await?
+        }
+        (Some(session), Some(lead)) => go_on((house, &session), &lead, &run, &keys).await?,
+        _ => begin(house, &name, &run, &keys).await?,
+    };
+    let shown = view::task(house, task.snapshot().await?).await?;
+    Ok(Reply::Task(Box::new(shown)))
+}
+
+/// Whether this request has sent the agent off already, and its answer was lost.
+fn is_repeated(lead: &Task, run: &Run) -> bool {
+    let key = lead.spec.terms.key.as_deref();
+    // One that goes on for another has the key of the message within its own.
+    key.is_some_and(|key| key.rsplit(':').next() == Some(&run.key))
+}
+
+/// The keys that a caller brings.
+pub(super) fn keys(brought: &Sealed) -> Keys {
+    Keys::found(|name| brought.0.get(name).cloned())
+}
+
+async fn session_name(house: &House, run: &Run) -> Result<String, Stopped> {
+    Ok(match &run.talk {
+        // A request that is repeated finds the session that it has opened.
+        Talk::New => format!("run-{}", run.key.chars().take(8).collect::<String>()),
+        Talk::In(name) => name.clone(),
+        Talk::Latest => {
+            let session = latest(house).await?.ok_or_else(|| {
+                let none = Fault::new(Code::NotFound, "no agent was ever asked here");
+                none.hint("leave out --continue to begin")
+            })?;
+            house.session_name(session).await?.to_string()
+        }
+    })
+}
+
+/// The session whose agent was asked last by a person.
+async fn latest(house: &House) -> Result<Option<SessionId>, Stopped> {
+    let last = last_asked(house.runtime()?.tasks()).await?;
+    Ok(last.map(|task| task.spec.lineage.session))
+}
+
+/// The agent to which a session talks.
+async fn lead(house: &House, session: &Session) -> Result<Option<Task>, Stopped> {
+    let owner = Owner::Session(session.id());
+    last_asked(house.runtime()?.tasks().owner(owner)).await
+}
+
+/// The agent among these tasks that a person has asked last. Others stand beside
+/// it: those that an agent has detached, and those that go on for a task whose
+/// parent has ended.
+async fn last_asked(among: Tasks) -> Result<Option<Task>, Stopped> {
+    let mut tasks = among.kind(KIND).newest_first();
+    loop {
+        let page = tasks.clone().await?;
+        if let Some(found) = page.items.into_iter().find(is_asked_by_person) {
+            return Ok(Some(found));
+        }
+        let Some(next) = page.next else { return Ok(None) };
+        tasks = tasks.after(next);
+    }
+}
+
+/// Whether a person has asked an agent first. One that an agent has sent off says
+/// by which, and so does whoever goes on for it, even if that has no parent.
+fn is_asked_by_person(task: &Task) -> bool {
+    let lineage = &task.spec.lineage;
+    lineage.parent.is_none() && lineage.origin.agent.is_none()
+}
+
+/// Sends a new agent off. Nothing is opened for one that cannot begin.
+async fn begin(house: &House, name: &str, run: &Run, keys: &Keys) -> Result<TaskRef, Stopped> {
+    let model = match run.model.as_ref().or(run.usual.as_ref()) {
+        Some(said) => model(said)?,
+        None => usual(keys).ok_or_else(no_model)?,
+    };
+    house.keys.open(&model, keys).map_err(unasked)?;
+    let mut brief = Brief::new(model, run.task.clone()).folder(&run.folder);
+    brief.endpoint = keys.endpoint(brief.model.provider());
+    let said = |error| Fault::from_error(Code::BadRequest, &error);
+    // What an agent lacks is told by its record alone.
+    let (bytes, most) = (Payload::encode(&brief).map_err(said)?.bytes(), Sizes::default().inline);
+    if bytes > most as u64 {
+        let text = format!("the task is too long: {bytes} bytes, where {most} are allowed");
+        let fault = Fault::new(Code::BadRequest, text);
+        return Err(fault.hint("the agent is given all of it at once: shorten it").into());
+    }
+    let request = house.agents.request(&brief).map_err(said)?;
+    let session = house.session(name).await?;
+    house.keys.give(session.id(), keys);
+    Ok(session.spawn(request).name(LEAD).key(&run.key).await?)
+}
+
+/// Goes on with a conversation. What was asked is a message to its agent; if
+/// that has ended, a new one goes on for it.
+async fn go_on(
+    (house, session): (&House, &Session),
+    lead: &Task,
+    run: &Run,
+    keys: &Keys,
+) -> Result<TaskRef, Stopped> {
+    let brief: Brief = lead
+        .spec
+        .input
+        .decode()
+        .map_err(|error| Fault::from_error(Code::Other, &error).hint("begin a new session"))?;
+    if let Some(said) = &run.model
+        && model(said)? != brief.model
+    {
+        let said = format!("the agent of this session asks {}, not {said}", brief.model);
+        let fault = Fault::new(Code::BadRequest, said);
+        return Err(fault.hint("leave out --model, or begin a new session").into());
+    }
+    stays_where_it_is(&brief, keys)?;
+    house.keys.give(session.id(), keys);
+    let found = match &brief.endpoint {
+        Some(began) => house.keys.find_at(&brief.model, session.id(), began),
+        None => house.keys.find(&brief.model, session.id()),
+    };
+    found.map_err(|error| cannot_go_on(&error))?;
+    let task = session.task(&lead.id().to_string()).await?;
+    let receipts = task.send(&run.task).key(&run.key).await?;
+    let id = receipts.first().map_or(lead.id(), |receipt| receipt.task);
+    Ok(session.task(&id.to_string()).await?)
+}
+
+/// Refuses what is set for another address than the agent's: it would neither be
+/// asked there nor where whoever set it expects it.
+fn stays_where_it_is(brief: &Brief, keys: &Keys) -> Result<(), Fault> {
+    let provider = brief.model.provider();
+    let now = keys.only(provider).and_then(|keys| keys.endpoint(provider));
+    match (&brief.endpoint, &now) {
+        (Some(began), Some(now)) if began.address() != now.address() => {
+            began.met_by(provider, Some(now)).map_err(|differs| cannot_go_on(&differs))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn cannot_go_on(why: &impl std::error::Error) -> Fault {
+    let said = format!("the agent of this session cannot go on: {why}");
+    Fault::new(Code::BadRequest, said).hint("or begin a new session")
+}
+
+/// Why a new agent cannot ask its model.
+fn unasked(error: NoModel) -> Fault {
+    match error {
+        NoModel::NoKey(_) => Fault::from_error(Code::BadRequest, &error)
+            .hint("the model offline/survey needs no key, and neither does `offshoot demo`"),
+        error => unusable(error),
+    }
+}
+
+fn model(said: &str) -> Result<ModelName, Fault> {
+    said.parse().map_err(|error: BadModelName| unusable(error))
+}
+
+fn unusable(error: impl std::error::Error) -> Fault {
+    Fault::from_error(Code::BadRequest, &error).hint("`offshoot models ls` lists the models")
+}
+
+fn usual(keys: &Keys) -> Option<ModelName> {
+    let usable = |(provider, _): &&(Provider, &str)| keys.access(*provider).is_ok();
+    let (provider, name) = USUAL.iter().find(usable)?;
+    ModelName::new(*provider, name).ok()
+}
+
+fn no_model() -> Fault {
+    Fault::new(Code::BadRequest, "there is no key for any model").hint(
+        "set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or name a model with --model; \
+         offline/survey needs no key, and neither does `offshoot demo`",
+    )
+}

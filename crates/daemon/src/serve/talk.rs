@@ -1,0 +1,99 @@
+//! The conversation of an agent, as it grows.
+
+use offshoot_client::wire::{self, Following, Reading, Reply, Tail};
+use offshoot_core::{Change, Cursor, TaskId};
+use offshoot_runtime::{Error, Events, TaskRef};
+
+use super::{Out, Stopped};
+use crate::house::House;
+use crate::view;
+
+/// How many blocks are read at a time, and at the most of what there is.
+const MOST: usize = 256;
+
+/// How many blocks are read unless somebody says otherwise.
+const USUAL: usize = 50;
+
+/// How many Unicode scalars of each are shown.
+const SHOWN: usize = 4_000;
+
+/// Passes on the end of an agent's conversation and, if wanted, what is said
+/// until the agent ends.
+pub(super) async fn talk(
+    house: &House,
+    task: &TaskRef,
+    (tail, within): (&Tail, Option<TaskId>),
+    out: &mut Out<'_>,
+) -> Result<(), Stopped> {
+    let (mut at, last) = match tail.reading {
+        Reading::Start => (0, USUAL),
+        Reading::From(place) => (place, MOST),
+        Reading::Lines(blocks) => (0, usize::try_from(blocks).unwrap_or(MOST).min(MOST)),
+    };
+    if tail.following == Following::Stop {
+        read(task, &mut at, last, out).await?;
+        return Ok(());
+    }
+    let live = task.record().await?.is_live();
+    let waiter = house.waiters.enter(within.filter(|_| live))?;
+    let name = house.session_name(task.spec().lineage.session).await?;
+    let session = house.existing_session(&name).await?;
+    let mut events = session.events(Cursor::START);
+    // What comes from here on is told; what there is is read.
+    events.snapshot().await?;
+    let follow = async {
+        let mut last = last;
+        loop {
+            let live = task.record().await?.is_live();
+            read(task, &mut at, last, out).await?;
+            if !live {
+                return Ok(());
+            }
+            last = MOST;
+            until_it_grows(task.id(), &mut events).await?;
+        }
+    };
+    waiter.during(house, follow).await
+}
+
+/// Passes on the last blocks from a place on, and moves that on.
+async fn read(task: &TaskRef, at: &mut u64, last: usize, out: &mut Out<'_>) -> Result<(), Stopped> {
+    if last == 0 {
+        *at = task.peek().last(1).limit(0).await?.total;
+        return Ok(());
+    }
+    let peeked = task.peek().since(*at).last(last).limit(SHOWN).await?;
+    let first = peeked.blocks.first().map_or(peeked.total, |block| block.position);
+    if first > *at {
+        out.say(&Reply::Skipped { blocks: first - *at }).await?;
+    }
+    for block in peeked.blocks {
+        let shown = wire::Block {
+            position: block.position,
+            kind: view::word(block.kind),
+            name: block.name.map(|name| name.to_string()),
+            text: block.text.unwrap_or_default(),
+        };
+        out.say(&Reply::Block(Box::new(shown))).await?;
+    }
+    *at = peeked.total;
+    out.say(&Reply::Place { at: *at }).await
+}
+
+/// Returns when the conversation of a task may have grown, or it may have ended.
+async fn until_it_grows(task: TaskId, events: &mut Events) -> Result<(), Error> {
+    loop {
+        match events.next().await {
+            Ok(event) if event.task == Some(task) => match event.change {
+                Change::HistoryGrew(_) | Change::Ended(_) => return Ok(()),
+                _ => {}
+            },
+            Ok(_) => {}
+            Err(Error::CursorExpired(_)) => {
+                events.snapshot().await?;
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}

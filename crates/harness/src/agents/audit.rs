@@ -1,0 +1,282 @@
+//! Comparing what is left with what a life without a crash leaves.
+
+use std::collections::BTreeMap;
+
+use hashbrown::HashSet;
+use offshoot_core::{Change, Outcome, Owner, RowBody, Task};
+
+use crate::agents::books::Books;
+use crate::agents::scene::CAST;
+use crate::agents::talk::{Line, lines};
+use crate::violation::{Checked, Violation, ensure};
+
+/// A request to the model: of which worker, in whose conversation, after how
+/// many answers.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Ask {
+    /// Which worker, counted from 1.
+    pub life: usize,
+    /// Whose conversation.
+    pub who: String,
+    /// How many answers were in it.
+    pub answers: usize,
+}
+
+/// Everything that a folder is held to: what it shows, and what happened
+/// outside it.
+#[derive(Debug, Default)]
+pub struct Evidence {
+    /// What was on the disk at each kill.
+    pub kills: Vec<Books>,
+    /// The commits of the first worker, by name.
+    pub commits: Vec<String>,
+    /// What is on it at the end.
+    pub end: Books,
+    /// What the model was asked, in order.
+    pub asked: Vec<Ask>,
+    /// What the tools have done.
+    pub effects: Vec<String>,
+}
+
+/// What a life without a crash leaves.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Original {
+    talks: BTreeMap<String, Vec<Line>>,
+    effects: Vec<String>,
+}
+
+impl Original {
+    /// What this left.
+    pub fn of(evidence: &Evidence) -> Self {
+        let mut effects = evidence.effects.clone();
+        effects.sort();
+        Self { talks: talks(&evidence.end), effects }
+    }
+}
+
+fn talks(books: &Books) -> BTreeMap<String, Vec<Line>> {
+    let names = books.histories.iter().filter_map(|(id, blocks)| {
+        Some((books.names.get(id)?.clone(), lines(blocks, &books.names)))
+    });
+    names.collect()
+}
+
+/// What holds whenever a worker has died, and at the end: whatever comes home
+/// is in one place.
+pub fn check_rows(books: &Books) -> Checked {
+    for task in &books.tasks {
+        let (id, owner) = (task.id(), Owner::Task(task.id()));
+        let queued = books.logged(id, |change| matches!(change, Change::MessageQueued(_)));
+        let unread = books.unread(owner, |body| matches!(body, RowBody::Message(_)));
+        let told = books.told(id, "<notice kind=\"message\"");
+        ensure(queued == unread + told, "S4.2 a row is unread, or in the history, once", || {
+            let name = task.handle();
+            format!("{queued} messages were queued for {name}: {unread} are unread, {told} told")
+        })?;
+        if let Owner::Task(parent) = task.owner() {
+            let asked = books.logged(id, |change| matches!(change, Change::Asked(_)));
+            let unread = books.unread(
+                Owner::Task(parent),
+                |body| matches!(body, RowBody::Question { task, .. } if *task == id),
+            );
+            let told = format!("<notice kind=\"question\" task=\"{}\"", task.handle());
+            let told = books.told(parent, &told);
+            ensure(
+                asked == unread + told,
+                "S4.2 a row is unread, or in the history, once",
+                || {
+                    let name = task.handle();
+                    format!("{asked} questions of {name}: {unread} are unread, {told} told")
+                },
+            )?;
+        }
+        check_end(books, task)?;
+    }
+    Ok(())
+}
+
+/// An end is told once, and written by whoever holds the lease.
+fn check_end(books: &Books, task: &Task) -> Checked {
+    let (id, name) = (task.id(), task.handle());
+    let ends = books.logged(id, |change| matches!(change, Change::Ended(_)));
+    let due = usize::from(!task.is_live());
+    ensure(ends == due, "S2.1 a task ends once", || format!("{name} has ended {ends} times"))?;
+    let attempts = books.events.iter().filter(|event| event.task == Some(id));
+    let mut attempts = attempts.filter_map(|event| match event.change {
+        Change::Started { attempt } => Some(attempt),
+        _ => None,
+    });
+    let last = attempts.next_back().unwrap_or(task.attempts);
+    ensure(task.attempts == last, "S9.1 whoever writes for a task holds its lease", || {
+        format!("attempt {last} at {name} has begun, but attempt {} has written", task.attempts)
+    })?;
+    if let Owner::Task(parent) = task.owner() {
+        let unread = books
+            .unread(task.owner(), |body| matches!(body, RowBody::Result(ended) if *ended == id));
+        let told =
+            books.told(parent, &format!("<notice kind=\"result\" task=\"{name}\" id=\"{id}\""));
+        ensure(due == unread + told, "S4.3 every result is told once", || {
+            format!(
+                "the end of {name} ({}) is {unread} times unread and {told} times told",
+                task.state
+            )
+        })?;
+    }
+    Ok(())
+}
+
+/// Holds everything that happened to a life without a crash.
+pub fn audit(evidence: &Evidence, original: &Original) -> Checked {
+    check_rest(&evidence.end)?;
+    check_rows(&evidence.end)?;
+    check_asked(evidence)?;
+    let unknown = check_talks(evidence, original)?;
+    check_effects(evidence, original, &unknown)
+}
+
+/// Nothing is left running, unread or armed.
+fn check_rest(books: &Books) -> Checked {
+    let mut names: Vec<_> = books.tasks.iter().map(Task::handle).collect();
+    names.sort_unstable();
+    let mut cast = CAST;
+    cast.sort_unstable();
+    ensure(names == cast, "S9.4 nobody is sent off twice", || format!("there are {names:?}"))?;
+    for task in &books.tasks {
+        let completed = matches!(task.ended(), Some(Outcome::Completed { .. }));
+        ensure(completed && task.lease.worker.is_none(), "nothing is left running", || {
+            format!("{} is {}: {:?}", task.handle(), task.state, task.outcome)
+        })?;
+        let unread = books.unread(Owner::Task(task.id()), |_| true);
+        ensure(unread == 0, "nothing is left unread", || {
+            format!("{} has {unread} unread rows", task.handle())
+        })?;
+    }
+    ensure(books.timers.is_empty(), "nothing is left armed", || format!("{:?}", books.timers))
+}
+
+/// What was answered and committed is not asked again, and nobody asks the same
+/// twice while he lives.
+fn check_asked(evidence: &Evidence) -> Checked {
+    let mut seen = HashSet::new();
+    for ask in &evidence.asked {
+        let Ask { life, who, answers } = ask;
+        ensure(seen.insert(ask), "S9.3 nothing is asked twice", || {
+            format!("worker {life} asked again for answer {} to {who}", answers + 1)
+        })?;
+        let dead = evidence.kills.iter().take(life - 1);
+        let committed = dead.map(|books| books.answers(who)).max().unwrap_or(0);
+        ensure(*answers >= committed, "S9.3 a committed answer is never asked for again", || {
+            format!(
+                "worker {life} asked for answer {} to {who}, who had {committed} already",
+                answers + 1
+            )
+        })?;
+    }
+    Ok(())
+}
+
+/// How many requests were made again because the answer was on its way when a
+/// worker died.
+pub fn repeated(evidence: &Evidence) -> usize {
+    let different: HashSet<_> = evidence.asked.iter().map(|ask| (&ask.who, ask.answers)).collect();
+    evidence.asked.len() - different.len()
+}
+
+/// Histories are what they are without a crash, but for calls of which nobody
+/// knows whether they were made; those.
+fn check_talks(
+    evidence: &Evidence,
+    original: &Original,
+) -> Result<HashSet<(String, String)>, Violation> {
+    let mut unknown = HashSet::new();
+    let now = talks(&evidence.end);
+    for (name, was) in &original.talks {
+        let is = now.get(name).map(Vec::as_slice).unwrap_or_default();
+        let differs = is.iter().zip(was).position(|(is, was)| !is.agrees_with(was));
+        let differs = differs.or((is.len() != was.len()).then_some(is.len().min(was.len())));
+        if let Some(at) = differs {
+            let detail = format!(
+                "line {at} of {name} is\n  {:?}\n  and was\n  {:?}",
+                is.get(at),
+                was.get(at)
+            );
+            return Err(Violation::new("a history is what it is without a crash", detail));
+        }
+        let unknowns = is.iter().filter(|line| line.is_unknown());
+        unknown.extend(unknowns.map(|line| (name.clone(), line.call.clone().unwrap_or_default())));
+    }
+    let begun: HashSet<_> = evidence.kills.iter().flat_map(|books| &books.begun).cloned().collect();
+    ensure(unknown == begun, "S9.3 unknown is what began and did not end", || {
+        format!("{begun:?} had begun, and of {unknown:?} the outcome is unknown")
+    })?;
+    Ok(unknown)
+}
+
+/// What must not be done twice is done once, or perhaps not at all if the model
+/// is told so; what may be repeated is done.
+fn check_effects(
+    evidence: &Evidence,
+    original: &Original,
+    unknown: &HashSet<(String, String)>,
+) -> Checked {
+    let strange = evidence.effects.iter().find(|done| !original.effects.contains(done));
+    ensure(strange.is_none(), "nothing else is done than without a crash", || {
+        format!("{strange:?} was done")
+    })?;
+    let mut missing = 0;
+    for line in &original.effects {
+        let times = evidence.effects.iter().filter(|done| *done == line).count();
+        let lasting = line.starts_with("note ");
+        ensure(!lasting || times <= 1, "S9.3 a lasting tool never runs twice", || {
+            format!("{line:?} was done {times} times")
+        })?;
+        ensure(lasting || times >= 1, "S9.3 a tool that may be repeated runs", || {
+            format!("{line:?} was not done")
+        })?;
+        let lives = evidence.kills.len() + 1;
+        ensure(times <= lives, "S9.3 only what was in flight is repeated", || {
+            format!("{line:?} was done {times} times in {lives} lives")
+        })?;
+        missing += usize::from(times == 0);
+    }
+    ensure(missing <= unknown.len(), "S9.3 whoever is not told of doubts has none", || {
+        format!("{missing} calls were not made, and {} are unknown", unknown.len())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(life: usize, who: &str, answers: usize) -> Ask {
+        Ask { life, who: who.to_owned(), answers }
+    }
+
+    fn evidence(asked: Vec<Ask>, effects: &[&str]) -> Evidence {
+        let effects = effects.iter().map(|line| (*line).to_owned()).collect();
+        Evidence { kills: vec![Books::default()], asked, effects, ..Evidence::default() }
+    }
+
+    #[test]
+    fn what_was_in_flight_may_be_asked_by_the_next_worker_but_not_by_the_same() {
+        let next = evidence(vec![ask(1, "a", 0), ask(2, "a", 0)], &[]);
+        assert_eq!(check_asked(&next), Ok(()));
+        assert_eq!(repeated(&next), 1);
+        let same = evidence(vec![ask(1, "a", 0), ask(1, "a", 0)], &[]);
+        assert!(check_asked(&same).is_err());
+    }
+
+    #[test]
+    fn a_lasting_effect_may_be_missing_only_if_it_is_told_and_is_never_there_twice() {
+        let effects = ["note x", "mark y"].map(str::to_owned).to_vec();
+        let original = Original { effects, ..Original::default() };
+        let told = HashSet::from([("a".to_owned(), "call_1".to_owned())]);
+        let check = |done: &[&str], told| check_effects(&evidence(vec![], done), &original, told);
+        let none = HashSet::new();
+        assert_eq!(check(&["note x", "mark y", "mark y"], &none), Ok(()));
+        assert_eq!(check(&["mark y"], &told), Ok(()));
+        assert!(check(&["mark y"], &none).is_err());
+        assert!(check(&["note x", "note x", "mark y"], &told).is_err());
+        assert!(check(&["note x"], &none).is_err());
+    }
+}

@@ -1,0 +1,171 @@
+//! One folder: its workers, one after another, and the model that they ask.
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use offshoot_wiretest::{Language, Server};
+use rustix::process::Signal;
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+use crate::agents::audit::{Ask, Evidence, Original, audit, check_rows};
+use crate::agents::books::Books;
+use crate::agents::late;
+use crate::agents::point::Point;
+use crate::agents::scene::{self, Found};
+use crate::agents::tools::effects;
+use crate::agents::trap::commits;
+use crate::agents::worker;
+use crate::planted::Bug;
+use crate::violation::{Checked, Violation, ensure};
+
+/// What the command line calls a language.
+pub fn word(language: Language) -> &'static str {
+    match language {
+        Language::Chat => "chat",
+        Language::Responses => "responses",
+        Language::Anthropic => "anthropic",
+    }
+}
+
+/// One folder.
+#[derive(Debug)]
+pub struct Case<'a> {
+    /// What is killed.
+    pub program: &'a Path,
+    /// What serves the model.
+    pub executor: &'a Runtime,
+    /// The language in which the model is asked.
+    pub language: Language,
+    /// The bug in the workers' stores, if there is one.
+    pub bug: Option<Bug>,
+}
+
+/// What has become of a folder.
+#[derive(Debug)]
+pub struct Played {
+    /// How many workers died where they should.
+    pub kills: usize,
+    /// The commits of the first worker that are known by name.
+    pub commits: Vec<String>,
+    /// What is left.
+    pub evidence: Evidence,
+    /// What is broken, if anything is.
+    pub violation: Option<Violation>,
+    /// The folder.
+    pub folder: TempDir,
+}
+
+/// How a worker ended.
+enum Ended {
+    Killed,
+    Done,
+    Failed(String),
+}
+
+impl Case<'_> {
+    /// Has one worker after another die at these points, and a last one go on
+    /// to the end. Without an original to compare with, nothing must be
+    /// repeated.
+    pub fn play(&self, points: &[Point], original: Option<&Original>) -> Result<Played> {
+        let folder = tempfile::tempdir().context("no folder for the data")?;
+        let server = self.executor.block_on(Server::start(scene::reply));
+        let server = server.context("the model cannot be served")?;
+        let mut evidence = Evidence::default();
+        let mut checked = self.live(folder.path(), (&server, points), &mut evidence)?;
+        evidence.end = self.executor.block_on(Books::read(folder.path()))?;
+        evidence.effects = effects(folder.path())?;
+        let broken = server.take_violations();
+        if checked.is_ok() {
+            checked = ensure(broken.is_empty(), "every request is one that is taken", || {
+                format!("{broken:#?}")
+            });
+        }
+        evidence.asked = asked(&server)?;
+        if checked.is_ok() {
+            let own = Original::of(&evidence);
+            checked = audit(&evidence, original.unwrap_or(&own));
+        }
+        let kills = evidence.kills.len();
+        let was_late = points[..kills].iter().any(|point| matches!(point, Point::Late(_)));
+        if checked.is_ok() && was_late {
+            let fate = late::fate(folder.path());
+            checked = ensure(fate.starts_with("refused"), "S9.1 a stale writer is refused", || {
+                format!("the end that came too late was {fate}")
+            });
+        }
+        let commits = std::mem::take(&mut evidence.commits);
+        Ok(Played { kills, commits, evidence, violation: checked.err(), folder })
+    }
+
+    fn live(
+        &self,
+        folder: &Path,
+        (server, points): (&Server, &[Point]),
+        evidence: &mut Evidence,
+    ) -> Result<Checked> {
+        for (number, point) in points.iter().map(Some).chain([None]).enumerate() {
+            let ended = self.work(folder, server, (number + 1, point))?;
+            if number == 0 {
+                evidence.commits = commits(folder)?;
+            }
+            match ended {
+                Ended::Done => break,
+                Ended::Failed(said) => {
+                    return Ok(Err(Violation::new("the agents go on to their end", said)));
+                }
+                Ended::Killed => {}
+            }
+            let books = self.executor.block_on(Books::read(folder))?;
+            let checked = check_rows(&books);
+            evidence.kills.push(books);
+            if checked.is_err() {
+                return Ok(checked);
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Has a worker at work until it ends.
+    fn work(
+        &self,
+        folder: &Path,
+        server: &Server,
+        (life, point): (usize, Option<&Point>),
+    ) -> Result<Ended> {
+        let mut command = Command::new(self.program);
+        command.arg("agent-worker").arg(folder).arg(server.address());
+        command.args(["--language", word(self.language), "--life", &life.to_string()]);
+        if let Some(point) = point {
+            command.arg("--point").arg(point.to_string());
+        }
+        if let Some(bug) = self.bug {
+            command.arg("--bug").arg(bug.word());
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let program = self.program.display();
+        let ended = command.output().with_context(|| format!("could not start {program}"))?;
+        let said = String::from_utf8_lossy(&ended.stderr).trim().to_owned();
+        Ok(match (ended.status.signal(), point) {
+            (Some(signal), Some(_)) if signal == Signal::KILL.as_raw() => Ended::Killed,
+            (None, _) if ended.status.success() => Ended::Done,
+            _ => Ended::Failed(format!("worker {life} ended ({}): {said}", ended.status)),
+        })
+    }
+}
+
+/// What the model was asked.
+fn asked(server: &Server) -> Result<Vec<Ask>> {
+    let asked = server.asked();
+    let asked = asked.iter().map(|one| {
+        let Found { who, answers, .. } = Found::of(one).map_err(anyhow::Error::msg)?;
+        let key = one.header("x-api-key").or(one.header("authorization")).unwrap_or_default();
+        let Some(life) = (1..100).find(|life| key.ends_with(&worker::key(*life))) else {
+            bail!("nobody has the key {key:?}");
+        };
+        Ok(Ask { life, who, answers })
+    });
+    asked.collect()
+}

@@ -1,0 +1,200 @@
+//! What the agents' model says. It follows from the conversation alone, so it
+//! is the same whenever and however often it is asked.
+//!
+//! The lead sends three children off, answers a question of one, steers the
+//! others, waits for one, and ends when all are home. Whatever enters a
+//! conversation does so between the same two things: who must hear something
+//! before he goes on waits until it has come. Free is only the order in which
+//! things come that come at the same time, and how often somebody has nothing
+//! to do meanwhile.
+
+use offshoot_wiretest::strict::{self, Entry};
+use offshoot_wiretest::{Asked, Language, Reply, Say};
+use serde_json::{Value, json};
+
+/// What the lead is asked to do.
+pub const LEAD: &str = "lead the others";
+
+/// Who there is.
+pub const CAST: [&str; 4] = ["lead", "a", "b", "c"];
+
+/// What the lead says when it has nothing to do.
+pub const IDLE: &str = "I wait for the others.";
+
+/// The tool with which a child waits until it is told something.
+pub const LISTEN: &str = "listen";
+
+const GO: &str = "go on now";
+
+/// With which words a child tells that it has begun.
+fn hello(name: &str) -> String {
+    format!("{name} has begun")
+}
+
+/// What a child is asked to do.
+fn errand(name: &str) -> String {
+    format!("do the work of {name}")
+}
+
+/// A conversation as the model finds it.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// Whose it is.
+    pub who: String,
+    /// How many answers are in it.
+    pub answers: usize,
+    text: String,
+}
+
+impl Found {
+    /// The conversation that a request carries.
+    pub fn of(asked: &Asked) -> Result<Self, String> {
+        let language = Language::of(&asked.path).ok_or("a request in no language")?;
+        let entries = strict::read(language, &asked.body)?.entries;
+        let answers = entries.iter().filter(|entry| matches!(entry, Entry::Answer { .. })).count();
+        let purpose = purpose(&asked.body);
+        let who = match purpose.as_str() {
+            LEAD => Some("lead"),
+            other => CAST.into_iter().find(|name| errand(name) == other),
+        };
+        let who = who.ok_or_else(|| format!("nobody was asked to {purpose:?}"))?.to_owned();
+        Ok(Self { who, answers, text: asked.text.replace("\\\"", "\"") })
+    }
+
+    fn says(&self, words: &str) -> bool {
+        self.text.contains(words)
+    }
+
+    /// Whether it has come so far that these calls were made.
+    fn has_made(&self, act: &Act) -> bool {
+        self.says(&id(act, 0))
+    }
+
+    fn has_result_of(&self, name: &str) -> bool {
+        self.says(&result_of(name))
+    }
+}
+
+/// What is said first in a conversation.
+fn purpose(body: &Value) -> String {
+    let said = ["messages", "input"].iter().find_map(|list| body[*list].as_array());
+    let first = said.into_iter().flatten().find(|one| one["role"] == "user");
+    match first.map(|one| &one["content"]) {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(parts)) => {
+            let text = parts.iter().find_map(|part| part["text"].as_str());
+            text.unwrap_or_default().to_owned()
+        }
+        _ => String::new(),
+    }
+}
+
+/// With which words a child ends.
+fn result_of(name: &str) -> String {
+    format!("the work of {name} is done")
+}
+
+/// Calls that are made together.
+struct Act {
+    label: &'static str,
+    calls: Vec<(&'static str, Value)>,
+}
+
+fn act<const N: usize>(label: &'static str, calls: [(&'static str, Value); N]) -> Act {
+    Act { label, calls: calls.into() }
+}
+
+fn id(act: &Act, number: usize) -> String {
+    format!("call_{}_{}", act.label, number + 1)
+}
+
+fn note(line: &str) -> (&'static str, Value) {
+    ("note", json!({"line": line}))
+}
+
+fn mark(line: &str) -> (&'static str, Value) {
+    ("mark", json!({"line": line}))
+}
+
+fn tell(to: &str, text: &str) -> (&'static str, Value) {
+    ("send_message", json!({"to": to, "text": text}))
+}
+
+fn spawn(name: &str) -> (&'static str, Value) {
+    ("spawn_agent", json!({"name": name, "task": errand(name)}))
+}
+
+/// What the model says to a request.
+pub fn reply(asked: &Asked) -> Reply {
+    let (Some(language), Ok(found)) = (Language::of(&asked.path), Found::of(asked)) else {
+        // A request that nobody can answer breaks a rule.
+        return Reply::default();
+    };
+    language.reply(&says(&found))
+}
+
+fn says(found: &Found) -> Vec<Say> {
+    match found.who.as_str() {
+        "lead" => lead(found),
+        name => child(found, name),
+    }
+}
+
+fn lead(found: &Found) -> Vec<Say> {
+    let open = act("open", [spawn("a"), note("lead-1"), spawn("b"), mark("lead-1"), spawn("c")]);
+    if !found.has_made(&open) {
+        return calls(&open);
+    }
+    let wait = ("wait_tasks", json!({"tasks": ["a"]}));
+    let steer = act("steer", [tell("a", GO), note("lead-2"), wait]);
+    if !found.has_made(&steer) {
+        let begun = ["a", "c"].iter().all(|name| found.says(&hello(name)));
+        let heard = begun && found.says("<notice kind=\"question\"");
+        return if heard { calls(&steer) } else { vec![Say::text(IDLE)] };
+    }
+    let finish = act("finish", [tell("c", GO), tell("b", "you may")]);
+    if let Some(says) = next(found, [act("alone", [note("lead-3")]), finish]) {
+        return says;
+    }
+    match found.has_result_of("b") && found.has_result_of("c") {
+        true => vec![Say::text("all are home")],
+        false => vec![Say::text(IDLE)],
+    }
+}
+
+fn child(found: &Found, name: &str) -> Vec<Say> {
+    let begun = tell("parent", &hello(name));
+    let end = || vec![Say::text(&result_of(name))];
+    let (first, then) = match name {
+        "a" => (vec![act("a1", [note("a-1"), begun, mark("a-1")])], Vec::new()),
+        "b" => {
+            let ask = ("ask", json!({"question": "may I end?"}));
+            let two = act("b2", [note("b-2"), note("b-3")]);
+            return next(found, [act("b1", [note("b-1")]), two, act("b3", [ask])])
+                .unwrap_or_else(end);
+        }
+        _ => {
+            let first = vec![act("c1", [mark("c-1")]), act("c2", [begun])];
+            (first, vec![act("c3", [note("c-1")])])
+        }
+    };
+    if let Some(says) = next(found, first) {
+        return says;
+    }
+    if !found.says(GO) {
+        return calls(&act(LISTEN, [(LISTEN, json!({}))]));
+    }
+    next(found, then).unwrap_or_else(end)
+}
+
+/// The first of these that was not done yet.
+fn next(found: &Found, acts: impl IntoIterator<Item = Act>) -> Option<Vec<Say>> {
+    acts.into_iter().find(|act| !found.has_made(act)).map(|act| calls(&act))
+}
+
+fn calls(act: &Act) -> Vec<Say> {
+    let thought = Say::thought(&format!("now {}", act.label));
+    let calls = act.calls.iter().enumerate();
+    let calls = calls.map(|(at, (tool, with))| Say::call(&id(act, at), tool, &with.to_string()));
+    [thought, Say::text("I see.")].into_iter().chain(calls).collect()
+}

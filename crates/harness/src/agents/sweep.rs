@@ -1,0 +1,161 @@
+//! Every point at which a worker can die, one after another.
+
+use std::path::PathBuf;
+use std::thread;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail, ensure};
+use offshoot_wiretest::Language;
+use parking_lot::Mutex;
+use tokio::runtime::Runtime;
+
+use crate::agents::audit::Original;
+use crate::agents::case::Case;
+use crate::agents::point::{Point, Which};
+use crate::agents::toll::Toll;
+use crate::agents::work::{Errand, Work};
+use crate::planted::Bug;
+use crate::rng::Rng;
+
+/// How many folders are under way at once. Their workers wait much of their
+/// time: for the disk, and for the model.
+const LANES: usize = 4;
+
+/// Which points are tried.
+#[derive(Clone, Debug)]
+pub struct Sweep {
+    /// What is killed.
+    pub program: PathBuf,
+    /// The bug in the workers' stores, if there is one.
+    pub bug: Option<Bug>,
+    /// Of how many commits one is tried; all of them if it is 1.
+    pub every: usize,
+    /// How many folders lose two workers, the second while it takes up the
+    /// work of the first.
+    pub pairs: usize,
+    /// What those are drawn from.
+    pub seed: u64,
+    /// Only one folder for each language, whose workers die here; every point
+    /// if there is none.
+    pub at: Vec<Point>,
+}
+
+/// What the threads of a sweep share.
+struct Ground<'a> {
+    sweep: &'a Sweep,
+    executor: Runtime,
+    /// For each language.
+    originals: Vec<Original>,
+    toll: Mutex<Toll>,
+    work: Work,
+}
+
+/// Kills at every point, until all were tried or a promise is broken.
+pub fn run(sweep: &Sweep) -> Result<Toll> {
+    let began = Instant::now();
+    let executor = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .context("no executor")?;
+    let (originals, toll) = (Vec::new(), Mutex::default());
+    let mut ground = Ground { sweep, executor, originals, toll, work: Work::new(sweep.every) };
+    ground.originals = ground.live_undisturbed()?;
+    if sweep.at.is_empty() {
+        ground.go_through_ends()?;
+        ground.in_lanes()?;
+        ground.draw_pairs();
+        ground.in_lanes()?;
+    } else {
+        for number in 0..Language::ALL.len() {
+            ground.try_at(&Errand { number, points: sweep.at.clone(), tries: 0 })?;
+        }
+    }
+    let mut toll = ground.toll.into_inner();
+    toll.commits = ground.work.known();
+    toll.took = began.elapsed();
+    Ok(toll)
+}
+
+impl Ground<'_> {
+    fn case(&self, language: Language) -> Case<'_> {
+        let Sweep { program, bug, .. } = self.sweep;
+        Case { program, executor: &self.executor, language, bug: *bug }
+    }
+
+    /// What a life without a crash leaves, in each language.
+    fn live_undisturbed(&self) -> Result<Vec<Original>> {
+        let originals = Language::ALL.map(|language| {
+            let played = self.case(language).play(&[], None)?;
+            if let Some(violation) = played.violation {
+                bail!("a life without a crash breaks a promise: {violation}");
+            }
+            self.work.found(&played.commits);
+            Ok(Original::of(&played.evidence))
+        });
+        originals.into_iter().collect()
+    }
+
+    /// Has workers die at these points; how many did.
+    fn try_at(&self, errand: &Errand) -> Result<usize> {
+        let at = errand.number % Language::ALL.len();
+        let case = self.case(Language::ALL[at]);
+        let played = case.play(&errand.points, Some(&self.originals[at]))?;
+        let kills = played.kills;
+        if played.violation.is_some() {
+            self.work.end();
+        }
+        self.work.found(&played.commits);
+        self.toll.lock().count(&errand.points, played);
+        Ok(kills)
+    }
+
+    /// Ends first: there are few of them.
+    fn go_through_ends(&self) -> Result<()> {
+        for number in 1.. {
+            let points = vec![Point::Late(number as u64)];
+            let kills = self.try_at(&Errand { number, points, tries: 0 })?;
+            if kills == 0 || self.work.is_over() {
+                ensure!(number > 1 || self.work.is_over(), "nobody ends");
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Has threads do what there is to do.
+    fn in_lanes(&self) -> Result<()> {
+        thread::scope(|scope| {
+            let threads = [(); LANES].map(|()| scope.spawn(|| self.do_all()));
+            let ended = threads.map(|thread| {
+                thread.join().unwrap_or_else(|_| bail!("a thread of the harness panicked"))
+            });
+            ended.into_iter().collect()
+        })
+    }
+
+    fn do_all(&self) -> Result<()> {
+        while let Some(errand) = self.work.take() {
+            let tried = self.try_at(&errand);
+            let missed = matches!(tried, Ok(0)).then_some(errand);
+            if let Some(given_up) = self.work.done(missed) {
+                self.toll.lock().missed.extend(given_up.points);
+            }
+            tried?;
+        }
+        Ok(())
+    }
+
+    /// Pairs of points at which two workers die, one after the other.
+    fn draw_pairs(&self) {
+        let mut rng = Rng::new(self.sweep.seed);
+        let commits = self.work.known().max(1);
+        for number in 0..self.sweep.pairs {
+            let points = [(); 2].map(|()| {
+                let which = Which::Number(rng.between(1, commits) as u64);
+                if rng.happens(500) { Point::Before(which) } else { Point::After(which) }
+            });
+            self.work.add(Errand { number, points: points.into(), tries: 0 });
+        }
+    }
+}

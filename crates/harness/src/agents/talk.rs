@@ -1,0 +1,106 @@
+//! A conversation in the form in which it is the same in every life: without
+//! ids and times, and without what is free.
+
+use hashbrown::HashMap;
+use offshoot_core::{Block, BlockKind, TaskId};
+use serde_json::Value;
+
+use crate::agents::scene::{IDLE, LISTEN};
+
+/// What the block is called that ends an answer.
+pub const ANSWERED: &str = "answered";
+
+/// What the block is called that tells people who is still at work when
+/// somebody has nothing to do.
+const RUNNING: &str = "running";
+
+/// How a result begins that says that nothing is known.
+const UNKNOWN: &str = "Whether this call took effect is unknown";
+
+/// One thing in a conversation.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Line {
+    kind: String,
+    name: String,
+    /// The call that it makes or answers.
+    pub call: Option<String>,
+    text: String,
+}
+
+impl Line {
+    fn of(block: &Block, names: &HashMap<TaskId, String>) -> Self {
+        let data: Value = block.data.decode().unwrap_or_default();
+        let call = ["id", "call"].iter().find_map(|field| data[*field].as_str());
+        let text = match (block.kind, block.name.as_deref()) {
+            // What is counted there depends on how often the lead was idle.
+            (BlockKind::Other, _) => data["stop"].to_string(),
+            _ => without_figures(&block.text),
+        };
+        let named = |text: String, (id, name): (&TaskId, &String)| {
+            text.replace(&id.to_string(), &format!("the id of {name}"))
+        };
+        Self {
+            kind: format!("{:?}", block.kind),
+            name: block.name.as_deref().unwrap_or_default().to_owned(),
+            call: call.map(str::to_owned),
+            text: names.iter().fold(text, named),
+        }
+    }
+
+    /// Whether it says that the outcome of a call is unknown.
+    pub fn is_unknown(&self) -> bool {
+        self.kind == format!("{:?}", BlockKind::ToolResult) && self.text.starts_with(UNKNOWN)
+    }
+
+    /// Whether it says what the other does, or that nobody knows.
+    pub fn agrees_with(&self, other: &Self) -> bool {
+        let same_call =
+            (&self.kind, &self.name, &self.call) == (&other.kind, &other.name, &other.call);
+        self == other || (same_call && self.is_unknown())
+    }
+}
+
+/// A text without what it says of how much somebody did: that depends on how
+/// often he had nothing to do.
+fn without_figures(text: &str) -> String {
+    let mut kept = String::new();
+    let mut rest = text;
+    while let Some((before, did)) = rest.split_once(" did=\"") {
+        kept.push_str(before);
+        rest = did.split_once('"').map_or("", |(_, after)| after);
+    }
+    kept + rest
+}
+
+/// The lines of a history. Answers of whoever has nothing to do are left out,
+/// and notices that come together are in the order of their texts.
+pub fn lines(blocks: &[Block], names: &HashMap<TaskId, String>) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    let mut notices: Vec<Line> = Vec::new();
+    let mut answer: Vec<&Block> = Vec::new();
+    for block in blocks {
+        match block.kind {
+            BlockKind::Notice => notices.push(Line::of(block, names)),
+            BlockKind::Assistant | BlockKind::Thought | BlockKind::ToolUse => answer.push(block),
+            BlockKind::Other if block.name.as_deref() == Some(ANSWERED) => {
+                answer.push(block);
+                let whole = std::mem::take(&mut answer);
+                if !whole.iter().any(|block| is_idle(block)) {
+                    notices.sort();
+                    lines.append(&mut notices);
+                    lines.extend(whole.into_iter().map(|block| Line::of(block, names)));
+                }
+            }
+            _ if is_idle(block) => {}
+            _ => lines.push(Line::of(block, names)),
+        }
+    }
+    notices.sort();
+    lines.append(&mut notices);
+    lines
+}
+
+/// Whether a block is there because somebody has nothing to do.
+fn is_idle(block: &Block) -> bool {
+    *block.text == *IDLE || matches!(block.name.as_deref(), Some(LISTEN | RUNNING))
+}

@@ -1,0 +1,133 @@
+//! The process that is killed: it has the agents at work, and ends when they
+//! have.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use offshoot_agent::{Agents, Brief, Catalogue, KIND, NoModel};
+use offshoot_core::SessionId;
+use offshoot_models::{Gate, Keys, Model, ModelName, Models};
+use offshoot_runtime::{Restarts, Runtime};
+use offshoot_sqlite::Sqlite;
+use offshoot_store::{OpenStore, Store};
+use offshoot_wiretest::Language;
+
+use crate::agents::late::{Latecomer, Straggler};
+use crate::agents::point::Point;
+use crate::agents::scene::LEAD;
+use crate::agents::tools::with_tools;
+use crate::agents::trap::Trap;
+use crate::crash::stuck;
+use crate::planted::{Bug, Planted};
+
+/// How long the agents may take before they are given up for stuck. They take
+/// less than a second.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a worker is told.
+#[derive(Clone, Debug)]
+pub struct Orders {
+    /// Where the data is.
+    pub folder: PathBuf,
+    /// Where the model is.
+    pub address: String,
+    /// The language in which it is asked.
+    pub language: Language,
+    /// Which worker of its folder this is, counted from 1.
+    pub life: usize,
+    /// Where it dies, if it does.
+    pub point: Option<Point>,
+    /// The bug in its store, if there is one.
+    pub bug: Option<Bug>,
+}
+
+/// The key with which the worker of this number asks.
+pub fn key(life: usize) -> String {
+    format!("sk-worker-{life}")
+}
+
+/// The model that is asked in this language.
+fn model(language: Language) -> &'static str {
+    match language {
+        Language::Chat => "openai/gpt-5",
+        Language::Responses => "openai-responses/gpt-5",
+        Language::Anthropic => "anthropic/claude-sonnet-4-5",
+    }
+}
+
+/// Models behind one server.
+#[derive(Debug)]
+struct There {
+    models: Models,
+    keys: Keys,
+}
+
+impl There {
+    fn at(address: &str, key: String) -> Self {
+        let address = address.to_owned();
+        let keys = Keys::found(move |name| match name {
+            "OPENAI_BASE_URL" => Some(format!("{address}/v1")),
+            "ANTHROPIC_BASE_URL" => Some(address.clone()),
+            "OPENAI_API_KEY" | "ANTHROPIC_API_KEY" => Some(key.clone()),
+            _ => None,
+        });
+        Self { models: Models::default(), keys }
+    }
+}
+
+impl Catalogue for There {
+    fn find(&self, model: &ModelName, _: SessionId) -> Result<(Arc<dyn Model>, Gate), NoModel> {
+        let found = self.models.open(model, &self.keys);
+        Ok((found.map_err(|error| NoModel::Unknown(error.to_string()))?, Gate::default()))
+    }
+}
+
+/// Has the agents at work until they have ended or the process is killed.
+pub fn run(orders: &Orders) -> Result<()> {
+    let executor = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .context("no executor")?;
+    executor.block_on(live(orders))
+}
+
+async fn live(orders: &Orders) -> Result<()> {
+    let store = store(orders).await?;
+    let agents = Agents::new(There::at(&orders.address, key(orders.life)));
+    let agents = with_tools(agents, &orders.folder);
+    // Nobody waits for those who are taken up again, however often.
+    let back_off = Duration::from_millis(1);
+    let restarts = Restarts { max_attempts: 100, back_off, max_back_off: back_off };
+    let runtime = Runtime::builder(store.clone())
+        .backend(KIND, agents.backend())
+        .restarts(restarts)
+        .open()
+        .await?;
+    let session = runtime.session("main").await?;
+    let brief = Brief::new(model(orders.language).parse()?, LEAD);
+    let lead = session.spawn(agents.request(&brief)?).name("lead").key("lead").await?;
+    match tokio::time::timeout(PATIENCE, lead.wait()).await {
+        Ok(ended) => drop(ended?),
+        Err(_) => bail!("{}", stuck::describe(&runtime, &*store, &lead).await?),
+    }
+    runtime.shutdown(Duration::from_secs(5)).await?;
+    Ok(())
+}
+
+async fn store(orders: &Orders) -> Result<Arc<dyn Store>> {
+    let mut store: Arc<dyn Store> = Sqlite::at(orders.folder.join("data")).open_store().await?;
+    // A bug may make two commits of one, and a worker dies between them, too.
+    store = Arc::new(Trap::new(store, &orders.folder, orders.point.clone())?);
+    if let Some(bug) = orders.bug {
+        let spawner = Arc::new(|future| drop(tokio::spawn(future)));
+        store = Arc::new(Planted::new(store, bug, spawner));
+    }
+    // What is late is as the runtime wrote it.
+    if let Some(Point::Late(at)) = orders.point {
+        store = Arc::new(Straggler::new(store, &orders.folder, at));
+    }
+    Ok(Arc::new(Latecomer::new(store, &orders.folder)?))
+}

@@ -1,0 +1,335 @@
+//! The gate before a provider: one for each key, for all agents together.
+//!
+//! A provider that is asked too much says so to one caller, and means all. So
+//! all go through one gate. It closes for as long as the provider says, at least
+//! for a while that doubles, and lets fewer through at a time. Then one goes
+//! ahead, and with its first word the gate is open again; each answer lets a few
+//! more through.
+//!
+//! A provider with trouble of its own may have it with one call alone. As long as
+//! it does not ask to be left alone, the gate closes only once a second caller
+//! has met the trouble and nobody had an answer in between.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::RandomState;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::error::ModelError;
+use crate::keys::Keys;
+use crate::name::Provider;
+
+/// How many are let through at a time before anything is known.
+const WIDE: f64 = 64.0;
+
+/// How many are let through at the most.
+const WIDEST: f64 = 1_024.0;
+
+/// How long the gate closes at first if the provider does not say more.
+const FIRST: Duration = Duration::from_secs(1);
+
+/// How long it closes at the most if the provider does not say more.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// Within what time two callers who meet trouble meet the same.
+const TOGETHER: Duration = Duration::from_secs(30);
+
+/// How long a provider may have it closed at once: as long as a limit on a
+/// day's calls. One that says more is asked again after this.
+const PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How much later than the provider says it opens at the most, so that not all
+/// who were told the same come back at once.
+const SPREAD: Duration = Duration::from_secs(60);
+
+/// All gates of a process. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct Gates {
+    all: Arc<Mutex<HashMap<u64, Gate>>>,
+    state: Arc<RandomState>,
+}
+
+impl Gates {
+    /// The gate before a provider for one more caller who has these keys.
+    pub fn before(&self, provider: Provider, keys: &Keys) -> Gate {
+        let print = keys.print(provider, &self.state);
+        self.all.lock().entry(print).or_default().for_another()
+    }
+}
+
+/// The gate before one provider, as one of its callers has it. Cheap to clone;
+/// the clones are the same caller's.
+#[derive(Clone, Debug, Default)]
+pub struct Gate {
+    inner: Arc<Inner>,
+    caller: u64,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    // Whoever comes first goes first.
+    turnstile: tokio::sync::Mutex<()>,
+    state: Mutex<State>,
+    changed: Notify,
+    callers: AtomicU64,
+}
+
+#[derive(Debug)]
+struct State {
+    width: f64,
+    inside: usize,
+    closed: Option<(Instant, Why)>,
+    // Who met trouble last, and when, if nobody had an answer since.
+    troubled: Option<(u64, Instant)>,
+    // How often it closed since it last let somebody through who came back
+    // with an answer.
+    closings: u32,
+    // How often it closed at all. Whoever went in before the last time learns
+    // nothing that the gate does not know.
+    generation: u64,
+    ahead: Ahead,
+}
+
+/// After a closing one goes ahead to see whether it is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ahead {
+    /// Nobody needs to: it is open.
+    Needless,
+    /// The next one does.
+    Due,
+    /// Somebody does, and nothing was heard of it yet.
+    Gone,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            width: WIDE,
+            inside: 0,
+            closed: None,
+            troubled: None,
+            closings: 0,
+            generation: 0,
+            ahead: Ahead::Needless,
+        }
+    }
+}
+
+impl State {
+    /// How many more may go in.
+    fn room(&self, now: Instant) -> usize {
+        if self.closed(now).is_some() {
+            return 0;
+        }
+        match self.ahead {
+            Ahead::Needless => (self.width as usize).saturating_sub(self.inside),
+            // Those who went in before the closing may stay for minutes.
+            Ahead::Due => 1,
+            Ahead::Gone => 0,
+        }
+    }
+
+    /// Until when it is closed, whatever anybody does, and why.
+    fn closed(&self, now: Instant) -> Option<(Instant, Why)> {
+        self.closed.filter(|(until, _)| *until > now)
+    }
+
+    /// Notes that a caller met trouble; whether another one has, too.
+    fn is_shared(&mut self, caller: u64, now: Instant) -> bool {
+        let before = self.troubled.replace((caller, now));
+        before.is_some_and(|(other, at)| other != caller && now - at <= TOGETHER)
+    }
+}
+
+/// A gate that is closed for a while.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Closed {
+    /// How long it still is.
+    pub left: Duration,
+    /// Why. In whose words is no matter of the others who wait.
+    pub why: Why,
+}
+
+/// Why a gate is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// The provider limits the rate of calls.
+    Limited(Provider),
+    /// The provider has trouble of its own.
+    Overloaded(Provider),
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Limited(by) => write!(f, "{by}: it limits the rate of calls"),
+            Self::Overloaded(by) => write!(f, "{by}: it is overloaded or out of order"),
+        }
+    }
+}
+
+/// The right to call a provider. Dropped without a word it only makes room; if
+/// it went ahead after a closing, the next one does.
+#[derive(Debug)]
+#[must_use]
+pub struct Pass {
+    gate: Gate,
+    generation: u64,
+    // Until something is heard.
+    goes_ahead: AtomicBool,
+}
+
+impl Gate {
+    /// The same gate, for one more caller.
+    fn for_another(&self) -> Self {
+        let caller = self.inner.callers.fetch_add(1, Ordering::Relaxed) + 1;
+        Self { inner: self.inner.clone(), caller }
+    }
+
+    /// A pass, if there is one at once. Nobody overtakes those who wait.
+    pub fn try_pass(&self) -> Option<Pass> {
+        let _turn = self.inner.turnstile.try_lock().ok()?;
+        self.enter(Instant::now())
+    }
+
+    /// Waits for a pass. Whoever stops waiting loses nothing but the place.
+    pub async fn pass(&self) -> Pass {
+        let _turn = self.inner.turnstile.lock().await;
+        loop {
+            let changed = self.inner.changed.notified();
+            let now = Instant::now();
+            if let Some(pass) = self.enter(now) {
+                return pass;
+            }
+            let closed = self.inner.state.lock().closed(now);
+            match closed {
+                Some((until, _)) => {
+                    tokio::select! {
+                        () = tokio::time::sleep_until(until) => {}
+                        () = changed => {}
+                    }
+                }
+                None => changed.await,
+            }
+        }
+    }
+
+    /// For how long it is closed, as far as is known now, and why; nothing if it
+    /// is open, even if there is no room.
+    pub fn closed(&self) -> Option<Closed> {
+        let (state, now) = (self.inner.state.lock(), Instant::now());
+        let (until, why) = state.closed(now)?;
+        Some(Closed { left: until - now, why })
+    }
+
+    fn enter(&self, now: Instant) -> Option<Pass> {
+        let mut state = self.inner.state.lock();
+        (state.room(now) > 0).then(|| {
+            state.inside += 1;
+            let goes_ahead = state.ahead == Ahead::Due;
+            if goes_ahead {
+                state.ahead = Ahead::Gone;
+            }
+            let (gate, generation) = (self.clone(), state.generation);
+            Pass { gate, generation, goes_ahead: goes_ahead.into() }
+        })
+    }
+}
+
+impl Pass {
+    /// The first piece of an answer came. If the gate waited for it, it opens:
+    /// the rest may take minutes. To be called as often as one likes.
+    pub fn heard(&self) {
+        // Most went ahead of nobody, and each piece of an answer comes by here.
+        if self.goes_ahead.load(Ordering::Relaxed) && self.goes_ahead.swap(false, Ordering::Relaxed)
+        {
+            self.gate.inner.state.lock().ahead = Ahead::Needless;
+            self.gate.inner.changed.notify_waiters();
+        }
+    }
+
+    /// It came back with an answer. Others may try more, unless the gate has
+    /// closed since it went in: then it says nothing of how things are now.
+    pub fn answered(self) {
+        self.heard();
+        let mut state = self.gate.inner.state.lock();
+        state.troubled = None;
+        if self.generation == state.generation {
+            state.closings = 0;
+            state.width = (state.width + 1.0 / state.width).min(WIDEST);
+        }
+    }
+
+    /// It came back with an error. If the provider limits calls the gate closes
+    /// for all; `chance`, from 0 to 1, says where in its range the time lies.
+    ///
+    /// Of all who are inside, the first to be limited closes the gate. The
+    /// others may be told to wait longer, but they are no reason to be more
+    /// careful: it is the same burst.
+    pub fn failed(self, error: &ModelError, chance: f64) {
+        let (why, told) = match error {
+            ModelError::RateLimited { provider, retry_after, .. } => {
+                (Why::Limited(*provider), *retry_after)
+            }
+            ModelError::Overloaded { provider, retry_after, .. } => {
+                (Why::Overloaded(*provider), *retry_after)
+            }
+            _ => return,
+        };
+        // Whoever says "at once" does not say for how long to wait.
+        let told = told.filter(|told| !told.is_zero());
+        let (mut state, now) = (self.gate.inner.state.lock(), Instant::now());
+        if let (Why::Overloaded(_), None) = (why, told)
+            && !state.is_shared(self.gate.caller, now)
+        {
+            return;
+        }
+        let first = self.generation == state.generation;
+        if !first && told.is_none() {
+            return;
+        }
+        // All who wait must not come back in the same moment.
+        let told = told.map_or(Duration::ZERO, |told| {
+            let told = told.min(PATIENCE);
+            told + (told / 10).min(SPREAD).mul_f64(chance)
+        });
+        let floor = match first {
+            true => {
+                let doubled = FIRST.saturating_mul(1 << state.closings.min(10)).min(LONGEST);
+                doubled.mul_f64(0.5 + 0.5 * chance)
+            }
+            false => Duration::ZERO,
+        };
+        let until = now + told.max(floor);
+        if state.closed.is_none_or(|(other, _)| other < until) {
+            state.closed = Some((until, why));
+        }
+        if first {
+            state.generation += 1;
+            state.ahead = Ahead::Due;
+            state.closings = state.closings.saturating_add(1);
+            state.width = (state.inside as f64 / 2.0).max(1.0);
+        }
+    }
+}
+
+impl Drop for Pass {
+    fn drop(&mut self) {
+        let mut state = self.gate.inner.state.lock();
+        state.inside = state.inside.saturating_sub(1);
+        if *self.goes_ahead.get_mut() {
+            state.ahead = Ahead::Due;
+        }
+        drop(state);
+        self.gate.inner.changed.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+mod tests;

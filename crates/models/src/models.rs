@@ -1,0 +1,138 @@
+//! All models that can be reached from here.
+
+use std::collections::HashMap;
+use std::hash::RandomState;
+use std::sync::{Arc, OnceLock, Weak};
+
+use parking_lot::Mutex;
+
+use crate::catalog::{self, Known};
+use crate::keys::{Keys, MissingKey};
+use crate::model::Model;
+use crate::name::{ModelName, Provider};
+use crate::provider::{BadKey, Connections, Line, Patience, Remote, shown};
+
+/// All models that can be reached over the network. Cheap to clone; clones share
+/// their connections.
+///
+/// ```no_run
+/// use offshoot_models::{Call, Keys, Message, Models, whole};
+///
+/// # async fn ask() -> Result<(), Box<dyn std::error::Error>> {
+/// let models = Models::default();
+/// let model = models.open(&"anthropic/claude-haiku-4-5".parse()?, &Keys::own())?;
+/// let call = Call::new("Be brief.", vec![Message::user("What is a fern?")]);
+/// println!("{}", whole(model.call(call)).await?.text());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Models {
+    // Made when first needed: whom this machine trusts takes a while to read.
+    connections: Arc<OnceLock<Result<Connections, String>>>,
+    patience: Patience,
+    open: Arc<Open>,
+}
+
+/// The models that somebody has open, by their names and the prints of their
+/// keys. They are not held here, so that a key is gone with whoever used it.
+#[derive(Debug, Default)]
+struct Open {
+    all: Mutex<HashMap<(ModelName, u64), Weak<Remote>>>,
+    state: RandomState,
+}
+
+/// Why a model cannot be called.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CannotOpen {
+    /// Its provider wants a key.
+    #[error(transparent)]
+    MissingKey(#[from] MissingKey),
+    /// The key cannot be sent.
+    #[error(transparent)]
+    BadKey(#[from] BadKey),
+    /// The provider's address is none.
+    #[error("the address of {provider} is not one: {address:?}; write http://… or https://…")]
+    BadAddress {
+        /// Whose.
+        provider: Provider,
+        /// What was given, without what must not be shown.
+        address: String,
+    },
+    /// It is not reached over the network.
+    #[error("{0} is not reached over the network")]
+    NotRemote(ModelName),
+    /// Connections cannot be made here at all.
+    #[error("no connection can be made from here: {0}")]
+    NoConnection(String),
+}
+
+/// A provider, whether its key is there, and which models of it are known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// The provider.
+    pub provider: Provider,
+    /// The variables that may hold its key; none if it wants none.
+    pub variables: &'static [&'static str],
+    /// The variable that does.
+    pub found: Option<&'static str>,
+    /// The models that are known. There may be others.
+    pub models: Vec<Known>,
+}
+
+impl Default for Models {
+    fn default() -> Self {
+        Self::new(Patience::default())
+    }
+}
+
+impl Models {
+    /// Models that are waited for as long as this.
+    pub fn new(patience: Patience) -> Self {
+        Self { connections: Arc::default(), patience, open: Arc::default() }
+    }
+
+    /// The model of this name, with the key that is its provider's. Nothing is
+    /// sent before it is called. As long as somebody has it open, others get the
+    /// same.
+    pub fn open(&self, name: &ModelName, keys: &Keys) -> Result<Arc<dyn Model>, CannotOpen> {
+        let provider = name.provider();
+        if matches!(provider, Provider::Offline | Provider::Scripted) {
+            return Err(CannotOpen::NotRemote(name.clone()));
+        }
+        let access = keys.access(provider)?;
+        let known = (name.clone(), keys.print(provider, &self.open.state));
+        if let Some(open) = self.open.all.lock().get(&known).and_then(Weak::upgrade) {
+            return Ok(open);
+        }
+        let proper = reqwest::Url::parse(&access.address)
+            .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.host_str().is_some());
+        if !proper {
+            let address = shown(&access.address).chars().take(200).collect();
+            return Err(CannotOpen::BadAddress { provider, address });
+        }
+        let none = |why: &String| CannotOpen::NoConnection(why.clone());
+        let connections = self.connections.get_or_init(Connections::new);
+        let connections = connections.as_ref().map_err(none)?;
+        let line = Line::new(connections, provider, &access, self.patience)?;
+        let remote = Arc::new(Remote::new(name.clone(), catalog::facts(name), &access, line));
+        let mut open = self.open.all.lock();
+        open.retain(|_, one| one.strong_count() > 0);
+        open.insert(known, Arc::downgrade(&remote));
+        Ok(remote)
+    }
+
+    /// The providers that are reached over the network.
+    pub fn list(keys: &Keys) -> Vec<Listed> {
+        let remote = Provider::ALL.into_iter();
+        let remote = remote.filter(|one| !matches!(one, Provider::Offline | Provider::Scripted));
+        let listed = remote.map(|provider| Listed {
+            provider,
+            variables: Keys::variables(provider),
+            found: keys.found_in(provider),
+            models: catalog::known(provider),
+        });
+        listed.collect()
+    }
+}

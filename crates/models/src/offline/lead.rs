@@ -1,0 +1,171 @@
+//! The one that sends others off: it looks, sends one off for each folder, and
+//! adds up. How each folder stands is read from the conversation.
+
+use serde_json::{Value, json};
+
+use crate::call::Call;
+use crate::message::Part;
+
+use super::figures::{Figures, Survey};
+use super::names::names;
+use super::{Depth, LABEL, Said, calling, folder_of, results, shown, survey, task};
+
+/// How many agents it sends off in one answer.
+const AT_ONCE: usize = 16;
+
+/// How a folder stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Stands {
+    /// Nobody was sent off for it.
+    New,
+    /// Nobody could be, because of this, and nobody has come home since.
+    Refused(String),
+    /// Somebody is out.
+    Out,
+    /// It is counted.
+    Counted(Figures),
+    /// Whoever was sent off has counted nothing, because of this.
+    Failed(String),
+}
+
+/// What one agent counts: a folder, what the agent is called, and how it stands.
+struct Share<'a> {
+    folder: &'a str,
+    name: &'a str,
+    stands: Stands,
+}
+
+/// Looks, sends off, and adds up.
+pub(super) fn lead(call: &Call) -> Said {
+    let mut surveys = results(call, "survey");
+    let Some(result) = surveys.next() else {
+        return Said::Calls(vec![survey(".", Depth::Top)]);
+    };
+    let top = match Survey::read(result) {
+        Ok(top) => top,
+        Err(words) => return Said::not_counted(format!("nothing was counted: {words}")),
+    };
+    if top.unnamed > 0 {
+        // One for each would be too many.
+        return match surveys.next().map(Survey::read) {
+            None => Said::Calls(vec![survey(".", Depth::Deep)]),
+            Some(Ok(all)) => Said::Answer(format!("{LABEL}\nHere: {}", all.figures.told())),
+            Some(Err(words)) => Said::not_counted(format!("nothing was counted: {words}")),
+        };
+    }
+    let names = names(&top.folders);
+    let parts = stand(call, &top.folders, &names);
+    let out = parts.iter().filter(|part| part.stands == Stands::Out).count();
+    let new: Vec<_> = parts.iter().filter(|part| part.stands == Stands::New).collect();
+    if !new.is_empty() {
+        let sent = results(call, "spawn_agent").count();
+        let calls = new.into_iter().take(AT_ONCE).enumerate();
+        return Said::Calls(calls.map(|(at, part)| send_off(sent + at + 1, part)).collect());
+    }
+    if out > 0 {
+        let all = parts.len();
+        return Said::Answer(format!("{LABEL}\nWaiting for {out} of {all} surveys."));
+    }
+    told(&top, &parts)
+}
+
+fn send_off(number: usize, part: &Share<'_>) -> Part {
+    let arguments = json!({ "task": task(part.folder), "name": part.name });
+    calling(&format!("spawn-{number}"), "spawn_agent", &arguments)
+}
+
+/// How each folder stands. Whoever was refused is tried again once somebody has
+/// come home: then there is room.
+fn stand<'a>(call: &Call, folders: &'a [String], names: &'a [String]) -> Vec<Share<'a>> {
+    let mut parts: Vec<_> = folders
+        .iter()
+        .zip(names)
+        .map(|(folder, name)| Share { folder, name, stands: Stands::New })
+        .collect();
+    let mut asked: Vec<(&str, String)> = Vec::new();
+    for said in call.messages.iter().flat_map(|message| &message.parts) {
+        match said {
+            Part::ToolCall(call) if call.name == "spawn_agent" => {
+                let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
+                if let Some(folder) = arguments["task"].as_str().and_then(folder_of) {
+                    asked.push((&call.id, folder.to_owned()));
+                }
+            }
+            Part::ToolResult(result) if result.name == "spawn_agent" => {
+                let folder = asked.iter().find(|(id, _)| *id == result.call).map(|(_, it)| it);
+                let part =
+                    parts.iter_mut().find(|part| Some(part.folder) == folder.map(|it| &**it));
+                if let Some(part) = part {
+                    part.stands = match result.failed {
+                        true => Stands::Refused(result.text.clone()),
+                        false => Stands::Out,
+                    };
+                }
+            }
+            Part::Text { text, .. } => {
+                let Some((name, notice)) = result_of(text) else { continue };
+                let home = parts.iter_mut().find(|part| part.name == name);
+                let Some(home) = home.filter(|part| part.stands == Stands::Out) else { continue };
+                home.stands = match counted(notice) {
+                    Some(figures) => Stands::Counted(figures),
+                    None => Stands::Failed(reason(notice)),
+                };
+                for part in &mut parts {
+                    if matches!(part.stands, Stands::Refused(_)) {
+                        part.stands = Stands::New;
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    parts
+}
+
+/// The task whose result a notice tells, and what it tells.
+fn result_of(text: &str) -> Option<(&str, &str)> {
+    text.strip_prefix("<notice kind=\"result\" task=\"")?.split_once('"')
+}
+
+fn counted(notice: &str) -> Option<Figures> {
+    let (attributes, body) = notice.split_once(">\n")?;
+    let lines = || body.lines().filter_map(|line| line.rsplit_once(": "));
+    let completed = attributes.contains("outcome=\"completed\"");
+    completed.then(|| lines().find_map(|(_, figures)| Figures::read(figures))).flatten()
+}
+
+/// Why an agent that has ended has counted nothing.
+fn reason(notice: &str) -> String {
+    let body = notice.split_once(">\n").map_or("", |(_, body)| body);
+    let body = body.strip_suffix("</notice>").unwrap_or(body);
+    shown(body.trim().lines().nth(1).unwrap_or("it says nothing"))
+}
+
+fn told(top: &Survey, parts: &[Share<'_>]) -> Said {
+    let mut all = top.figures;
+    let (mut lines, mut missing) = (Vec::new(), Vec::new());
+    for part in parts {
+        let folder = shown(part.folder);
+        match &part.stands {
+            Stands::Counted(figures) => {
+                all.add(*figures);
+                lines.push(format!("  {folder}: {}", figures.told()));
+            }
+            Stands::Refused(why) | Stands::Failed(why) => missing.push(format!("{folder} ({why})")),
+            Stands::New | Stands::Out => missing.push(folder),
+        }
+    }
+    let head = if missing.is_empty() { "Here" } else { "Here, but for what was not counted" };
+    lines.insert(0, format!("{LABEL}\n{head}: {}", all.told()));
+    if missing.is_empty() {
+        return Said::Answer(lines.join("\n"));
+    }
+    let why = format!(
+        "{} of {} folders were not counted: {}",
+        missing.len(),
+        parts.len(),
+        missing.join(", ")
+    );
+    lines.push(why.clone());
+    Said::Nothing { said: lines.join("\n"), why }
+}

@@ -1,0 +1,76 @@
+//! A model of a provider, reached over the network.
+//!
+//! rig speaks the providers' languages; everything around that is here. It
+//! rewrites histories that it does not like, so what it is given is checked
+//! first: every call has its result, tools are always sent, and what a model
+//! thought goes to that model alone. The connection is ours too, because what a
+//! server may do to us (say nothing, never end, lie) has to be bounded where the
+//! bytes arrive.
+
+mod answering;
+mod assembly;
+mod fault;
+mod http;
+mod item;
+mod pairing;
+mod patience;
+mod request;
+mod retry_after;
+mod scrub;
+mod tls;
+mod wire;
+
+pub(crate) use self::fault::shown;
+pub use self::http::BadKey;
+pub(crate) use self::http::{Connections, Line};
+pub use self::patience::Patience;
+
+use std::sync::Arc;
+
+use crate::call::Call;
+use crate::keys::Access;
+use crate::model::{Facts, Model, Pieces};
+use crate::name::ModelName;
+
+use self::fault::Faults;
+use self::wire::Wire;
+
+/// A model that is called over the network.
+#[derive(Debug)]
+pub(crate) struct Remote {
+    name: ModelName,
+    facts: Facts,
+    wire: Arc<Wire>,
+    faults: Arc<Faults>,
+    patience: Patience,
+}
+
+impl Remote {
+    /// The model of this name, asked through this line.
+    pub(crate) fn new(name: ModelName, facts: Facts, access: &Access, line: Line) -> Self {
+        let patience = line.patience();
+        let wire = Arc::new(Wire::new(&name, facts, access, line));
+        let faults = Arc::new(Faults::new(name.provider(), access));
+        Self { name, facts, wire, faults, patience }
+    }
+}
+
+impl Model for Remote {
+    fn name(&self) -> &ModelName {
+        &self.name
+    }
+
+    fn facts(&self) -> Facts {
+        self.facts
+    }
+
+    fn call(&self, call: Call) -> Pieces {
+        answering::pieces(answering::Ask {
+            call,
+            by: self.name.clone(),
+            wire: self.wire.clone(),
+            faults: self.faults.clone(),
+            patience: self.patience,
+        })
+    }
+}

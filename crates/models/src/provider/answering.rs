@@ -1,0 +1,133 @@
+//! A call under way: asked when it is first looked at, then read piece by piece.
+
+use std::sync::Arc;
+
+use futures_util::{StreamExt, stream};
+use rig_core::streaming::{CompletionStream, Item};
+use tokio::time::{Instant, timeout_at};
+
+use crate::answer::{Answer, Piece, Stop};
+use crate::call::Call;
+use crate::error::{ModelError, Seen};
+use crate::model::Pieces;
+use crate::name::ModelName;
+use crate::usage::Usage;
+
+use super::assembly::Assembly;
+use super::fault::{Fault, Faults};
+use super::http::Tail;
+use super::patience::Patience;
+use super::request::request;
+use super::wire::Wire;
+
+/// What is asked, of whom.
+pub(super) struct Ask {
+    pub(super) call: Call,
+    pub(super) by: ModelName,
+    pub(super) wire: Arc<Wire>,
+    pub(super) faults: Arc<Faults>,
+    pub(super) patience: Patience,
+}
+
+/// The pieces of the answer. Nothing is sent before they are polled.
+pub(super) fn pieces(ask: Ask) -> Pieces {
+    Box::pin(stream::unfold(State::Asked(Box::new(ask)), step))
+}
+
+enum State {
+    Asked(Box<Ask>),
+    Reading(Box<Reading>),
+    Over,
+}
+
+struct Reading {
+    reply: CompletionStream,
+    tail: Tail,
+    assembly: Assembly,
+    seen: Seen,
+    faults: Arc<Faults>,
+    patience: Patience,
+    // When the last word came. A server that only says that it is there does
+    // not move it.
+    last: Instant,
+}
+
+async fn step(state: State) -> Option<(Result<Piece, ModelError>, State)> {
+    let reading = match state {
+        State::Over => return None,
+        State::Reading(reading) => reading,
+        State::Asked(ask) => match open(*ask) {
+            Ok(reading) => Box::new(reading),
+            Err(error) => return Some((Err(error), State::Over)),
+        },
+    };
+    Some(read(reading).await)
+}
+
+fn open(ask: Ask) -> Result<Reading, ModelError> {
+    let Ask { call, by, wire, faults, patience } = ask;
+    let (model, tail) = wire.model(call.cache);
+    let request = request(call, &by, &wire).map_err(|wrong| faults.unsendable(&wrong))?;
+    let reply = model.stream(request).map_err(|error| match faults.of(&error, Seen::Nothing) {
+        Fault::Error(error) => error,
+        Fault::Refused(message) => faults.unsendable(&message),
+    })?;
+    let (seen, last) = (Seen::Nothing, Instant::now());
+    Ok(Reading { reply, tail, assembly: Assembly::new(by), seen, faults, patience, last })
+}
+
+async fn read(mut reading: Box<Reading>) -> (Result<Piece, ModelError>, State) {
+    loop {
+        let until = reading.last.checked_add(reading.patience.word);
+        let next = match until {
+            Some(until) => timeout_at(until, reading.reply.next()).await,
+            None => Ok(reading.reply.next().await),
+        };
+        let item = match next {
+            Err(_) => {
+                let (silent, seen) = (reading.patience.word, reading.seen);
+                return (Err(ModelError::Stalled { silent, seen }), State::Over);
+            }
+            Ok(None) => return (finish(*reading).await, State::Over),
+            Ok(Some(Err(error))) => {
+                let fault = reading.faults.of(&error, reading.seen);
+                return (ended(fault), State::Over);
+            }
+            Ok(Some(Ok(item))) => item,
+        };
+        if matches!(item, Item::Event(_)) {
+            reading.seen = Seen::Output;
+            reading.last = Instant::now();
+        }
+        match reading.assembly.take(item) {
+            Ok(None) => {}
+            Ok(Some(piece)) => return (Ok(piece), State::Reading(reading)),
+            Err(too_long) => {
+                return (Err(reading.faults.endless(&too_long)), State::Over);
+            }
+        }
+    }
+}
+
+async fn finish(reading: Reading) -> Result<Piece, ModelError> {
+    let Reading { reply, tail, assembly, seen, faults, .. } = reading;
+    match reply.finish().await {
+        Ok(response) => {
+            tail.finish().await;
+            Ok(Piece::Whole(Box::new(assembly.whole(response))))
+        }
+        Err(error) => ended(faults.of(&error, seen)),
+    }
+}
+
+/// A provider that will not answer has answered.
+fn ended(fault: Fault) -> Result<Piece, ModelError> {
+    match fault {
+        Fault::Error(error) => Err(error),
+        Fault::Refused(message) => Ok(Piece::Whole(Box::new(Answer {
+            parts: Vec::new(),
+            stop: Stop::Refused(message),
+            usage: Usage::default(),
+        }))),
+    }
+}

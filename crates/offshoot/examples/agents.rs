@@ -1,0 +1,56 @@
+//! A lead with a tool of its own sends two agents off and is told what they
+//! found. The model is scripted, so that it runs without a key; with one,
+//! `Agents::new(Providers::own())` asks those of the providers.
+//!
+//! `cargo run --release -p offshoot --example agents`
+
+use offshoot::agents::{Agents, Brief, Function, KIND, ToolContext, ToolError};
+use offshoot::models::{Call, Scripted, Turn, json};
+use offshoot::{Memory, Runtime};
+
+/// The arguments of the tool. A model is told their schema.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Count {
+    /// The word to count.
+    word: String,
+}
+
+async fn count(_: ToolContext, Count { word }: Count) -> Result<String, ToolError> {
+    if word.is_empty() {
+        return Err(ToolError::new("The word is empty. Say which one to count."));
+    }
+    let text = "send work off, keep going, get every result back: send, send";
+    Ok(text.matches(word.as_str()).count().to_string())
+}
+
+/// What a model might do.
+fn script(call: &Call) -> Turn {
+    match (call.asked(), call.messages.len()) {
+        ("How often?", 1) => Turn::call([
+            ("spawn_agent", json!({ "name": "sends", "task": "send" })),
+            ("spawn_agent", json!({ "name": "gets", "task": "get" })),
+        ]),
+        ("How often?", _) => match call.results().len() {
+            2 => Turn::say("Both are home."),
+            home => Turn::say(format!("{home} of two are home.")),
+        },
+        (word, 1) => Turn::call([("count", json!({ "word": word }))]),
+        (word, _) => Turn::say(format!("{word}: {}", call.last())),
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let count = Function::new("count", "Counts a word in the text.", count).read_only();
+    let agents = Agents::with_model(Scripted::new(script)).tool(count);
+    let runtime = Runtime::builder(Memory::new()).backend(KIND, agents.backend()).open().await?;
+    let session = runtime.session("main").await?;
+    let brief = Brief::new("scripted/model".parse()?, "How often?");
+    let lead = session.spawn(agents.request(&brief)?).name("lead").await?;
+    println!("{}", lead.wait().await?.decode::<String>()?);
+    for task in session.tasks().await?.items {
+        println!("{}", offshoot::digest(&task, 200));
+    }
+    Ok(())
+}

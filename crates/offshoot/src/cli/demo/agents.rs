@@ -1,0 +1,91 @@
+//! The acts of the agents: a lead sends others off, the daemon dies under them,
+//! and what they have counted comes home.
+
+use offshoot_client::wire::{Request, Run, Sealed, State, Talk, Task};
+
+use super::Stage;
+use super::project::Project;
+use crate::cli::desk::{Desk, task_of};
+use crate::cli::show::{Form, size, text};
+use crate::cli::trouble::Trouble;
+
+/// The model that the agents ask.
+const MODEL: &str = "offline/slow-survey";
+
+/// What the lead is asked.
+const ASKED: &str = "What is in this folder?";
+
+/// The agents of the demo.
+#[derive(Debug)]
+pub(super) struct Team {
+    /// Where they are looked at: in a session of their own.
+    pub(super) desk: Desk,
+    /// The one that has sent the others off.
+    pub(super) lead: Task,
+    /// What they count.
+    pub(super) project: Project,
+}
+
+pub(super) async fn send_off(stage: &mut Stage) -> Result<Team, Trouble> {
+    stage.heading(1, "Agents: a lead sends one off for each folder, and they work side by side")?;
+    stage.say(
+        "No key, no network: they ask the offline model, which plans by rule and is no language \
+         model.",
+    )?;
+    let project = Project::make(stage.folder()).map_err(|error| Trouble::other(&error))?;
+    stage.typed("cd project")?;
+    stage.typed(&format!("offshoot run --model {MODEL} {}", text::quoted(ASKED)))?;
+    let run = Run {
+        talk: Talk::New,
+        task: ASKED.to_owned(),
+        model: Some(MODEL.to_owned()),
+        usual: None,
+        folder: project.folder.to_string_lossy().into_owned(),
+        keys: Sealed::default(),
+        key: uuid::Uuid::new_v4().simple().to_string(),
+    };
+    let lead = task_of(stage.desk.ask(&Request::Run(Box::new(run))).await?)?;
+    stage.status().await?;
+    let mut desk = stage.desk.clone();
+    desk.session.clone_from(&lead.session);
+    stage.board.follow(&desk);
+    let all = project.parts.len() + 1;
+    stage
+        .board
+        .until(|tasks| {
+            let home = tasks.iter().filter(|task| task.state == State::Completed).count();
+            tasks.len() == all && home > 0
+        })
+        .await?;
+    Ok(Team { desk, lead, project })
+}
+
+pub(super) async fn kill(stage: &mut Stage, team: &Team) -> Result<(), Trouble> {
+    stage.heading(2, "Crash: the daemon is killed with `kill -9` while they wait for answers")?;
+    let at_work = stage.board.live();
+    stage.kill(&format!("{} were at work", size::count(at_work as u64, "agent"))).await?;
+    stage.say("They go on where they were: what the model has answered is not asked again.")?;
+    stage.board.follow(&team.desk);
+    stage.board.until(|tasks| tasks.iter().all(|task| task.state.is_terminal())).await
+}
+
+pub(super) async fn bring_home(stage: &mut Stage, team: &Team) -> Result<(), Trouble> {
+    stage.heading(3, "Home: the lead was told of each result once, and has answered")?;
+    let answer = answer(&team.desk.show(&team.lead.id).await?);
+    let screen = stage.screen();
+    match screen.form {
+        Form::Json => screen.json_line(&serde_json::json!({ "answer": answer })),
+        Form::People => {
+            let lines = text::lines(&answer);
+            screen.say(&lines.lines().map(|line| format!("   {line}\n")).collect::<String>())
+        }
+    }?;
+    stage.board.clear();
+    Ok(())
+}
+
+/// What an agent has answered.
+pub(super) fn answer(task: &Task) -> String {
+    let value = task.outcome.as_ref().and_then(|outcome| outcome.value.as_ref());
+    value.and_then(|value| value.as_str()).unwrap_or_default().to_owned()
+}

@@ -1,0 +1,89 @@
+//! The folder that the agents of the demo count. The demo makes it itself, so
+//! what is in it is the same everywhere, and known before anybody counts.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::AddAssign;
+use std::path::{Path, PathBuf};
+
+/// What there is in a folder.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Figures {
+    files: u64,
+    folders: u64,
+    bytes: u64,
+    lines: u64,
+}
+
+impl AddAssign for Figures {
+    fn add_assign(&mut self, more: Self) {
+        self.files += more.files;
+        self.folders += more.folders;
+        self.bytes += more.bytes;
+        self.lines += more.lines;
+    }
+}
+
+impl fmt::Display for Figures {
+    /// As the offline model says it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { files, folders, bytes, lines } = self;
+        write!(f, "{files} files, {folders} folders, {bytes} bytes, {lines} lines")
+    }
+}
+
+/// A folder with folders in it.
+#[derive(Debug)]
+pub(super) struct Project {
+    /// Where it is.
+    pub(super) folder: PathBuf,
+    /// What was put into each folder in it.
+    pub(super) parts: BTreeMap<&'static str, Figures>,
+    /// What was put into it altogether.
+    pub(super) whole: Figures,
+}
+
+/// The folders, how many there are in each, and how many files in each of those.
+const PLAN: [(&str, u64, u64); 5] =
+    [("docs", 3, 7), ("letters", 12, 9), ("music", 4, 25), ("src", 6, 14), ("tests", 2, 31)];
+
+impl Project {
+    /// Makes it in this folder.
+    pub(super) fn make(within: &Path) -> std::io::Result<Self> {
+        let folder = within.join("project");
+        std::fs::create_dir(&folder)?;
+        let (mut parts, mut whole) = (BTreeMap::new(), Figures::default());
+        for (name, folders, files) in PLAN {
+            let mut part = Figures::default();
+            let top = folder.join(name);
+            std::fs::create_dir(&top)?;
+            for number in 1..=folders {
+                let below = top.join(number.to_string());
+                std::fs::create_dir(&below)?;
+                part.folders += 1;
+                for file in 1..=files {
+                    part += write(&below.join(format!("{file}.txt")), number * 40 + file)?;
+                }
+            }
+            parts.insert(name, part);
+            whole += Figures { folders: 1, ..Figures::default() };
+            whole += part;
+        }
+        whole += write(&folder.join("README.txt"), 12)?;
+        Ok(Self { folder, parts, whole })
+    }
+
+    /// Whether an answer gives every figure as it is.
+    pub(super) fn is_counted_by(&self, answer: &str) -> bool {
+        let said = |line: String| answer.lines().any(|said| said.trim() == line);
+        said(format!("Here: {}", self.whole))
+            && self.parts.iter().all(|(name, part)| said(format!("{name}: {part}")))
+    }
+}
+
+/// Writes a file of so many lines.
+fn write(path: &Path, lines: u64) -> std::io::Result<Figures> {
+    let text: String = (1..=lines).map(|line| format!("{line} of {lines}\n")).collect();
+    std::fs::write(path, &text)?;
+    Ok(Figures { files: 1, folders: 0, bytes: text.len() as u64, lines })
+}

@@ -1,0 +1,73 @@
+//! What the commands of the demo have proved.
+
+use offshoot_client::Followed;
+use offshoot_client::wire::{Following, Reading, Request, State, Tail};
+
+use super::{Claims, ended, listed};
+use crate::cli::demo::Stage;
+use crate::cli::demo::board::find;
+use crate::cli::show::size;
+use crate::cli::trouble::Trouble;
+
+pub(super) async fn look(claims: &mut Claims, stage: &Stage) -> Result<(), Trouble> {
+    let sent: Vec<String> = stage.cast.iter().map(|task| task.id.clone()).collect();
+    let tasks = ended(&stage.desk, &sent).await?;
+    let count = |state| tasks.iter().filter(|task| task.state == state).count();
+    let (completed, cancelled, lost) =
+        (count(State::Completed), count(State::Cancelled), count(State::Lost));
+    claims.add(
+        completed + cancelled + lost == sent.len()
+            && listed(&stage.desk).await?.len() == sent.len(),
+        format!(
+            "{} sent off, {} ended, each once: {completed} completed, {cancelled} cancelled, \
+             {lost} lost and said so",
+            size::count(sent.len() as u64, "command"),
+            tasks.iter().filter(|task| task.state.is_terminal()).count()
+        ),
+    );
+    let is = |name: &str, state| find(&tasks, name).is_some_and(|task| task.state == state);
+    let steered = output(stage, "survey").await?.contains("took the short road");
+    claims.add(
+        steered && is("survey", State::Completed),
+        "the steer reached survey: it \"took the short road\"".to_owned(),
+    );
+    let forced = |name: &str| {
+        let outcome = find(&tasks, name).and_then(|task| task.outcome.as_ref());
+        outcome.is_some_and(|outcome| outcome.forced)
+    };
+    claims.add(
+        ["storm", "rain", "hail"].iter().all(|name| is(name, State::Cancelled))
+            && forced("hail")
+            && !forced("rain"),
+        "the cancel went down the tree: two stopped when asked, hail by force".to_owned(),
+    );
+    let press = find(&tasks, "press");
+    let [_, second, third] = stage.daemons() else {
+        claims.add(false, "two daemons were killed, and a third went on".to_owned());
+        return Ok(());
+    };
+    claims.add(
+        press.is_some_and(|press| press.attempts == 2)
+            && is("press", State::Completed)
+            && is("errand", State::Lost),
+        format!(
+            "daemon {second} died by kill -9, daemon {third} went on: press ran again, errand was \
+             told as lost"
+        ),
+    );
+    Ok(())
+}
+
+/// What a task wrote.
+async fn output(stage: &Stage, task: &str) -> Result<String, Trouble> {
+    let tail =
+        Tail { task: stage.desk.named(task), reading: Reading::Start, following: Following::Stop };
+    let mut stream = stage.desk.client.follow(&Request::Tail(tail)).await?;
+    let mut written = Vec::new();
+    while let Some(item) = stream.next().await? {
+        if let Followed::Output(chunk) = item {
+            written.extend(chunk.bytes);
+        }
+    }
+    Ok(String::from_utf8_lossy(&written).into_owned())
+}

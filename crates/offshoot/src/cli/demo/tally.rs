@@ -1,0 +1,79 @@
+//! What the offline model was asked, as the daemons have noted it in their log.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use offshoot_models::Offline;
+
+/// What the model was asked, first to last: of whom, and for which answer.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Tally(Vec<(String, u64)>);
+
+impl Tally {
+    /// What stands in this log.
+    pub(super) fn read(log: &Path) -> std::io::Result<Self> {
+        Ok(Self::of(&std::fs::read_to_string(log)?))
+    }
+
+    fn of(log: &str) -> Self {
+        let question = |line: &str| {
+            let (_, asked) = line.split_once(Offline::ASKED)?;
+            let (number, whom) = asked.strip_prefix("answer ")?.split_once(" of ")?;
+            Some((whom.to_owned(), number.parse().ok()?))
+        };
+        Self(log.lines().filter_map(question).collect())
+    }
+
+    /// How often it was asked.
+    pub(super) fn asked(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    /// How many answers it was asked for.
+    pub(super) fn answers(&self) -> u64 {
+        let mut asked = self.0.clone();
+        asked.sort_unstable();
+        asked.dedup();
+        asked.len() as u64
+    }
+
+    /// Whether no answer was asked for again but the one that each agent waited
+    /// for last when the daemon died: its next question is the same or the
+    /// following, and only once the same.
+    pub(super) fn repeats_only_what_was_under_way(&self) -> bool {
+        let mut last: HashMap<&str, (u64, u32)> = HashMap::new();
+        self.0.iter().all(|(whom, number)| {
+            let (before, repeats) = last.get(whom.as_str()).copied().unwrap_or_default();
+            let repeats = repeats + u32::from(*number == before);
+            last.insert(whom, (*number, repeats));
+            repeats <= 1 && (*number == before || *number == before + 1)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tally(asked: &[(&str, u64)]) -> Tally {
+        let line = |(whom, number): &(&str, u64)| {
+            format!("2026-01-01 INFO {}answer {number} of {whom}\nelse\n", Offline::ASKED)
+        };
+        Tally::of(&asked.iter().map(line).collect::<String>())
+    }
+
+    #[test]
+    fn a_question_under_way_may_be_repeated_once() {
+        let tally = tally(&[("the lead", 1), ("\"a\"", 1), ("the lead", 2), ("\"a\"", 1)]);
+        assert_eq!((tally.asked(), tally.answers()), (4, 3));
+        assert!(tally.repeats_only_what_was_under_way());
+    }
+
+    #[test]
+    fn a_question_that_was_answered_may_not() {
+        for asked in [&[1, 2, 1][..], &[1, 1, 1], &[1, 1, 2, 2], &[2], &[1, 3]] {
+            let asked: Vec<_> = asked.iter().map(|number| ("the lead", *number)).collect();
+            assert!(!tally(&asked).repeats_only_what_was_under_way(), "{asked:?}");
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! `offshoot models`: whom agents can ask.
+
+use clap::{Args, Subcommand};
+use offshoot_client::Error;
+use offshoot_client::wire::{Provider, Reply, Request};
+
+use super::desk::Desk;
+use super::exit::Exit;
+use super::globals::Globals;
+use super::run::keys;
+use super::show::table::{Cell, Column, Table};
+use super::show::{Form, Part, Screen};
+use super::trouble::Trouble;
+
+/// Whom agents can ask.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Models {
+    Ls(Ls),
+}
+
+/// List the models that can be asked, and what is missing for the others
+#[derive(Debug, Args)]
+#[command(after_help = "\
+TOKENS is how many a model can read at once. IN and OUT are US dollars for a
+million tokens that it reads and writes, as far as they are known. A model that
+is not listed can be named all the same: offshoot run --model <provider>/<name>.
+Those called offline are no language models: they count files by rule, for first
+steps and for `offshoot demo`.")]
+pub(crate) struct Ls {
+    /// Also list those whose key is missing
+    #[arg(long)]
+    all: bool,
+}
+
+impl Models {
+    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, Trouble> {
+        let Self::Ls(ls) = self;
+        ls.run(&Desk::new(globals, screen)?).await
+    }
+}
+
+impl Ls {
+    async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
+        let mut providers = match desk.ask(&Request::Models { keys: keys() }).await? {
+            Reply::Models { providers } => providers,
+            _ => return Err(Error::WrongAnswer.into()),
+        };
+        if desk.screen.form == Form::Json {
+            desk.screen.json(&serde_json::json!({ "providers": providers }))?;
+            return Ok(Exit::Done);
+        }
+        let missing = missing(&providers);
+        if !self.all {
+            providers.retain(|one| one.usable);
+        }
+        desk.screen.say(&table(&providers).render(desk.screen.width, desk.screen.out))?;
+        for line in missing {
+            desk.screen.remark(&line);
+        }
+        Ok(Exit::Done)
+    }
+}
+
+/// Which variable is missing for which providers.
+fn missing(providers: &[Provider]) -> Vec<String> {
+    let unusable = providers.iter().filter(|one| !one.usable);
+    let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
+    for provider in unusable {
+        let variables = provider.variables.join(" or ");
+        match lines.iter_mut().find(|(named, _)| *named == variables) {
+            Some((_, names)) => names.push(&provider.provider),
+            None => lines.push((variables, vec![&provider.provider])),
+        }
+    }
+    let line = |(variables, names): &(String, Vec<&str>)| {
+        format!("no key for {}: set {variables}", names.join(" and "))
+    };
+    lines.iter().map(line).collect()
+}
+
+fn table(providers: &[Provider]) -> Table {
+    let mut table = Table::new([
+        Column::firm("MODEL"),
+        Column::stiff("TOKENS"),
+        Column::stiff("IN"),
+        Column::stiff("OUT"),
+    ]);
+    for provider in providers {
+        for model in &provider.models {
+            table.row([
+                Cell::new(&model.name).part(Part::Name),
+                Cell::new(window(model.window)),
+                Cell::new(dollars(model.input)),
+                Cell::new(dollars(model.output)),
+            ]);
+        }
+        if provider.models.is_empty() {
+            let name = format!("{}/<name>", provider.provider);
+            table.row([Cell::new(name).part(Part::Name), blank(), blank(), blank()]);
+        }
+    }
+    table
+}
+
+fn blank() -> Cell {
+    Cell::new("")
+}
+
+fn window(tokens: u64) -> String {
+    match tokens {
+        0 => String::new(),
+        tokens => format!("{}k", tokens / 1_000),
+    }
+}
+
+fn dollars(thousandths: Option<u64>) -> String {
+    match thousandths {
+        None => "?".to_owned(),
+        Some(0) => "free".to_owned(),
+        Some(price) => format!("{}.{:02}", price / 1_000, price % 1_000 / 10),
+    }
+}

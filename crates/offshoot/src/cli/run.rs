@@ -1,0 +1,244 @@
+//! `offshoot run`: has an agent do something.
+
+mod glimpse;
+mod ticker;
+
+use std::io::{IsTerminal, Read};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+use clap::Args;
+use offshoot_client::wire::{Request, Run as Asked, Sealed, State, Stop, Talk, Task};
+use offshoot_models::Keys;
+
+use super::desk::{Desk, task_of};
+use super::exit::Exit;
+use super::globals::{Chosen, Globals};
+use super::interrupt::{Interrupts, Wish};
+use super::show::{Form, Screen, task, text};
+use super::trouble::Trouble;
+use ticker::{News, Ticker};
+
+/// How much of a pipe is taken for a task.
+const LONGEST: u64 = 1 << 20;
+
+/// After how long it is said that a pipe is read.
+const SILENCE: Duration = Duration::from_secs(2);
+
+/// Have an agent do something, and print its answer
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  git diff | offshoot run 'Write a commit message for this.'
+  offshoot run --continue 'And shorter?'
+  offshoot run --model offline/survey 'What is in this folder?'   # needs no key
+
+The agent may send others off, and has ended when all of them have. Its answer
+alone is printed to the standard output; what they are doing goes to the
+standard error, and so does what keeps them waiting: which error a model gave,
+which try that was, and when the next one is due. Ctrl-C asks the agent to stop,
+a second one stops it at once. Whatever else ends this command, the agent goes
+on: `offshoot tasks wait` waits for it.
+
+What one of them asks is shown with the command that answers it. If the agent
+that sent it off does not answer, and nothing else goes on, this command exits
+with 6. It exits with 0 if the agent completed, 1 if it failed, 3 if somebody
+cancelled it, 4 if it was lost, 130 if Ctrl-C stopped it.
+
+Each run begins a session of its own, whose first agent is called `lead`, unless
+--session or OFFSHOOT_SESSION names one or --continue takes the latest: there
+the agent goes on with what was said before. Of those only one can be. What is
+said there while the agent is at work is a message to it.
+
+Keys and addresses are read from the variables that the providers' own programs
+read, such as ANTHROPIC_API_KEY, OPENAI_API_KEY and OPENAI_BASE_URL;
+`offshoot models ls` says what is missing. If no model is named, it is one of
+Anthropic, OpenAI or Gemini, the first whose key is there. Keys are never
+stored: if the daemon dies, the agent goes on as soon as a command that waits
+for it or speaks to it brings them again, for the address where it began.")]
+pub(crate) struct Run {
+    /// What to do; what comes from a pipe is added to it
+    #[arg(value_name = "TASK")]
+    task: Vec<String>,
+    /// The model, as <provider>/<name> [env: OFFSHOOT_MODEL]
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+    /// Leave the agent at work, and print its session
+    #[arg(long)]
+    detach: bool,
+    /// Go on with the latest conversation
+    #[arg(long = "continue")]
+    goes_on: bool,
+}
+
+impl Run {
+    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, Trouble> {
+        let mut desk = Desk::new(globals, screen)?;
+        let talk = match (self.goes_on, desk.chosen) {
+            (true, Chosen::Here) => {
+                return Err(Trouble::usage("--continue and --session name two conversations")
+                    .hint("leave out one of them; --session alone goes on with that session's"));
+            }
+            (true, Chosen::Around) => {
+                let said = "--continue and OFFSHOOT_SESSION name two conversations";
+                return Err(Trouble::usage(said).hint(
+                    "leave out --continue to go on with that session's, or unset the variable",
+                ));
+            }
+            (true, Chosen::Nowhere) => Talk::Latest,
+            (false, Chosen::Here | Chosen::Around) => Talk::In(desk.session.clone()),
+            (false, Chosen::Nowhere) => Talk::New,
+        };
+        let folder = std::env::current_dir().map_err(|error| Trouble::other(&error))?;
+        let asked = Asked {
+            talk,
+            task: self.task(screen)?,
+            model: self.model.clone(),
+            usual: set_model(),
+            folder: folder.to_string_lossy().into_owned(),
+            keys: keys(),
+            key: uuid::Uuid::new_v4().simple().to_string(),
+        };
+        // Before the agent is there, so that no Ctrl-C is missed.
+        let interrupts = Interrupts::listen()?;
+        let task = task_of(desk.ask(&Request::Run(Box::new(asked))).await?)?;
+        desk.session.clone_from(&task.session);
+        match self.detach {
+            true => leave(&desk, &task),
+            false => stay(desk, task, interrupts).await,
+        }
+    }
+
+    /// What was typed, and what comes from a pipe.
+    fn task(&self, screen: Screen) -> Result<String, Trouble> {
+        let mut task = self.task.join(" ").trim().to_owned();
+        let stdin = std::io::stdin();
+        if !stdin.is_terminal() {
+            let mut piped = Vec::new();
+            let reading = tell_if_long(screen);
+            stdin
+                .lock()
+                .take(LONGEST + 1)
+                .read_to_end(&mut piped)
+                .map_err(|error| Trouble::other(&error))?;
+            drop(reading);
+            if piped.len() as u64 > LONGEST {
+                return Err(Trouble::usage("what comes from the pipe is longer than a megabyte")
+                    .hint("the agent is given all of it at once: shorten it"));
+            }
+            let piped = String::from_utf8_lossy(&piped);
+            if !piped.trim().is_empty() {
+                let gap = if task.is_empty() { "" } else { "\n\n" };
+                task = format!("{task}{gap}{}", piped.trim_end());
+            }
+        }
+        if task.is_empty() {
+            return Err(Trouble::usage("nothing was said to do")
+                .hint("offshoot run 'What is in this folder?'"));
+        }
+        Ok(task)
+    }
+}
+
+/// Says after a while that a pipe is read, unless what this returns is dropped
+/// before: whoever has left one open sees nothing else happen.
+fn tell_if_long(screen: Screen) -> Sender<()> {
+    let (reading, read) = channel();
+    std::thread::spawn(move || {
+        if read.recv_timeout(SILENCE) == Err(RecvTimeoutError::Timeout) {
+            screen.remark(
+                "offshoot: reading what belongs to the task from the standard input until that \
+                 ends; `</dev/null` leaves it out",
+            );
+        }
+    });
+    reading
+}
+
+/// The model that somebody has set for all runs.
+fn set_model() -> Option<String> {
+    std::env::var("OFFSHOOT_MODEL").ok().filter(|set| !set.trim().is_empty())
+}
+
+/// The keys and addresses that are set here.
+pub(crate) fn keys() -> Sealed {
+    let set = |name: &'static str| Some((name.to_owned(), std::env::var(name).ok()?));
+    Sealed(Keys::names().filter_map(set).collect())
+}
+
+fn leave(desk: &Desk, task: &Task) -> Result<Exit, Trouble> {
+    desk.report(task, |task| format!("{}\n", text::line(&task.session)))?;
+    let wait = desk.command_in(&task.session, "tasks wait", &[&task.handle]);
+    desk.screen.tell(&format!("wait for it with: {wait}"));
+    Ok(Exit::Done)
+}
+
+/// Waits for the agent, and prints what it says.
+async fn stay(desk: Desk, begun: Task, mut interrupts: Interrupts) -> Result<Exit, Trouble> {
+    let mut ticker = Ticker::new(&desk, &begun);
+    let ended = {
+        let mut end = std::pin::pin!(desk.end_of(begun.id.clone()));
+        loop {
+            tokio::select! {
+                ended = &mut end => break ended?,
+                news = ticker.next() => if news == News::Standstill {
+                    return unanswered(&desk, &begun).await;
+                },
+                wish = interrupts.next() => {
+                    if wish == Wish::Leave {
+                        return Ok(Exit::Interrupted);
+                    }
+                    tokio::spawn(stop(desk.clone(), begun.clone(), wish));
+                }
+            }
+        }
+    };
+    ticker.rest().await;
+    let Some(outcome) = &ended.outcome else {
+        if desk.screen.form == Form::Json {
+            desk.screen.json(&ended)?;
+        }
+        desk.screen.remark(&format!("offshoot: {}", task::digest(&ended, "", desk.screen.err)));
+        return Ok(Exit::NeedsInput);
+    };
+    match (desk.screen.form, &outcome.value) {
+        (Form::Json, _) => desk.screen.json(&ended)?,
+        (Form::People, Some(answer)) => desk.screen.say(&task::returned(answer, desk.screen))?,
+        (Form::People, None) => {
+            // What came of an answer that was cut off has lines of its own.
+            let how = text::lines(&task::ending(outcome));
+            let handle = text::line(&ended.handle);
+            let how = how.trim().replace('\n', "\n  ");
+            desk.screen.remark(&format!("offshoot: {handle} {}: {how}", ended.state.word()));
+        }
+    }
+    let exit = match (ended.state, interrupts.wish()) {
+        (State::Cancelled, Wish::Stop | Wish::StopNow) => Exit::Interrupted,
+        (state, _) => Exit::of_state(state),
+    };
+    desk.acknowledge(vec![ended.id]).await;
+    Ok(exit)
+}
+
+/// Nothing goes on before a person answers: there is nothing to wait for.
+async fn unanswered(desk: &Desk, lead: &Task) -> Result<Exit, Trouble> {
+    if desk.screen.form == Form::Json {
+        desk.screen.json(&desk.show(&lead.id).await?)?;
+    }
+    let wait = desk.command_in(&lead.session, "tasks wait", &[&lead.handle]);
+    desk.screen.remark(&format!("offshoot: nothing goes on before that is answered; then: {wait}"));
+    Ok(Exit::NeedsInput)
+}
+
+async fn stop(desk: Desk, task: Task, wish: Wish) {
+    let (said, grace_ms) = match wish {
+        Wish::StopNow => ("stopping it at once; Ctrl-C again leaves it", Some(0)),
+        _ => ("asked it to stop; Ctrl-C again stops it at once", None),
+    };
+    desk.screen.remark(&format!("\noffshoot: {}: {said}", text::line(&task.handle)));
+    let stop = Stop { reason: Some("Ctrl-C".to_owned()), grace_ms };
+    let cancel = Request::Cancel { task: desk.named(&task.id), stop };
+    if let Err(error) = desk.client.ask(&cancel).await {
+        desk.screen.remark(&format!("offshoot: it could not be asked to stop: {error}"));
+    }
+}

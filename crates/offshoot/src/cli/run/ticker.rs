@@ -1,0 +1,363 @@
+//! What an agent and those it sent off are doing, one line at a time.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use offshoot_agent::Hitch;
+use offshoot_client::Followed;
+use offshoot_client::wire::{Happened, Reply, Request, State, Task};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::time::Instant;
+
+use super::glimpse::Glimpses;
+use crate::cli::desk::Desk;
+use crate::cli::show::{Form, Part, size, task, text, time};
+
+/// How many columns of what a task is for are shown.
+const SHOWN: usize = 60;
+
+/// How many of what went wrong.
+const WRONG: usize = 300;
+
+/// How much of a question, in characters.
+const ASKED: usize = 2_000;
+
+/// How long the last of it is waited for once the lead has ended.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// After how long a silence it is said who is at work, at first.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// How long what one task tells of its model is not told again of others.
+const SAME: Duration = Duration::from_secs(2);
+
+/// Of how many ended tasks it is known that they were told of. What is told of
+/// one comes soon after its end.
+const ENDED: usize = 1_024;
+
+/// Tells on the standard error what happens in a session.
+pub(super) struct Ticker {
+    desk: Desk,
+    lead: String,
+    events: Receiver<Event>,
+    /// Whether nothing more is told of what happens.
+    is_over: bool,
+    seen: HashMap<String, Seen>,
+    /// Those of them that have ended, oldest first.
+    ended: VecDeque<String>,
+    /// Whether the lead has, by what was told.
+    has_ended: bool,
+    live: Glimpses,
+    /// What was told last of a model that does not answer.
+    hitch: Option<Told>,
+    began: Instant,
+    /// When it is said who is at work if nothing else is to be said.
+    due: Instant,
+    silence: Duration,
+}
+
+/// What whoever watches has to tell.
+#[derive(Debug)]
+enum Event {
+    /// A task has changed.
+    Changed(Box<Task>),
+    /// So much of the log was gone before it was read, at the most; what follows
+    /// are the tasks that are live.
+    Missed(u64),
+    /// Nothing more is told, because of this.
+    Broke(String),
+}
+
+/// What is known of a task to whoever reads along.
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    state: Option<State>,
+    hitch: Option<Hitch>,
+    question: Option<u32>,
+}
+
+/// A hitch that was told, of which task and when.
+#[derive(Debug)]
+struct Told {
+    task: String,
+    hitch: Hitch,
+    at: Instant,
+}
+
+impl Told {
+    /// Whether another task tells of the same: all who share a provider fail or
+    /// wait together.
+    fn is_same(&self, task: &str, hitch: &Hitch) -> bool {
+        let until = self.hitch.until.zip(hitch.until);
+        let together = until.is_some_and(|(a, b)| a.max(b).since(a.min(b)) <= SAME);
+        self.task != task
+            && self.hitch.held == hitch.held
+            && (hitch.held.is_some() || self.hitch.error == hitch.error)
+            && (together || self.at.elapsed() <= SAME)
+    }
+}
+
+/// What comes of what happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum News {
+    /// It goes on.
+    Goes,
+    /// Nothing goes on before a person answers a question.
+    Standstill,
+}
+
+impl Ticker {
+    /// Tells of the session of this task. Scripts are told only of what keeps
+    /// them waiting.
+    pub(super) fn new(desk: &Desk, lead: &Task) -> Self {
+        let (told, events) = channel(64);
+        tokio::spawn(watch(desk.clone(), lead.id.clone(), told));
+        let began = Instant::now();
+        Self {
+            desk: desk.clone(),
+            lead: lead.id.clone(),
+            events,
+            is_over: false,
+            seen: HashMap::new(),
+            ended: VecDeque::new(),
+            has_ended: false,
+            live: Glimpses::default(),
+            hitch: None,
+            began,
+            due: began + SILENCE,
+            silence: SILENCE,
+        }
+    }
+
+    /// Tells what happens next.
+    pub(super) async fn next(&mut self) -> News {
+        tokio::select! {
+            told = self.events.recv(), if !self.is_over => match told {
+                Some(event) => self.take(event),
+                None => self.is_over = true,
+            },
+            () = tokio::time::sleep_until(self.due) => self.tell_at_work(),
+        }
+        match self.live.is_at_a_standstill() {
+            true => News::Standstill,
+            false => News::Goes,
+        }
+    }
+
+    /// Tells what happened before the lead ended, as far as it is known.
+    pub(super) async fn rest(mut self) {
+        let told = async {
+            while !self.has_ended {
+                let Some(event) = self.events.recv().await else { return };
+                self.take(event);
+            }
+        };
+        tokio::time::timeout(LAST_WORDS, told).await.ok();
+    }
+
+    fn take(&mut self, event: Event) {
+        match event {
+            Event::Changed(task) => self.tell(&task),
+            Event::Missed(changes) => {
+                // Whoever is still live is told next.
+                self.live = Glimpses::default();
+                let changes = size::count(changes, "change");
+                self.remark(&format!("offshoot: up to {changes} were not shown: too many at once"));
+            }
+            Event::Broke(why) => {
+                let why = text::line(&why);
+                self.remark(&format!("offshoot: what happens is not shown any more: {why}"));
+                self.live = Glimpses::default();
+            }
+        }
+    }
+
+    fn tell(&mut self, task: &Task) {
+        self.live.note(task);
+        self.has_ended |= task.id == self.lead && task.outcome.is_some();
+        let question = task.question.as_ref().map(|question| question.number);
+        let now = Seen { state: Some(task.state), hitch: task::hitch(task), question };
+        let before = self.seen.insert(task.id.clone(), now.clone()).unwrap_or_default();
+        if task.outcome.is_some() && !before.state.is_some_and(State::is_terminal) {
+            self.ended.push_back(task.id.clone());
+            if self.ended.len() > ENDED
+                && let Some(oldest) = self.ended.pop_front()
+            {
+                self.seen.remove(&oldest);
+            }
+        }
+        // One that goes on after a wait was told of when it began.
+        let resumed = before.state == Some(State::Waiting) && task.state == State::Running;
+        if before.state != now.state && !resumed && self.desk.screen.form == Form::People {
+            self.tell_state(task);
+        }
+        if before.question != now.question {
+            self.tell_question(task);
+        }
+        if before.hitch != now.hitch
+            && let Some(hitch) = now.hitch
+        {
+            self.tell_hitch(task, hitch);
+        }
+    }
+
+    fn tell_state(&mut self, task: &Task) {
+        if task.id == self.lead {
+            return self.tell_of_lead(task);
+        }
+        let err = self.desk.screen.err;
+        let what = match task.state {
+            State::Running if task.attempts > 1 => format!("attempt {}", task.attempts),
+            State::Queued | State::Running => task::executes(task),
+            State::Waiting => return,
+            _ => format!("after {}", time::long(task.age_ms)),
+        };
+        let what = err.paint(Part::Faint, text::cut(&text::line(&what), SHOWN));
+        let state = err.paint(Part::State(task.state), task.state.word());
+        self.remark(&format!("  {} {state} {what}", text::line(&task.handle)));
+    }
+
+    /// Its answer tells of the lead; when it waits, what it waits for is told here
+    /// and not left to its model.
+    fn tell_of_lead(&mut self, lead: &Task) {
+        if lead.state == State::Waiting
+            && lead.waiting_on.as_deref() == Some("children")
+            && let Some(names) = self.live.names_without(&self.lead)
+        {
+            let what = self.desk.screen.err.paint(Part::Faint, format!("still running: {names}"));
+            self.remark(&format!("  {} waits; {what}", text::line(&lead.handle)));
+        }
+    }
+
+    /// Tells what a task asks, and how anybody can answer.
+    fn tell_question(&mut self, task: &Task) {
+        let Some(question) = &task.question else { return };
+        // A handle may mean another task further down.
+        let to = match (self.live.parent_of(task), task.lineage.depth) {
+            (Some(parent), 1) => format!("{parent}/{}", task.handle),
+            _ => task.id.clone(),
+        };
+        let command = self.desk.command_in(&task.session, "tasks send", &[&to, "ANSWER"]);
+        let asked = offshoot_core::text::cut(&question.text, ASKED);
+        let asked = text::lines(&asked).trim().replace('\n', "\n    ");
+        let asks = self.desk.screen.err.paint(Part::Hint, "asks");
+        let owner = self.live.parent_of(task).unwrap_or("its owner").to_owned();
+        self.remark(&format!("  {} {asks} {owner}: {asked}", text::line(&task.handle)));
+        self.remark(&format!("    anybody can answer: {command}"));
+    }
+
+    /// Tells why a model does not answer, once of all whom it keeps waiting.
+    fn tell_hitch(&mut self, task: &Task, hitch: Hitch) {
+        if self.hitch.as_ref().is_some_and(|told| told.is_same(&task.id, &hitch)) {
+            return;
+        }
+        let said = text::cut(&task::hitch_told(&hitch, Timestamp::now()), WRONG);
+        let said = self.desk.screen.err.paint(Part::Bad, text::line(&said));
+        self.remark(&format!("  {}: {said}", text::line(&task.handle)));
+        self.hitch = Some(Told { task: task.id.clone(), hitch, at: Instant::now() });
+    }
+
+    /// Nothing was to be said for long: tells who is at work.
+    fn tell_at_work(&mut self) {
+        let silence = self.silence;
+        if let Some(busy) = self.live.at_work(Timestamp::now()) {
+            let since = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let said = format!("after {} still at work: {busy}", time::age(since));
+            let said = self.desk.screen.err.paint(Part::Faint, said);
+            self.remark(&format!("  {said}"));
+        }
+        self.silence = silence.saturating_mul(2);
+        self.due = Instant::now() + self.silence;
+    }
+
+    fn remark(&mut self, said: &str) {
+        self.desk.screen.remark(said);
+        self.silence = SILENCE;
+        self.due = Instant::now() + SILENCE;
+    }
+}
+
+/// Tells of what happens below the lead, as long as somebody listens. The log is
+/// read from its start, since some of it has happened already.
+async fn watch(desk: Desk, lead: String, told: Sender<Event>) {
+    let mut place = 0;
+    loop {
+        let asked = Request::Events { session: desk.session.clone(), cursor: Some(place) };
+        let mut stream = match desk.client.follow(&asked).await {
+            Ok(stream) => stream,
+            Err(error) => return drop(told.send(Event::Broke(error.to_string())).await),
+        };
+        loop {
+            let happened = match stream.next().await {
+                Ok(Some(Followed::Said(Reply::Happened(happened)))) => happened,
+                Ok(Some(_)) => continue,
+                Err(error) if error.is_broken_off() => break,
+                Ok(None) => return drop(told.send(Event::Broke("the log has ended".into())).await),
+                Err(error) => return drop(told.send(Event::Broke(error.to_string())).await),
+            };
+            if let Some(missed) = missed(place, &happened)
+                && told.send(Event::Missed(missed)).await.is_err()
+            {
+                return;
+            }
+            place = happened.cursor;
+            if let Some(task) = happened.task.filter(|task| task.lineage.root == lead)
+                && told.send(Event::Changed(Box::new(task))).await.is_err()
+            {
+                return;
+            }
+        }
+    }
+}
+
+/// How much of the log was gone before it was read, at the most: others may have
+/// written to it, too. What was before anything was read is nobody's loss.
+fn missed(place: u64, happened: &Happened) -> Option<u64> {
+    let missed = happened.cursor.saturating_sub(place);
+    (happened.change == "snapshot" && place > 0 && missed > 0).then_some(missed)
+}
+
+#[cfg(test)]
+mod tests {
+    use offshoot_core::Stamp;
+
+    use super::*;
+
+    #[test]
+    fn what_was_gone_before_it_was_read_is_told_once() {
+        let happened = |cursor, change: &str| Happened {
+            cursor,
+            at: String::new(),
+            change: change.to_owned(),
+            task: None,
+        };
+        assert_eq!(missed(10, &happened(4_000, "snapshot")), Some(3_990));
+        assert_eq!(missed(4_000, &happened(4_000, "snapshot")), None, "the same snapshot");
+        assert_eq!(missed(0, &happened(4_000, "snapshot")), None, "nothing was read yet");
+        assert_eq!(missed(10, &happened(11, "ended")), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn all_who_wait_for_the_same_are_told_of_once() {
+        let hitch = |error: &str, until: i64| Hitch {
+            error: error.to_owned(),
+            failed: 0,
+            tries: 6,
+            until: Some(Stamp::from_millis(until)),
+            held: None,
+        };
+        let first = hitch("slow down", 600_000);
+        let told = Told { task: "a".into(), hitch: first.clone(), at: Instant::now() };
+        assert!(told.is_same("b", &hitch("slow down", 601_000)));
+        assert!(!told.is_same("a", &first), "the same task has something new to tell");
+        assert!(!told.is_same("b", &hitch("no route", 600_000)));
+        // At the gate all wait for the same, whatever each has met before.
+        let held = |error: &str| Hitch { held: Some("x".into()), ..hitch(error, 600_000) };
+        let waits = Told { task: "a".into(), hitch: held("slow down"), at: Instant::now() };
+        assert!(waits.is_same("b", &held("")) && !waits.is_same("b", &first));
+        tokio::time::advance(SAME + SAME).await;
+        assert!(told.is_same("b", &hitch("slow down", 601_000)));
+        assert!(!told.is_same("b", &hitch("slow down", 900_000)));
+    }
+}

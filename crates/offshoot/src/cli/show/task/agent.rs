@@ -1,0 +1,124 @@
+//! What an agent has reported of itself, in words.
+
+use jiff::Timestamp;
+use offshoot_agent::{Hitch, Report, Worktree, WorktreeState};
+use offshoot_client::wire::{State, Task};
+use serde_json::Value;
+
+use crate::cli::show::{size, time};
+
+/// What an agent has done so far, on one line.
+pub(super) fn report(reported: &Value) -> String {
+    let Ok(report) = serde_json::from_value::<Report>(reported.clone()) else {
+        return reported.to_string();
+    };
+    let mut said = vec![report.told()];
+    if let tokens @ 1.. = report.usage.total() {
+        said.push(size::count(tokens, "token"));
+    }
+    said.extend(report.cost.filter(|cost| cost.0 > 0).map(|cost| cost.to_string()));
+    if let Some(Worktree { path, branch, state, .. }) = report.left() {
+        let stands = match state {
+            WorktreeState::Kept => "worktree kept",
+            _ => "worktree",
+        };
+        said.push(format!("{stands}: {} (branch {branch})", path.display()));
+    }
+    said.extend(report.note);
+    said.join(", ")
+}
+
+/// Why the model of a live agent has not answered yet, if something went wrong.
+pub(crate) fn hitch(task: &Task) -> Option<Hitch> {
+    let said = task.agent.as_ref().and(task.progress.as_ref());
+    // One that has not begun again yet is held up by something else.
+    let said = said.filter(|_| matches!(task.state, State::Running | State::Waiting))?;
+    serde_json::from_value::<Report>(said.value.clone()).ok()?.hitch
+}
+
+/// The same in words: how often and until when, and what the error is.
+pub(crate) fn hitch_told(hitch: &Hitch, now: Timestamp) -> String {
+    let until = hitch.until.map(|until| until.to_string());
+    let due = until.filter(|until| until.parse::<Timestamp>().is_ok_and(|until| until > now));
+    let next = due.map(|due| time::due(&due, now));
+    let Hitch { error, failed, tries, held, .. } = hitch;
+    if let Some(held) = held {
+        let failing = hitch.failing().map(|failing| format!("; {failing}")).unwrap_or_default();
+        return match next {
+            Some(next) => format!("held back by {held}, the next try {next}{failing}"),
+            None => format!("was held back by {held}{failing}"),
+        };
+    }
+    match (failed, next) {
+        (0, Some(next)) => format!("held back, the next try {next}: {error}"),
+        (0, None) => format!("was held back: {error}"),
+        (_, Some(next)) => format!("try {failed} of {tries} failed, the next {next}: {error}"),
+        (_, None) => {
+            format!("asks its model, try {} of {tries}, after: {error}", (failed + 1).min(*tries))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use offshoot_core::Stamp;
+
+    use super::*;
+
+    #[test]
+    fn a_hitch_says_how_often_and_until_when() {
+        let now = Timestamp::from_second(1_000_000).unwrap();
+        let until = Some(Stamp::from_millis(1_000_012_000));
+        let error = "overloaded".to_owned();
+        let hitch = Hitch { error, failed: 2, tries: 6, until, held: None };
+        let told = hitch_told(&hitch, now);
+        assert!(told.starts_with("try 2 of 6 failed, the next in 12s (1970-"), "{told}");
+        assert!(told.ends_with("): overloaded"), "{told}");
+        let later = now + std::time::Duration::from_secs(20);
+        assert_eq!(hitch_told(&hitch, later), "asks its model, try 3 of 6, after: overloaded");
+        let soon = now + std::time::Duration::from_millis(11_500);
+        assert_eq!(hitch_told(&hitch, soon), "try 2 of 6 failed, the next now: overloaded");
+        let held = Hitch { failed: 0, ..hitch };
+        assert!(hitch_told(&held, now).starts_with("held back, the next try in 12s ("));
+    }
+
+    #[test]
+    fn s4_7_who_is_held_back_says_by_whom_and_its_own_error_apart() {
+        let now = Timestamp::from_second(1_000_000).unwrap();
+        let until = Some(Stamp::from_millis(1_000_000_500));
+        let held = Some("openai: it limits the rate of calls".to_owned());
+        let error = String::new();
+        let hitch = Hitch { error, failed: 2, tries: 6, until, held };
+        let (at_gate, told) = ("held back by openai: it limits the rate of calls", "no route");
+        assert_eq!(hitch_told(&hitch, now), format!("{at_gate}, the next try now"));
+        let hitch = Hitch { error: told.to_owned(), ..hitch };
+        let own = "2 of 6 tries failed, the last time: no route";
+        assert_eq!(hitch_told(&hitch, now), format!("{at_gate}, the next try now; {own}"));
+        let later = now + std::time::Duration::from_secs(20);
+        assert_eq!(hitch_told(&hitch, later), format!("was {at_gate}; {own}"));
+    }
+
+    #[test]
+    fn it_says_what_was_done_and_what_it_cost() {
+        let usage = serde_json::json!({ "input": 900, "output": 100 });
+        let told =
+            |cost| serde_json::json!({ "steps": 2, "tool_calls": 1, "usage": usage, "cost": cost });
+        let (some, none) = (report(&told(Some(3_000_000))), report(&told(None)));
+        assert_eq!(some, "2 steps, 1 tool call, 1000 tokens, $0.0030");
+        assert_eq!(none, "2 steps, 1 tool call, 1000 tokens");
+    }
+
+    #[test]
+    fn it_names_the_worktree_that_is_there() {
+        let told = |state: &str| {
+            let worktree = serde_json::json!({ "path": "/w/1", "branch": "offshoot/a-1",
+                "base": "c0ffee", "state": state, "files": 2, "commits": 1 });
+            report(&serde_json::json!({ "steps": 1, "worktree": worktree }))
+        };
+        let did = "1 step, used no tools";
+        let kept = "2 files changed, 1 commit, worktree kept: /w/1 (branch offshoot/a-1)";
+        assert_eq!(told("kept"), format!("{did}, {kept}"));
+        assert_eq!(told("in_use"), format!("{did}, worktree: /w/1 (branch offshoot/a-1)"));
+        assert_eq!(told("removed"), did);
+    }
+}

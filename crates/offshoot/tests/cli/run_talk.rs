@@ -1,0 +1,129 @@
+//! `offshoot run`, which goes on with a conversation.
+
+use offshoot_wiretest::{Language, Say};
+use serde_json::{Value, json};
+
+use crate::model::{Model, says, talk};
+use crate::support::{Said, World};
+
+fn pairs(said: &[(&str, &str)]) -> Vec<(String, String)> {
+    said.iter().map(|(role, text)| ((*role).to_owned(), (*text).to_owned())).collect()
+}
+
+#[test]
+fn a_session_that_the_environment_names_is_gone_on_with() {
+    let (world, model) = (World::new(), Model::saying(["one", "two"]));
+    for _ in 0..2 {
+        let mut command = model.command(&world, &["run", "Say it."]);
+        let said = Said::of(command.env("OFFSHOOT_SESSION", "talk").output().unwrap());
+        assert_eq!(said.code, 0, "{said:?}");
+    }
+    let sessions = world.json(&["sessions", "ls"]);
+    assert_eq!(sessions["sessions"].as_array().unwrap().len(), 1, "{sessions}");
+    assert_eq!(talk(&model.asked()[1]).len(), 3);
+}
+
+#[test]
+fn continue_goes_on_with_the_latest_conversation() {
+    let (world, model) = (World::new(), Model::saying(["zero", "one", "two", "three"]));
+    model.done(&world, &["run", "Other."]);
+    model.done(&world, &["run", "First."]);
+    assert_eq!(model.done(&world, &["run", "--continue", "Second."]), "two\n");
+    let so_far = [("user", "First."), ("assistant", "one"), ("user", "Second.")];
+    assert_eq!(talk(&model.asked()[2]), pairs(&so_far));
+    assert_eq!(model.done(&world, &["run", "--continue", "Third."]), "three\n");
+    let so_far = [so_far.as_slice(), &[("assistant", "two"), ("user", "Third.")]].concat();
+    assert_eq!(talk(&model.asked()[3]), pairs(&so_far));
+    assert_eq!(world.json(&["sessions", "ls"])["sessions"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_session_that_is_named_is_gone_on_with() {
+    let (world, model) = (World::new(), Model::saying(["one", "other", "two"]));
+    model.done(&world, &["run", "--session", "s", "First."]);
+    model.done(&world, &["run", "Other."]);
+    assert_eq!(model.done(&world, &["run", "--session", "s", "Second."]), "two\n");
+    let so_far = [("user", "First."), ("assistant", "one"), ("user", "Second.")];
+    assert_eq!(talk(&model.asked()[2]), pairs(&so_far));
+}
+
+#[test]
+fn two_conversations_at_once_make_no_sense() {
+    let (world, model) = (World::new(), Model::saying([]));
+    let said = model.run(&world, &["run", "--continue", "--session", "s", "Do it."]);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.err.contains("--continue and --session"), "{said:?}");
+}
+
+#[test]
+fn nor_do_they_if_the_environment_names_one() {
+    let (world, model) = (World::new(), Model::saying([]));
+    let mut command = model.command(&world, &["run", "--continue", "Do it."]);
+    let said = Said::of(command.env("OFFSHOOT_SESSION", "s").output().unwrap());
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.err.contains("--continue and OFFSHOOT_SESSION"), "{said:?}");
+}
+
+#[test]
+fn there_is_nothing_to_go_on_with_at_first() {
+    let (world, model) = (World::new(), Model::saying([]));
+    let said = model.run(&world, &["run", "--continue", "Do it."]);
+    assert_eq!(said.code, 5, "{said:?}");
+    assert!(said.err.contains("no agent was ever asked here"), "{said:?}");
+}
+
+#[test]
+fn the_model_of_a_conversation_stays() {
+    let (world, model) = (World::new(), Model::saying(["one", "two", "three"]));
+    model.done(&world, &["run", "First."]);
+    let said = model.run(&world, &["run", "--continue", "--model", "openai/other", "Second."]);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.err.contains("asks openai/test, not openai/other"), "{said:?}");
+    // What is set for new ones is no wish about this one.
+    let mut command = model.command(&world, &["run", "--continue", "Second."]);
+    command.env("OFFSHOOT_MODEL", "openai/other");
+    assert!(command.output().unwrap().status.success());
+    model.done(&world, &["run", "--continue", "--model", "openai/test", "Third."]);
+    assert!(model.asked().iter().all(|asked| asked.model() == "test"));
+}
+
+/// A lead that sends one off, which says what it was asked.
+fn leading(arguments: Value) -> Model {
+    Model::new(move |asked| {
+        let said = talk(asked);
+        match (said[0].1.as_str(), said.len()) {
+            ("Lead.", 1) => {
+                Language::Chat.reply(&[Say::call("c", "spawn_agent", &arguments.to_string())])
+            }
+            ("Count.", _) => says("Counted."),
+            (other, _) => says(&format!("{other} Done.")),
+        }
+    })
+}
+
+#[test]
+fn one_that_the_lead_has_detached_is_not_talked_to() {
+    let model = leading(json!({"name": "ants", "task": "Count.", "detached": true}));
+    let world = World::new();
+    model.done(&world, &["run", "--session", "s", "Lead."]);
+    world.done(&["--session", "s", "tasks", "wait", "ants"]);
+    for talk in [["--session", "s"].as_slice(), &["--continue"]] {
+        let args = [["run"].as_slice(), talk, &["Second."]].concat();
+        assert_eq!(model.done(&world, &args), "Lead. Done.\n", "{talk:?}");
+    }
+}
+
+#[test]
+fn one_that_goes_on_for_a_child_of_the_lead_is_not_talked_to() {
+    let model = leading(json!({"name": "ants", "task": "Count."}));
+    let world = World::new();
+    model.done(&world, &["run", "--session", "s", "Lead."]);
+    model.done(&world, &["run", "--session", "t", "Other."]);
+    let ants = world.json(&["--session", "s", "tasks", "show", "lead/ants"]);
+    // Its parent has ended, so whoever goes on for it stands at the top.
+    world.done(&["--session", "s", "tasks", "send", ants["id"].as_str().unwrap(), "Again."]);
+    let tasks = &world.json(&["--session", "s", "tasks", "ls", "--all"])["tasks"];
+    assert_eq!(tasks.as_array().unwrap().len(), 3, "{tasks}");
+    assert_eq!(model.done(&world, &["run", "--continue", "Second."]), "Other. Done.\n");
+    assert_eq!(model.done(&world, &["run", "--session", "s", "Second."]), "Lead. Done.\n");
+}

@@ -1,0 +1,58 @@
+//! Asking an agent, and asking again because the answer was lost.
+
+use offshoot_client::Client;
+use offshoot_client::wire::{
+    Lacking, Named, Reply, Request, Run, Sealed, Sessions, Talk, Task, Wait, Waiting,
+};
+
+use crate::support::World;
+
+fn run(world: &World, talk: Talk, key: &str) -> Request {
+    Request::Run(Box::new(Run {
+        talk,
+        task: "What is here?".into(),
+        model: Some("offline/survey".into()),
+        usual: None,
+        folder: world.data().to_string_lossy().into_owned(),
+        keys: Sealed::default(),
+        key: key.into(),
+    }))
+}
+
+/// The task that a request comes to, once it has ended.
+async fn ended(client: &Client, request: &Request) -> Task {
+    let Reply::Task(task) = client.ask(request).await.unwrap() else { panic!("no task") };
+    let wait = Wait {
+        session: task.session.clone(),
+        tasks: vec![task.id.clone()],
+        waiting: Waiting::All,
+        timeout_ms: None,
+        keys: Sealed::default(),
+        lacking: Lacking::Wait,
+    };
+    client.ask(&Request::Wait(wait)).await.unwrap();
+    let named = Named { session: task.session.clone(), task: task.id };
+    match client.ask(&Request::Show(named)).await.unwrap() {
+        Reply::Task(task) => *task,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_is_asked_for_again_is_the_same_one() {
+    let world = World::new();
+    let client = world.client();
+    let first = ended(&client, &run(&world, Talk::New, "aaaaaaaa1")).await;
+    let again = ended(&client, &run(&world, Talk::New, "aaaaaaaa1")).await;
+    assert_eq!((&again.id, &again.ended_at), (&first.id, &first.ended_at));
+    let latest = || run(&world, Talk::Latest, "bbbbbbbb1");
+    let second = ended(&client, &latest()).await;
+    assert_ne!(second.id, first.id, "it goes on for the first");
+    assert_eq!(second.session, first.session);
+    assert_eq!(ended(&client, &latest()).await.id, second.id);
+    let sessions = Request::Sessions { cursor: None, limit: 9 };
+    let Reply::Sessions(Sessions { sessions, .. }) = client.ask(&sessions).await.unwrap() else {
+        panic!("no sessions")
+    };
+    assert_eq!(sessions.len(), 1, "{sessions:?}");
+}

@@ -1,0 +1,23 @@
+//! A model server for tests, on a real socket of this machine.
+//!
+//! A [`Server`] answers each request with a [`Reply`]: an answer in one of the
+//! providers' languages, or a fault down to the byte. Before that it holds every
+//! request against what the provider demands ([`strict`]): calls and results in
+//! pairs and in order, ids that are unique, nothing between a call and its
+//! results, thoughts as they were sent. A request that breaks a rule is answered
+//! with 400, and fails the test. An [`Emulator`] is a second opinion, and the same
+//! check stands [before](Server::before) it.
+
+mod asked;
+mod emulator;
+mod relay;
+mod reply;
+mod say;
+mod server;
+pub mod strict;
+
+pub use asked::Asked;
+pub use emulator::{AIMOCK, Emulator, NODE};
+pub use reply::Reply;
+pub use say::{Language, Say, Tokens};
+pub use server::Server;
