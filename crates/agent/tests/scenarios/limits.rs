@@ -115,17 +115,21 @@ async fn a_limit_on_time_cuts_a_tool_that_hangs() -> Test {
     Ok(())
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_limit_on_time_holds_for_whoever_waits_for_its_children() -> Test {
-    let world = World::new(|call| match (call.choice, answers(call)) {
+/// A lead that waits for a child which never ends.
+fn waits_for_one_that_hangs(call: &Call) -> Turn {
+    match (call.choice, answers(call)) {
         (ToolChoice::None, _) => Turn::say("nothing came"),
         (_, 0) if heard(call) == ["lead"] => {
             Turn::call([("spawn_agent", json!({"name": "a", "task": "hang"}))])
         }
         _ if heard(call) == ["hang"] => Turn::Hang(Vec::new()),
         _ => Turn::say("waiting"),
-    })
-    .await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_limit_on_time_holds_for_whoever_waits_for_its_children() -> Test {
+    let world = World::new(waits_for_one_that_hangs).await;
     let agent = world.agent_of(&world.brief("lead").time(Duration::from_secs(30))).await;
     let (kind, words) = failure(&agent.wait().await?);
     assert_eq!(kind, FailureKind::Timeout);
@@ -137,15 +141,7 @@ async fn a_limit_on_time_holds_for_whoever_waits_for_its_children() -> Test {
 
 #[tokio::test(start_paused = true)]
 async fn a_limit_on_time_holds_for_whoever_has_no_steps_left_either() -> Test {
-    let world = World::new(|call| match (call.choice, answers(call)) {
-        (ToolChoice::None, _) => Turn::say("nothing came"),
-        (_, 0) if heard(call) == ["lead"] => {
-            Turn::call([("spawn_agent", json!({"name": "a", "task": "hang"}))])
-        }
-        _ if heard(call) == ["hang"] => Turn::Hang(Vec::new()),
-        _ => Turn::say("waiting"),
-    })
-    .await;
+    let world = World::new(waits_for_one_that_hangs).await;
     let brief = world.brief("lead").steps(2).time(Duration::from_secs(30));
     let (_, words) = failure(&world.agent_of(&brief).await.wait().await?);
     assert!(words.contains("nothing came"), "{words}");
