@@ -234,15 +234,14 @@ impl Life {
         let cancelled = pin!(cx.cancelled().map(|()| Ok(Ran::Cancelled)));
         let late = pin!(late.map(|()| Ok(Ran::Late)));
         let stopped = select(cancelled, late).map(|stopped| stopped.factor_first().0);
-        let ended = select(all, stopped).map(|ended| ended.factor_first().0);
+        let mut ended = select(all, stopped).map(|ended| ended.factor_first().0);
         // In a box, so that the time takes no room once it has passed.
-        match select(ended, Box::pin(tokio::time::sleep(WHILE))).await {
-            Either::Left((ended, _)) => ended,
-            Either::Right(((), ended)) => {
-                *talk = Conversation::default();
-                ended.await
-            }
+        let a_while = Box::pin(tokio::time::sleep(WHILE));
+        if let Either::Left((ended, _)) = select(&mut ended, a_while).await {
+            return ended;
         }
+        *talk = Conversation::default();
+        ended.await
     }
 }
 
@@ -253,10 +252,17 @@ impl Hands<'_> {
         let key = format!("{}.{}", self.step, number + 1);
         let output = Box::pin(self.run_once((number, &key), call)).await?;
         self.sendings.sent(number);
-        if !looks::is_one(call) || !self.looks.lock().note(call, &output.read(|_| false)) {
-            return Ok(output);
+        match self.news(call, output) {
+            Some(output) => Ok(output),
+            None => Box::pin(self.look_again((number, &key), call)).await,
         }
-        Box::pin(self.look_again((number, &key), call)).await
+    }
+
+    /// The output, unless it is that of a look which shows once more what others
+    /// have shown.
+    fn news(&self, call: &ToolCall, output: Output) -> Option<Output> {
+        let is_old = looks::is_one(call) && self.looks.lock().note(call, &output.read(|_| false));
+        (!is_old).then_some(output)
     }
 
     /// Looks once more when something has changed.

@@ -1,6 +1,7 @@
 //! The tools with which an agent sends others off and keeps track of them.
 
 mod ask;
+mod awaited;
 mod cancel_task;
 mod inspect_task;
 mod list_tasks;

@@ -29,7 +29,10 @@ pub(crate) struct Conversation {
     blocks: u64,
     /// Where the last two answers begin.
     recent: [Place; 2],
-    answered: Option<Answered>,
+    /// How many answers the model has given.
+    step: u64,
+    /// How many calls of tools there were.
+    calls: u64,
     /// What all answers took.
     total: Usage,
     /// How many turns have ended since somebody spoke to the agent.
@@ -155,7 +158,7 @@ impl Conversation {
 
     /// How many answers the model has given.
     pub(crate) fn step(&self) -> u64 {
-        self.answered.as_ref().map_or(0, |answered| answered.step)
+        self.step
     }
 
     /// What all answers took.
@@ -165,7 +168,7 @@ impl Conversation {
 
     /// How many calls of tools there were.
     pub(crate) fn calls(&self) -> u64 {
-        self.answered.as_ref().map_or(0, |answered| answered.calls)
+        self.calls
     }
 
     /// Whether a call in the conversation has this id.
@@ -324,7 +327,7 @@ impl Conversation {
                 self.added = self.messages.iter().map(bytes).sum();
             }
             Entry::Continued(Continued { by }) => {
-                (self.answered, self.total) = (None, Usage::default());
+                (self.step, self.calls, self.total) = (0, 0, Usage::default());
                 self.continued = Some(by);
                 self.begin_anew();
             }
@@ -386,7 +389,7 @@ impl Conversation {
         self.tail = if calls.is_empty() {
             self.turns = self.turns.saturating_add(1);
             self.looks = Looks::default();
-            Tail::Ended(answered.stop.clone())
+            Tail::Ended(answered.stop)
         } else {
             Tail::Calls(calls)
         };
@@ -394,8 +397,7 @@ impl Conversation {
             self.closing = Closing::Said;
         }
         (self.measured, self.added) = (answered.usage.total(), 0);
-        self.total = answered.total;
-        self.answered = Some(answered);
+        (self.step, self.calls, self.total) = (answered.step, answered.calls, answered.total);
     }
 
     fn take_result(&mut self, result: ToolResult) {

@@ -150,7 +150,7 @@ impl Life {
                     tracing::warn!(task = %self.cx.id(), %error, "an agent could not be written on");
                     failures += 1;
                     known = Known::No;
-                    self.cx.back_off(failures).await?;
+                    Box::pin(self.cx.back_off(failures)).await?;
                 }
             }
         }

@@ -1,21 +1,17 @@
 //! `spawn_agent`: sends another agent off.
 
-use std::pin::pin;
-
-use futures_util::future::{Either, select};
-use offshoot_core::{Owner, Payload, RunId, Sizes, TaskId, Wake, text};
+use offshoot_core::{Owner, Payload, RunId, Sizes, TaskId, Wake};
 use offshoot_models::{Endpoint, ModelName};
 use offshoot_runtime::{BodyError, Request, StepError, TaskRef};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::awaited::Awaited;
 use super::told;
 use crate::KIND;
 use crate::brief::{Brief, Context, Isolation};
 use crate::finish::Finish;
-use crate::mail::{self, steered};
-use crate::notice;
 use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
 use crate::worktree;
 
@@ -88,9 +84,6 @@ enum Wakes {
     Silent,
 }
 
-/// How much of a child's question is shown.
-const ASKED: usize = 4_000;
-
 fn yes() -> bool {
     true
 }
@@ -107,7 +100,26 @@ pub(super) fn tool() -> impl Tool {
     .watchful()
 }
 
-async fn spawn(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
+fn spawn(cx: ToolContext, asked: Arguments) -> impl Future<Output = Result<Output, ToolError>> {
+    // In a box, so that a wait that follows does not keep room for it.
+    let begun = Box::pin(begin(cx, asked));
+    async move {
+        match begun.await? {
+            Begun::Told(output) => Ok(output),
+            Begun::Awaited(child) => child.ends().await,
+        }
+    }
+}
+
+/// What there is once an agent is sent off.
+enum Begun {
+    /// All that is told.
+    Told(Output),
+    /// A task whose end is waited for.
+    Awaited(Awaited),
+}
+
+async fn begin(cx: ToolContext, asked: Arguments) -> Result<Begun, ToolError> {
     let (background, detached, isolation) = (asked.background, asked.detached, asked.isolation);
     if detached && !background {
         return Err(ToolError::new(
@@ -115,17 +127,16 @@ async fn spawn(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
              call cannot return it. Use background=true, or detached=false.",
         ));
     }
-    // In a box, so that a wait that follows does not keep room for it.
-    let sent = Box::pin(send_off(&cx, asked)).await;
+    let sent = send_off(&cx, asked).await;
     cx.turn.passes();
     let task = match sent? {
         Sent::Off(task) => task,
         Sent::Already(twin) if background => {
-            return Ok(Output::text(format!(
+            return Ok(Begun::Told(Output::text(format!(
                 "Nothing was started: the agent {} is doing exactly this task already. Its \
                  result comes to you by itself.",
                 twin.handle()
-            )));
+            ))));
         }
         // Its result is the one that was asked for.
         Sent::Already(twin) => twin,
@@ -136,12 +147,15 @@ async fn spawn(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
                 true => started_detached(task.handle()),
                 false => started(task.handle()),
             };
-            Ok(Output::text(match isolation {
+            Ok(Begun::Told(Output::text(match isolation {
                 Isolates::None => started,
                 Isolates::Worktree => format!("{started} {APART}"),
-            }))
+            })))
         }
-        false => foreground(&cx, &task).await,
+        false => {
+            let (cx, allowance) = (cx.cx, cx.seat.limits.allowance);
+            Ok(Begun::Awaited(Awaited { cx, task, allowance }))
+        }
     }
 }
 
@@ -229,43 +243,6 @@ fn started_detached(handle: &str) -> String {
 }
 
 /// Waits for the result, unless somebody has something to say meanwhile.
-async fn foreground(cx: &ToolContext, task: &TaskRef) -> Result<Output, ToolError> {
-    let (wait, steered) = (pin!(task.wait().into_future()), pin!(steered(&cx.cx)));
-    match select(wait, steered).await {
-        Either::Left((waited, _)) => {
-            let waited = waited?;
-            if let Some(number) = waited.task.state.question() {
-                return Box::pin(asks(cx, task, number)).await;
-            }
-            let allowance = cx.seat.limits.allowance;
-            Ok(match waited.is_ended() {
-                true => Output::default().telling(&waited.task, allowance),
-                false => Output::default().noting(notice::result(&waited.task, allowance)),
-            })
-        }
-        Either::Right(_) => Ok(Output::text(format!(
-            "A message for you came before {} had ended. It goes on in the background, nothing is \
-             done yet, and its result will come to you by itself.",
-            task.handle()
-        ))),
-    }
-}
-
-/// The child cannot go on without an answer, which only a later call can give.
-async fn asks(cx: &ToolContext, task: &TaskRef, number: u32) -> Result<Output, ToolError> {
-    let asked = mail::question(&cx.cx, task.id(), number).await?;
-    let asked = asked.map(|asked| asked.text).unwrap_or_default();
-    let handle = task.handle();
-    let asked =
-        notice::envelope("question", &[("task", handle)], text::cut(&asked, ASKED).as_ref());
-    Ok(Output::text(format!(
-        "{handle} has no result yet: it asks something and waits. Answer with send_message, to \
-         {handle:?}. It goes on in the background then, and its result will come to you by \
-         itself."
-    ))
-    .noting(asked))
-}
-
 /// The live agents that an agent has sent off.
 #[derive(Default)]
 struct Live {

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use offshoot_runtime::TaskRef;
+use offshoot_runtime::{Context, TaskRef, Waited};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -46,40 +46,61 @@ pub(super) fn tool() -> impl Tool {
     .watchful()
 }
 
-async fn wait(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
-    Box::pin(cx.turn.comes()).await;
-    // In a box, so that the wait that follows does not keep room for it.
-    let tasks = Box::pin(find(&cx, asked.tasks)).await?;
+/// What to wait for, and how.
+struct Wait {
+    cx: Context,
+    tasks: Vec<TaskRef>,
+    any: bool,
+    span: Duration,
+    /// How many Unicode scalars of each result are told.
+    allowance: usize,
+}
+
+fn wait(cx: ToolContext, asked: Arguments) -> impl Future<Output = Result<Output, ToolError>> {
+    // In a box, so that whoever waits does not keep room for it.
+    let prepared = Box::pin(prepare(cx, asked));
+    async move { prepared.await?.wait().await }
+}
+
+async fn prepare(cx: ToolContext, asked: Arguments) -> Result<Wait, ToolError> {
+    cx.turn.comes().await;
+    let tasks = find(&cx, asked.tasks).await?;
     let span = Duration::from_secs(asked.timeout_seconds.unwrap_or(USUAL).min(LONGEST));
-    let mut wait = cx.cx.wait(&tasks).timeout(span);
-    if asked.any {
-        wait = wait.any();
-    }
-    let (wait, message) = (pin!(wait.into_future()), pin!(wanted(&cx.cx)));
-    let (waited, spoken_to) = match select(wait, message).await {
-        Either::Left((waited, _)) => (waited?, false),
-        // How they stand now.
-        Either::Right(_) => {
-            let now = cx.cx.wait(&tasks).timeout(Duration::ZERO).into_future();
-            (Box::pin(now).await?, true)
+    let allowance = cx.seat.limits.allowance;
+    Ok(Wait { cx: cx.cx, tasks, any: asked.any, span, allowance })
+}
+
+impl Wait {
+    async fn wait(&self) -> Result<Output, ToolError> {
+        let mut wait = self.cx.wait(&self.tasks).timeout(self.span);
+        if self.any {
+            wait = wait.any();
         }
-    };
-    let (now, allowance) = (cx.cx.now(), cx.seat.limits.allowance);
-    let mut lines = Vec::new();
-    if spoken_to {
-        lines.push(
-            "A message for you has come. It follows; if it is meant for the end of your turn, end \
-             your turn to read it."
-                .to_owned(),
-        );
+        let (wait, message) = (pin!(wait.into_future()), pin!(wanted(&self.cx)));
+        match select(wait, message).await {
+            Either::Left((waited, _)) => Ok(self.told(&waited?, Vec::new())),
+            Either::Right(_) => Box::pin(self.stand()).await,
+        }
     }
-    let open = waited.iter().filter(|one| !one.is_ended());
-    lines.extend(
-        open.map(|one| format!("Not ended, no result yet: {}", told::line(&one.task, now))),
-    );
-    let ended = waited.iter().filter(|one| one.is_ended());
-    let output = Output::text(lines.join("\n"));
-    Ok(ended.fold(output, |output, one| output.telling(&one.task, allowance)))
+
+    /// How the tasks stand now that a message has come.
+    async fn stand(&self) -> Result<Output, ToolError> {
+        let waited = self.cx.wait(&self.tasks).timeout(Duration::ZERO).await?;
+        let spoken_to = "A message for you has come. It follows; if it is meant for the end of \
+                         your turn, end your turn to read it.";
+        Ok(self.told(&waited, vec![spoken_to.to_owned()]))
+    }
+
+    fn told(&self, waited: &[Waited], mut lines: Vec<String>) -> Output {
+        let now = self.cx.now();
+        let open = waited.iter().filter(|one| !one.is_ended());
+        lines.extend(
+            open.map(|one| format!("Not ended, no result yet: {}", told::line(&one.task, now))),
+        );
+        let ended = waited.iter().filter(|one| one.is_ended());
+        let output = Output::text(lines.join("\n"));
+        ended.fold(output, |output, one| output.telling(&one.task, self.allowance))
+    }
 }
 
 async fn find(cx: &ToolContext, handles: Vec<String>) -> Result<Vec<TaskRef>, ToolError> {

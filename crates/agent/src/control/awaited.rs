@@ -1,0 +1,62 @@
+//! A child in the foreground: the call that sent it off returns its result.
+
+use std::pin::pin;
+
+use futures_util::future::{Either, select};
+use offshoot_core::text;
+use offshoot_runtime::{Context, TaskRef};
+
+use crate::mail::{self, steered};
+use crate::notice;
+use crate::tool::{Output, ToolError};
+
+/// How much of a child's question is shown.
+const ASKED: usize = 4_000;
+
+/// A task whose end is waited for, and no more than that takes.
+pub(super) struct Awaited {
+    pub(super) cx: Context,
+    pub(super) task: TaskRef,
+    /// How many Unicode scalars of its result are told.
+    pub(super) allowance: usize,
+}
+
+impl Awaited {
+    /// Its result, unless it asks something or a message comes before.
+    pub(super) async fn ends(&self) -> Result<Output, ToolError> {
+        let Self { cx, task, allowance } = self;
+        let (wait, steered) = (pin!(task.wait().into_future()), pin!(steered(cx)));
+        match select(wait, steered).await {
+            Either::Left((waited, _)) => {
+                let waited = waited?;
+                if let Some(number) = waited.task.state.question() {
+                    return Box::pin(self.asks(number)).await;
+                }
+                Ok(match waited.is_ended() {
+                    true => Output::default().telling(&waited.task, *allowance),
+                    false => Output::default().noting(notice::result(&waited.task, *allowance)),
+                })
+            }
+            Either::Right(_) => Ok(Output::text(format!(
+                "A message for you came before {} had ended. It goes on in the background, nothing \
+                 is done yet, and its result will come to you by itself.",
+                task.handle()
+            ))),
+        }
+    }
+
+    /// The child cannot go on without an answer, which only a later call can give.
+    async fn asks(&self, number: u32) -> Result<Output, ToolError> {
+        let asked = mail::question(&self.cx, self.task.id(), number).await?;
+        let asked = asked.map(|asked| asked.text).unwrap_or_default();
+        let handle = self.task.handle();
+        let asked =
+            notice::envelope("question", &[("task", handle)], text::cut(&asked, ASKED).as_ref());
+        Ok(Output::text(format!(
+            "{handle} has no result yet: it asks something and waits. Answer with send_message, \
+             to {handle:?}. It goes on in the background then, and its result will come to you by \
+             itself."
+        ))
+        .noting(asked))
+    }
+}
