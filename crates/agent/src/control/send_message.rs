@@ -1,6 +1,6 @@
 //! `send_message`: steers a task, answers its question, or tells the owner.
 
-use offshoot_core::{Caller, Closed, Mode};
+use offshoot_core::{Caller, Closed, Mode, TaskId};
 use offshoot_runtime::{Address, BodyError, StepError, TaskRef};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -59,15 +59,31 @@ async fn send(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
     };
     let sending = cx.cx.send(Address::Handle(&asked.to), &asked.text).mode(mode);
     let receipts = sending.key(&format!("call {}", cx.key)).await?;
-    let mut lines: Vec<_> =
-        receipts.iter().map(|receipt| format!("Queued for {}.", receipt.task)).collect();
-    lines.extend(
-        receipts.refused().iter().map(|no| format!("Not sent to {}: {}.", no.task, no.error)),
-    );
+    let mut lines = Vec::new();
+    for receipt in receipts.iter() {
+        lines.push(format!("Queued for {}.", called(&cx, &asked.to, receipt.task).await));
+    }
+    for no in receipts.refused() {
+        let task = called(&cx, &asked.to, no.task).await;
+        lines.push(format!("Not sent to {task}: {}.", no.error));
+    }
     if lines.is_empty() {
         lines.push("You have no live tasks: nobody was told.".to_owned());
     }
     Ok(Output::text(lines.join("\n")))
+}
+
+/// What whoever gets the message is called. It is sent already, so a look that
+/// fails is no error.
+async fn called(cx: &ToolContext, to: &str, task: TaskId) -> String {
+    if to.trim() == "parent" {
+        return "whoever sent you off".to_owned();
+    }
+    let id = task.to_string();
+    match cx.cx.task(&id).await {
+        Ok(task) => task.handle().to_owned(),
+        Err(_) => id,
+    }
 }
 
 /// The question of the task that this call answers, if it has an open one. It
