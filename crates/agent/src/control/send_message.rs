@@ -36,8 +36,8 @@ pub(super) fn tool() -> impl Tool {
     Function::new(
         "send_message",
         "Says something to a task you sent off, or to whoever sent you off. If the task waits for \
-         an answer to its question, this is the answer. A task that has ended goes on with it in \
-         a new task.",
+         an answer to its question, this is the answer, unless it interrupts: that withdraws the \
+         question. A task that has ended goes on with it in a new task.",
         send,
     )
     .idempotent()
@@ -45,7 +45,8 @@ pub(super) fn tool() -> impl Tool {
 
 async fn send(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
     cx.turn.comes().await;
-    if !matches!(asked.to.trim(), "parent" | "all") {
+    // Who interrupts a task wants it to leave what it is at, its question too.
+    if !matches!(asked.to.trim(), "parent" | "all") && !matches!(asked.mode, Reads::Interrupt) {
         let task = cx.cx.task(&asked.to).await?;
         if let Some(number) = question(&cx, &task).await? {
             answer(&cx, (&task, number), &asked.text).await?;
