@@ -88,10 +88,10 @@ impl Tree {
         }
     }
 
-    /// As its agent's report shows it.
+    /// As its agent's report shows it, before anything in it is counted.
     pub(crate) fn shown(&self, state: WorktreeState) -> Worktree {
         let Self { path, branch, base, .. } = self.clone();
-        Worktree { path, branch, base, state, files: 0, commits: 0 }
+        Worktree { path, branch, base, state, files: None, commits: None, abandoned: 0 }
     }
 
     /// What its agent is told of it.
