@@ -128,6 +128,11 @@ pub(crate) enum NoTree {
          left as it is"
     )]
     Broken(PathBuf),
+    #[error(
+        "what is in the worktree {0} cannot be measured: its `.git` does not lead to its repository \
+         any more. It was left as it is"
+    )]
+    Elsewhere(PathBuf),
     #[error("the worktree could not be made")]
     Git(#[from] GitError),
     #[error("{path} could not be written")]

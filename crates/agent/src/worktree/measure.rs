@@ -55,7 +55,7 @@ impl Tree {
     /// are made of others.
     pub(super) async fn measure(&self) -> Result<Found, NoTree> {
         if self.leads_elsewhere() {
-            return Err(NoTree::Broken(self.path.clone()));
+            return Err(NoTree::Elsewhere(self.path.clone()));
         }
         let status = ["status", "--porcelain=v1", "-z", "--no-renames"];
         let status = self.git().args(status).args(["-uall", "--ignore-submodules=none"]);
