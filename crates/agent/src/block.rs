@@ -165,13 +165,13 @@ struct Returned {
 }
 
 // What a block of kind `Other` is, by its name.
-const ANSWERED: &str = "answered";
-const SUMMARY: &str = "summary";
-const FORK: &str = "fork";
-const CONTINUED: &str = "continued";
-const PARTIAL: &str = "partial";
-const OUTPUT: &str = "output";
-const RUNNING: &str = "running";
+pub(crate) const ANSWERED: &str = "answered";
+pub(crate) const SUMMARY: &str = "summary";
+pub(crate) const FORK: &str = "fork";
+pub(crate) const CONTINUED: &str = "continued";
+pub(crate) const PARTIAL: &str = "partial";
+pub(crate) const OUTPUT: &str = "output";
+pub(crate) const RUNNING: &str = "running";
 
 impl Entry {
     /// How many Unicode scalars it says.

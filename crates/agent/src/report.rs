@@ -51,10 +51,7 @@ impl Report {
             calls => format!("{steps}, {}", counted(calls, "tool call", "tool calls")),
         };
         match self.left() {
-            Some(Worktree { files, commits, state: WorktreeState::Kept, .. }) => {
-                let files = counted(*files, "file changed", "files changed");
-                format!("{told}, {files}, {}", counted(*commits, "commit", "commits"))
-            }
+            Some(kept) if kept.state == WorktreeState::Kept => format!("{told}, {}", held(kept)),
             _ => told,
         }
     }
@@ -62,6 +59,22 @@ impl Report {
     /// The worktree that is there, if it has one.
     pub fn left(&self) -> Option<&Worktree> {
         self.worktree.as_ref().filter(|worktree| worktree.state != WorktreeState::Removed)
+    }
+}
+
+/// What a worktree that is kept holds.
+fn held(kept: &Worktree) -> String {
+    let (Some(files), Some(commits)) = (kept.files, kept.commits) else {
+        return "what its worktree holds could not be measured".to_owned();
+    };
+    let files = counted(files, "file changed", "files changed");
+    match (commits, kept.abandoned) {
+        // Where there are others, it has most likely been replaced by one of them.
+        (0, abandoned @ 1..) => {
+            let commits = counted(abandoned, "commit", "commits");
+            format!("{files}, {commits} on no branch")
+        }
+        _ => format!("{files}, {}", counted(commits, "commit", "commits")),
     }
 }
 

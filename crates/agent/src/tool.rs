@@ -6,6 +6,7 @@
 //! tool does ends the agent.
 
 mod arguments;
+mod cap;
 mod function;
 mod survey;
 mod toolbox;
@@ -232,6 +233,9 @@ impl ToolError {
 
 impl From<offshoot_runtime::Error> for ToolError {
     fn from(error: offshoot_runtime::Error) -> Self {
-        Self::of(&error)
+        match &error {
+            offshoot_runtime::Error::Cap(reached) => Self(cap::told(reached)),
+            error => Self::of(error),
+        }
     }
 }

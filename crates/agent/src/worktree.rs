@@ -53,13 +53,22 @@ pub struct Worktree {
     /// What has become of it.
     pub state: WorktreeState,
     /// How many files differ from that commit, those included that git does not
-    /// know yet. Told once it is kept.
-    #[serde(default)]
-    pub files: u64,
-    /// How many commits there are that the one at which it began lacks. Told once
-    /// it is kept.
-    #[serde(default)]
-    pub commits: u64,
+    /// know yet. Told once it is kept, unless that could not be measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<u64>,
+    /// How many commits there are, on its branch or at its head, that the one at
+    /// which it began lacks. Told once it is kept, unless that could not be
+    /// measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commits: Option<u64>,
+    /// How many commits were made in it to which no branch and no head leads any
+    /// more.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub abandoned: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// What has become of a worktree.
@@ -119,6 +128,11 @@ pub(crate) enum NoTree {
          left as it is"
     )]
     Broken(PathBuf),
+    #[error(
+        "what is in the worktree {0} cannot be measured: its `.git` does not lead to its repository \
+         any more. It was left as it is"
+    )]
+    Elsewhere(PathBuf),
     #[error("the worktree could not be made")]
     Git(#[from] GitError),
     #[error("{path} could not be written")]

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use offshoot_core::Outcome;
-use offshoot_runtime::TaskRef;
+use offshoot_core::{BlockKind, Outcome};
+use offshoot_runtime::{PeekedBlock, TaskRef};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::told;
+use crate::block;
 use crate::notice;
 use crate::output;
 use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
@@ -65,14 +66,38 @@ async fn inspect(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError>
     let peek = peek.await?;
     lines.push(format!("Its conversation has {} blocks; the last are:", peek.total));
     for block in peek.blocks {
-        let name = block.name.map(|name| format!(" {name}")).unwrap_or_default();
-        let text = block.text.unwrap_or_default().replace('\n', " ");
-        lines.push(format!("{} {:?}{name}: {text}", block.position, block.kind));
+        lines.push(shown(&block));
     }
     let output = Output::text(lines.join("\n"));
     Ok(match ended {
         Some(result) => output.noting(result),
         None => output,
+    })
+}
+
+/// A block on one line: its position, who did what, and its text.
+fn shown(block: &PeekedBlock) -> String {
+    let name = block.name.as_deref().unwrap_or("a tool");
+    let text = block.text.as_deref().unwrap_or_default().replace('\n', " ");
+    let line = |what: &str| match text.trim() {
+        "" => format!("{} {what}", block.position),
+        text => format!("{} {what}: {text}", block.position),
+    };
+    line(match (block.kind, name) {
+        (BlockKind::User, _) => "it was told",
+        (BlockKind::Assistant, _) => "it said",
+        (BlockKind::Thought, _) => "it thought",
+        (BlockKind::ToolUse, _) => return line(&format!("it called {name}")),
+        (BlockKind::ToolResult, _) => return line(&format!("{name} returned")),
+        (BlockKind::Notice, _) => "it got the notice",
+        (BlockKind::Other, block::ANSWERED) => "its answer ended",
+        (BlockKind::Other, block::SUMMARY) => "what was before is summed up",
+        (BlockKind::Other, block::FORK) => "it knows another conversation up to here",
+        (BlockKind::Other, block::CONTINUED) => "another task goes on from here",
+        (BlockKind::Other, block::PARTIAL) => "its answer was cut after",
+        (BlockKind::Other, block::OUTPUT) => "all of what a tool returned",
+        (BlockKind::Other, block::RUNNING) => "when its turn ended there was still running",
+        (BlockKind::Other, name) => name,
     })
 }
 

@@ -1,6 +1,6 @@
 //! `send_message`: steers a task, answers its question, or tells the owner.
 
-use offshoot_core::{Caller, Closed, Mode};
+use offshoot_core::{Caller, Closed, Mode, TaskId};
 use offshoot_runtime::{Address, BodyError, StepError, TaskRef};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -36,8 +36,8 @@ pub(super) fn tool() -> impl Tool {
     Function::new(
         "send_message",
         "Says something to a task you sent off, or to whoever sent you off. If the task waits for \
-         an answer to its question, this is the answer. A task that has ended goes on with it in \
-         a new task.",
+         an answer to its question, this is the answer, unless it interrupts: that withdraws the \
+         question. A task that has ended goes on with it in a new task.",
         send,
     )
     .idempotent()
@@ -45,7 +45,8 @@ pub(super) fn tool() -> impl Tool {
 
 async fn send(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
     cx.turn.comes().await;
-    if !matches!(asked.to.trim(), "parent" | "all") {
+    // Who interrupts a task wants it to leave what it is at, its question too.
+    if !matches!(asked.to.trim(), "parent" | "all") && !matches!(asked.mode, Reads::Interrupt) {
         let task = cx.cx.task(&asked.to).await?;
         if let Some(number) = question(&cx, &task).await? {
             answer(&cx, (&task, number), &asked.text).await?;
@@ -59,15 +60,31 @@ async fn send(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
     };
     let sending = cx.cx.send(Address::Handle(&asked.to), &asked.text).mode(mode);
     let receipts = sending.key(&format!("call {}", cx.key)).await?;
-    let mut lines: Vec<_> =
-        receipts.iter().map(|receipt| format!("Queued for {}.", receipt.task)).collect();
-    lines.extend(
-        receipts.refused().iter().map(|no| format!("Not sent to {}: {}.", no.task, no.error)),
-    );
+    let mut lines = Vec::new();
+    for receipt in receipts.iter() {
+        lines.push(format!("Queued for {}.", called(&cx, &asked.to, receipt.task).await));
+    }
+    for no in receipts.refused() {
+        let task = called(&cx, &asked.to, no.task).await;
+        lines.push(format!("Not sent to {task}: {}.", no.error));
+    }
     if lines.is_empty() {
         lines.push("You have no live tasks: nobody was told.".to_owned());
     }
     Ok(Output::text(lines.join("\n")))
+}
+
+/// What whoever gets the message is called. It is sent already, so a look that
+/// fails is no error.
+async fn called(cx: &ToolContext, to: &str, task: TaskId) -> String {
+    if to.trim() == "parent" {
+        return "whoever sent you off".to_owned();
+    }
+    let id = task.to_string();
+    match cx.cx.task(&id).await {
+        Ok(task) => task.handle().to_owned(),
+        Err(_) => id,
+    }
 }
 
 /// The question of the task that this call answers, if it has an open one. It

@@ -1,11 +1,17 @@
 //! Measuring a worktree: what is in it that would be lost with it.
 
-use super::git::{Git, GitError};
+use std::io::Read;
+
+use super::NoTree;
+use super::git::{Git, GitError, Said};
 use super::note::Tree;
 
 /// How many entries of a log of heads are looked at. One that is longer may have
 /// anything in it.
 const HEADS: usize = 1_000;
+
+/// How much is read of the file that leads from a worktree to its repository.
+const LINK: u64 = 8 << 10;
 
 /// What is in a worktree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,7 +23,7 @@ pub(super) struct Found {
     /// Commits on its branch or at its head that the one at which it began lacks.
     pub(super) commits: u64,
     /// Commits that its head was at and that are nowhere else.
-    abandoned: u64,
+    pub(super) abandoned: u64,
     /// Whether there are submodules in it that somebody has filled: what is in
     /// their own repositories goes with it.
     submodules: bool,
@@ -26,7 +32,17 @@ pub(super) struct Found {
 impl Found {
     /// Whether nothing would be lost.
     pub(super) fn is_nothing(self) -> bool {
-        self.uncommitted + self.commits + self.abandoned == 0 && !self.submodules
+        self.counts_nothing() && !self.submodules
+    }
+
+    /// Whether there is nothing in it but what is in submodules, which is not
+    /// counted.
+    pub(super) fn is_uncounted(self) -> bool {
+        self.counts_nothing() && self.submodules
+    }
+
+    fn counts_nothing(self) -> bool {
+        self.uncommitted + self.commits + self.abandoned == 0
     }
 }
 
@@ -37,7 +53,10 @@ impl Tree {
 
     /// What is in it. Files that git is told to ignore count for nothing: they
     /// are made of others.
-    pub(super) async fn measure(&self) -> Result<Found, GitError> {
+    pub(super) async fn measure(&self) -> Result<Found, NoTree> {
+        if self.leads_elsewhere() {
+            return Err(NoTree::Elsewhere(self.path.clone()));
+        }
         let status = ["status", "--porcelain=v1", "-z", "--no-renames"];
         let status = self.git().args(status).args(["-uall", "--ignore-submodules=none"]);
         let uncommitted = status.run().await?.succeeded()?.records;
@@ -52,6 +71,32 @@ impl Tree {
         let others = ["ls-files", "--others", "--exclude-standard", "-z"];
         let others = self.git().args(others).run().await?.succeeded()?.records;
         Ok(Found { files: differ + others, ..found })
+    }
+
+    /// What is on the branch, which is at this commit, where the files are gone.
+    pub(super) async fn measure_branch(&self, tip: &str) -> Result<Found, GitError> {
+        let git = || Git::of(&self.repository).long();
+        let count = ["rev-list", "--count", tip, "--not", &self.base, "--"];
+        let commits = number(&git().args(count).run().await?.succeeded()?)?;
+        let differ = ["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff"];
+        let differ = git().args(differ).args([&self.base, tip, "--"]).run().await?.succeeded()?;
+        Ok(Found { files: differ.records, commits, ..Found::default() })
+    }
+
+    /// Whether there is another repository in its place, or something that leads
+    /// to one: what is committed there is not known here.
+    fn leads_elsewhere(&self) -> bool {
+        let place = self.path.join(".git");
+        let Ok(found) = std::fs::symlink_metadata(&place) else { return false };
+        if !found.is_file() {
+            return true;
+        }
+        let mut link = String::new();
+        let read =
+            std::fs::File::open(&place).and_then(|file| file.take(LINK).read_to_string(&mut link));
+        let leads = read.ok().and_then(|_| link.trim_end().strip_prefix("gitdir: "));
+        let leads = leads.and_then(|leads| std::fs::canonicalize(self.path.join(leads)).ok());
+        leads.is_none() || leads != std::fs::canonicalize(self.admin()).ok()
     }
 
     /// How many commits there are, on its branch or at its head, that the one at
@@ -81,15 +126,23 @@ impl Tree {
     async fn count(&self, heads: &[String], others: &[&str]) -> Result<u64, GitError> {
         let count = self.git().args(["rev-list", "--count", "--ignore-missing"]).args(heads);
         let count = count.args(["--not", &self.base]).args(others).arg("--").run().await?;
-        let count = count.succeeded()?;
-        let said = count.line().and_then(|count| count.parse().ok());
-        said.ok_or_else(|| GitError::Said("something that is no number".to_owned()))
+        number(&count.succeeded()?)
     }
 
     /// The commit that its branch is at, if it has one.
     pub(super) async fn tip(&self) -> Result<Option<String>, GitError> {
         let tip = ["rev-parse", "--verify", "--quiet", &self.reference()];
         let tip = Git::of(&self.repository).args(tip).run().await?;
+        // That there is none it says without a word.
+        if !tip.success && tip.err.contains("fatal: ") {
+            return Err(tip.error());
+        }
         Ok(tip.line().filter(|tip| tip.len() >= 40).map(str::to_owned))
     }
+}
+
+/// The number that git says.
+fn number(said: &Said) -> Result<u64, GitError> {
+    let number = said.line().and_then(|said| said.parse().ok());
+    number.ok_or_else(|| GitError::Said("something that is no number".to_owned()))
 }

@@ -9,6 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{NoTree, Worktree, WorktreeState, Worktrees, blocking};
 
+/// How the name of a note ends, and that of a draft of one.
+pub(super) const NOTE: &str = "json";
+pub(super) const DRAFT: &str = "new";
+
 /// A worktree, as it is to be and stays.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Tree {
@@ -88,10 +92,10 @@ impl Tree {
         }
     }
 
-    /// As its agent's report shows it.
+    /// As its agent's report shows it, before anything in it is counted.
     pub(crate) fn shown(&self, state: WorktreeState) -> Worktree {
         let Self { path, branch, base, .. } = self.clone();
-        Worktree { path, branch, base, state, files: 0, commits: 0 }
+        Worktree { path, branch, base, state, files: None, commits: None, abandoned: 0 }
     }
 
     /// What its agent is told of it.
@@ -139,13 +143,18 @@ impl Note {
             if let Some(folder) = path.parent() {
                 std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
             }
-            let draft = path.with_extension("new");
+            let draft = Self::draft(&path);
             let mut file = std::fs::File::create(&draft)?;
             file.write_all(&json)?;
             file.sync_all()?;
             std::fs::rename(&draft, &path)
         });
         written.await.map_err(NoTree::disk(place))
+    }
+
+    /// Where the note at this place is written before it is whole.
+    pub(super) fn draft(place: &Path) -> PathBuf {
+        place.with_extension(DRAFT)
     }
 
     /// The note at this place, if there is one.
@@ -162,6 +171,6 @@ impl Worktrees {
 
     /// Where the note of a task is.
     pub(super) fn note(&self, task: TaskId) -> PathBuf {
-        self.0.folder.join(format!("{task}.json"))
+        self.0.folder.join(format!("{task}.{NOTE}"))
     }
 }

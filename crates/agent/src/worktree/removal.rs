@@ -46,19 +46,28 @@ impl Note {
         let tree = self.tree.clone();
         tree.discard().await?;
         self.put(place, Standing::Removed).await?;
-        let state = match tree.tip().await? {
-            None => WorktreeState::Removed,
-            // There are commits on its branch.
-            Some(_) => WorktreeState::Kept,
+        if !tree.repository.is_dir() {
+            return Ok(tree.shown(WorktreeState::Removed));
+        }
+        let Some(tip) = tree.tip().await? else {
+            return Ok(tree.shown(WorktreeState::Removed));
         };
-        Ok(tree.shown(state))
+        // There are commits on its branch.
+        Ok(match tree.measure_branch(&tip).await {
+            Ok(found) => tree.kept(found),
+            Err(_) => tree.shown(WorktreeState::Kept),
+        })
     }
 }
 
 impl Tree {
     fn kept(&self, found: Found) -> Worktree {
-        let Found { files, commits, .. } = found;
-        Worktree { files, commits, ..self.shown(WorktreeState::Kept) }
+        let shown = self.shown(WorktreeState::Kept);
+        if found.is_uncounted() {
+            return shown;
+        }
+        let Found { files, commits, abandoned, .. } = found;
+        Worktree { files: Some(files), commits: Some(commits), abandoned, ..shown }
     }
 
     /// Has git remove it.

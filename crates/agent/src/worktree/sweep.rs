@@ -1,11 +1,13 @@
 //! Removing the worktrees of agents that ended without a body: after a crash,
 //! say, nobody tidies up for one that had been asked to stop.
 
+use std::collections::BTreeSet;
 use std::io;
+use std::path::PathBuf;
 
 use offshoot_core::TaskId;
 
-use super::note::{Note, Standing};
+use super::note::{DRAFT, NOTE, Note, Standing};
 use super::{WorktreeState, Worktrees, blocking};
 use crate::agents::Agents;
 
@@ -48,7 +50,15 @@ impl Worktrees {
     /// Removes the worktree of a task that has ended; whether it did.
     async fn sweep(&self, task: TaskId, fate: Fate) -> bool {
         let place = self.note(task);
-        let Some(mut note) = Note::read(&place) else { return false };
+        // Whoever died while it wrote the note has left a draft.
+        std::fs::remove_file(Note::draft(&place)).ok();
+        let Some(mut note) = Note::read(&place) else {
+            if fate == Fate::Gone && !self.path(task).exists() {
+                // Nobody can read it, and there is nothing that it is about.
+                std::fs::remove_file(&place).ok();
+            }
+            return false;
+        };
         let before = note.standing;
         let state = match note.tidy_up(&place).await {
             Ok(worktree) => worktree.state,
@@ -59,26 +69,28 @@ impl Worktrees {
             }
         };
         if note.standing == Standing::Removed && fate == Fate::Gone {
-            // Nobody goes on for it any more.
+            // Nobody goes on for it any more. Should we die before this, the next
+            // sweep finds a note of what is removed.
             std::fs::remove_file(&place).ok();
         }
         state == WorktreeState::Removed && before != Standing::Removed
     }
 
-    /// The tasks that have a note.
-    async fn noted(&self) -> io::Result<Vec<TaskId>> {
+    /// The tasks that have a note, or a draft of one.
+    async fn noted(&self) -> io::Result<BTreeSet<TaskId>> {
         let folder = self.0.folder.clone();
         let noted = blocking(move || {
-            let mut tasks = Vec::new();
+            let mut tasks = BTreeSet::new();
             for entry in std::fs::read_dir(folder)? {
-                let name = entry?.file_name();
-                let task = name.to_str().and_then(|name| name.strip_suffix(".json")?.parse().ok());
-                tasks.extend::<Option<TaskId>>(task);
+                let path = PathBuf::from(entry?.file_name());
+                let noted = path.extension().is_some_and(|kind| kind == NOTE || kind == DRAFT);
+                let task = path.file_stem().filter(|_| noted);
+                tasks.extend(task.and_then(|task| task.to_str()?.parse::<TaskId>().ok()));
             }
             Ok(tasks)
         });
         match noted.await {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(BTreeSet::new()),
             noted => noted,
         }
     }

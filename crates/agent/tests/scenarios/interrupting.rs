@@ -8,7 +8,7 @@ use offshoot_models::{Call, Turn};
 use serde_json::json;
 use tokio::sync::Notify;
 
-use crate::support::{Doors, Test, World, answers, heard, purpose, until_called};
+use crate::support::{Doors, Test, World, answers, heard, purpose, until_called, whole};
 
 /// Tells when it is dropped.
 struct Held(Arc<Notify>);
@@ -144,5 +144,30 @@ async fn s5_2_an_interrupt_withdraws_a_question() -> Test {
     let third = third.iter().find(|call| purpose(call) == "lead" && answers(call) == 2).unwrap();
     let told = heard(third).join(" | ");
     assert!(told.contains("may I?") && told.contains("waits for no answer"), "{told}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn s5_2_an_interrupt_of_the_owner_is_no_answer_to_whoever_asks() -> Test {
+    let script = |call: &Call| match (purpose(call), answers(call)) {
+        ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "a", "task": "child"}))]),
+        ("lead", _) if whole(call).contains("Queued for a.") => Turn::say("done"),
+        ("lead", _) if whole(call).contains("may I?") => {
+            let stop = json!({"to": "a", "text": "leave that", "mode": "interrupt"});
+            Turn::call([("send_message", stop)])
+        }
+        ("lead", _) => Turn::say("waiting"),
+        (_, 0) => Turn::call([("ask", json!({"question": "may I?"}))]),
+        _ => Turn::say(heard(call).join(" | ")),
+    };
+    let world = World::new(script).await;
+    assert_eq!(world.answer("lead").await, "done");
+    let child = world.child("agent-1/a").await;
+    let [question] = &child.questions().await?[..] else { panic!("one question") };
+    assert!(matches!(question.closed, Some(Closed::Withdrawn { .. })), "{question:?}");
+    let told: String = child.wait().await?.decode()?;
+    let (result, message) = told.split_once(" | ").unwrap();
+    assert!(result.contains("your question was withdrawn"), "{told}");
+    assert!(message.contains("from=\"parent\"") && message.contains("leave that"), "{told}");
     Ok(())
 }

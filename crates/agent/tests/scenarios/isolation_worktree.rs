@@ -70,7 +70,8 @@ async fn kept(child: Vec<(&'static str, serde_json::Value)>) -> (Repository, Wor
     assert_eq!(worktree.state, WorktreeState::Kept, "{said}");
     assert!(said.contains(&format!("worktree=\"{}\"", worktree.path.display())), "{said}");
     assert!(said.contains(&format!("branch=\"{}\"", worktree.branch)), "{said}");
-    let (files, commits) = (worktree.files, worktree.commits);
+    let (files, commits) = (worktree.files.unwrap(), worktree.commits.unwrap());
+    let commits = if commits == 0 { worktree.abandoned } else { commits };
     let told = [format!("{files} file"), format!("{commits} commit")];
     assert!(told.iter().all(|told| said.contains(told)), "{said}");
     assert!(worktree.path.join("src").is_dir() && repository.branches().contains(&worktree.branch));
@@ -80,7 +81,7 @@ async fn kept(child: Vec<(&'static str, serde_json::Value)>) -> (Repository, Wor
 #[tokio::test]
 async fn s4_6_a_changed_file_is_kept_and_told() {
     let (repository, worktree) = kept(vec![("write", json!({"path": "src/a.txt"}))]).await;
-    assert_eq!((worktree.files, worktree.commits), (1, 0));
+    assert_eq!((worktree.files, worktree.commits), (Some(1), Some(0)));
     let own = std::fs::read_to_string(repository.path().join("src/a.txt")).unwrap();
     assert_eq!(own, "a\n", "the owner's folder is untouched");
 }
@@ -92,7 +93,7 @@ async fn a_file_that_git_does_not_know_is_kept() {
         ("write", json!({"path": "new/ä.txt"})),
     ])
     .await;
-    assert_eq!((worktree.files, worktree.commits), (2, 0));
+    assert_eq!((worktree.files, worktree.commits), (Some(2), Some(0)));
 }
 
 #[tokio::test]
@@ -103,7 +104,7 @@ async fn a_commit_is_kept() {
         ("git", json!({"args": "commit --quiet --message=second"})),
     ])
     .await;
-    assert_eq!((worktree.files, worktree.commits), (1, 1));
+    assert_eq!((worktree.files, worktree.commits), (Some(1), Some(1)));
 }
 
 #[tokio::test]
@@ -114,7 +115,92 @@ async fn a_commit_on_no_branch_is_kept_even_if_its_head_has_left_it() {
         ("git", json!({"args": "checkout --quiet -"})),
     ])
     .await;
-    assert_eq!((worktree.files, worktree.commits), (0, 0));
+    assert_eq!((worktree.files, worktree.commits), (Some(0), Some(0)));
+    assert_eq!(worktree.abandoned, 1);
+}
+
+#[tokio::test]
+async fn a_commit_on_no_branch_is_counted() {
+    let (_, worktree) = kept(vec![
+        ("git", json!({"args": "checkout --quiet --detach"})),
+        ("write", json!({"path": "b.txt"})),
+        ("git", json!({"args": "add ."})),
+        ("git", json!({"args": "commit --quiet --message=second"})),
+    ])
+    .await;
+    assert_eq!((worktree.files, worktree.commits, worktree.abandoned), (Some(1), Some(1), 0));
+}
+
+/// Does something to the worktree of an agent: to its folder, and to where git
+/// keeps its head.
+type Harm = fn(&Path, &Path);
+
+/// What a lead is told of a child that did this to its worktree, and what the
+/// child's report says of it.
+async fn harmed(repository: &Repository, harm: Harm) -> (String, Worktree) {
+    let harming = move |cx: ToolContext, _: Map<String, Value>| async move {
+        let folder = cx.folder().unwrap();
+        harm(folder, Path::new(git(folder, "rev-parse --absolute-git-dir").trim()));
+        Ok::<_, ToolError>("done".to_owned())
+    };
+    let harming = Function::new("harm", "Does harm.", harming);
+    let script = |call: &Call| match (purpose(call), answers(call)) {
+        ("lead", 0) => Turn::call([(
+            "spawn_agent",
+            json!({"name": "the child", "task": "child", "isolation": "worktree"}),
+        )]),
+        ("lead", _) => Turn::say(heard(call).join("\n")),
+        (_, 0) => Turn::call([("harm", json!({}))]),
+        _ => Turn::say("done"),
+    };
+    let world = World::with(script, |agents| equipped(agents, repository).tool(harming)).await;
+    told(&world, repository).await
+}
+
+#[tokio::test]
+async fn a_worktree_that_cannot_be_measured_is_kept_and_that_is_told() {
+    let harms: [(&str, Harm); 5] = [
+        ("another repository in its place", |folder, _| {
+            std::fs::remove_file(folder.join(".git")).unwrap();
+            git(folder, "init --quiet");
+            git(folder, "add .");
+            git(folder, "commit --quiet --message=elsewhere");
+        }),
+        ("it leads nowhere", |folder, _| {
+            std::fs::write(folder.join(".git"), "gitdir: /nowhere\n").unwrap();
+        }),
+        ("what leads to its repository is no text", |folder, _| {
+            std::fs::write(folder.join(".git"), [0xff; 99]).unwrap();
+        }),
+        ("its repository does not know it", |_, admin| std::fs::remove_dir_all(admin).unwrap()),
+        ("its head is no commit", |_, admin| std::fs::write(admin.join("HEAD"), "?").unwrap()),
+    ];
+    for (what, harm) in harms {
+        let repository = Repository::new();
+        let (said, worktree) = harmed(&repository, harm).await;
+        assert_eq!(worktree.state, WorktreeState::Kept, "{what}: {said}");
+        assert_eq!((worktree.files, worktree.commits), (None, None), "{what}");
+        assert!(said.contains("what its worktree holds could not be measured"), "{what}: {said}");
+        assert!(!said.contains("0 files") && !said.contains("0 commits"), "{what}: {said}");
+        let path = worktree.path.display();
+        assert!(said.contains(&format!("worktree=\"{path}\"")), "{what}: {said}");
+        assert!(worktree.path.join("src/a.txt").exists(), "{what}");
+    }
+}
+
+#[tokio::test]
+async fn the_commits_of_a_worktree_that_was_deleted_are_counted() {
+    let repository = Repository::new();
+    let (said, worktree) = harmed(&repository, |folder, _| {
+        std::fs::write(folder.join("b.txt"), "b").unwrap();
+        git(folder, "add .");
+        git(folder, "commit --quiet --message=second");
+        std::fs::remove_dir_all(folder).unwrap();
+    })
+    .await;
+    assert_eq!((worktree.files, worktree.commits), (Some(1), Some(1)), "{said}");
+    assert!(said.contains("1 file changed, 1 commit\""), "{said}");
+    assert!(repository.branches().contains(&worktree.branch));
 }
 
 #[tokio::test]
@@ -253,7 +339,7 @@ async fn two_children_at_once_are_not_in_each_others_way() -> Test {
         let child = world.child(name).await;
         child.wait().await?;
         let worktree = Report::of(&child.record().await?).unwrap().worktree.unwrap();
-        assert_eq!((worktree.state, worktree.files), (WorktreeState::Kept, 1));
+        assert_eq!((worktree.state, worktree.files), (WorktreeState::Kept, Some(1)));
         paths.push(worktree.path);
     }
     assert_ne!(paths[0], paths[1]);
@@ -369,7 +455,7 @@ async fn s5_2_whoever_goes_on_works_in_what_was_kept_or_begins_at_the_same_commi
         task = world.session.task(&receipts.first().unwrap().task.to_string()).await?;
         task.wait().await?;
         let worktree = Report::of(&task.record().await?).unwrap().worktree.unwrap();
-        assert_eq!((worktree.state, worktree.files), (WorktreeState::Kept, 1));
+        assert_eq!((worktree.state, worktree.files), (WorktreeState::Kept, Some(1)));
         assert_eq!((&worktree.path, &worktree.base), (&first.path, &first.base));
         said.push(world.model.asked().last().unwrap().system.to_string());
     }

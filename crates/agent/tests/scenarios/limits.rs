@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_agent::{Agents, Brief, Function, KIND, Limits, ToolContext, ToolError};
-use offshoot_core::{FailureKind, Outcome};
+use offshoot_core::{Caps, FailureKind, Outcome};
 use offshoot_models::{Call, Piece, Scripted, ToolChoice, Turn};
 use offshoot_runtime::{Runtime, Waited};
 use offshoot_sqlite::Sqlite;
@@ -64,11 +64,33 @@ async fn s8_1_a_tree_of_agents_that_send_off_agents_comes_to_an_end() -> Test {
     let told = world.model.asked().iter().map(whole).collect::<Vec<_>>().join("\n");
     let cap =
         "the cap on tasks of this kind ever spawned below one topmost task is reached (5 of 5)";
-    assert!(told.contains(cap), "{told}");
+    assert!(told.contains(cap) && told.contains("do what is left yourself"), "{told}");
+    assert!(!told.contains("raise the cap"), "no model can: {told}");
     // Another topmost one has its own.
     let before = world.runtime().tasks().await?.items.len();
     world.agent("y").await.wait().await?;
     assert!(world.runtime().tasks().await?.items.len() > before + 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn s8_1_whoever_may_send_no_more_off_is_told_what_it_can_do() -> Test {
+    let script = |call: &Call| match (purpose(call), answers(call)) {
+        ("lead", 0) => {
+            Turn::call(["a", "b"].map(|name| ("spawn_agent", json!({"name": name, "task": name}))))
+        }
+        ("lead", 1) => Turn::call([("cancel_task", json!({"task": "a"}))]),
+        ("lead", _) => Turn::say("done"),
+        _ => Turn::Hang(Vec::new()),
+    };
+    let mut caps = Caps::default();
+    caps.live.owner = Some(1);
+    let world = World::under(script, caps).await;
+    world.answer("lead").await;
+    let asked = world.model.asked();
+    let told = heard(asked.iter().find(|call| answers(call) == 1).unwrap());
+    let way_out = "(1 of 1): wait for some of your tasks with wait_tasks or stop some";
+    assert!(told[1].contains(way_out) && !told[1].contains("raise"), "{told:?}");
     Ok(())
 }
 

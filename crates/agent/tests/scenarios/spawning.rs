@@ -210,7 +210,7 @@ async fn s11_1_whoever_is_sent_off_is_there_for_the_calls_that_follow_in_the_ans
     let asked = world.model.asked();
     let lead = asked.iter().filter(|call| purpose(call) == "lead").nth(1).unwrap();
     let told = heard(lead);
-    assert!(told[1].starts_with("Queued for"), "{told:?}");
+    assert_eq!(told[1], "Queued for a.");
     assert!(told[2].contains("a (agent)"), "{told:?}");
     assert!(told[4].starts_with("b (agent)"), "{told:?}");
     assert!(told[5].contains("a (agent)"), "{told:?}");

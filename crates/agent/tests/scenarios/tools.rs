@@ -81,6 +81,15 @@ async fn s11_1_inspect_task_shows_blocks_from_a_position_on() -> Test {
     };
     let all = shown(&told[0]);
     assert_eq!(all.first(), Some(&0), "{}", told[0]);
+    for line in [
+        "0 it was told: x\n",
+        "it called report_progress: {\"note\":\"0\"}\n",
+        "report_progress returned: ",
+        "its answer ended\n",
+        "it said: done\n",
+    ] {
+        assert!(told[0].contains(line), "{line}: {}", told[0]);
+    }
     let later: Vec<u64> = all.into_iter().filter(|position| *position >= 3).collect();
     assert!(!later.is_empty());
     assert_eq!(shown(&told[1]), later);

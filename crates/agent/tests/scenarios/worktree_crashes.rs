@@ -131,7 +131,7 @@ async fn what_was_committed_survives_a_folder_that_is_deleted() -> Test {
     })
     .await?;
     let worktree = report(&task);
-    assert_eq!((said.as_str(), worktree.commits, worktree.files), ("status: ", 1, 0));
+    assert_eq!((said.as_str(), worktree.commits, worktree.files), ("status: ", Some(1), Some(0)));
     assert_eq!(git(&worktree.path, "log -1 --format=%s"), "second\n");
     Ok(())
 }
@@ -163,6 +163,41 @@ async fn an_end_without_a_body_names_the_worktree_and_a_sweep_removes_it() -> Te
     assert!(left.state == WorktreeState::InUse && left.path.exists());
     assert_eq!(agents.sweep_worktrees(async |_| Fate::Ended).await?, 1);
     assert!(repository.is_tidy());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_sweep_finishes_the_removal_of_a_worktree_and_of_its_note() -> Test {
+    for (standing, tree) in
+        [("made", true), ("made", false), ("making", true), ("removing", true), ("removing", false)]
+    {
+        let (repository, doors) = (Repository::new(), Doors::default());
+        let script = |_: &Call| Turn::call([("stand", json!({"door": "x"}))]);
+        let agents = Agents::with_model(Scripted::new(script)).tool(doors.tool());
+        let agents = equipped(agents, &repository);
+        let runtime = open(Arc::new(Memory::new()), &agents, Caps::default()).await.unwrap();
+        let session = runtime.session("main").await?;
+        let task = session.spawn(agents.request(&brief(&repository))?).await?;
+        until_called(&task, "stand").await?;
+        let path = report(&task.record().await?).path;
+        drop((task, session, runtime));
+        note(&path, "\"standing\":\"made\"", &format!("\"standing\":\"{standing}\""));
+        if !tree {
+            std::fs::remove_dir_all(&path)?;
+        }
+        std::fs::write(path.with_extension("new"), "{\"tree\":")?;
+        agents.sweep_worktrees(async |_| Fate::Live).await?;
+        assert!(path.with_extension("new").exists(), "{standing}: somebody may write it");
+        agents.sweep_worktrees(async |_| Fate::Ended).await?;
+        let left: Vec<_> = std::fs::read_dir(repository.trees())?.flatten().collect();
+        let left: Vec<_> = left.iter().map(|entry| entry.path()).collect();
+        assert_eq!(left, [path.with_extension("json")], "{standing}: somebody may go on for it");
+        // Its record is deleted, and the process dies once more.
+        std::fs::write(path.with_extension("new"), "")?;
+        agents.sweep_worktrees(async |_| Fate::Gone).await?;
+        assert_eq!(std::fs::read_dir(repository.trees())?.count(), 0, "{standing}");
+        assert!(repository.is_tidy(), "{standing}");
+    }
     Ok(())
 }
 

@@ -142,15 +142,18 @@ impl Faults {
     }
 
     /// The words on one line, without control characters, without the key, and
-    /// bounded. The key goes after the control characters, which may stand in the
-    /// middle of it, and before the cut, which may leave a part of it.
+    /// bounded. The key goes before the control characters, with which a sequence
+    /// in the middle of it begins, and once more after them; and before the cut,
+    /// which may leave a part of it.
     fn clean(&self, words: &str) -> String {
+        let scrubbed = |words: &str| match &self.key {
+            Some(key) => without(words, key.reveal()),
+            None => words.to_owned(),
+        };
+        let words = scrubbed(words);
         let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
         let words: String = words.chars().filter(|c| !c.is_control()).collect();
-        let mut words = match &self.key {
-            Some(key) => without(&words, key.reveal()),
-            None => words,
-        };
+        let mut words = scrubbed(&words);
         if let Some((end, _)) = words.char_indices().nth(WORDS) {
             words.truncate(end);
             words.push('…');

@@ -61,6 +61,12 @@ async fn a_wrong_key_and_a_wrong_call_are_told_in_the_providers_words() {
         assert!(matches!(error, ModelError::Auth { .. }), "{error:?}");
         assert!(error.to_string().contains("The key … is not known."), "{error}");
 
+        let coloured =
+            "The key sk-\u{1b}[0mvery\u{1b}[1;31m-secret, in base64 c2stdmVyeS1zZWNyZXQ=.";
+        let body = json!({"error": {"message": coloured}});
+        let error = fails(language, Reply::status(401, &[], &body)).await;
+        assert!(error.to_string().contains("The key …, in base64 …=."), "{error}");
+
         let long = json!({"error": {"message": "ü".repeat(100_000)}});
         let error = fails(language, Reply::status(422, &[], &long)).await;
         assert!(matches!(error, ModelError::BadRequest { .. }), "{error:?}");

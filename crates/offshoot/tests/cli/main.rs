@@ -37,3 +37,4 @@ mod tasks_show;
 mod tasks_tail;
 mod tasks_wait;
 mod terminal;
+mod worktrees;
