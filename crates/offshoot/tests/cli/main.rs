@@ -20,6 +20,7 @@ mod run;
 mod run_address;
 mod run_death;
 mod run_hitch;
+mod run_joined;
 mod run_keys;
 mod run_leak;
 mod run_question;
