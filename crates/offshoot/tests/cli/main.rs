@@ -18,6 +18,7 @@ mod models;
 mod read_only;
 mod run;
 mod run_address;
+mod run_behind;
 mod run_death;
 mod run_hitch;
 mod run_joined;
