@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_core::{Payload, PayloadError, SessionId};
-use offshoot_models::{Endpoint, Gate, Model, ModelName, Prices};
+use offshoot_models::{Differs, Endpoint, Gate, Model, ModelName, Prices};
 use offshoot_runtime::{BoxFuture, Request};
 
 use crate::KIND;
@@ -43,7 +43,7 @@ pub trait Catalogue: Send + Sync + fmt::Debug + 'static {
     ) -> Result<(Arc<dyn Model>, Gate), NoModel> {
         let now = self.endpoint(model, Some(session));
         let met = began.met_by(model.provider(), now.as_ref());
-        met.map_err(|differs| NoModel::NoKey(differs.to_string()))?;
+        met.map_err(NoModel::NoKey)?;
         self.find(model, session)
     }
 
@@ -64,8 +64,8 @@ pub trait Catalogue: Send + Sync + fmt::Debug + 'static {
 pub enum NoModel {
     /// Its provider wants a key that nobody has given, or is elsewhere than when
     /// the agent began.
-    #[error("{0}")]
-    NoKey(String),
+    #[error(transparent)]
+    NoKey(Differs),
     /// Nobody is called so.
     #[error("{0}")]
     Unknown(String),

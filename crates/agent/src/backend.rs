@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use offshoot_core::{Capabilities, Recovery, Task};
+use offshoot_models::Differs;
 use offshoot_runtime::{Backend, BoxFuture, Clearing, Context, Ended};
 
 use crate::agents::{NoModel, Seat};
@@ -19,6 +20,16 @@ pub struct AgentBackend {
 impl AgentBackend {
     pub(crate) fn new(seat: Arc<Seat>) -> Self {
         Self { seat }
+    }
+
+    /// What keeps an agent from its model here: a key that nobody has given, or
+    /// another address than the one where it began.
+    pub fn missing(&self, task: &Task) -> Option<Differs> {
+        let brief: Brief = task.spec.input.decode().ok()?;
+        match self.seat.find(&brief, task.spec.lineage.session) {
+            Err(NoModel::NoKey(differs)) => Some(differs),
+            _ => None,
+        }
     }
 }
 
@@ -40,11 +51,7 @@ impl Backend for AgentBackend {
     }
 
     fn lacks(&self, task: &Task) -> Option<String> {
-        let brief: Brief = task.spec.input.decode().ok()?;
-        match self.seat.find(&brief, task.spec.lineage.session) {
-            Err(NoModel::NoKey(words)) => Some(words),
-            _ => None,
-        }
+        self.missing(task).map(|differs| differs.to_string())
     }
 
     fn ready(&self, task: &Task) -> BoxFuture<()> {

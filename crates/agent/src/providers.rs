@@ -47,7 +47,7 @@ impl Catalogue for Providers {
             return Ok((Arc::new(found.ok_or_else(unknown)?), Gate::default()));
         }
         let found = self.models.open(model, &self.keys).map_err(|error| match error {
-            CannotOpen::MissingKey(_) => NoModel::NoKey(error.to_string()),
+            CannotOpen::MissingKey(missing) => NoModel::NoKey(missing.into()),
             error => NoModel::Unknown(error.to_string()),
         })?;
         Ok((found, self.gates.before(model.provider(), &self.keys)))
@@ -66,6 +66,7 @@ impl Catalogue for Providers {
 #[cfg(test)]
 mod tests {
     use offshoot_core::Stamp;
+    use offshoot_models::Differs;
 
     use super::*;
 
@@ -80,7 +81,9 @@ mod tests {
         assert_eq!(find("offline/survey").unwrap(), "offline/survey");
         assert!(matches!(find("offline/poem"), Err(NoModel::Unknown(_))));
         match find("anthropic/claude-haiku-4-5") {
-            Err(NoModel::NoKey(words)) => assert!(words.contains("ANTHROPIC_API_KEY"), "{words}"),
+            Err(NoModel::NoKey(Differs::MissingKey(missing))) => {
+                assert_eq!(missing.variable, "ANTHROPIC_API_KEY");
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -96,8 +99,9 @@ mod tests {
         let began = at("127.0.0.1:1").endpoint(&model, None).unwrap();
         assert!(at("http://127.0.0.1:1/").find_at(&model, session, &began).is_ok());
         match at("127.0.0.1:2").find_at(&model, session, &began) {
-            Err(NoModel::NoKey(words)) => {
-                assert!(words.contains("OLLAMA_HOST=http://127.0.0.1:1, and here"), "{words}");
+            Err(NoModel::NoKey(Differs::Elsewhere { variable, began, now })) => {
+                let at = (variable, began.as_str(), now.as_str());
+                assert_eq!(at, ("OLLAMA_HOST", "http://127.0.0.1:1", "http://127.0.0.1:2"));
             }
             other => panic!("{other:?}"),
         }

@@ -9,7 +9,8 @@ use offshoot_backends::Commands;
 use offshoot_client::Place;
 use offshoot_client::wire::{Code, Fault, Hello, Named, Stopped};
 use offshoot_core::{Blob, Caps, Ceiling, Name, Phase, SessionId, Stamp, Task, TaskId};
-use offshoot_runtime::{Backend, Runtime, Session, TaskRef};
+use offshoot_models::Differs;
+use offshoot_runtime::{Runtime, Session, TaskRef};
 use offshoot_sqlite::Sqlite;
 use offshoot_store::{OpenStore, Store, StoreError, TaskQuery, Within};
 use parking_lot::Mutex;
@@ -270,10 +271,10 @@ impl House {
         self.known_session(name).await?.ok_or_else(|| no_session(name))
     }
 
-    /// What a task that has not ended lacks to be executed here, in words.
-    pub(crate) fn lacks(&self, task: &Task) -> Option<String> {
+    /// What a task that has not ended lacks to be executed here.
+    pub(crate) fn lacks(&self, task: &Task) -> Option<Differs> {
         let is_agent = *task.spec.kind == *offshoot_agent::KIND;
-        (is_agent && task.is_live()).then(|| self.agents.backend().lacks(task)).flatten()
+        (is_agent && task.is_live()).then(|| self.agents.backend().missing(task)).flatten()
     }
 
     /// The task that somebody calls so.

@@ -11,7 +11,7 @@ use hashbrown::HashMap;
 use offshoot_agent::{Catalogue, NoModel};
 use offshoot_core::SessionId;
 use offshoot_models::{
-    CannotOpen, Differs, Endpoint, Gate, Gates, Keys, Model, ModelName, Models, Offline, Provider,
+    CannotOpen, Endpoint, Gate, Gates, Keys, Model, ModelName, Models, Offline, Provider,
 };
 use offshoot_runtime::BoxFuture;
 use parking_lot::Mutex;
@@ -112,7 +112,7 @@ impl KeyRing {
             return Ok((Arc::new(offline), Gate::default()));
         }
         let found = self.0.models.open(model, keys).map_err(|error| match error {
-            CannotOpen::MissingKey(_) => NoModel::NoKey(error.to_string()),
+            CannotOpen::MissingKey(missing) => NoModel::NoKey(missing.into()),
             error => NoModel::Unknown(error.to_string()),
         })?;
         Ok((found, self.0.gates.before(model.provider(), keys)))
@@ -166,8 +166,7 @@ impl Catalogue for KeyRing {
         let near = |way: &Endpoint| way.address() == began.address();
         let near = self.way(provider, session, near);
         let keys = near.unwrap_or_else(|| self.usual(provider, session));
-        let differs = |differs| NoModel::NoKey(Differs::to_string(&differs));
-        met(keys.endpoint(provider).as_ref()).map_err(differs)?;
+        met(keys.endpoint(provider).as_ref()).map_err(NoModel::NoKey)?;
         self.open(model, &keys)
     }
 

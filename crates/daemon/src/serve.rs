@@ -135,6 +135,7 @@ async fn answer(house: &House, request: Request, visit: Visit, out: &mut Out<'_>
         Request::Wait(wait) => wait::wait(house, wait, within).await,
         Request::Ack { tasks } => wait::ack(house, &tasks).await,
         Request::Send(message) => messages::send(house, &message).await,
+        Request::Receipt { task, message } => messages::receipt(house, &task, &message).await,
         Request::Answer(answer) => messages::answer(house, &answer).await,
         Request::Cancel { task, stop } => cancel::cancel(house, &task, &stop).await,
         Request::Sessions { cursor, limit } => sessions::list(house, cursor, limit).await,

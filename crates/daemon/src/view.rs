@@ -6,6 +6,7 @@ use offshoot_client::wire::{self, Fault};
 use offshoot_core::{
     Activity, Cancel, Doing, Outcome, Payload, Question, State, Task, Tie, Wants, text,
 };
+use offshoot_models::{Differs, MissingKey};
 use offshoot_runtime::{Error, Reason, Snapshot};
 
 use crate::house::{self, House};
@@ -283,15 +284,28 @@ pub(crate) fn asking(task: &Task) -> Option<wire::Reason> {
 
 /// What an agent lacks, as whoever only looks is told: nothing of theirs was
 /// tried, and it may well be set where they are.
-fn absent(what: &str) -> String {
-    what.replace("which is not set here: set it", "which the daemon does not have")
-        .replace("which are not set here: set both", "which the daemon does not have")
-        .replace("there is no key for", "the daemon has no key for")
-        .replace("and here that is", "and what the daemon was given is")
+fn absent(what: &Differs) -> String {
+    const ABSENT: &str = "which the daemon does not have";
+    match what {
+        Differs::MissingKey(MissingKey { provider, variable }) => {
+            format!("the daemon has no key for {provider}: set {variable}")
+        }
+        Differs::NoKey(key) => format!("it began with {key}, {ABSENT}"),
+        Differs::Unset { variable, began } => format!("it began with {variable}={began}, {ABSENT}"),
+        Differs::Neither { variable, began, key } => {
+            format!("it began with {variable}={began} and {key}, {ABSENT}")
+        }
+        Differs::Elsewhere { variable, began, now } => {
+            format!("it began with {variable}={began}, and what the daemon was given is {now}")
+        }
+        Differs::Set { variable, now } => {
+            format!("it began without {variable}, and the daemon was given {variable}={now}")
+        }
+    }
 }
 
-/// What holds a task up.
-pub(crate) fn reason(reason: &Reason) -> wire::Reason {
+/// What holds a task up, and what it lacks, if it does.
+pub(crate) fn reason(reason: &Reason, lacks: Option<&Differs>) -> wire::Reason {
     let is = match reason {
         Reason::Ended => "ended",
         Reason::Queue(_) => "queue",
@@ -313,7 +327,8 @@ pub(crate) fn reason(reason: &Reason) -> wire::Reason {
     };
     let text = match reason {
         Reason::Lacks(what) => {
-            let what = absent(what);
+            // Somebody may have brought it in between.
+            let what = lacks.map_or_else(|| what.clone(), absent);
             format!(
                 "{what}; `offshoot tasks wait`, `tasks send` or a `run` in its session brings it \
                  from a shell where it is set"
@@ -322,4 +337,47 @@ pub(crate) fn reason(reason: &Reason) -> wire::Reason {
         reason => reason.to_string(),
     };
     wire::Reason { is: is.to_owned(), text }
+}
+
+#[cfg(test)]
+mod tests {
+    use offshoot_models::{Keys, Provider};
+
+    use super::*;
+
+    #[test]
+    fn whoever_only_looks_is_told_what_the_daemon_lacks_and_nothing_of_here() {
+        let (variable, began, now) = ("OPENAI_BASE_URL", "http://x/v1", "http://y/v1");
+        let [began, now] = [began, now].map(str::to_owned);
+        let key = "OPENAI_API_KEY".to_owned();
+        let missing = Keys::default().access(Provider::OpenAi).unwrap_err();
+        for (lacks, said) in [
+            (missing.into(), "the daemon has no key for openai: set OPENAI_API_KEY"),
+            (
+                Differs::NoKey(key.clone()),
+                "it began with OPENAI_API_KEY, which the daemon does not have",
+            ),
+            (
+                Differs::Unset { variable, began: began.clone() },
+                "it began with OPENAI_BASE_URL=http://x/v1, which the daemon does not have",
+            ),
+            (
+                Differs::Neither { variable, began: began.clone(), key },
+                "it began with OPENAI_BASE_URL=http://x/v1 and OPENAI_API_KEY, which the daemon \
+                 does not have",
+            ),
+            (
+                Differs::Elsewhere { variable, began, now: now.clone() },
+                "it began with OPENAI_BASE_URL=http://x/v1, and what the daemon was given is \
+                 http://y/v1",
+            ),
+            (
+                Differs::Set { variable, now },
+                "it began without OPENAI_BASE_URL, and the daemon was given \
+                 OPENAI_BASE_URL=http://y/v1",
+            ),
+        ] {
+            assert_eq!(absent(&lacks), said);
+        }
+    }
 }

@@ -28,9 +28,10 @@ pub struct Endpoint {
     key: Option<String>,
 }
 
-/// How what is set differs from what was when something began.
+/// How what is set differs from what was when something began. Its own words are
+/// for whoever has tried with what is set where they are; others write theirs
+/// from what stands in it, and none of it may be forgotten there.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum Differs {
     /// There is no key, and the address is the provider's own.
     #[error(transparent)]

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use offshoot_agent::{Agents, Brief, Catalogue, Function, KIND, NoModel, ToolContext, ToolError};
 use offshoot_core::SessionId;
-use offshoot_models::{Call, Endpoint, Gate, Model, ModelName, Scripted, Turn};
+use offshoot_models::{Call, Endpoint, Gate, Keys, Model, ModelName, Provider, Scripted, Turn};
 use offshoot_runtime::{BoxFuture, Runtime};
 use offshoot_sqlite::Sqlite;
 use serde_json::{Map, Value, json};
@@ -132,7 +132,10 @@ impl Catalogue for Locked {
     fn find(&self, _: &ModelName, _: SessionId) -> Result<(Arc<dyn Model>, Gate), NoModel> {
         match *self.unlocked.borrow() {
             true => Ok((Arc::new(self.model.clone()), Gate::default())),
-            false => Err(NoModel::NoKey("there is no key: set OPENAI_API_KEY".into())),
+            false => {
+                let missing = Keys::default().access(Provider::OpenAi).unwrap_err();
+                Err(NoModel::NoKey(missing.into()))
+            }
         }
     }
 

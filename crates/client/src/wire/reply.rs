@@ -16,6 +16,15 @@ pub enum Reply {
     Done,
     /// One task.
     Task(Box<Task>),
+    /// The agent that does what was asked.
+    Asked {
+        /// Its task.
+        task: Box<Task>,
+        /// The message that asks it, if it was at work already. Then others may
+        /// wait for it, too.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    },
     /// A page of tasks.
     Tasks(Tasks),
     /// What a task waits on.

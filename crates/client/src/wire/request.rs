@@ -36,6 +36,13 @@ pub enum Request {
     },
     /// A message to a task.
     Send(Message),
+    /// How far a message has come.
+    Receipt {
+        /// The task that it was for.
+        task: Named,
+        /// Its id.
+        message: String,
+    },
     /// The answer to a question of a task.
     Answer(Answer),
     /// Stop a task and everything below it.

@@ -25,9 +25,16 @@ pub(super) async fn follow(
         let event = match events.next().await {
             Ok(event) => event,
             Err(Error::CursorExpired(_)) => {
-                // What is missing is in the records: show them as they are.
-                for task in events.snapshot().await? {
-                    let task = Some(view::task(house, house.runtime()?.snapshot(task)).await?);
+                // What is missing is in the records: show them as they are. That
+                // something is missing is told even if nothing is live.
+                let live = events.snapshot().await?.into_iter().map(Some);
+                for task in std::iter::once(None).chain(live) {
+                    let task = match task {
+                        Some(task) => {
+                            Some(view::task(house, house.runtime()?.snapshot(task)).await?)
+                        }
+                        None => None,
+                    };
                     let cursor = events.cursor().number();
                     let at = crate::house::now().to_string();
                     let happened = Happened { cursor, at, change: "snapshot".into(), task };

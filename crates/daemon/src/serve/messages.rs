@@ -1,7 +1,7 @@
 //! Messages to tasks.
 
-use offshoot_client::wire::{self, Code, Fault, Message, Reply, Sequel};
-use offshoot_core::{Caller, Closed, MessageState};
+use offshoot_client::wire::{self, Code, Fault, Message, Named, Reply, Sequel};
+use offshoot_core::{Caller, Closed, MessageState, Receipt};
 use offshoot_runtime::{Error, TaskRef};
 
 use super::Answer;
@@ -40,17 +40,33 @@ pub(super) async fn send(house: &House, message: &Message) -> Answer {
     let Some(receipt) = receipts.first() else {
         return Err(Fault::new(Code::Other, "the message was queued for nobody").into());
     };
+    Ok(sent(receipt))
+}
+
+/// How far a message to a task has come.
+pub(super) async fn receipt(house: &House, to: &Named, message: &str) -> Answer {
+    let task = house.task(to).await?;
+    let Ok(message) = message.parse() else {
+        let text = format!("{message:?} is not the id of a message");
+        return Err(Fault::new(Code::BadRequest, text).into());
+    };
+    let session = house.existing_session(&to.session).await?;
+    let receipt = Receipt { message, task: task.id(), state: MessageState::Queued };
+    Ok(sent(Receipt { state: session.receipt(receipt).await?, ..receipt }))
+}
+
+fn sent(receipt: Receipt) -> Reply {
     let state = match receipt.state {
         MessageState::Queued => "queued",
         MessageState::Delivered => "delivered",
         MessageState::Consumed => "consumed",
         MessageState::Returned => "returned",
     };
-    Ok(Reply::Sent {
+    Reply::Sent {
         message: receipt.message.to_string(),
         task: receipt.task.to_string(),
         state: state.to_owned(),
-    })
+    }
 }
 
 /// Refuses a text to an agent that is empty. To a command that is a line, too.

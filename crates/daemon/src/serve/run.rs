@@ -2,7 +2,7 @@
 
 use offshoot_agent::{Brief, Catalogue, KIND, NoModel};
 use offshoot_client::wire::{Code, Fault, Reply, Run, Sealed, Talk};
-use offshoot_core::{Owner, Payload, SessionId, Sizes, Task};
+use offshoot_core::{MessageId, Owner, Payload, SessionId, Sizes, Task};
 use offshoot_models::{BadModelName, Keys, ModelName, Provider};
 use offshoot_runtime::{Session, TaskRef, Tasks};
 
@@ -21,7 +21,8 @@ const USUAL: [(Provider, &str); 3] = [
 ];
 
 /// Has an agent do something: a new one, or the one that the session has, which
-/// goes on with its conversation. The answer is the task that does it.
+/// goes on with its conversation. The answer is the task that does it, and which
+/// message it is to one that was at work already.
 pub(super) async fn run(house: &House, run: Run) -> Answer {
     let keys = keys(&run.keys);
     let name = session_name(house, &run).await?;
@@ -32,16 +33,17 @@ pub(super) async fn run(house: &House, run: Run) -> Answer {
         Some(session) => lead(house, session).await?,
         None => None,
     };
-    let task = match (known, lead) {
+    let (task, message) = match (known, lead) {
         (Some(session), Some(lead)) if is_repeated(&lead, &run) => {
             house.keys.give(session.id(), &keys);
-            session.task(&lead.id().to_string()).await?
+            (session.task(&lead.id().to_string()).await?, None)
         }
         (Some(session), Some(lead)) => go_on((house, &session), &lead, &run, &keys).await?,
-        _ => begin(house, &name, &run, &keys).await?,
+        _ => (begin(house, &name, &run, &keys).await?, None),
     };
     let shown = view::task(house, task.snapshot().await?).await?;
-    Ok(Reply::Task(Box::new(shown)))
+    let message = message.map(|message| message.to_string());
+    Ok(Reply::Asked { task: Box::new(shown), message })
 }
 
 /// Whether this request has sent the agent off already, and its answer was lost.
@@ -63,7 +65,7 @@ async fn session_name(house: &House, run: &Run) -> Result<String, Stopped> {
         Talk::In(name) => name.clone(),
         Talk::Latest => {
             let session = latest(house).await?.ok_or_else(|| {
-                let none = Fault::new(Code::NotFound, "no agent was ever asked here");
+                let none = Fault::new(Code::NotFound, "no conversation is kept here");
                 none.hint("leave out --continue to begin")
             })?;
             house.session_name(session).await?.to_string()
@@ -129,13 +131,14 @@ async fn begin(house: &House, name: &str, run: &Run, keys: &Keys) -> Result<Task
 }
 
 /// Goes on with a conversation. What was asked is a message to its agent; if
-/// that has ended, a new one goes on for it.
+/// that has ended, a new one goes on for it, and the message is no longer one to
+/// somebody who was at work.
 async fn go_on(
     (house, session): (&House, &Session),
     lead: &Task,
     run: &Run,
     keys: &Keys,
-) -> Result<TaskRef, Stopped> {
+) -> Result<(TaskRef, Option<MessageId>), Stopped> {
     let brief: Brief = lead
         .spec
         .input
@@ -157,8 +160,10 @@ async fn go_on(
     found.map_err(|error| cannot_go_on(&error))?;
     let task = session.task(&lead.id().to_string()).await?;
     let receipts = task.send(&run.task).key(&run.key).await?;
-    let id = receipts.first().map_or(lead.id(), |receipt| receipt.task);
-    Ok(session.task(&id.to_string()).await?)
+    let receipt = receipts.first();
+    let joined = receipt.filter(|receipt| receipt.task == lead.id());
+    let id = receipt.map_or(lead.id(), |receipt| receipt.task);
+    Ok((session.task(&id.to_string()).await?, joined.map(|receipt| receipt.message)))
 }
 
 /// Refuses what is set for another address than the agent's: it would neither be

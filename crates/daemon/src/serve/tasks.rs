@@ -99,7 +99,9 @@ fn asks(who: &str, question: &wire::Question) -> wire::Reason {
 pub(super) async fn why(house: &House, named: &Named) -> Answer {
     let task = house.task(named).await?;
     let (why, record) = (task.why().await?, task.record().await?);
-    let mut reasons: Vec<_> = why.reasons.iter().map(view::reason).collect();
+    let lacks = house.lacks(&record);
+    let mut reasons: Vec<_> =
+        why.reasons.iter().map(|why| view::reason(why, lacks.as_ref())).collect();
     // What it waits on stands first, and why it must below.
     reasons.extend(view::asking(&record));
     if let Some(question) = view::open_question(house, &record).await? {

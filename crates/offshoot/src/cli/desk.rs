@@ -129,6 +129,14 @@ pub(crate) fn task_of(reply: Reply) -> Result<Task, Trouble> {
     }
 }
 
+/// The agent that was asked, and the message that asks it if it was at work.
+pub(crate) fn asked_of(reply: Reply) -> Result<(Task, Option<String>), Trouble> {
+    match reply {
+        Reply::Asked { task, message } => Ok((*task, message)),
+        _ => Err(Error::WrongAnswer.into()),
+    }
+}
+
 /// The tasks that were waited for.
 pub(crate) fn waited_of(reply: Reply) -> Result<Vec<Waited>, Trouble> {
     match reply {

@@ -8,10 +8,10 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use clap::Args;
-use offshoot_client::wire::{Request, Run as Asked, Sealed, State, Stop, Talk, Task};
+use offshoot_client::wire::{Reply, Request, Run as Asked, Sealed, State, Stop, Talk, Task};
 use offshoot_models::Keys;
 
-use super::desk::{Desk, task_of};
+use super::desk::{Desk, asked_of};
 use super::exit::Exit;
 use super::globals::{Chosen, Globals};
 use super::interrupt::{Interrupts, Wish};
@@ -37,18 +37,19 @@ The agent may send others off, and has ended when all of them have. Its answer
 alone is printed to the standard output; what they are doing goes to the
 standard error, and so does what keeps them waiting: which error a model gave,
 which try that was, and when the next one is due. Ctrl-C asks the agent to stop,
-a second one stops it at once. Whatever else ends this command, the agent goes
-on: `offshoot tasks wait` waits for it.
+a second one stops it at once; one that was at work before goes on. Whatever
+else ends this command, the agent goes on: `offshoot tasks wait` waits for it.
 
 What one of them asks is shown with the command that answers it. If the agent
 that sent it off does not answer, and nothing else goes on, this command exits
 with 6. It exits with 0 if the agent completed, 1 if it failed, 3 if somebody
-cancelled it, 4 if it was lost, 130 if Ctrl-C stopped it.
+cancelled it, 4 if it was lost, 130 after Ctrl-C.
 
 Each run begins a session of its own, whose first agent is called `lead`, unless
 --session or OFFSHOOT_SESSION names one or --continue takes the latest: there
 the agent goes on with what was said before. Of those only one can be. What is
-said there while the agent is at work is a message to it.
+said there while the agent is at work is a message to it; if it is stopped
+before it has read that, the next run in the session tells it.
 
 Keys and addresses are read from the variables that the providers' own programs
 read, such as ANTHROPIC_API_KEY, OPENAI_API_KEY and OPENAI_BASE_URL;
@@ -101,11 +102,11 @@ impl Run {
         };
         // Before the agent is there, so that no Ctrl-C is missed.
         let interrupts = Interrupts::listen()?;
-        let task = task_of(desk.ask(&Request::Run(Box::new(asked))).await?)?;
+        let (task, message) = asked_of(desk.ask(&Request::Run(Box::new(asked))).await?)?;
         desk.session.clone_from(&task.session);
         match self.detach {
             true => leave(&desk, &task),
-            false => stay(desk, task, interrupts).await,
+            false => stay(desk, Lead { task, message }, interrupts).await,
         }
     }
 
@@ -173,8 +174,16 @@ fn leave(desk: &Desk, task: &Task) -> Result<Exit, Trouble> {
     Ok(Exit::Done)
 }
 
+/// The agent that was asked.
+struct Lead {
+    task: Task,
+    /// The message that asks it, if it was at work already.
+    message: Option<String>,
+}
+
 /// Waits for the agent, and prints what it says.
-async fn stay(desk: Desk, begun: Task, mut interrupts: Interrupts) -> Result<Exit, Trouble> {
+async fn stay(desk: Desk, lead: Lead, mut interrupts: Interrupts) -> Result<Exit, Trouble> {
+    let Lead { task: begun, message } = lead;
     let mut ticker = Ticker::new(&desk, &begun);
     let ended = {
         let mut end = std::pin::pin!(desk.end_of(begun.id.clone()));
@@ -188,12 +197,20 @@ async fn stay(desk: Desk, begun: Task, mut interrupts: Interrupts) -> Result<Exi
                     if wish == Wish::Leave {
                         return Ok(Exit::Interrupted);
                     }
+                    if message.is_some() {
+                        tell_left(&desk, &begun);
+                        return Ok(Exit::Interrupted);
+                    }
                     tokio::spawn(stop(desk.clone(), begun.clone(), wish));
                 }
             }
         }
     };
-    ticker.rest().await;
+    tokio::select! {
+        () = ticker.rest() => {}
+        // Whoever does not want to see the rest wants the answer.
+        _ = interrupts.next() => {}
+    }
     let Some(outcome) = &ended.outcome else {
         if desk.screen.form == Form::Json {
             desk.screen.json(&ended)?;
@@ -212,12 +229,40 @@ async fn stay(desk: Desk, begun: Task, mut interrupts: Interrupts) -> Result<Exi
             desk.screen.remark(&format!("offshoot: {handle} {}: {how}", ended.state.word()));
         }
     }
+    if let Some(message) = message {
+        tell_unread(&desk, &ended, message).await;
+    }
     let exit = match (ended.state, interrupts.wish()) {
         (State::Cancelled, Wish::Stop | Wish::StopNow) => Exit::Interrupted,
         (state, _) => Exit::of_state(state),
     };
     desk.acknowledge(vec![ended.id]).await;
     Ok(exit)
+}
+
+/// Says that an agent goes on which others had asked before.
+fn tell_left(desk: &Desk, lead: &Task) {
+    let handle = text::line(&lead.handle);
+    let cancel = desk.command_in(&lead.session, "tasks cancel", &[&lead.handle]);
+    desk.screen.remark(&format!(
+        "\noffshoot: {handle} was at work before, and goes on with what you said; for all who \
+         wait for it, this stops it: {cancel}"
+    ));
+}
+
+/// Says so if an agent has ended before it read what was said to it here. Its end
+/// is known in any case, so nothing is said of what cannot be asked.
+async fn tell_unread(desk: &Desk, ended: &Task, message: String) {
+    let receipt = Request::Receipt { task: desk.named(&ended.id), message };
+    let Ok(Reply::Sent { state, .. }) = desk.client.ask(&receipt).await else { return };
+    if state == "returned" {
+        let handle = text::line(&ended.handle);
+        let run = desk.command_in(&ended.session, "run", &["TASK"]);
+        desk.screen.remark(&format!(
+            "offshoot: {handle} had not read what you said; whoever goes on with the conversation \
+             is told: {run}"
+        ));
+    }
 }
 
 /// Nothing goes on before a person answers: there is nothing to wait for.

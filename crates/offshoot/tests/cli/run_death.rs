@@ -81,7 +81,8 @@ fn left(world: &World, model: &Model) {
     let why = world.json(&["--session", "s", "tasks", "why", "lead"]);
     assert_eq!(why["state"], "queued", "{why}");
     let told = why["reasons"].to_string();
-    assert!(told.contains("OPENAI_API_KEY") && told.contains("lacks"), "{why}");
+    assert!(told.contains("and OPENAI_API_KEY, which the daemon does not have;"), "{why}");
+    assert!(told.contains("lacks"), "{why}");
     assert!(!told.contains("demo"), "that is no way out for this one: {why}");
 }
 

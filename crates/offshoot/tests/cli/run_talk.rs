@@ -1,5 +1,8 @@
 //! `offshoot run`, which goes on with a conversation.
 
+use std::time::Duration;
+
+use offshoot::core::Stamp;
 use offshoot_wiretest::{Language, Say};
 use serde_json::{Value, json};
 
@@ -69,7 +72,7 @@ fn there_is_nothing_to_go_on_with_at_first() {
     let (world, model) = (World::new(), Model::saying([]));
     let said = model.run(&world, &["run", "--continue", "Do it."]);
     assert_eq!(said.code, 5, "{said:?}");
-    assert!(said.err.contains("no agent was ever asked here"), "{said:?}");
+    assert!(said.err.contains("no conversation is kept here"), "{said:?}");
 }
 
 #[test]
@@ -126,4 +129,50 @@ fn one_that_goes_on_for_a_child_of_the_lead_is_not_talked_to() {
     assert_eq!(tasks.as_array().unwrap().len(), 3, "{tasks}");
     assert_eq!(model.done(&world, &["run", "--continue", "Second."]), "Other. Done.\n");
     assert_eq!(model.done(&world, &["run", "--session", "s", "Second."]), "Lead. Done.\n");
+}
+
+#[test]
+fn s10_4_a_conversation_is_gone_on_with_when_its_first_task_is_no_longer_kept() {
+    let (world, model) = (World::new(), Model::saying(["one", "two", "three"]));
+    model.done(&world, &["run", "--session", "s", "First."]);
+    let first = world.json(&["--session", "s", "tasks", "show", "lead"]);
+    model.done(&world, &["run", "--continue", "--detach", "Second."]);
+    let ended = || {
+        let all = world.json(&["--session", "s", "tasks", "ls", "--all"]);
+        let tasks = all["tasks"].as_array().unwrap().clone();
+        tasks.iter().all(|task| task["ended_at"].is_string()).then_some(tasks)
+    };
+    // Nobody waits for the second one: so it is kept for longer.
+    while ended().is_none() {}
+    world.expire(week_ahead(), |_| ());
+    let kept = ended().unwrap();
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    assert_ne!(kept[0]["id"], first["id"]);
+    assert_eq!(model.done(&world, &["run", "--continue", "Third."]), "three\n");
+    let so_far = [
+        ("user", "First."),
+        ("assistant", "one"),
+        ("user", "Second."),
+        ("assistant", "two"),
+        ("user", "Third."),
+    ];
+    assert_eq!(talk(&model.asked()[2]), pairs(&so_far));
+}
+
+#[test]
+fn s10_4_a_conversation_of_which_nothing_is_kept_is_begun_anew() {
+    let (world, model) = (World::new(), Model::saying(["one", "two"]));
+    model.done(&world, &["run", "--session", "s", "First."]);
+    world.expire(week_ahead(), |_| ());
+    let said = model.run(&world, &["run", "--continue", "Second."]);
+    assert_eq!(said.code, 5, "{said:?}");
+    assert!(said.err.contains("leave out --continue to begin"), "{said:?}");
+    assert_eq!(model.done(&world, &["run", "--session", "s", "Second."]), "two\n");
+    assert_eq!(talk(&model.asked()[1]), pairs(&[("user", "Second.")]));
+}
+
+/// Later than what was read is kept, and earlier than what was not.
+fn week_ahead() -> Stamp {
+    let now = std::time::UNIX_EPOCH.elapsed().unwrap() + Duration::from_secs(8 * 86_400);
+    Stamp::from_millis(i64::try_from(now.as_millis()).unwrap())
 }

@@ -3,7 +3,11 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::time::Duration;
 
+use offshoot::Sqlite;
+use offshoot::core::{Retention, Stamp};
+use offshoot::store::OpenStore;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -117,6 +121,21 @@ impl World {
         let process = held(daemon);
         send(daemon, Signal::KILL);
         gone(process);
+    }
+
+    /// Ends the daemon, and has its store delete what it would at this time with
+    /// another retention.
+    pub(crate) fn expire(&self, now: Stamp, change: impl FnOnce(&mut Retention)) {
+        self.done(&["daemon", "stop"]);
+        let mut retention = Retention::default();
+        change(&mut retention);
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let store = Sqlite::at(self.data()).open_store().await.unwrap();
+            store.set_retention(retention);
+            while store.expire(now, 1_000).await.unwrap() > 0 {}
+            store.close(Duration::MAX).await.unwrap();
+        });
     }
 }
 

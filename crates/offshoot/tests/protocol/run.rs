@@ -21,7 +21,7 @@ fn run(world: &World, talk: Talk, key: &str) -> Request {
 
 /// The task that a request comes to, once it has ended.
 async fn ended(client: &Client, request: &Request) -> Task {
-    let Reply::Task(task) = client.ask(request).await.unwrap() else { panic!("no task") };
+    let Reply::Asked { task, .. } = client.ask(request).await.unwrap() else { panic!("no task") };
     let wait = Wait {
         session: task.session.clone(),
         tasks: vec![task.id.clone()],

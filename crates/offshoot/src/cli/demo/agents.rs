@@ -5,7 +5,7 @@ use offshoot_client::wire::{Request, Run, Sealed, State, Talk, Task};
 
 use super::Stage;
 use super::project::Project;
-use crate::cli::desk::{Desk, task_of};
+use crate::cli::desk::{Desk, asked_of};
 use crate::cli::show::{Form, size, text};
 use crate::cli::trouble::Trouble;
 
@@ -44,7 +44,7 @@ pub(super) async fn send_off(stage: &mut Stage) -> Result<Team, Trouble> {
         keys: Sealed::default(),
         key: uuid::Uuid::new_v4().simple().to_string(),
     };
-    let lead = task_of(stage.desk.ask(&Request::Run(Box::new(run))).await?)?;
+    let (lead, _) = asked_of(stage.desk.ask(&Request::Run(Box::new(run))).await?)?;
     stage.status().await?;
     let mut desk = stage.desk.clone();
     desk.session.clone_from(&lead.session);

@@ -23,7 +23,7 @@ const WRONG: usize = 300;
 /// How much of a question, in characters.
 const ASKED: usize = 2_000;
 
-/// How long the last of it is waited for once the lead has ended.
+/// How long more of it is waited for once the lead has ended.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// After how long a silence it is said who is at work, at first.
@@ -48,6 +48,9 @@ pub(super) struct Ticker {
     ended: VecDeque<String>,
     /// Whether the lead has, by what was told.
     has_ended: bool,
+    /// Whether it was said that something is missing, and nothing was told of the
+    /// lead since.
+    has_missed: bool,
     live: Glimpses,
     /// What was told last of a model that does not answer.
     hitch: Option<Told>,
@@ -60,8 +63,10 @@ pub(super) struct Ticker {
 /// What whoever watches has to tell.
 #[derive(Debug)]
 enum Event {
-    /// A task has changed.
+    /// A task has changed. It is shown as it is now, which may be later.
     Changed(Box<Task>),
+    /// The lead has ended: nothing of those below it follows.
+    Ended(Box<Task>),
     /// So much of the log was gone before it was read, at the most; what follows
     /// are the tasks that are live.
     Missed(u64),
@@ -113,6 +118,11 @@ impl Ticker {
     pub(super) fn new(desk: &Desk, lead: &Task) -> Self {
         let (told, events) = channel(64);
         tokio::spawn(watch(desk.clone(), lead.id.clone(), told));
+        Self::of(desk, lead, events)
+    }
+
+    /// Tells of these.
+    fn of(desk: &Desk, lead: &Task, events: Receiver<Event>) -> Self {
         let began = Instant::now();
         Self {
             desk: desk.clone(),
@@ -122,6 +132,7 @@ impl Ticker {
             seen: HashMap::new(),
             ended: VecDeque::new(),
             has_ended: false,
+            has_missed: false,
             live: Glimpses::default(),
             hitch: None,
             began,
@@ -145,25 +156,41 @@ impl Ticker {
         }
     }
 
-    /// Tells what happened before the lead ended, as far as it is known.
-    pub(super) async fn rest(mut self) {
-        let told = async {
-            while !self.has_ended {
-                let Some(event) = self.events.recv().await else { return };
-                self.take(event);
+    /// Tells what happened before the lead ended, as long as more of it comes, and
+    /// if it stays away, that it did.
+    pub(super) async fn rest(&mut self) {
+        while !self.has_ended {
+            match tokio::time::timeout(LAST_WORDS, self.events.recv()).await {
+                Ok(Some(event)) => self.take(event),
+                // Why there is no more was told.
+                Ok(None) => return,
+                Err(_) if self.has_missed => return,
+                Err(_) => {
+                    let all = self.desk.command_in(&self.desk.session, "tasks ls", &["--all"]);
+                    let said = "the last of what happened is not shown; how all have ended";
+                    return self.remark(&format!("offshoot: {said}: {all}"));
+                }
             }
-        };
-        tokio::time::timeout(LAST_WORDS, told).await.ok();
+        }
     }
 
     fn take(&mut self, event: Event) {
         match event {
             Event::Changed(task) => self.tell(&task),
+            Event::Ended(lead) => {
+                self.tell(&lead);
+                self.has_ended = true;
+            }
             Event::Missed(changes) => {
                 // Whoever is still live is told next.
                 self.live = Glimpses::default();
+                self.has_missed = true;
                 let changes = size::count(changes, "change");
-                self.remark(&format!("offshoot: up to {changes} were not shown: too many at once"));
+                let all = self.desk.command_in(&self.desk.session, "tasks ls", &["--all"]);
+                self.remark(&format!(
+                    "offshoot: up to {changes} were not shown: too many at once; what became of \
+                     all: {all}"
+                ));
             }
             Event::Broke(why) => {
                 let why = text::line(&why);
@@ -175,7 +202,7 @@ impl Ticker {
 
     fn tell(&mut self, task: &Task) {
         self.live.note(task);
-        self.has_ended |= task.id == self.lead && task.outcome.is_some();
+        self.has_missed &= task.id != self.lead;
         let question = task.question.as_ref().map(|question| question.number);
         let now = Seen { state: Some(task.state), hitch: task::hitch(task), question };
         let before = self.seen.insert(task.id.clone(), now.clone()).unwrap_or_default();
@@ -302,9 +329,14 @@ async fn watch(desk: Desk, lead: String, told: Sender<Event>) {
                 return;
             }
             place = happened.cursor;
-            if let Some(task) = happened.task.filter(|task| task.lineage.root == lead)
-                && told.send(Event::Changed(Box::new(task))).await.is_err()
-            {
+            let Some(task) = happened.task.filter(|task| task.lineage.root == lead) else {
+                continue;
+            };
+            let event = match happened.change.as_str() {
+                "ended" if task.id == lead => Event::Ended(Box::new(task)),
+                _ => Event::Changed(Box::new(task)),
+            };
+            if told.send(event).await.is_err() {
                 return;
             }
         }
@@ -323,6 +355,44 @@ mod tests {
     use offshoot_core::Stamp;
 
     use super::*;
+    use crate::cli::globals::Globals;
+    use crate::cli::show::{Screen, example};
+
+    /// One that is told what is sent there.
+    fn told() -> (Sender<Event>, Ticker) {
+        let folder = tempfile::tempdir().unwrap();
+        let globals = Globals::of(Some(folder.path().to_owned()), Some("s".to_owned()));
+        let desk = Desk::new(&globals, Screen::new(Form::Json)).unwrap();
+        let (told, events) = channel(64);
+        (told, Ticker::of(&desk, &example::task("lead", State::Running), events))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_rest_is_told_as_long_as_more_of_it_comes() {
+        let (told, mut ticker) = told();
+        let tells = async {
+            for number in 0..30 {
+                tokio::time::sleep(LAST_WORDS * 9 / 10).await;
+                let bee = example::task(&format!("bee-{number}"), State::Completed);
+                told.send(Event::Changed(Box::new(bee))).await.unwrap();
+                // Shown as it is now, and not the last that happened.
+                let lead = example::task("lead", State::Completed);
+                told.send(Event::Changed(Box::new(lead))).await.unwrap();
+            }
+            let lead = Box::new(example::task("lead", State::Completed));
+            told.send(Event::Ended(lead)).await.unwrap();
+        };
+        tokio::join!(ticker.rest(), tells);
+        assert_eq!(ticker.seen.len(), 31);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_rest_that_stays_away_is_not_waited_for() {
+        let (_told, mut ticker) = told();
+        ticker.rest().await;
+        assert!(!ticker.has_ended);
+        assert_eq!(ticker.began.elapsed(), LAST_WORDS);
+    }
 
     #[test]
     fn what_was_gone_before_it_was_read_is_told_once() {
