@@ -8,11 +8,14 @@ type Checked<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 /// Every end of a task that an agent sent off is told in the agent's own
 /// conversation: by a notice, once, or else by the tool that waited for it.
 pub(super) async fn check(runtime: &Runtime, session: &Session) -> Checked<()> {
-    for task in all(runtime).await?.iter().filter(|task| !task.is_live()) {
+    let all = all(runtime).await?;
+    for task in all.iter().filter(|task| !task.is_live()) {
         // Whom a person makes go on may end after the owner has said its last
-        // word, who is then told no more: its heir is.
+        // word, who is then told no more: its heir is, or whoever goes on for one
+        // of them.
         let by_heirs = task.spec.terms.continues.is_some();
         let mut owner = task.owner();
+        let mut passed = Vec::new();
         while let Owner::Task(id) = owner {
             let ended = runtime.task(&id.to_string()).await?.record().await?;
             let completed = matches!(ended.ended(), Some(Outcome::Completed { .. }));
@@ -22,13 +25,32 @@ pub(super) async fn check(runtime: &Runtime, session: &Session) -> Checked<()> {
             if !by_heirs {
                 return Err(format!("{} was not told of {}", ended.handle(), task.handle()).into());
             }
+            passed.push(id);
             owner = ended.owner();
         }
-        if by_heirs && matches!(owner, Owner::Session(_)) && !is_home(session, task).await? {
-            return Err(format!("nobody was told of {}", task.handle()).into());
+        if by_heirs && matches!(owner, Owner::Session(_)) {
+            let mut is_told = is_home(session, task).await?;
+            for sequel in sequels(&all, passed) {
+                is_told |= told(runtime, task, sequel).await?;
+            }
+            if !is_told {
+                return Err(format!("nobody was told of {}", task.handle()).into());
+            }
         }
     }
     Ok(())
+}
+
+/// Those that go on for one of these, or for one that does.
+fn sequels(all: &[Task], mut of: Vec<TaskId>) -> Vec<TaskId> {
+    let first = of.len();
+    let mut at = 0;
+    while let Some(id) = of.get(at).copied() {
+        let next = all.iter().filter(|task| task.spec.terms.continues == Some(id));
+        of.extend(next.map(Task::id));
+        at += 1;
+    }
+    of.split_off(first)
 }
 
 /// All tasks there are.
