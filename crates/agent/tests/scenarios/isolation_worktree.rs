@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_agent::{
-    Fate, Function, Isolation, Report, ToolContext, ToolError, Worktree, WorktreeState,
+    Agents, Fate, Function, Isolation, Report, ToolContext, ToolError, Worktree, WorktreeState,
 };
 use offshoot_core::{Caps, Outcome};
 use offshoot_models::{Call, Turn};
@@ -19,7 +19,16 @@ use crate::support::{Doors, Test, World, answers, heard, purpose, until_called};
 
 /// A lead that sends one child off with a worktree of its own, and says what it
 /// was told of its end. The child does each of these, and ends.
-async fn sent(repository: &Repository, child: Vec<(&'static str, serde_json::Value)>) -> World {
+pub(crate) async fn sent(repository: &Repository, child: Vec<(&'static str, Value)>) -> World {
+    sent_with(repository, child, |agents| agents).await
+}
+
+/// The same with something more said about the agents.
+pub(crate) async fn sent_with(
+    repository: &Repository,
+    child: Vec<(&'static str, Value)>,
+    say: impl FnOnce(Agents) -> Agents,
+) -> World {
     let script = move |call: &Call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([(
             "spawn_agent",
@@ -31,12 +40,12 @@ async fn sent(repository: &Repository, child: Vec<(&'static str, serde_json::Val
             None => Turn::say("done"),
         },
     };
-    World::with(script, |agents| equipped(agents, repository)).await
+    World::with(script, |agents| say(equipped(agents, repository))).await
 }
 
 /// What the lead was told in the end, and what the child's report says of its
 /// worktree.
-async fn told(world: &World, repository: &Repository) -> (String, Worktree) {
+pub(crate) async fn told(world: &World, repository: &Repository) -> (String, Worktree) {
     let lead = world.agent_of(&world.brief("lead").folder(repository.path())).await;
     let said: String = lead.wait().await.unwrap().decode().unwrap();
     let child = world.child("the child").await.record().await.unwrap();
@@ -59,157 +68,6 @@ async fn s11_1_a_worktree_without_changes_is_removed_with_its_branch() -> Test {
     assert!(system.contains("What was not committed"), "{system}");
     assert!(worktree.branch.starts_with("offshoot/the-child-"), "{worktree:?}");
     assert_eq!(worktree.base, git(&repository.path(), "rev-parse HEAD").trim());
-    Ok(())
-}
-
-/// Has a child do something that is worth keeping; its worktree.
-async fn kept(child: Vec<(&'static str, serde_json::Value)>) -> (Repository, Worktree) {
-    let repository = Repository::new();
-    let world = sent(&repository, child).await;
-    let (said, worktree) = told(&world, &repository).await;
-    assert_eq!(worktree.state, WorktreeState::Kept, "{said}");
-    assert!(said.contains(&format!("worktree=\"{}\"", worktree.path.display())), "{said}");
-    assert!(said.contains(&format!("branch=\"{}\"", worktree.branch)), "{said}");
-    let (files, commits) = (worktree.files.unwrap(), worktree.commits.unwrap());
-    let commits = if commits == 0 { worktree.abandoned } else { commits };
-    let told = [format!("{files} file"), format!("{commits} commit")];
-    assert!(told.iter().all(|told| said.contains(told)), "{said}");
-    assert!(worktree.path.join("src").is_dir() && repository.branches().contains(&worktree.branch));
-    (repository, worktree)
-}
-
-#[tokio::test]
-async fn s4_6_a_changed_file_is_kept_and_told() {
-    let (repository, worktree) = kept(vec![("write", json!({"path": "src/a.txt"}))]).await;
-    assert_eq!((worktree.files, worktree.commits), (Some(1), Some(0)));
-    let own = std::fs::read_to_string(repository.path().join("src/a.txt")).unwrap();
-    assert_eq!(own, "a\n", "the owner's folder is untouched");
-}
-
-#[tokio::test]
-async fn a_file_that_git_does_not_know_is_kept() {
-    let (_, worktree) = kept(vec![
-        ("write", json!({"path": "new/b c.txt"})),
-        ("write", json!({"path": "new/ä.txt"})),
-    ])
-    .await;
-    assert_eq!((worktree.files, worktree.commits), (Some(2), Some(0)));
-}
-
-#[tokio::test]
-async fn a_commit_is_kept() {
-    let (_, worktree) = kept(vec![
-        ("write", json!({"path": "b.txt"})),
-        ("git", json!({"args": "add ."})),
-        ("git", json!({"args": "commit --quiet --message=second"})),
-    ])
-    .await;
-    assert_eq!((worktree.files, worktree.commits), (Some(1), Some(1)));
-}
-
-#[tokio::test]
-async fn a_commit_on_no_branch_is_kept_even_if_its_head_has_left_it() {
-    let (_, worktree) = kept(vec![
-        ("git", json!({"args": "checkout --quiet --detach"})),
-        ("git", json!({"args": "commit --quiet --allow-empty --message=second"})),
-        ("git", json!({"args": "checkout --quiet -"})),
-    ])
-    .await;
-    assert_eq!((worktree.files, worktree.commits), (Some(0), Some(0)));
-    assert_eq!(worktree.abandoned, 1);
-}
-
-#[tokio::test]
-async fn a_commit_on_no_branch_is_counted() {
-    let (_, worktree) = kept(vec![
-        ("git", json!({"args": "checkout --quiet --detach"})),
-        ("write", json!({"path": "b.txt"})),
-        ("git", json!({"args": "add ."})),
-        ("git", json!({"args": "commit --quiet --message=second"})),
-    ])
-    .await;
-    assert_eq!((worktree.files, worktree.commits, worktree.abandoned), (Some(1), Some(1), 0));
-}
-
-/// Does something to the worktree of an agent: to its folder, and to where git
-/// keeps its head.
-type Harm = fn(&Path, &Path);
-
-/// What a lead is told of a child that did this to its worktree, and what the
-/// child's report says of it.
-async fn harmed(repository: &Repository, harm: Harm) -> (String, Worktree) {
-    let harming = move |cx: ToolContext, _: Map<String, Value>| async move {
-        let folder = cx.folder().unwrap();
-        harm(folder, Path::new(git(folder, "rev-parse --absolute-git-dir").trim()));
-        Ok::<_, ToolError>("done".to_owned())
-    };
-    let harming = Function::new("harm", "Does harm.", harming);
-    let script = |call: &Call| match (purpose(call), answers(call)) {
-        ("lead", 0) => Turn::call([(
-            "spawn_agent",
-            json!({"name": "the child", "task": "child", "isolation": "worktree"}),
-        )]),
-        ("lead", _) => Turn::say(heard(call).join("\n")),
-        (_, 0) => Turn::call([("harm", json!({}))]),
-        _ => Turn::say("done"),
-    };
-    let world = World::with(script, |agents| equipped(agents, repository).tool(harming)).await;
-    told(&world, repository).await
-}
-
-#[tokio::test]
-async fn a_worktree_that_cannot_be_measured_is_kept_and_that_is_told() {
-    let harms: [(&str, Harm); 5] = [
-        ("another repository in its place", |folder, _| {
-            std::fs::remove_file(folder.join(".git")).unwrap();
-            git(folder, "init --quiet");
-            git(folder, "add .");
-            git(folder, "commit --quiet --message=elsewhere");
-        }),
-        ("it leads nowhere", |folder, _| {
-            std::fs::write(folder.join(".git"), "gitdir: /nowhere\n").unwrap();
-        }),
-        ("what leads to its repository is no text", |folder, _| {
-            std::fs::write(folder.join(".git"), [0xff; 99]).unwrap();
-        }),
-        ("its repository does not know it", |_, admin| std::fs::remove_dir_all(admin).unwrap()),
-        ("its head is no commit", |_, admin| std::fs::write(admin.join("HEAD"), "?").unwrap()),
-    ];
-    for (what, harm) in harms {
-        let repository = Repository::new();
-        let (said, worktree) = harmed(&repository, harm).await;
-        assert_eq!(worktree.state, WorktreeState::Kept, "{what}: {said}");
-        assert_eq!((worktree.files, worktree.commits), (None, None), "{what}");
-        assert!(said.contains("what its worktree holds could not be measured"), "{what}: {said}");
-        assert!(!said.contains("0 files") && !said.contains("0 commits"), "{what}: {said}");
-        let path = worktree.path.display();
-        assert!(said.contains(&format!("worktree=\"{path}\"")), "{what}: {said}");
-        assert!(worktree.path.join("src/a.txt").exists(), "{what}");
-    }
-}
-
-#[tokio::test]
-async fn the_commits_of_a_worktree_that_was_deleted_are_counted() {
-    let repository = Repository::new();
-    let (said, worktree) = harmed(&repository, |folder, _| {
-        std::fs::write(folder.join("b.txt"), "b").unwrap();
-        git(folder, "add .");
-        git(folder, "commit --quiet --message=second");
-        std::fs::remove_dir_all(folder).unwrap();
-    })
-    .await;
-    assert_eq!((worktree.files, worktree.commits), (Some(1), Some(1)), "{said}");
-    assert!(said.contains("1 file changed, 1 commit\""), "{said}");
-    assert!(repository.branches().contains(&worktree.branch));
-}
-
-#[tokio::test]
-async fn what_is_ignored_alone_is_not_kept() -> Test {
-    let repository = Repository::new();
-    let world = sent(&repository, vec![("write", json!({"path": "built/deep/output.bin"}))]).await;
-    let (said, worktree) = told(&world, &repository).await;
-    assert_eq!(worktree.state, WorktreeState::Removed, "{said}");
-    assert!(repository.is_tidy());
     Ok(())
 }
 
@@ -533,7 +391,7 @@ async fn what_is_dropped_because_it_took_too_long_is_tidied_up_before_its_end_is
 
 #[test]
 fn what_the_environment_says_of_git_is_ignored() {
-    let test = "isolation_worktree::s4_6_a_changed_file_is_kept_and_told";
+    let test = "isolation_kept::s4_6_a_changed_file_is_kept_and_told";
     let elsewhere = tempfile::tempdir().unwrap();
     let run = Command::new(std::env::current_exe().unwrap())
         .args([test, "--exact"])
