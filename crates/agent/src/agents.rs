@@ -14,6 +14,7 @@ use crate::backend::AgentBackend;
 use crate::brief::Brief;
 use crate::control::Shelf;
 use crate::delta::Deltas;
+use crate::profile::Roster;
 use crate::tool::Tool;
 use crate::worktree::Worktrees;
 
@@ -142,6 +143,8 @@ pub(crate) struct Seat {
     pub(crate) limits: Limits,
     pub(crate) prices: Prices,
     pub(crate) deltas: Deltas,
+    /// Where profiles are found, if there are any.
+    pub(crate) roster: Option<Arc<dyn Roster>>,
     /// Where the worktrees of isolated agents are, if there is a place.
     pub(crate) worktrees: Option<Worktrees>,
 }
@@ -170,6 +173,7 @@ impl Agents {
             limits: Limits::default(),
             prices: Prices::default(),
             deltas: Deltas::default(),
+            roster: None,
             worktrees: None,
         }))
     }
@@ -184,6 +188,15 @@ impl Agents {
     pub fn tool(self, tool: impl Tool) -> Self {
         self.change(|seat| {
             seat.tools.push(Arc::new(tool));
+            seat.shelf = Shelf::default();
+        })
+    }
+
+    /// With these profiles to choose from.
+    #[must_use]
+    pub fn profiles(self, roster: impl Roster) -> Self {
+        self.change(|seat| {
+            seat.roster = Some(Arc::new(roster));
             seat.shelf = Shelf::default();
         })
     }

@@ -1,11 +1,15 @@
 //! What an agent is asked to do, frozen when it is sent off.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use offshoot_core::authority::Authority;
 use offshoot_models::{Endpoint, ModelName};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::dialect::Dialect;
 
 /// What an agent is asked to do. It is stored with the task, so an attempt that
 /// comes later follows the same.
@@ -37,6 +41,18 @@ pub struct Brief {
     /// What its result must look like, as a JSON Schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_schema: Option<Value>,
+    /// The profile of which it was made, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Box<str>>,
+    /// The profiles of agents that it may send off, if not any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agents: Option<Box<[String]>>,
+    /// What it may do, if that is limited. What it sends off never may do more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authority: Option<Arc<Authority>>,
+    /// How tools are called to it.
+    #[serde(default, skip_serializing_if = "Dialect::is_own")]
+    pub dialect: Dialect,
     /// How many answers its model may give; as many as agents usually may if
     /// nobody says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -96,6 +112,10 @@ impl Brief {
             base: None,
             context: Context::Fresh,
             result_schema: None,
+            profile: None,
+            agents: None,
+            authority: None,
+            dialect: Dialect::Offshoot,
             steps: None,
             time: None,
         }
@@ -134,6 +154,20 @@ impl Brief {
     #[must_use]
     pub fn result_schema(mut self, schema: Value) -> Self {
         self.result_schema = Some(schema);
+        self
+    }
+
+    /// What it may do.
+    #[must_use]
+    pub fn authority(mut self, authority: Authority) -> Self {
+        self.authority = Some(Arc::new(authority));
+        self
+    }
+
+    /// How tools are called to it.
+    #[must_use]
+    pub fn dialect(mut self, dialect: Dialect) -> Self {
+        self.dialect = dialect;
         self
     }
 

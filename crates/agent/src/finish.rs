@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use offshoot_core::authority::{Deed, Wish};
 use offshoot_models::ToolSpec;
 use offshoot_runtime::BoxFuture;
 use serde_json::Value;
@@ -66,6 +67,10 @@ impl Tool for Finish {
 
     fn effect(&self) -> Effect {
         Effect::Idempotent
+    }
+
+    fn wish(&self, _cx: &ToolContext, _arguments: &str) -> Result<Wish, ToolError> {
+        Ok(Wish::new(FINISH, Deed::Manage))
     }
 
     fn call(&self, _cx: ToolContext, arguments: String) -> BoxFuture<Result<Output, ToolError>> {

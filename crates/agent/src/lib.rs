@@ -11,6 +11,7 @@
 
 mod act;
 mod agents;
+mod approval;
 mod ask;
 mod backend;
 mod block;
@@ -19,6 +20,7 @@ mod close;
 mod control;
 mod conversation;
 mod delta;
+mod dialect;
 mod finish;
 mod hitch;
 mod life;
@@ -27,6 +29,7 @@ mod looks;
 mod mail;
 mod notice;
 mod output;
+mod profile;
 mod providers;
 mod report;
 mod rest;
@@ -36,10 +39,13 @@ mod tool;
 mod worktree;
 
 pub use agents::{Agents, Catalogue, Limits, NoModel};
+pub use approval::{Approval, Leave};
 pub use backend::AgentBackend;
 pub use brief::{Brief, Context as BriefContext, Isolation};
 pub use delta::{Delta, Deltas, Watching};
+pub use dialect::Dialect;
 pub use hitch::Hitch;
+pub use profile::{NoProfile, Origin, Profile, Roster};
 pub use providers::Providers;
 pub use report::Report;
 pub use tool::{Effect, Function, Output, Returns, Span, Tool, ToolContext, ToolError, survey};

@@ -15,6 +15,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use offshoot_core::authority::{Deed, Wish};
 use offshoot_core::{Task, TaskId};
 use offshoot_models::{Image, ToolSpec};
 use offshoot_runtime::{BoxFuture, Context};
@@ -41,6 +42,14 @@ pub trait Tool: Send + Sync + fmt::Debug + 'static {
         Span::Short
     }
 
+    /// What a call with these arguments wants to do: whether it is made depends on
+    /// that. It goes by the text alone and touches nothing; a call that finds that
+    /// it would do more than it said must not do it. Arguments that do not fit are
+    /// an error here as they are in the call: nobody is asked for leave to make it.
+    fn wish(&self, _cx: &ToolContext, _arguments: &str) -> Result<Wish, ToolError> {
+        Ok(Wish::new(&self.spec().name, self.effect().deed()))
+    }
+
     /// Calls it with what the model wrote for arguments. Dropping the future
     /// ends the call.
     fn call(&self, cx: ToolContext, arguments: String) -> BoxFuture<Result<Output, ToolError>>;
@@ -57,6 +66,16 @@ pub enum Effect {
     /// Something each time. It is never repeated: if it is not known whether it
     /// was done, the model is told so.
     Lasting,
+}
+
+impl Effect {
+    /// What a call of a tool does that says no more.
+    pub(crate) fn deed(self) -> Deed {
+        match self {
+            Self::ReadOnly => Deed::Look,
+            Self::Idempotent | Self::Lasting => Deed::Change,
+        }
+    }
 }
 
 /// How long a call may take, and what ends it before. A cancel of the agent ends

@@ -5,6 +5,7 @@
 //! these rules decide and the runtime carries it out.
 
 mod admission;
+pub mod authority;
 mod budget;
 mod cancel;
 mod caps;

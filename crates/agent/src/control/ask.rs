@@ -24,6 +24,7 @@ pub(super) fn tool() -> impl Tool {
     )
     .idempotent()
     .watchful()
+    .managing()
 }
 
 async fn ask(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {

@@ -23,6 +23,7 @@ pub(super) fn tool() -> impl Tool {
         cancel,
     )
     .idempotent()
+    .managing()
 }
 
 async fn cancel(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {

@@ -27,6 +27,7 @@ pub(super) fn tool() -> impl Tool {
         report,
     )
     .idempotent()
+    .managing()
 }
 
 async fn report(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {

@@ -41,6 +41,7 @@ pub(super) fn tool() -> impl Tool {
         send,
     )
     .idempotent()
+    .managing()
 }
 
 async fn send(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {

@@ -98,6 +98,7 @@ pub(super) fn tool() -> impl Tool {
     )
     .idempotent()
     .watchful()
+    .managing()
 }
 
 fn spawn(cx: ToolContext, asked: Arguments) -> impl Future<Output = Result<Output, ToolError>> {

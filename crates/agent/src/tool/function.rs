@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use futures_util::TryFutureExt;
+use offshoot_core::authority::{Deed, Wish};
 use offshoot_models::ToolSpec;
 use offshoot_runtime::BoxFuture;
 use schemars::JsonSchema;
@@ -43,8 +44,12 @@ pub struct Function<F, A> {
     effect: Effect,
     span: Span,
     function: F,
+    wish: Option<Wishes<A>>,
     arguments: PhantomData<fn(A)>,
 }
+
+/// What a call with these arguments would do.
+type Wishes<A> = Box<dyn Fn(&ToolContext, &A) -> Wish + Send + Sync>;
 
 /// What a typed tool may return: text, anything that can be written as JSON
 /// through [`Output::json`], or an [`Output`].
@@ -100,6 +105,7 @@ where
             effect: Effect::Lasting,
             span: Span::Short,
             function,
+            wish: None,
             arguments: PhantomData,
         }
     }
@@ -116,6 +122,24 @@ where
     pub fn idempotent(mut self) -> Self {
         self.effect = Effect::Idempotent;
         self
+    }
+
+    /// What a call wants to do, as its arguments say. Without it that follows from
+    /// what calls do in general.
+    #[must_use]
+    pub fn wishing(
+        mut self,
+        wish: impl Fn(&ToolContext, &A) -> Wish + Send + Sync + 'static,
+    ) -> Self {
+        self.wish = Some(Box::new(wish));
+        self
+    }
+
+    /// Its calls send tasks off, speak to them or look at them, and do nothing else.
+    #[must_use]
+    pub(crate) fn managing(self) -> Self {
+        let name = self.spec.name.clone();
+        self.wishing(move |_, _| Wish::new(&name, Deed::Manage))
     }
 
     /// It takes as long as it takes. A message that interrupts the agent ends it,
@@ -158,6 +182,19 @@ where
 
     fn span(&self) -> Span {
         self.span
+    }
+
+    fn wish(&self, cx: &ToolContext, arguments: &str) -> Result<Wish, ToolError> {
+        let Some(wish) = &self.wish else {
+            return match self.effect {
+                // Nobody is asked, and the call says what does not fit.
+                Effect::ReadOnly => Ok(Wish::new(&self.spec.name, Deed::Look)),
+                effect => read::<A>(arguments, &self.spec.parameters)
+                    .map(|_| Wish::new(&self.spec.name, effect.deed())),
+            };
+        };
+        let arguments = read(arguments, &self.spec.parameters)?;
+        Ok(wish(cx, &arguments))
     }
 
     fn call(&self, cx: ToolContext, arguments: String) -> BoxFuture<Result<Output, ToolError>> {

@@ -1,0 +1,82 @@
+//! Profiles: named definitions of agents, and where they are found.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use offshoot_core::authority::{Asks, Layer};
+use offshoot_models::ModelName;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::brief::Isolation;
+use crate::dialect::Dialect;
+
+/// A named definition of an agent. What of it matters is frozen into the brief of
+/// each agent that is made of it, so nothing that changes later changes one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Profile {
+    /// Its name.
+    pub name: String,
+    /// What it is for, for whoever chooses one.
+    pub description: String,
+    /// How its agents shall behave.
+    pub prompt: String,
+    /// Their model, if not that of whoever sends them off.
+    pub model: Option<ModelName>,
+    /// What narrows what they may do.
+    pub layer: Layer,
+    /// Who is asked for leave, if it says.
+    pub asks: Option<Asks>,
+    /// What they may spend, as a budget is written.
+    pub budget: Option<String>,
+    /// Where they work.
+    pub isolation: Isolation,
+    /// What they can be configured with, as a JSON Schema; nothing without one.
+    pub config: Option<Value>,
+    /// The profiles of agents that they may send off; any if it does not say.
+    pub agents: Option<Vec<String>>,
+    /// How tools are called to them.
+    pub dialect: Dialect,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// Where a profile comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// It is built in.
+    #[default]
+    BuiltIn,
+    /// The person's own configuration.
+    User(PathBuf),
+    /// The folder in which agents work. Unless a person trusts that folder, it can
+    /// only narrow.
+    Project(PathBuf),
+}
+
+/// Why there is no profile of a name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoProfile {
+    /// Nobody is called so.
+    #[error("there is no profile {name:?}; there are: {known}")]
+    Unknown {
+        /// The name.
+        name: String,
+        /// Those that there are.
+        known: String,
+    },
+    /// It cannot be read, or contradicts itself.
+    #[error("{0}")]
+    Broken(String),
+}
+
+/// Finds profiles.
+pub trait Roster: Send + Sync + fmt::Debug + 'static {
+    /// The profile of this name for agents that work in this folder.
+    fn find(&self, name: &str, folder: Option<&Path>) -> Result<Arc<Profile>, NoProfile>;
+
+    /// All that can be chosen there, and what could not be read.
+    fn all(&self, folder: Option<&Path>) -> (Vec<Arc<Profile>>, Vec<NoProfile>);
+}

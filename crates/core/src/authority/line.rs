@@ -1,0 +1,11 @@
+//! What is known of a command line.
+
+/// What is known of a command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Line {
+    /// It runs these commands and no others, each as its words.
+    Clear(Vec<Vec<String>>),
+    /// What it runs cannot be told from its text: a shell decides, or a program
+    /// that runs what it is told to.
+    Unclear,
+}

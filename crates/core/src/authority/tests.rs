@@ -1,0 +1,109 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn line(text: &str) -> Deed {
+    let words = |command: &str| command.split_whitespace().map(str::to_owned).collect();
+    Deed::Run(Line::Clear(text.split("&&").map(words).collect()))
+}
+
+fn rule(text: &str) -> Rule {
+    text.parse().unwrap()
+}
+
+#[test]
+fn rules_are_read_and_written_alike() {
+    for text in ["write", "*", "run_command(cargo test)", "mcp:files.read"] {
+        assert_eq!(rule(text).to_string(), text);
+    }
+    for text in ["", "run_command(", "run_command()", "a b", "(x)", "run_command(x"] {
+        let error = text.parse::<Rule>().unwrap_err().to_string();
+        assert!(error.contains(&format!("{text:?}")), "{error}");
+    }
+}
+
+#[test]
+fn the_strictest_rule_counts() {
+    let layer = Layer::mode(Mode::Ask)
+        .rule(rule("run_command(cargo)"), Verdict::Allow)
+        .rule(rule("run_command(cargo publish)"), Verdict::Deny)
+        .rule(rule("write"), Verdict::Allow);
+    let judge = |deed| layer.judge(&Wish::new("run_command", deed));
+    assert_eq!(judge(line("cargo test")), Verdict::Allow);
+    assert_eq!(judge(line("cargo test && cargo publish --all")), Verdict::Deny);
+    assert_eq!(judge(line("cargo test && rm -r x")), Verdict::Ask);
+    assert_eq!(judge(line("cargo-evil")), Verdict::Ask);
+    assert_eq!(judge(Deed::Run(Line::Clear(Vec::new()))), Verdict::Ask);
+    assert_eq!(layer.judge(&Wish::new("write", Deed::Change)), Verdict::Allow);
+    assert_eq!(layer.judge(&Wish::new("edit", Deed::Change)), Verdict::Ask);
+    assert_eq!(layer.judge(&Wish::new("read", Deed::Look)), Verdict::Allow);
+}
+
+#[test]
+fn a_line_that_cannot_be_read_is_asked_about_where_a_rule_might_be_about_it() {
+    let unclear = Wish::new("run_command", Deed::Run(Line::Unclear));
+    let free = Layer::mode(Mode::Auto);
+    assert_eq!(free.judge(&unclear), Verdict::Allow);
+    let some = free.clone().rule(rule("run_command(git push)"), Verdict::Deny);
+    assert_eq!(some.judge(&unclear), Verdict::Ask);
+    let named = Layer::mode(Mode::Ask).rule(rule("run_command(sh)"), Verdict::Allow);
+    assert_eq!(named.judge(&unclear), Verdict::Ask);
+}
+
+#[test]
+fn a_plan_changes_nothing_and_what_is_guarded_is_asked_about() {
+    let plan = Layer::mode(Mode::Plan).rule(rule("*"), Verdict::Allow);
+    for deed in [Deed::Change, Deed::Run(Line::Unclear), Deed::Reach] {
+        assert_eq!(plan.judge(&Wish::new("any", deed)), Verdict::Deny);
+    }
+    assert_eq!(plan.judge(&Wish::new("spawn_agent", Deed::Manage)), Verdict::Allow);
+    let guarded = Wish::new("write", Deed::Change).guarded("it is git's");
+    assert_eq!(Authority::default().judge(&guarded), Verdict::Ask);
+    let allowed = Layer::default().rule(rule("write"), Verdict::Allow);
+    assert_eq!(Authority::of(allowed).judge(&guarded), Verdict::Ask);
+}
+
+#[test]
+fn a_tool_that_is_denied_or_not_listed_is_not_offered() {
+    let layer = Layer::default().tools(["read", "write"]).rule(rule("write"), Verdict::Deny);
+    let authority = Authority::of(layer);
+    assert!(authority.offers("read") && !authority.offers("write") && !authority.offers("edit"));
+    assert_eq!(authority.judge(&Wish::new("edit", Deed::Look)), Verdict::Deny);
+}
+
+fn layers() -> impl Strategy<Value = Layer> {
+    let modes = prop_oneof![Just(Mode::Plan), Just(Mode::Ask), Just(Mode::Auto)];
+    let verdicts = prop_oneof![Just(Verdict::Allow), Just(Verdict::Ask), Just(Verdict::Deny)];
+    let about = prop_oneof![Just("*"), Just("write"), Just("run_command"), Just("run_command(a)")];
+    let rules = prop::collection::vec((about.prop_map(rule), verdicts), 0..4);
+    let tools = prop::option::of(prop::collection::vec(
+        prop_oneof![Just("write"), Just("run_command"), Just("read")].prop_map(Into::into),
+        0..3,
+    ));
+    (modes, tools, rules).prop_map(|(mode, tools, rules)| Layer { mode, tools, rules })
+}
+
+proptest! {
+    #[test]
+    fn s7_3_one_more_layer_never_allows_more(stack in prop::collection::vec(layers(), 0..4), more in layers()) {
+        let owner = stack.into_iter().fold(Authority::default(), Authority::under);
+        let child = owner.clone().under(more);
+        for (tool, deed) in [
+            ("write", Deed::Change),
+            ("read", Deed::Look),
+            ("run_command", line("a b")),
+            ("run_command", line("a && c")),
+            ("run_command", Deed::Run(Line::Unclear)),
+        ] {
+            let wish = Wish::new(tool, deed);
+            prop_assert!(child.judge(&wish) >= owner.judge(&wish));
+            prop_assert!(!child.offers(tool) || owner.offers(tool));
+        }
+    }
+}
+
+#[test]
+fn s7_3_a_child_of_one_that_asks_nobody_asks_nobody() {
+    let owner = Authority::default().asking(Asks::Nobody);
+    assert_eq!(owner.asked_of(Asks::Person).asks(), Asks::Nobody);
+}
