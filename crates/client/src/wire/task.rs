@@ -25,6 +25,9 @@ pub struct Task {
     /// What it asks, if it waits for an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<Question>,
+    /// What it asks leave for, if it waits for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<AskedLeave>,
     /// How it ended, once it has.
     pub outcome: Option<Outcome>,
     /// Where it comes from.
@@ -64,6 +67,25 @@ pub struct AgentBrief {
     pub task: String,
     /// The model that does it.
     pub model: String,
+    /// The profile of which it was made, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// How freely it acts, if that is limited: `plan`, `ask` or `auto`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    /// Who is asked for leave, if what it may do is limited: `owner`, `person` or
+    /// `nobody`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asks: Option<String>,
+}
+
+/// What a task asks leave for, in short.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskedLeave {
+    /// What it is called when it is answered.
+    pub id: String,
+    /// The tool that would be called.
+    pub tool: String,
 }
 
 /// What a task asks.
