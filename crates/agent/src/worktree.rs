@@ -18,6 +18,7 @@
 //! [`Agents::sweep_worktrees`]: crate::Agents::sweep_worktrees
 
 mod ending;
+mod filters;
 mod git;
 mod ground;
 mod making;

@@ -1,9 +1,9 @@
-//! Running git: without hooks, without prompts, and without what in our
-//! environment would lead it elsewhere.
+//! Running git: without hooks, without prompts, without the programs that a
+//! repository brings, and without what in our environment would lead it elsewhere.
 
 use std::ffi::OsStr;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 
+use super::filters;
 use super::orphans;
 
 /// How long git may take to look at something.
@@ -54,8 +55,17 @@ pub(crate) enum GitError {
 /// A run of git that is prepared. Dropping it while it runs kills it.
 #[derive(Debug)]
 pub(super) struct Git {
+    about: About,
     command: Command,
     span: Duration,
+}
+
+/// What git is asked about.
+#[derive(Clone, Debug)]
+enum About {
+    Within(PathBuf),
+    Repository(PathBuf),
+    Tree { repository: PathBuf, admin: PathBuf, tree: PathBuf },
 }
 
 /// What git said.
@@ -92,25 +102,26 @@ impl Said {
 impl Git {
     /// About whatever repository this folder is in.
     pub(super) fn within(folder: &Path) -> Self {
-        Self::new(folder)
+        Self::new(About::Within(folder.to_owned()))
     }
 
     /// About this repository, found at its own folder.
     pub(super) fn of(repository: &Path) -> Self {
-        let mut git = Self::new(repository);
-        git.command.arg("--git-dir").arg(repository);
-        git
+        Self::new(About::Repository(repository.to_owned()))
     }
 
-    /// About this tree of files, whose head and index are in `admin`. Nothing is
-    /// looked for above it, should what leads there from the tree be gone.
-    pub(super) fn of_tree(admin: &Path, tree: &Path) -> Self {
-        let mut git = Self::new(tree);
-        git.command.arg("--git-dir").arg(admin).arg("--work-tree").arg(tree);
-        git
+    /// About a tree of files of this repository, whose head and index are in
+    /// `admin`. Nothing is looked for above it, should what leads there from the
+    /// tree be gone, and nothing where `admin` says that the repository is: whoever
+    /// works in the tree can write there.
+    pub(super) fn of_tree(repository: &Path, admin: &Path, tree: &Path) -> Self {
+        let (repository, admin) = (repository.to_owned(), admin.to_owned());
+        Self::new(About::Tree { repository, admin, tree: tree.to_owned() })
     }
 
-    fn new(folder: &Path) -> Self {
+    fn new(about: About) -> Self {
+        let (About::Within(folder) | About::Repository(folder) | About::Tree { tree: folder, .. }) =
+            &about;
         let mut command = Command::new("git");
         for (name, _) in std::env::vars_os() {
             if name.as_encoded_bytes().starts_with(b"GIT_") {
@@ -122,6 +133,9 @@ impl Git {
             .env("LC_ALL", "C")
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_OPTIONAL_LOCKS", "0")
+            // What is missing in a partial clone is not fetched by programs that
+            // its configuration names.
+            .env("GIT_NO_LAZY_FETCH", "1")
             .env("GIT_EDITOR", "false")
             .arg("--no-pager")
             .arg("--literal-pathspecs")
@@ -134,7 +148,33 @@ impl Git {
         for setting in SETTINGS {
             command.arg("-c").arg(setting);
         }
-        Self { command, span: LOOK }
+        match &about {
+            About::Within(_) => {}
+            About::Repository(repository) => {
+                command.arg("--git-dir").arg(repository);
+            }
+            About::Tree { repository, admin, tree } => {
+                command.env("GIT_COMMON_DIR", repository);
+                command.arg("--git-dir").arg(admin).arg("--work-tree").arg(tree);
+            }
+        }
+        Self { about, command, span: LOOK }
+    }
+
+    /// Has those filters do nothing that the repository's own configuration names:
+    /// they are programs that whoever wrote it chose. Those of the person's own
+    /// configuration stay.
+    pub(super) async fn unfiltered(mut self) -> Result<Self, GitError> {
+        let asked = Self::new(self.about.clone()).args(filters::ASKED).run().await?;
+        // It says nothing at all if there are none.
+        if !asked.success && !asked.err.is_empty() {
+            return Err(asked.error());
+        }
+        if asked.out.len() >= KEPT {
+            return Err(GitError::Said("its configuration names too many filters".to_owned()));
+        }
+        self.command.envs(filters::undone(&asked.out));
+        Ok(self)
     }
 
     /// It writes this worktree, and can be found by that should it outlive us.

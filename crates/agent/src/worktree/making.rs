@@ -216,7 +216,7 @@ impl Tree {
             Some(_) => add.args([path, self.branch.as_ref()]),
             None => add.args(["-b".as_ref(), self.branch.as_ref(), path, self.base.as_ref()]),
         };
-        add.run().await?.succeeded()?;
+        add.unfiltered().await?.run().await?.succeeded()?;
         self.make_folder().map_err(NoTree::disk(&self.path))
     }
 

@@ -79,7 +79,7 @@ impl Tree {
         }
         let remove = Git::of(&self.repository).args(remove).args([&self.path]).long();
         let remove = remove.writing(&self.path);
-        remove.run().await?.succeeded().map(drop)
+        remove.unfiltered().await?.run().await?.succeeded().map(drop)
     }
 
     /// Removes whatever there is of it, and ends whoever still writes it. Its

@@ -13,6 +13,7 @@ mod gate;
 mod hitch;
 mod interrupting;
 mod isolation;
+mod isolation_escape;
 mod isolation_kept;
 mod isolation_worktree;
 mod knowing;
