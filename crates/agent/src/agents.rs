@@ -8,6 +8,7 @@ use std::time::Duration;
 use offshoot_core::{Payload, PayloadError, SessionId};
 use offshoot_models::{Differs, Endpoint, Gate, Model, ModelName, Prices};
 use offshoot_runtime::{BoxFuture, Request};
+use offshoot_sandbox::Helper;
 
 use crate::KIND;
 use crate::backend::AgentBackend;
@@ -220,6 +221,16 @@ impl Agents {
     #[must_use]
     pub fn worktrees(self, folder: impl Into<PathBuf>) -> Self {
         self.change(|seat| seat.worktrees = Some(Worktrees::at(folder.into())))
+    }
+
+    /// Confines the git of worktrees where it may run programs that others chose,
+    /// such as filters: it sees nothing of these paths, and writes to repositories
+    /// and worktrees alone. Say the worktrees' folder before.
+    #[must_use]
+    pub fn confined(self, helper: Helper, hidden: Vec<PathBuf>) -> Self {
+        self.change(|seat| {
+            seat.worktrees = seat.worktrees.take().map(|trees| trees.confined(helper, hidden));
+        })
     }
 
     fn change(self, change: impl FnOnce(&mut Seat)) -> Self {

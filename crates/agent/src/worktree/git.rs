@@ -1,17 +1,19 @@
 //! Running git: without hooks, without prompts, without the programs that a
 //! repository brings, and without what in our environment would lead it elsewhere.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
 use offshoot_core::text;
+use offshoot_sandbox::ConfinementError;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 
+use super::confines::{Confined, Confines};
 use super::filters;
 use super::orphans;
 
@@ -50,13 +52,17 @@ pub(crate) enum GitError {
     Late(Duration),
     #[error("git says: {0}")]
     Said(String),
+    #[error("git cannot be confined, as it must be where others may have it run programs")]
+    Confinement(#[from] ConfinementError),
 }
 
 /// A run of git that is prepared. Dropping it while it runs kills it.
 #[derive(Debug)]
 pub(super) struct Git {
     about: About,
-    command: Command,
+    arguments: Vec<OsString>,
+    variables: Vec<(OsString, OsString)>,
+    confined: Option<Confined>,
     span: Duration,
 }
 
@@ -99,6 +105,24 @@ impl Said {
     }
 }
 
+impl About {
+    /// Where git is run.
+    fn folder(&self) -> &Path {
+        match self {
+            Self::Within(folder) | Self::Repository(folder) => folder,
+            Self::Tree { tree, .. } => tree,
+        }
+    }
+
+    /// Where it may write, beside the worktrees.
+    fn repository(&self) -> Option<&Path> {
+        match self {
+            Self::Within(_) => None,
+            Self::Repository(repository) | Self::Tree { repository, .. } => Some(repository),
+        }
+    }
+}
+
 impl Git {
     /// About whatever repository this folder is in.
     pub(super) fn within(folder: &Path) -> Self {
@@ -120,51 +144,14 @@ impl Git {
     }
 
     fn new(about: About) -> Self {
-        let (About::Within(folder) | About::Repository(folder) | About::Tree { tree: folder, .. }) =
-            &about;
-        let mut command = Command::new("git");
-        for (name, _) in std::env::vars_os() {
-            if name.as_encoded_bytes().starts_with(b"GIT_") {
-                command.env_remove(name);
-            }
-        }
-        command
-            .current_dir(folder)
-            .env("LC_ALL", "C")
-            .env("GIT_TERMINAL_PROMPT", "0")
-            .env("GIT_OPTIONAL_LOCKS", "0")
-            // What is missing in a partial clone is not fetched by programs that
-            // its configuration names.
-            .env("GIT_NO_LAZY_FETCH", "1")
-            .env("GIT_EDITOR", "false")
-            .arg("--no-pager")
-            .arg("--literal-pathspecs")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            // What is typed at our terminal is not for it.
-            .process_group(0)
-            .kill_on_drop(true);
-        for setting in SETTINGS {
-            command.arg("-c").arg(setting);
-        }
-        match &about {
-            About::Within(_) => {}
-            About::Repository(repository) => {
-                command.arg("--git-dir").arg(repository);
-            }
-            About::Tree { repository, admin, tree } => {
-                command.env("GIT_COMMON_DIR", repository);
-                command.arg("--git-dir").arg(admin).arg("--work-tree").arg(tree);
-            }
-        }
-        Self { about, command, span: LOOK }
+        let (arguments, variables) = (Vec::new(), Vec::new());
+        Self { about, arguments, variables, confined: None, span: LOOK }
     }
 
-    /// Has those filters do nothing that the repository's own configuration names:
-    /// they are programs that whoever wrote it chose. Those of the person's own
-    /// configuration stay.
-    pub(super) async fn unfiltered(mut self) -> Result<Self, GitError> {
+    /// It may have filters to run. Those that the repository's own configuration
+    /// names do nothing: they are programs that whoever wrote it chose. Those of
+    /// the person's own configuration run, as confined as git itself.
+    pub(super) async fn filtering(mut self, confines: &Confines) -> Result<Self, GitError> {
         let asked = Self::new(self.about.clone()).args(filters::ASKED).run().await?;
         // It says nothing at all if there are none.
         if !asked.success && !asked.err.is_empty() {
@@ -173,18 +160,21 @@ impl Git {
         if asked.out.len() >= KEPT {
             return Err(GitError::Said("its configuration names too many filters".to_owned()));
         }
-        self.command.envs(filters::undone(&asked.out));
+        let undone = filters::undone(&asked.out).into_iter();
+        self.variables.extend(undone.map(|(name, value)| (name.into(), value.into())));
+        // Somebody may write another configuration before git reads it.
+        self.confined = confines.of(self.about.repository())?;
         Ok(self)
     }
 
     /// It writes this worktree, and can be found by that should it outlive us.
     pub(super) fn writing(mut self, tree: &Path) -> Self {
-        self.command.env(orphans::MARK, tree);
+        self.variables.push((orphans::MARK.into(), tree.into()));
         self
     }
 
     pub(super) fn args<A: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
-        self.command.args(args);
+        self.arguments.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
         self
     }
 
@@ -198,9 +188,54 @@ impl Git {
         self
     }
 
+    fn command(&self) -> Result<Command, GitError> {
+        let mut command = match &self.confined {
+            None => Command::new("git"),
+            Some(confined) => confined.command("git").ok_or(GitError::Missing)?.into(),
+        };
+        for (name, _) in std::env::vars_os() {
+            if name.as_encoded_bytes().starts_with(b"GIT_") {
+                command.env_remove(name);
+            }
+        }
+        command
+            .current_dir(self.about.folder())
+            .env("LC_ALL", "C")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_OPTIONAL_LOCKS", "0")
+            // What is missing in a partial clone is not fetched by programs that
+            // its configuration names.
+            .env("GIT_NO_LAZY_FETCH", "1")
+            .env("GIT_EDITOR", "false")
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
+            .arg("--no-pager")
+            .arg("--literal-pathspecs")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // What is typed at our terminal is not for it.
+            .process_group(0)
+            .kill_on_drop(true);
+        for setting in SETTINGS {
+            command.arg("-c").arg(setting);
+        }
+        match &self.about {
+            About::Within(_) => {}
+            About::Repository(repository) => {
+                command.arg("--git-dir").arg(repository);
+            }
+            About::Tree { repository, admin, tree } => {
+                command.env("GIT_COMMON_DIR", repository);
+                command.arg("--git-dir").arg(admin).arg("--work-tree").arg(tree);
+            }
+        }
+        command.args(&self.arguments);
+        Ok(command)
+    }
+
     /// Runs it to its end, whatever that is.
-    pub(super) async fn run(mut self) -> Result<Said, GitError> {
-        let mut child = self.command.spawn().map_err(|error| match error.kind() {
+    pub(super) async fn run(self) -> Result<Said, GitError> {
+        let mut child = self.command()?.spawn().map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => GitError::Missing,
             _ => GitError::Start(error),
         })?;
