@@ -13,9 +13,13 @@ use offshoot_sandbox::Helper;
 use crate::KIND;
 use crate::backend::AgentBackend;
 use crate::brief::Brief;
+use crate::clock::Clocks;
 use crate::control::Shelf;
 use crate::delta::Deltas;
+use crate::flights::Flights;
 use crate::profile::Roster;
+use crate::purse::Pool;
+use crate::spend::UnknownPrice;
 use crate::tool::Tool;
 use crate::worktree::Worktrees;
 
@@ -71,6 +75,17 @@ pub enum NoModel {
     /// Nobody is called so.
     #[error("{0}")]
     Unknown(String),
+}
+
+/// A brief that no agent can follow.
+#[derive(Debug, thiserror::Error)]
+pub enum BadBrief {
+    /// It cannot be written down.
+    #[error(transparent)]
+    Payload(#[from] PayloadError),
+    /// It limits money, and nobody knows what its model costs.
+    #[error(transparent)]
+    UnknownPrice(#[from] UnknownPrice),
 }
 
 /// A single model for all agents, whatever they call it.
@@ -148,6 +163,10 @@ pub(crate) struct Seat {
     pub(crate) roster: Option<Arc<dyn Roster>>,
     /// Where the worktrees of isolated agents are, if there is a place.
     pub(crate) worktrees: Option<Worktrees>,
+    /// What calls in flight have reserved.
+    pub(crate) flights: Flights,
+    /// The clocks of agents whose time is limited.
+    pub(crate) clocks: Clocks,
 }
 
 impl Seat {
@@ -176,6 +195,8 @@ impl Agents {
             deltas: Deltas::default(),
             roster: None,
             worktrees: None,
+            flights: Flights::default(),
+            clocks: Clocks::default(),
         }))
     }
 
@@ -245,8 +266,13 @@ impl Agents {
     }
 
     /// A request for an agent that does this. It keeps to the address where its
-    /// provider is now, unless the brief says another.
-    pub fn request(&self, brief: &Brief) -> Result<Request, PayloadError> {
+    /// provider is now, unless the brief says another. A limit on money is refused
+    /// where nobody knows what its model costs.
+    pub fn request(&self, brief: &Brief) -> Result<Request, BadBrief> {
+        if brief.budget.money.is_some() || brief.pools.iter().any(Pool::limits_money) {
+            let known = self.0.prices.of(&brief.model).is_some();
+            known.then_some(()).ok_or_else(|| UnknownPrice { model: brief.model.clone() })?;
+        }
         let now = || self.0.catalogue.endpoint(&brief.model, None);
         let payload = match brief.endpoint.is_none().then(now).flatten() {
             Some(now) => Payload::encode(&brief.clone().endpoint(now))?,

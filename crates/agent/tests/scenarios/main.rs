@@ -4,6 +4,11 @@
 
 mod authority;
 mod bad_models;
+mod budget;
+mod budget_crashes;
+mod budget_support;
+mod budget_time;
+mod budget_tree;
 mod calls;
 mod children;
 mod continuing;

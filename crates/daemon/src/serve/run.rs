@@ -124,6 +124,7 @@ async fn begin(house: &House, name: &str, run: &Run, keys: &Keys) -> Result<Task
         let fault = Fault::new(Code::BadRequest, text);
         return Err(fault.hint("the agent is given all of it at once: shorten it").into());
     }
+    let said = |error| Fault::from_error(Code::BadRequest, &error);
     let request = house.agents.request(&brief).map_err(said)?;
     let session = house.session(name).await?;
     house.keys.give(session.id(), keys);
