@@ -8,13 +8,19 @@ use std::time::Duration;
 use offshoot_core::{Payload, PayloadError, SessionId};
 use offshoot_models::{Differs, Endpoint, Gate, Model, ModelName, Prices};
 use offshoot_runtime::{BoxFuture, Request};
+use offshoot_sandbox::Helper;
 
 use crate::KIND;
 use crate::backend::AgentBackend;
 use crate::brief::Brief;
+use crate::clock::Clocks;
 use crate::control::Shelf;
 use crate::delta::Deltas;
+use crate::flights::Flights;
+use crate::grants::{Granting, Grants};
 use crate::profile::Roster;
+use crate::purse::Pool;
+use crate::spend::UnknownPrice;
 use crate::tool::Tool;
 use crate::worktree::Worktrees;
 
@@ -72,6 +78,17 @@ pub enum NoModel {
     Unknown(String),
 }
 
+/// A brief that no agent can follow.
+#[derive(Debug, thiserror::Error)]
+pub enum BadBrief {
+    /// It cannot be written down.
+    #[error(transparent)]
+    Payload(#[from] PayloadError),
+    /// It limits money, and nobody knows what its model costs.
+    #[error(transparent)]
+    UnknownPrice(#[from] UnknownPrice),
+}
+
 /// A single model for all agents, whatever they call it.
 #[derive(Debug)]
 struct Only {
@@ -103,6 +120,8 @@ pub struct Limits {
     pub tool_result: usize,
     /// How long a call of a tool may take that does not say that it takes long.
     pub tool_span: Duration,
+    /// How long a call waits for leave; then it counts as denied.
+    pub leave: Duration,
     /// How often a model is asked for the same answer.
     pub tries: u32,
     /// How many turns in a row an agent takes because something came home,
@@ -120,6 +139,7 @@ impl Default for Limits {
             allowance: offshoot_core::DEFAULT_ALLOWANCE,
             tool_result: 16_000,
             tool_span: Duration::from_secs(600),
+            leave: Duration::from_secs(24 * 60 * 60),
             tries: 6,
             wakes: 8,
         }
@@ -145,8 +165,14 @@ pub(crate) struct Seat {
     pub(crate) deltas: Deltas,
     /// Where profiles are found, if there are any.
     pub(crate) roster: Option<Arc<dyn Roster>>,
+    /// What people have given lasting leave for.
+    pub(crate) grants: Granting,
     /// Where the worktrees of isolated agents are, if there is a place.
     pub(crate) worktrees: Option<Worktrees>,
+    /// What calls in flight have reserved.
+    pub(crate) flights: Flights,
+    /// The clocks of agents whose time is limited.
+    pub(crate) clocks: Clocks,
 }
 
 impl Seat {
@@ -174,7 +200,10 @@ impl Agents {
             prices: Prices::default(),
             deltas: Deltas::default(),
             roster: None,
+            grants: Granting::default(),
             worktrees: None,
+            flights: Flights::default(),
+            clocks: Clocks::default(),
         }))
     }
 
@@ -201,6 +230,13 @@ impl Agents {
         })
     }
 
+    /// With these places for lasting leave. Without any, leave that is given for ever
+    /// is for one call.
+    #[must_use]
+    pub fn grants(self, grants: impl Grants) -> Self {
+        self.change(|seat| seat.grants = Granting::by(grants))
+    }
+
     /// With these limits.
     #[must_use]
     pub fn limits(self, limits: Limits) -> Self {
@@ -222,6 +258,16 @@ impl Agents {
         self.change(|seat| seat.worktrees = Some(Worktrees::at(folder.into())))
     }
 
+    /// Confines the git of worktrees where it may run programs that others chose,
+    /// such as filters: it sees nothing of these paths, and writes to repositories
+    /// and worktrees alone. Say the worktrees' folder before.
+    #[must_use]
+    pub fn confined(self, helper: Helper, hidden: Vec<PathBuf>) -> Self {
+        self.change(|seat| {
+            seat.worktrees = seat.worktrees.take().map(|trees| trees.confined(helper, hidden));
+        })
+    }
+
     fn change(self, change: impl FnOnce(&mut Seat)) -> Self {
         let mut seat = Arc::unwrap_or_clone(self.0);
         change(&mut seat);
@@ -234,8 +280,13 @@ impl Agents {
     }
 
     /// A request for an agent that does this. It keeps to the address where its
-    /// provider is now, unless the brief says another.
-    pub fn request(&self, brief: &Brief) -> Result<Request, PayloadError> {
+    /// provider is now, unless the brief says another. A limit on money is refused
+    /// where nobody knows what its model costs.
+    pub fn request(&self, brief: &Brief) -> Result<Request, BadBrief> {
+        if brief.budget.money.is_some() || brief.pools.iter().any(Pool::limits_money) {
+            let known = self.0.prices.of(&brief.model).is_some();
+            known.then_some(()).ok_or_else(|| UnknownPrice { model: brief.model.clone() })?;
+        }
         let now = || self.0.catalogue.endpoint(&brief.model, None);
         let payload = match brief.endpoint.is_none().then(now).flatten() {
             Some(now) => Payload::encode(&brief.clone().endpoint(now))?,

@@ -13,10 +13,13 @@ use offshoot_runtime::BodyError;
 use tokio::time::Instant;
 
 use crate::block::{Answered, Entry};
+use crate::close::Limit;
 use crate::conversation::Conversation;
 use crate::delta::Delta;
 use crate::life::{Life, Trouble, WHILE};
 use crate::mail::{When, due_now, interrupted, is_due_now};
+use crate::purse::Short;
+use crate::spend::Paid;
 use crate::summary::Summed;
 
 /// How long it is waited at first before a call that failed is repeated.
@@ -31,7 +34,10 @@ pub(crate) enum Asking {
     /// Its next answer.
     Answer,
     /// Its last one, for which it may call nothing.
-    LastWords,
+    LastWords {
+        /// How much of each text it is shown, if not all.
+        shown: Option<usize>,
+    },
     /// A summary of the first messages.
     Summary {
         /// How many.
@@ -51,6 +57,8 @@ pub(crate) enum Told {
     Late,
     /// Nothing: it is too long to be read.
     TooLong(ModelError),
+    /// Nothing: there is too little left of what it may spend.
+    Short(Short),
 }
 
 /// How one call of the model went.
@@ -86,6 +94,21 @@ enum Waited {
     Late,
 }
 
+/// What came of an answer so far.
+#[derive(Debug)]
+struct Partial {
+    /// Its text.
+    text: String,
+    /// Whether anything came.
+    seen: Seen,
+}
+
+impl Default for Partial {
+    fn default() -> Self {
+        Self { text: String::new(), seen: Seen::Nothing }
+    }
+}
+
 /// Whether what a model says is told to whoever watches.
 #[derive(Clone, Copy, Debug)]
 enum Audience {
@@ -102,8 +125,14 @@ impl Life {
         // What comes before and after the call is in boxes, so that an agent that
         // waits at the gate or for its model does not keep room for it.
         Box::pin(self.read_mail(When::MidTurn)).await?;
+        if let Some(timed) = &self.clock {
+            Box::pin(timed.clock.settle(&self.cx)).await;
+        }
         if let Some(limit) = self.reached() {
             return Box::pin(self.close(limit)).await;
+        }
+        if self.purse.is_some() {
+            Box::pin(self.warn()).await?;
         }
         if self.is_long() && Box::pin(self.sum_up()).await? == Summed::Later {
             return Ok(());
@@ -111,6 +140,7 @@ impl Life {
         match self.hear(Asking::Answer).await? {
             Told::Answer(answer) => Box::pin(self.take(*answer)).await,
             Told::Interrupted | Told::Late => Ok(()),
+            Told::Short(short) => Box::pin(self.close(Limit::Budget(Some(short)))).await,
             Told::TooLong(error) => match Box::pin(self.sum_up()).await? {
                 Summed::Up | Summed::Later => Ok(()),
                 Summed::Nothing => Err(gave_up(&error, 1)),
@@ -127,7 +157,9 @@ impl Life {
         let calls = self.talk.calls() + answer.calls().count() as u64;
         let (model, stop, usage) = (self.brief.model.clone(), answer.stop.clone(), answer.usage);
         let answered = Answered { step, model, stop, usage, total, calls };
-        self.write(Entry::of_answer(answer, answered), None, &[]).await?;
+        let counts = self.settle(usage);
+        self.write_counting(Entry::of_answer(answer, answered), counts).await?;
+        self.land();
         self.report().await
     }
 
@@ -146,12 +178,22 @@ impl Life {
                     AtGate::Late => return Ok(Told::Late),
                 },
             };
+            let pass = match &self.purse {
+                None => pass,
+                Some(_) => match Box::pin(self.pay(asking, pass)).await? {
+                    Paid::Yes(pass) => pass,
+                    Paid::Again => continue,
+                    Paid::Wanted => return Ok(Told::Interrupted),
+                    Paid::Late => return Ok(Told::Late),
+                    Paid::Short(short) => return Ok(Told::Short(short)),
+                },
+            };
             attempt += 1;
             let audience = match asking {
                 Asking::Summary { .. } => Audience::Nobody,
                 _ => Audience::Watching { step, attempt },
             };
-            let mut partial = String::new();
+            let mut partial = Partial::default();
             let listen = self.listen(self.call(asking), (audience, &pass), &mut partial);
             let error = match Box::pin(listen).await {
                 Heard::Answer(answer) => {
@@ -173,6 +215,10 @@ impl Life {
                 }
                 Heard::Failed(error) => error,
             };
+            match partial.seen {
+                Seen::Nothing => Box::pin(self.refund()).await,
+                Seen::Output => self.land(),
+            }
             let chance = (self.cx.random() as u32) as f64 / f64::from(u32::MAX);
             pass.failed(&error, chance);
             if let Audience::Watching { step, .. } = audience {
@@ -265,13 +311,20 @@ impl Life {
     fn call(&self, asking: Asking) -> Call {
         let (messages, choice, cache) = match asking {
             Asking::Answer => (self.talk.messages().clone(), ToolChoice::Auto, Cache::Prefix),
-            Asking::LastWords => (self.talk.messages().clone(), ToolChoice::None, Cache::Prefix),
+            Asking::LastWords { shown: None } => {
+                (self.talk.messages().clone(), ToolChoice::None, Cache::Prefix)
+            }
+            Asking::LastWords { shown: Some(shown) } => {
+                (self.shortened(usize::MAX, shown).into(), ToolChoice::None, Cache::Off)
+            }
             Asking::Summary { messages, shown } => {
                 (self.to_sum_up(messages, shown).into(), ToolChoice::None, Cache::Off)
             }
         };
         let (system, tools) = (self.system.clone(), self.tools.specs());
-        Call { system, messages, tools, choice, max_output: None, schema: None, cache }
+        let paid = self.purse.as_ref().and_then(|purse| purse.flight.as_ref());
+        let max_output = paid.map(|(_, output)| *output);
+        Call { system, messages, tools, choice, max_output, schema: None, cache }
     }
 
     /// Listens to the model, as long as nobody else wants the agent.
@@ -279,21 +332,20 @@ impl Life {
         &self,
         call: Call,
         (audience, pass): (Audience, &Pass),
-        partial: &mut String,
+        partial: &mut Partial,
     ) -> Heard {
         let mut pieces = self.model.call(call);
         let said = async {
-            let mut seen = Seen::Nothing;
             while let Some(piece) = pieces.next().await {
                 match piece {
                     Ok(Piece::Whole(answer)) => return Heard::Answer(answer),
                     Ok(piece) => {
-                        if seen == Seen::Nothing {
+                        if partial.seen == Seen::Nothing {
                             pass.heard();
                         }
-                        seen = Seen::Output;
+                        partial.seen = Seen::Output;
                         if let Piece::Text(text) = &piece {
-                            partial.push_str(text);
+                            partial.text.push_str(text);
                         }
                         if let Audience::Watching { step, attempt } = audience {
                             let tell = || Delta::Piece { step, attempt, piece };
@@ -304,7 +356,7 @@ impl Life {
                 }
             }
             let cause = "the answer ended before it was whole".to_owned();
-            Heard::Failed(ModelError::Cut { seen, cause })
+            Heard::Failed(ModelError::Cut { seen: partial.seen, cause })
         };
         let (cancelled, interrupted) = (pin!(self.cx.cancelled()), pin!(interrupted(&self.cx)));
         let (late, stopped) = (pin!(self.late()), select(cancelled, interrupted));
@@ -317,11 +369,13 @@ impl Life {
     }
 
     /// Keeps what came of an answer that was cut, for whoever looks.
-    async fn keep(&mut self, asking: Asking, partial: String) -> Result<(), Trouble> {
-        if partial.is_empty() || matches!(asking, Asking::Summary { .. }) {
+    /// What it took nobody knows, so it stays counted as it was reserved.
+    async fn keep(&mut self, asking: Asking, partial: Partial) -> Result<(), Trouble> {
+        self.land();
+        if partial.text.is_empty() || matches!(asking, Asking::Summary { .. }) {
             return Ok(());
         }
-        self.write(vec![Entry::Partial { text: partial }], None, &[]).await
+        self.write(vec![Entry::Partial { text: partial.text }], None, &[]).await
     }
 }
 

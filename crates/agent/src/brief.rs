@@ -9,7 +9,9 @@ use offshoot_models::{Endpoint, ModelName};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::budget::Budget;
 use crate::dialect::Dialect;
+use crate::purse::Pool;
 
 /// What an agent is asked to do. It is stored with the task, so an attempt that
 /// comes later follows the same.
@@ -61,6 +63,13 @@ pub struct Brief {
     /// as agents usually may if nobody says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<Duration>,
+    /// What it and all that it sends off may spend.
+    #[serde(default, skip_serializing_if = "Budget::is_unlimited")]
+    pub budget: Budget,
+    /// The pools of those who sent it off, on which it draws, too. The runtime
+    /// writes them when an agent sends another one off.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pools: Vec<Pool>,
 }
 
 /// What an agent knows of its owner's conversation.
@@ -118,6 +127,8 @@ impl Brief {
             dialect: Dialect::Offshoot,
             steps: None,
             time: None,
+            budget: Budget::default(),
+            pools: Vec::new(),
         }
     }
 
@@ -183,6 +194,14 @@ impl Brief {
     #[must_use]
     pub fn time(mut self, time: Duration) -> Self {
         self.time = Some(time);
+        self
+    }
+
+    /// What it and all that it sends off may spend. Then its model says how far
+    /// it has come, and it ends.
+    #[must_use]
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.budget = budget;
         self
     }
 }

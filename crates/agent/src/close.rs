@@ -3,17 +3,14 @@
 use std::time::Duration;
 
 use offshoot_core::{FailureKind, Payload};
-use tokio::time::Instant;
 
 use crate::ask::{Asking, Told};
 use crate::block::Entry;
 use crate::conversation::{Closing, LIMIT};
 use crate::life::{Life, Next, Trouble};
 use crate::notice::envelope;
-use crate::summary::Summed;
-
-/// How long the last words may take once the time is over.
-const LAST_WORDS: Duration = Duration::from_secs(60);
+use crate::purse::Short;
+use crate::summary::{LEAST, SHOWN, Summed};
 
 /// A limit that an agent has come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +19,8 @@ pub(crate) enum Limit {
     Steps(u64),
     /// So long.
     Time(Duration),
+    /// So much was spent, if it is still known of what.
+    Budget(Option<Short>),
 }
 
 impl Limit {
@@ -30,6 +29,8 @@ impl Limit {
             Self::Steps(1) => "the one step".to_owned(),
             Self::Steps(steps) => format!("all {steps} steps"),
             Self::Time(time) => format!("all the {} seconds", time.as_secs()),
+            Self::Budget(None) => "nearly all of the budget".to_owned(),
+            Self::Budget(Some(short)) => format!("nearly all of the {}", short.whole()),
         }
     }
 
@@ -43,6 +44,11 @@ impl Limit {
                 let seconds = time.as_secs();
                 (FailureKind::Timeout, format!("stopped at its limit of {seconds} seconds"))
             }
+            Self::Budget(None) => (FailureKind::Budget, "stopped at its budget".to_owned()),
+            Self::Budget(Some(short)) => {
+                let whose = if short.own { "its budget" } else { "the budget that it shares" };
+                (FailureKind::Budget, format!("stopped at {whose}, of {}", short.whole()))
+            }
         };
         Trouble::failure(
             kind,
@@ -54,15 +60,6 @@ impl Limit {
     }
 }
 
-/// How long an agent may take, and until when that is.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Span {
-    pub(crate) length: Duration,
-    pub(crate) until: Instant,
-    /// Until when its last words are waited for, once it was asked for them.
-    pub(crate) words_until: Option<Instant>,
-}
-
 impl Life {
     /// The limit that the agent has come to, if it has.
     pub(crate) fn reached(&self) -> Option<Limit> {
@@ -72,29 +69,29 @@ impl Life {
         }
         // Also one that was asked for its last words before its process died.
         let closing = self.talk.closing() != Closing::No;
-        let span = self.span.filter(|_| closing);
-        span.map(|span| Limit::Time(span.length)).or_else(|| self.out_of_time())
+        let spent = self.purse.as_ref().filter(|_| closing);
+        let timed = self.clock.as_ref().filter(|_| closing);
+        self.out_of_time()
+            .or_else(|| spent.map(|purse| Limit::Budget(purse.short)))
+            .or_else(|| timed.map(|timed| Limit::Time(timed.clock.length)))
     }
 
     /// The limit on its time, if that is over.
     pub(crate) fn out_of_time(&self) -> Option<Limit> {
-        let over = self.span.filter(|span| span.until <= Instant::now());
-        over.map(|span| Limit::Time(span.length))
+        let over = self.clock.as_ref().filter(|timed| timed.clock.left().is_zero());
+        over.map(|timed| Limit::Time(timed.clock.length))
     }
 
     /// Resolves when the agent's time is over; once it has been asked for its
     /// last words, when the time for these is.
     pub(crate) fn late(&self) -> impl Future<Output = ()> + Send + use<> {
-        let until = match (self.span, self.talk.closing()) {
-            (None, _) => None,
-            (Some(span), Closing::No) => Some(span.until),
-            (Some(span), _) => Some(span.words_until.unwrap_or(span.until + LAST_WORDS)),
-        };
+        let (clock, closing) =
+            (self.clock.as_ref().map(|timed| timed.clock.clone()), self.talk.closing());
         async move {
-            match until {
+            match clock {
                 None => std::future::pending().await,
                 // In a box, since few have a limit and all would keep room for it.
-                Some(until) => Box::pin(tokio::time::sleep_until(until)).await,
+                Some(clock) => Box::pin(async move { clock.over(closing).await }).await,
             }
         }
     }
@@ -110,20 +107,39 @@ impl Life {
             let text = envelope(LIMIT, &[], &said);
             self.write(vec![Entry::Notice { text }], None, &[]).await?;
         }
-        if let Some(span) = &mut self.span {
-            // Once: however often it is asked, it has this long.
-            span.words_until.get_or_insert(span.until.max(Instant::now()) + LAST_WORDS);
+        if let (Limit::Budget(short @ Some(_)), Some(purse)) = (limit, &mut self.purse) {
+            purse.short = short;
         }
-        match self.hear(Asking::LastWords).await? {
-            Told::Answer(answer) => self.take(*answer).await,
-            // Mail that came meanwhile is read, and then it is asked again.
-            Told::Interrupted => Ok(()),
-            Told::Late => Err(limit.failure("")),
-            Told::TooLong(_) => match self.sum_up().await? {
-                Summed::Up | Summed::Later => Ok(()),
-                Summed::Nothing => Err(limit.failure("")),
-            },
+        if let Some(timed) = &self.clock {
+            timed.clock.ask_for_words();
         }
+        let mut shown = None;
+        loop {
+            return match self.hear(Asking::LastWords { shown }).await? {
+                Told::Answer(answer) => self.take(*answer).await,
+                // Mail that came meanwhile is read, and then it is asked again.
+                Told::Interrupted => Ok(()),
+                Told::Late => self.end_without_words(limit).await,
+                // Without most of what its tools returned it may be enough.
+                Told::Short(short) => match shown.map_or(SHOWN, |shown| shown / 4) {
+                    less if less >= LEAST && short.limit > 0 => {
+                        shown = Some(less);
+                        continue;
+                    }
+                    _ => self.end_without_words(limit).await,
+                },
+                Told::TooLong(_) => match self.sum_up().await? {
+                    Summed::Up | Summed::Later => Ok(()),
+                    Summed::Nothing => self.end_without_words(limit).await,
+                },
+            };
+        }
+    }
+
+    /// The agent ends, and has no more to say.
+    async fn end_without_words(&self, limit: Limit) -> Result<(), Trouble> {
+        self.report().await?;
+        Err(limit.failure(""))
     }
 
     /// The agent has said its last words: it ends, and they are kept. If it has

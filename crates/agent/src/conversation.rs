@@ -10,6 +10,7 @@ use offshoot_models::{Message, Part, Role, Stop, ToolCall, ToolResult, Usage};
 use serde::{Deserialize, Serialize};
 
 use crate::block::{Answered, Continued, Entry, Summary};
+use crate::estimate;
 use crate::finish::FINISH;
 use crate::looks::Looks;
 use crate::notice::{self, is_from_owner, is_of};
@@ -64,6 +65,8 @@ pub(crate) struct Conversation {
     measured: u64,
     /// How many bytes were added since.
     added: usize,
+    /// How many tokens that is at the most.
+    bound: u64,
 }
 
 /// A place in a conversation.
@@ -259,6 +262,17 @@ impl Conversation {
         self.measured.saturating_add(self.added as u64 / 3)
     }
 
+    /// How many tokens the next call reads at the most, where so many stand before
+    /// the conversation.
+    pub(crate) fn bound(&self, preface: u64) -> u64 {
+        // What a provider tells may leave out what it had in its cache.
+        const LEAST: u64 = 6;
+        match self.measured {
+            0 => preface + self.bound,
+            told => told.max(self.said as u64 / LEAST).saturating_add(self.bound),
+        }
+    }
+
     /// The text with which the model ended its turn.
     pub(crate) fn answer(&self) -> String {
         let last = self.messages.iter().rfind(|message| message.role == Role::Assistant);
@@ -275,6 +289,7 @@ impl Conversation {
         let text = format!("<summary>\n{}\n</summary>", summary.text);
         self.messages = Arc::new(vec![Message::user(text)]);
         self.added = summary.text.len();
+        self.bound = estimate::messages(&self.messages);
         self.continued = summary.continued;
         self.finished.clone_from(&summary.finished);
     }
@@ -282,8 +297,8 @@ impl Conversation {
     /// What a conversation says that branches off here.
     pub(crate) fn fork(mut self) -> Self {
         let messages = std::mem::take(&mut self.messages);
-        let added = messages.iter().map(bytes).sum();
-        Self { messages, added, ..Self::new(self.finishes) }
+        let (added, bound) = (messages.iter().map(bytes).sum(), estimate::messages(&messages));
+        Self { messages, added, bound, ..Self::new(self.finishes) }
     }
 
     /// Adds what the next block keeps.
@@ -325,6 +340,7 @@ impl Conversation {
                 self.finished = summary.finished;
                 self.measured = 0;
                 self.added = self.messages.iter().map(bytes).sum();
+                self.bound = estimate::messages(&self.messages);
             }
             Entry::Continued(Continued { by }) => {
                 (self.step, self.calls, self.total) = (0, 0, Usage::default());
@@ -369,6 +385,7 @@ impl Conversation {
     fn say(&mut self, role: Role, part: Part) {
         self.added += part_bytes(&part);
         self.said += part_bytes(&part);
+        self.bound += estimate::AROUND + estimate::part(&part);
         let messages = Arc::make_mut(&mut self.messages);
         match messages.last_mut().filter(|last| last.role == role) {
             Some(last) => last.parts.push(part),
@@ -396,7 +413,9 @@ impl Conversation {
         if self.closing == Closing::Asked {
             self.closing = Closing::Said;
         }
-        (self.measured, self.added) = (answered.usage.total(), 0);
+        if answered.usage.total() > 0 {
+            (self.measured, self.added, self.bound) = (answered.usage.total(), 0, 0);
+        }
         (self.step, self.calls, self.total) = (answered.step, answered.calls, answered.total);
     }
 

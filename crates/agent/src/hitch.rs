@@ -83,6 +83,14 @@ impl Life {
         }
     }
 
+    /// Tells whoever looks that the agent waits for others, and until when.
+    pub(crate) async fn tell_held(&mut self, until: Stamp, why: &str) {
+        let (failures, tries) = (self.failures, self.seat.limits.tries);
+        let hitch = self.hitch.get_or_insert_with(|| Box::new(Hitch::new("", failures, tries)));
+        (hitch.until, hitch.held) = (Some(until), Some(why.to_owned()));
+        self.tell_hitch().await;
+    }
+
     async fn tell_hitch(&self) {
         let told = async {
             let mut report = self.cx.reported::<Report>().await?.unwrap_or_default();

@@ -6,19 +6,22 @@ use std::time::Duration;
 use offshoot_core::{Failure, FailureKind, Payload, PayloadError, TaskId};
 use offshoot_models::{Gate, Model};
 use offshoot_runtime::{BodyError, Context, Ended, Error, Rows, StepError};
-use tokio::time::Instant;
+use offshoot_store::Count;
 
 use crate::act::unanswered;
 use crate::agents::{NoModel, Seat};
 use crate::block::{Continued, Entry, Fork, Unreadable};
 use crate::brief::{Brief, Context as Knows, Isolation};
-use crate::close::Span;
+use crate::clock::{Clock, Timed};
 use crate::control;
 use crate::conversation::{Closing, Conversation, Finishes, Tail};
+use crate::estimate;
 use crate::hitch::Hitch;
 use crate::load::load;
 use crate::notice::envelope;
+use crate::purse::Purse;
 use crate::report::Report;
+use crate::spend::{self, fit};
 use crate::tool::Toolbox;
 use crate::worktree::{self, Tree};
 
@@ -42,7 +45,9 @@ pub(crate) struct Life {
     pub(crate) system: Arc<str>,
     pub(crate) talk: Conversation,
     /// How long it may take, if that is limited and known.
-    pub(crate) span: Option<Span>,
+    pub(crate) clock: Option<Box<Timed>>,
+    /// What it may spend, if that is limited.
+    pub(crate) purse: Option<Box<Purse>>,
     /// How often in a row its model did not answer.
     pub(crate) failures: u32,
     /// Why it has not answered yet, if something went wrong.
@@ -113,9 +118,14 @@ impl Life {
         if let Some(tree) = &tree {
             system = format!("{system}\n{}", tree.told()).into();
         }
+        let mut purse = spend::purse(&seat, &cx, &brief)
+            .map_err(|error| Failure::new(FailureKind::Budget, error.to_string()))?;
+        if let Some(purse) = &mut purse {
+            purse.preface = estimate::preface(&system, &tools.specs(), &brief.model);
+        }
         let brief = Arc::new(brief);
         let talk = Conversation::default();
-        let (span, failures, hitch, looked) = (None, 0, None, 0);
+        let (clock, failures, hitch, looked) = (None, 0, None, 0);
         Ok(Box::new(Self {
             seat,
             cx,
@@ -126,7 +136,8 @@ impl Life {
             tree,
             system,
             talk,
-            span,
+            clock,
+            purse,
             failures,
             hitch,
             looked,
@@ -162,12 +173,14 @@ impl Life {
             Some(_) => Finishes::ByTool,
             None => Finishes::BySaying,
         };
+        // Whatever was under way is known by now, or stays counted as reserved.
+        self.land();
         self.talk = load(&self.cx, finishes).await?;
         if self.is_another() && !matches!(self.talk.tail(), Tail::Empty) {
             self.take_over().await?;
         }
-        if let (None, Some(length)) = (self.span, self.brief.time.or(self.seat.limits.time)) {
-            self.span = self.measure(length).await?;
+        if let (None, Some(length)) = (&self.clock, self.length()) {
+            self.clock = Box::pin(self.measure(length)).await?;
         }
         Ok(())
     }
@@ -192,9 +205,15 @@ impl Life {
         self.write(entries, None, &[]).await
     }
 
-    /// Until when an agent is that may take so long. When it began is kept, so
+    /// How long the agent may take, if that is limited.
+    fn length(&self) -> Option<Duration> {
+        let own = self.brief.time.into_iter().chain(self.brief.budget.time).min();
+        own.or(self.seat.limits.time)
+    }
+
+    /// The clock of an agent that may take so long. When it began is kept, so
     /// that a crash gives it no more time.
-    async fn measure(&self, length: Duration) -> Result<Option<Span>, Trouble> {
+    async fn measure(&self, length: Duration) -> Result<Option<Box<Timed>>, Trouble> {
         let now = self.cx.now();
         let began =
             self.cx.step("began", move || async move { Ok::<_, BodyError>(now) }).value().await;
@@ -203,9 +222,8 @@ impl Life {
             StepError::Work(error) => Trouble::End(error),
             StepError::Unknown => Trouble::failure(FailureKind::Error, "when it began is unknown"),
         })?;
-        let left = length.saturating_sub(now.since(began));
-        let until = Instant::now().checked_add(left);
-        Ok(until.map(|until| Span { length, until, words_until: None }))
+        let clock = Clock::start(&self.cx, length, began).await?;
+        Ok(clock.map(|clock| Box::new(self.seat.clocks.hang_up(self.cx.id(), clock))))
     }
 
     /// The same, if the agent has let go of what was said.
@@ -262,7 +280,7 @@ impl Life {
     /// says so, because its history may go on in another task.
     async fn stop(&mut self) -> Result<Next, Trouble> {
         if let Tail::Calls(calls) = self.talk.tail().clone() {
-            self.leave(calls).await?;
+            self.give_up(calls).await?;
         }
         Err(Trouble::End(BodyError::Cancelled))
     }
@@ -285,11 +303,43 @@ impl Life {
             appending = appending.acking_ends(ends).await?;
         }
         appending.await?;
+        self.go_on_from(entries);
+        Ok(())
+    }
+
+    /// The same with changes of counters in place of rows.
+    pub(crate) async fn write_counting(
+        &mut self,
+        entries: Vec<Entry>,
+        mut counts: Vec<Count>,
+    ) -> Result<(), Trouble> {
+        let at = self.cx.now();
+        let blocks: Result<Vec<_>, _> = entries.iter().map(|entry| entry.to_block(at)).collect();
+        let blocks = blocks?;
+        loop {
+            match self.cx.append(blocks.clone()).counting(counts.clone()).await {
+                Ok(()) => break,
+                // Counters end with their task, and it may have ended long ago.
+                Err(Error::Limit { .. }) => {
+                    let fitting = fit(&self.cx, counts.clone()).await?;
+                    if same(&fitting, &counts) {
+                        return Err(Error::Contended.into());
+                    }
+                    counts = fitting;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.go_on_from(entries);
+        Ok(())
+    }
+
+    /// The conversation goes on from what is in the history.
+    fn go_on_from(&mut self, entries: Vec<Entry>) {
         for entry in entries {
             self.talk.push(entry);
             self.talk.skip_to(self.talk.blocks() + 1);
         }
-        Ok(())
     }
 
     /// Tells whoever looks what the agent has done so far.
@@ -300,9 +350,16 @@ impl Life {
         // What the agent says itself stays, and where it works.
         let Report { note, worktree, .. } = self.cx.reported().await?.unwrap_or_default();
         let (hitch, unanswered) = (None, 0);
-        let report = Report { steps, tool_calls, usage, cost, note, hitch, unanswered, worktree };
+        let spent = Box::pin(self.spent()).await?;
+        let report =
+            Report { steps, tool_calls, usage, cost, spent, note, hitch, unanswered, worktree };
         Ok(self.cx.progress(&report).await?)
     }
+}
+
+/// Whether changes of counters are the same.
+fn same(one: &[Count], other: &[Count]) -> bool {
+    one.iter().map(|count| count.by).eq(other.iter().map(|count| count.by))
 }
 
 /// What stands between what a forked agent knows and its own task: to its model

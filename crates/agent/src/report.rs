@@ -6,6 +6,7 @@ use offshoot_models::{Money, Usage};
 use serde::{Deserialize, Serialize};
 
 use crate::hitch::Hitch;
+use crate::spend::Spent;
 use crate::worktree::{Worktree, WorktreeState};
 
 /// What an agent has done so far.
@@ -21,6 +22,9 @@ pub struct Report {
     /// What they cost, if that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<Money>,
+    /// What it and all below it have spent of its budget, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spent: Option<Box<Spent>>,
     /// What it says of its progress itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use offshoot_core::{FailureKind, Owner, Payload, WaitingOn, Wake, text};
+use offshoot_core::{Addressee, FailureKind, Owner, Payload, State, WaitingOn, Wake, text};
 use offshoot_models::Stop;
 use offshoot_runtime::{Context, TaskRef};
 
@@ -13,7 +13,7 @@ use crate::block::Entry;
 use crate::control;
 use crate::delta::Delta;
 use crate::life::{Life, Next, Trouble};
-use crate::mail::{When, steered, wanted};
+use crate::mail::{When, question, steered, wanted};
 use crate::notice::envelope;
 use crate::report::Report;
 
@@ -141,16 +141,22 @@ impl Life {
         let mut asked = Vec::new();
         for Child { task, .. } in children {
             let questions = task.questions().await?;
+            let mut own = questions.iter().filter(|asked| asked.addressee == Addressee::Owner);
             // One that was answered a moment ago goes on by itself.
-            let Some(open) = questions.iter().find(|question| question.closed.is_none()) else {
+            let Some(open) = own.find(|question| question.closed.is_none()) else {
                 return Ok(false);
             };
-            asked.push(format!("- {}: {}", task.handle(), text::cut(&open.text, ASKED)));
+            let handle = task.handle();
+            asked.push(match self.request((handle, Some(open)), ASKED) {
+                Some(request) => format!("- {request}"),
+                None => format!("- {handle}: {}", text::cut(&open.text, ASKED)),
+            });
         }
         asked.truncate(TOLD);
         let said = format!(
             "You have ended your turn, but these tasks wait for your answers, and nothing goes on \
-             before you answer them with send_message or stop them with cancel_task:\n{}",
+             before you answer them or stop them with cancel_task. Questions are answered with \
+             send_message, requests for leave with answer_request:\n{}",
             asked.join("\n")
         );
         let text = envelope(REMINDER, &[], &said);
@@ -243,7 +249,14 @@ async fn children(cx: &Context) -> Result<Vec<Child>, Trouble> {
     let page = cx.tasks().owner(Owner::Task(cx.id())).live().limit(NAMED).await?;
     let mut found = Vec::new();
     for task in &page.items {
-        let asks = task.state.question();
+        let asks = match task.state {
+            // What it asks a person is nothing that the agent could answer.
+            State::Waiting(WaitingOn::Approval(number)) => {
+                let asked = question(cx, task.id(), number).await?;
+                asked.filter(|asked| asked.addressee == Addressee::Owner).map(|_| number)
+            }
+            state => state.question(),
+        };
         found.push(Child { task: cx.task(&task.id().to_string()).await?, asks });
     }
     Ok(found)

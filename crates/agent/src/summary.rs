@@ -17,10 +17,10 @@ use crate::life::{Life, Trouble};
 const FULL: u64 = 80;
 
 /// How much of each tool's result is shown to whoever sums up.
-const SHOWN: usize = 1_000;
+pub(crate) const SHOWN: usize = 1_000;
 
 /// How much is shown at least, where all of it together is too long.
-const LEAST: usize = 16;
+pub(crate) const LEAST: usize = 16;
 
 /// How many live tasks are named.
 const NAMED: usize = 64;
@@ -58,12 +58,16 @@ impl Life {
             match self.hear(Asking::Summary { messages: recent.message, shown }).await? {
                 Told::Answer(answer) => break answer,
                 Told::Interrupted | Told::Late => return Ok(Summed::Later),
+                Told::Short(_) => return Ok(Summed::Nothing),
                 Told::TooLong(_) if shown > LEAST => shown /= 4,
                 Told::TooLong(_) => return Ok(Summed::Nothing),
             }
         };
         // What was said is better than nothing.
+        let counts = self.settle(answer.usage);
         if answer.text().trim().is_empty() {
+            self.correct(counts).await;
+            self.land();
             return Ok(Summed::Nothing);
         }
         let mut total = self.talk.usage();
@@ -72,7 +76,8 @@ impl Life {
         let (turns, continued) = (self.talk.turns(), self.talk.continued());
         let finished = self.talk.finished().cloned();
         let summary = Summary { text, start: recent.block, total, turns, continued, finished };
-        self.write(vec![Entry::Summary(summary)], None, &[]).await?;
+        self.write_counting(vec![Entry::Summary(summary)], counts).await?;
+        self.land();
         Box::pin(self.recall()).await?;
         Ok(Summed::Up)
     }
@@ -80,6 +85,16 @@ impl Life {
     /// The messages that are summed up, as far as they are shown, and what is
     /// asked.
     pub(crate) fn to_sum_up(&self, count: usize, shown: usize) -> Vec<Message> {
+        let mut messages = self.shortened(count, shown);
+        match messages.last_mut().filter(|last| last.role == Role::User) {
+            Some(last) => last.parts.push(Part::text(ASKED)),
+            None => messages.push(Message::user(ASKED)),
+        }
+        messages
+    }
+
+    /// The first messages with so much of each text.
+    pub(crate) fn shortened(&self, count: usize, shown: usize) -> Vec<Message> {
         let mut messages: Vec<_> = self.talk.messages().iter().take(count).cloned().collect();
         for part in messages.iter_mut().flat_map(|message| &mut message.parts) {
             match part {
@@ -93,10 +108,6 @@ impl Life {
                 }
                 _ => {}
             }
-        }
-        match messages.last_mut().filter(|last| last.role == Role::User) {
-            Some(last) => last.parts.push(Part::text(ASKED)),
-            None => messages.push(Message::user(ASKED)),
         }
         messages
     }

@@ -17,7 +17,9 @@
 //!
 //! [`Agents::sweep_worktrees`]: crate::Agents::sweep_worktrees
 
+mod confines;
 mod ending;
+mod filters;
 mod git;
 mod ground;
 mod making;
@@ -33,7 +35,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 
+use confines::Confines;
 use git::GitError;
+use offshoot_sandbox::Helper;
 
 pub(crate) use ending::{By, tidy_up};
 pub(crate) use ground::base;
@@ -157,6 +161,8 @@ pub(crate) struct Worktrees(Arc<Place>);
 #[derive(Debug)]
 struct Place {
     folder: PathBuf,
+    /// What holds for git where it may run programs of others.
+    confines: Confines,
     /// Held by whoever takes a worktree over from a task that has ended, or
     /// removes one of such a task.
     leftovers: Mutex<()>,
@@ -167,7 +173,15 @@ impl Worktrees {
     pub(crate) fn at(folder: PathBuf) -> Self {
         // Git is run elsewhere, so a path must mean the same there.
         let folder = std::path::absolute(&folder).unwrap_or(folder);
-        Self(Arc::new(Place { folder, leftovers: Mutex::default() }))
+        let confines = Confines::default();
+        Self(Arc::new(Place { folder, confines, leftovers: Mutex::default() }))
+    }
+
+    /// The same with git confined where it may run programs of others.
+    pub(crate) fn confined(&self, helper: Helper, hidden: Vec<PathBuf>) -> Self {
+        let folder = self.0.folder.clone();
+        let confines = Confines::new(helper, hidden, folder.clone());
+        Self(Arc::new(Place { folder, confines, leftovers: Mutex::default() }))
     }
 }
 

@@ -163,6 +163,14 @@ pub enum Error {
     /// owner's end.
     #[error("row {0} is not pending here any more: drain again for what is left")]
     RowGone(RowId),
+    /// A counter would leave its bounds.
+    #[error("the counter {counter:?} stands at {value} and may not go past its limit")]
+    Limit {
+        /// Which.
+        counter: Arc<str>,
+        /// What it is.
+        value: u64,
+    },
     /// A step was begun before, declared `once`, and nothing is known of it.
     #[error("step {0:?} began before and whether it took effect is unknown")]
     Unknown(Arc<str>),
@@ -232,6 +240,7 @@ impl Error {
             Conflict::RowGone(row) => Self::RowGone(row),
             Conflict::QuestionClosed(task, number) => Self::QuestionClosed { task, number },
             Conflict::NoSession(session) => Self::no_session(session),
+            Conflict::Counter { name, value } => Self::Limit { counter: name, value },
             _ => Self::Contended,
         }
     }

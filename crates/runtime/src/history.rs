@@ -4,7 +4,7 @@ use std::future::IntoFuture;
 use std::sync::Arc;
 
 use offshoot_core::{Block, BlockKind, Owner, SessionId, Spec, TaskId};
-use offshoot_store::{Ack, Batch, RowRef, Strictness, Write};
+use offshoot_store::{Ack, Batch, Count, RowRef, Strictness, Write};
 
 use crate::cell::Cell;
 use crate::engine::Engine;
@@ -49,6 +49,7 @@ pub struct Appending {
     writer: Writer,
     blocks: Vec<Block>,
     acks: Vec<(Owner, RowRef)>,
+    counts: Vec<Count>,
     /// Whether some of them are for others.
     intrudes: bool,
 }
@@ -60,7 +61,8 @@ impl Appending {
         blocks: impl IntoIterator<Item = Block>,
     ) -> Self {
         let blocks = blocks.into_iter().collect();
-        Self { engine, writer, blocks, acks: Vec::new(), intrudes: false }
+        let (acks, counts) = (Vec::new(), Vec::new());
+        Self { engine, writer, blocks, acks, counts, intrudes: false }
     }
 
     /// Acknowledges rows in the same commit: they are in the history exactly
@@ -69,6 +71,14 @@ impl Appending {
         let owner = rows.owner();
         self.intrudes |= !rows.is_empty() && !rows.are_for(self.writer.owner());
         self.acks.extend(rows.references().map(|row| (owner, row)));
+        self
+    }
+
+    /// Changes counters in the same commit: what was spent on the blocks is
+    /// counted exactly once, or they are not there. [`Error::Limit`] if one would
+    /// leave its bounds. Each counter is named at most once.
+    pub fn counting(mut self, counts: impl IntoIterator<Item = Count>) -> Self {
+        self.counts.extend(counts);
         self
     }
 
@@ -92,7 +102,7 @@ impl Appending {
     }
 
     async fn append(self) -> Result<(), Error> {
-        let Self { engine, writer, blocks, acks, intrudes } = self;
+        let Self { engine, writer, blocks, acks, counts, intrudes } = self;
         engine.check_open()?;
         let mut batch = Batch::new(engine.now());
         let owner = writer.owner();
@@ -111,6 +121,7 @@ impl Appending {
             }
         }
         batch = batch.write(Write::Append { owner, blocks });
+        batch.writes.extend(counts.into_iter().map(Write::Count));
         engine.store.commit(batch).await.map_err(Error::from_commit)?;
         if let Writer::Task(cell) = &writer {
             engine.advance(cell).await;

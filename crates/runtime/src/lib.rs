@@ -17,6 +17,7 @@ mod cells;
 mod clear;
 mod config;
 mod context;
+mod count;
 mod desk;
 mod draft;
 mod drive;

@@ -12,6 +12,7 @@ use super::told;
 use crate::KIND;
 use crate::brief::{Brief, Context, Isolation};
 use crate::finish::Finish;
+use crate::grant::{Bond, Grant};
 use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
 use crate::worktree;
 
@@ -42,6 +43,9 @@ struct Arguments {
     isolation: Isolates,
     /// A JSON Schema of type object that its result must fit.
     result_schema: Option<Value>,
+    /// The most that it and all that it sends off may spend, such as
+    /// "2usd, 200k tokens, 10m, 20 steps". It never gets more than is left of yours.
+    budget: Option<String>,
     /// Whether its end wakes you when you have ended your turn.
     #[serde(default)]
     wake: Wakes,
@@ -130,8 +134,8 @@ async fn begin(cx: ToolContext, asked: Arguments) -> Result<Begun, ToolError> {
     }
     let sent = send_off(&cx, asked).await;
     cx.turn.passes();
-    let task = match sent? {
-        Sent::Off(task) => task,
+    let (task, granted) = match sent? {
+        Sent::Off(task, granted) => (task, granted),
         Sent::Already(twin) if background => {
             return Ok(Begun::Told(Output::text(format!(
                 "Nothing was started: the agent {} is doing exactly this task already. Its \
@@ -140,7 +144,7 @@ async fn begin(cx: ToolContext, asked: Arguments) -> Result<Begun, ToolError> {
             ))));
         }
         // Its result is the one that was asked for.
-        Sent::Already(twin) => twin,
+        Sent::Already(twin) => (twin, None),
     };
     match background {
         true => {
@@ -148,9 +152,13 @@ async fn begin(cx: ToolContext, asked: Arguments) -> Result<Begun, ToolError> {
                 true => started_detached(task.handle()),
                 false => started(task.handle()),
             };
-            Ok(Begun::Told(Output::text(match isolation {
+            let started = match isolation {
                 Isolates::None => started,
                 Isolates::Worktree => format!("{started} {APART}"),
+            };
+            Ok(Begun::Told(Output::text(match granted {
+                None => started,
+                Some(granted) => format!("{started} {granted}"),
             })))
         }
         false => {
@@ -162,7 +170,8 @@ async fn begin(cx: ToolContext, asked: Arguments) -> Result<Begun, ToolError> {
 
 /// What became of a request to send an agent off.
 enum Sent {
-    Off(TaskRef),
+    /// It is off. What its owner is told of its budget, if anything.
+    Off(TaskRef, Option<String>),
     /// This one does the same.
     Already(TaskRef),
 }
@@ -175,9 +184,9 @@ async fn send_off(cx: &ToolContext, asked: Arguments) -> Result<Sent, ToolError>
     cx.turn.comes().await;
     let live = live(cx, &asked.task).await?;
     if let Some(child) = live.itself {
-        return Ok(Sent::Off(cx.cx.task(&child.to_string()).await?));
+        return Ok(Sent::Off(cx.cx.task(&child.to_string()).await?, None));
     }
-    let brief = brief(cx, &asked).await?;
+    let mut brief = brief(cx, &asked).await?;
     // What is detached is nobody's that could be told of it.
     let twin = live.twins.iter().find(|(_, other)| !asked.detached && is_same(other, &brief));
     if let Some((twin, _)) = twin {
@@ -191,6 +200,9 @@ async fn send_off(cx: &ToolContext, asked: Arguments) -> Result<Sent, ToolError>
             live.count
         )));
     }
+    let bond = if asked.detached { Bond::Detached } else { Bond::Owned };
+    let grant = Grant::decide(cx, asked.budget.as_deref(), (&brief.model, bond)).await?;
+    let granted = grant.enter(&mut brief);
     let brief = Payload::encode(&brief).map_err(|error| ToolError::of(&error))?;
     let most = Sizes::default().inline as u64;
     if brief.bytes() > most {
@@ -217,7 +229,7 @@ async fn send_off(cx: &ToolContext, asked: Arguments) -> Result<Sent, ToolError>
     if asked.detached {
         spawn = spawn.detached();
     }
-    Ok(Sent::Off(spawn.await?))
+    Ok(Sent::Off(spawn.await?, granted))
 }
 
 /// What is said of a child that works elsewhere.
@@ -287,6 +299,8 @@ fn is_same(one: &Brief, other: &Brief) -> bool {
     {
         *blocks = until;
     }
+    // What each may spend depends on what was left.
+    (one.budget, one.pools) = (other.budget, other.pools.clone());
     one == *other
 }
 
@@ -301,6 +315,7 @@ async fn brief(cx: &ToolContext, asked: &Arguments) -> Result<Brief, ToolError> 
     let found = cx.seat.find(&brief, cx.cx.lineage().session);
     let (found, _) = found.map_err(|error| ToolError::of(&error))?;
     brief.folder.clone_from(&own.folder);
+    brief.authority.clone_from(&own.authority);
     match asked.isolation {
         Isolates::Worktree => {
             brief.isolation = Isolation::Worktree;

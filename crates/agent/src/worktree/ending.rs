@@ -34,7 +34,7 @@ async fn try_tidy_up(trees: &Worktrees, cx: &Context, by: By) -> Result<(), Trou
     let Some(mut note) = Note::read(&place) else { return Ok(()) };
     be_alone(cx, by).await?;
     still_ours(cx).await?;
-    let worktree = note.tidy_up(&place).await.unwrap_or_else(|error| {
+    let worktree = note.tidy_up(&place, &trees.0.confines).await.unwrap_or_else(|error| {
         let path = note.tree.path.display();
         tracing::warn!(task = %cx.id(), %path, %error, "a worktree could not be tidied up");
         note.tree.shown(WorktreeState::Kept)

@@ -1,17 +1,20 @@
-//! Running git: without hooks, without prompts, and without what in our
-//! environment would lead it elsewhere.
+//! Running git: without hooks, without prompts, without the programs that a
+//! repository brings, and without what in our environment would lead it elsewhere.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
 use offshoot_core::text;
+use offshoot_sandbox::ConfinementError;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 
+use super::confines::{Confined, Confines};
+use super::filters;
 use super::orphans;
 
 /// How long git may take to look at something.
@@ -49,13 +52,26 @@ pub(crate) enum GitError {
     Late(Duration),
     #[error("git says: {0}")]
     Said(String),
+    #[error("git cannot be confined, as it must be where others may have it run programs")]
+    Confinement(#[from] ConfinementError),
 }
 
 /// A run of git that is prepared. Dropping it while it runs kills it.
 #[derive(Debug)]
 pub(super) struct Git {
-    command: Command,
+    about: About,
+    arguments: Vec<OsString>,
+    variables: Vec<(OsString, OsString)>,
+    confined: Option<Confined>,
     span: Duration,
+}
+
+/// What git is asked about.
+#[derive(Clone, Debug)]
+enum About {
+    Within(PathBuf),
+    Repository(PathBuf),
+    Tree { repository: PathBuf, admin: PathBuf, tree: PathBuf },
 }
 
 /// What git said.
@@ -89,62 +105,76 @@ impl Said {
     }
 }
 
+impl About {
+    /// Where git is run.
+    fn folder(&self) -> &Path {
+        match self {
+            Self::Within(folder) | Self::Repository(folder) => folder,
+            Self::Tree { tree, .. } => tree,
+        }
+    }
+
+    /// Where it may write, beside the worktrees.
+    fn repository(&self) -> Option<&Path> {
+        match self {
+            Self::Within(_) => None,
+            Self::Repository(repository) | Self::Tree { repository, .. } => Some(repository),
+        }
+    }
+}
+
 impl Git {
     /// About whatever repository this folder is in.
     pub(super) fn within(folder: &Path) -> Self {
-        Self::new(folder)
+        Self::new(About::Within(folder.to_owned()))
     }
 
     /// About this repository, found at its own folder.
     pub(super) fn of(repository: &Path) -> Self {
-        let mut git = Self::new(repository);
-        git.command.arg("--git-dir").arg(repository);
-        git
+        Self::new(About::Repository(repository.to_owned()))
     }
 
-    /// About this tree of files, whose head and index are in `admin`. Nothing is
-    /// looked for above it, should what leads there from the tree be gone.
-    pub(super) fn of_tree(admin: &Path, tree: &Path) -> Self {
-        let mut git = Self::new(tree);
-        git.command.arg("--git-dir").arg(admin).arg("--work-tree").arg(tree);
-        git
+    /// About a tree of files of this repository, whose head and index are in
+    /// `admin`. Nothing is looked for above it, should what leads there from the
+    /// tree be gone, and nothing where `admin` says that the repository is: whoever
+    /// works in the tree can write there.
+    pub(super) fn of_tree(repository: &Path, admin: &Path, tree: &Path) -> Self {
+        let (repository, admin) = (repository.to_owned(), admin.to_owned());
+        Self::new(About::Tree { repository, admin, tree: tree.to_owned() })
     }
 
-    fn new(folder: &Path) -> Self {
-        let mut command = Command::new("git");
-        for (name, _) in std::env::vars_os() {
-            if name.as_encoded_bytes().starts_with(b"GIT_") {
-                command.env_remove(name);
-            }
+    fn new(about: About) -> Self {
+        let (arguments, variables) = (Vec::new(), Vec::new());
+        Self { about, arguments, variables, confined: None, span: LOOK }
+    }
+
+    /// It may have filters to run. Those that the repository's own configuration
+    /// names do nothing: they are programs that whoever wrote it chose. Those of
+    /// the person's own configuration run, as confined as git itself.
+    pub(super) async fn filtering(mut self, confines: &Confines) -> Result<Self, GitError> {
+        let asked = Self::new(self.about.clone()).args(filters::ASKED).run().await?;
+        // It says nothing at all if there are none.
+        if !asked.success && !asked.err.is_empty() {
+            return Err(asked.error());
         }
-        command
-            .current_dir(folder)
-            .env("LC_ALL", "C")
-            .env("GIT_TERMINAL_PROMPT", "0")
-            .env("GIT_OPTIONAL_LOCKS", "0")
-            .env("GIT_EDITOR", "false")
-            .arg("--no-pager")
-            .arg("--literal-pathspecs")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            // What is typed at our terminal is not for it.
-            .process_group(0)
-            .kill_on_drop(true);
-        for setting in SETTINGS {
-            command.arg("-c").arg(setting);
+        if asked.out.len() >= KEPT {
+            return Err(GitError::Said("its configuration names too many filters".to_owned()));
         }
-        Self { command, span: LOOK }
+        let undone = filters::undone(&asked.out).into_iter();
+        self.variables.extend(undone.map(|(name, value)| (name.into(), value.into())));
+        // Somebody may write another configuration before git reads it.
+        self.confined = confines.of(self.about.repository())?;
+        Ok(self)
     }
 
     /// It writes this worktree, and can be found by that should it outlive us.
     pub(super) fn writing(mut self, tree: &Path) -> Self {
-        self.command.env(orphans::MARK, tree);
+        self.variables.push((orphans::MARK.into(), tree.into()));
         self
     }
 
     pub(super) fn args<A: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
-        self.command.args(args);
+        self.arguments.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
         self
     }
 
@@ -158,9 +188,54 @@ impl Git {
         self
     }
 
+    fn command(&self) -> Result<Command, GitError> {
+        let mut command = match &self.confined {
+            None => Command::new("git"),
+            Some(confined) => confined.command("git").ok_or(GitError::Missing)?.into(),
+        };
+        for (name, _) in std::env::vars_os() {
+            if name.as_encoded_bytes().starts_with(b"GIT_") {
+                command.env_remove(name);
+            }
+        }
+        command
+            .current_dir(self.about.folder())
+            .env("LC_ALL", "C")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_OPTIONAL_LOCKS", "0")
+            // What is missing in a partial clone is not fetched by programs that
+            // its configuration names.
+            .env("GIT_NO_LAZY_FETCH", "1")
+            .env("GIT_EDITOR", "false")
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
+            .arg("--no-pager")
+            .arg("--literal-pathspecs")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // What is typed at our terminal is not for it.
+            .process_group(0)
+            .kill_on_drop(true);
+        for setting in SETTINGS {
+            command.arg("-c").arg(setting);
+        }
+        match &self.about {
+            About::Within(_) => {}
+            About::Repository(repository) => {
+                command.arg("--git-dir").arg(repository);
+            }
+            About::Tree { repository, admin, tree } => {
+                command.env("GIT_COMMON_DIR", repository);
+                command.arg("--git-dir").arg(admin).arg("--work-tree").arg(tree);
+            }
+        }
+        command.args(&self.arguments);
+        Ok(command)
+    }
+
     /// Runs it to its end, whatever that is.
-    pub(super) async fn run(mut self) -> Result<Said, GitError> {
-        let mut child = self.command.spawn().map_err(|error| match error.kind() {
+    pub(super) async fn run(self) -> Result<Said, GitError> {
+        let mut child = self.command()?.spawn().map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => GitError::Missing,
             _ => GitError::Start(error),
         })?;

@@ -8,6 +8,7 @@ use futures_util::future::{Either, select};
 use offshoot_core::TaskId;
 use offshoot_runtime::{BodyError, Context, StepError};
 
+use super::confines::Confines;
 use super::git::Git;
 use super::ground::{has_submodules, nearest};
 use super::note::{Note, Origin, Standing, Tree};
@@ -182,7 +183,7 @@ impl Worktrees {
             Standing::Making | Standing::Removing | Standing::Removed => tree.discard().await?,
         }
         note.put(&place, Standing::Making).await?;
-        if let Err(error) = tree.make().await {
+        if let Err(error) = tree.make(&self.0.confines).await {
             self.give_up(task).await;
             return Err(error);
         }
@@ -208,7 +209,7 @@ impl Worktrees {
 
 impl Tree {
     /// Makes it. Its branch is made, too, unless it is there already.
-    async fn make(&self) -> Result<(), NoTree> {
+    async fn make(&self, confines: &Confines) -> Result<(), NoTree> {
         let add = Git::of(&self.repository).args(["worktree", "add", "--quiet"]).long();
         let add = add.writing(&self.path);
         let path = self.path.as_os_str();
@@ -216,7 +217,7 @@ impl Tree {
             Some(_) => add.args([path, self.branch.as_ref()]),
             None => add.args(["-b".as_ref(), self.branch.as_ref(), path, self.base.as_ref()]),
         };
-        add.run().await?.succeeded()?;
+        add.filtering(confines).await?.run().await?.succeeded()?;
         self.make_folder().map_err(NoTree::disk(&self.path))
     }
 

@@ -3,6 +3,7 @@
 use std::io::Read;
 
 use super::NoTree;
+use super::confines::Confines;
 use super::git::{Git, GitError, Said};
 use super::note::Tree;
 
@@ -48,18 +49,18 @@ impl Found {
 
 impl Tree {
     fn git(&self) -> Git {
-        Git::of_tree(&self.admin(), &self.path).long()
+        Git::of_tree(&self.repository, &self.admin(), &self.path).long()
     }
 
     /// What is in it. Files that git is told to ignore count for nothing: they
     /// are made of others.
-    pub(super) async fn measure(&self) -> Result<Found, NoTree> {
+    pub(super) async fn measure(&self, confines: &Confines) -> Result<Found, NoTree> {
         if self.leads_elsewhere() {
             return Err(NoTree::Elsewhere(self.path.clone()));
         }
         let status = ["status", "--porcelain=v1", "-z", "--no-renames"];
         let status = self.git().args(status).args(["-uall", "--ignore-submodules=none"]);
-        let uncommitted = status.run().await?.succeeded()?.records;
+        let uncommitted = status.filtering(confines).await?.run().await?.succeeded()?.records;
         let (commits, abandoned) = (self.commits().await?, self.abandoned().await?);
         let submodules = self.admin().join("modules").exists();
         let found = Found { uncommitted, commits, abandoned, submodules, files: 0 };
@@ -67,7 +68,8 @@ impl Tree {
             return Ok(found);
         }
         let differ = ["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", &self.base];
-        let differ = self.git().args(differ).arg("--").run().await?.succeeded()?.records;
+        let differ = self.git().args(differ).arg("--").filtering(confines).await?;
+        let differ = differ.run().await?.succeeded()?.records;
         let others = ["ls-files", "--others", "--exclude-standard", "-z"];
         let others = self.git().args(others).run().await?.succeeded()?.records;
         Ok(Found { files: differ + others, ..found })

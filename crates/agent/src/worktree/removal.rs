@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use super::confines::Confines;
 use super::git::{Git, GitError};
 use super::measure::Found;
 use super::note::{Note, Standing, Tree};
@@ -12,7 +13,11 @@ use super::{NoTree, Worktree, WorktreeState, blocking};
 impl Note {
     /// Removes the worktree if there is nothing in it that would be lost. What
     /// has become of it.
-    pub(super) async fn tidy_up(&mut self, place: &Path) -> Result<Worktree, NoTree> {
+    pub(super) async fn tidy_up(
+        &mut self,
+        place: &Path,
+        confines: &Confines,
+    ) -> Result<Worktree, NoTree> {
         let tree = self.tree.clone();
         match self.standing {
             Standing::Removed => return Ok(tree.shown(WorktreeState::Removed)),
@@ -21,17 +26,17 @@ impl Note {
             Standing::Made if !tree.path.exists() => return self.discard(place).await,
             Standing::Made => {}
         }
-        let found = tree.measure().await?;
+        let found = tree.measure(confines).await?;
         if !found.is_nothing() {
             return Ok(tree.kept(found));
         }
         self.put(place, Standing::Removing).await?;
-        if let Err(error) = tree.remove().await
+        if let Err(error) = tree.remove(confines).await
             && tree.admin().exists()
         {
             // Git looks for itself, and may have found what was not there a
             // moment ago.
-            let found = tree.measure().await;
+            let found = tree.measure(confines).await;
             if !matches!(found, Ok(found) if found.is_nothing()) {
                 self.put(place, Standing::Made).await?;
                 return Ok(tree.kept(found?));
@@ -71,7 +76,7 @@ impl Tree {
     }
 
     /// Has git remove it.
-    async fn remove(&self) -> Result<(), GitError> {
+    async fn remove(&self, confines: &Confines) -> Result<(), GitError> {
         let mut remove = vec!["worktree", "remove"];
         if self.submodules {
             // Git takes every worktree with submodules for one that is changed.
@@ -79,7 +84,7 @@ impl Tree {
         }
         let remove = Git::of(&self.repository).args(remove).args([&self.path]).long();
         let remove = remove.writing(&self.path);
-        remove.run().await?.succeeded().map(drop)
+        remove.filtering(confines).await?.run().await?.succeeded().map(drop)
     }
 
     /// Removes whatever there is of it, and ends whoever still writes it. Its

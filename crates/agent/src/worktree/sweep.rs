@@ -60,7 +60,7 @@ impl Worktrees {
             return false;
         };
         let before = note.standing;
-        let state = match note.tidy_up(&place).await {
+        let state = match note.tidy_up(&place, &self.0.confines).await {
             Ok(worktree) => worktree.state,
             Err(error) => {
                 let path = note.tree.path.display();

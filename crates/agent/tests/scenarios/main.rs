@@ -4,6 +4,11 @@
 
 mod authority;
 mod bad_models;
+mod budget;
+mod budget_crashes;
+mod budget_support;
+mod budget_time;
+mod budget_tree;
 mod calls;
 mod children;
 mod continuing;
@@ -13,6 +18,7 @@ mod gate;
 mod hitch;
 mod interrupting;
 mod isolation;
+mod isolation_escape;
 mod isolation_kept;
 mod isolation_worktree;
 mod knowing;

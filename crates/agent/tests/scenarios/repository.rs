@@ -46,6 +46,12 @@ impl Repository {
 
 /// What git says in a folder.
 pub(crate) fn git(folder: &Path, args: &str) -> String {
+    let args: Vec<_> = args.split(' ').collect();
+    reach(folder, &args)
+}
+
+/// The same with words that may hold spaces.
+pub(crate) fn reach(folder: &Path, args: &[&str]) -> String {
     std::fs::create_dir_all(folder).unwrap();
     let mut git = Command::new("git");
     for (name, _) in std::env::vars_os() {
@@ -54,8 +60,8 @@ pub(crate) fn git(folder: &Path, args: &str) -> String {
         }
     }
     let who = ["-c", "user.name=A", "-c", "user.email=a@example.org"];
-    let said = git.current_dir(folder).args(who).args(args.split(' ')).output().unwrap();
-    assert!(said.status.success(), "git {args}: {}", String::from_utf8_lossy(&said.stderr));
+    let said = git.current_dir(folder).args(who).args(args).output().unwrap();
+    assert!(said.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&said.stderr));
     String::from_utf8(said.stdout).unwrap()
 }
 
@@ -87,6 +93,22 @@ struct Run {
 fn run_git() -> impl Tool {
     Function::new("git", "Runs git.", async |cx: ToolContext, asked: Run| {
         Ok::<_, ToolError>(git(cx.folder().unwrap(), &asked.args))
+    })
+}
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+/// A tool that does this with the agent's folder.
+pub(crate) fn does(name: &str, deed: impl Fn(&Path) + Send + Sync + 'static) -> impl Tool {
+    let deed = std::sync::Arc::new(deed);
+    Function::new(name, "Does it.", move |cx: ToolContext, _: Nothing| {
+        let deed = deed.clone();
+        async move {
+            deed(cx.folder().unwrap());
+            Ok::<_, ToolError>("done")
+        }
     })
 }
 

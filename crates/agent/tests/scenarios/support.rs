@@ -137,7 +137,7 @@ pub(crate) fn answers(call: &Call) -> usize {
 }
 
 /// Doors before which agents stand until they are opened.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Doors(Arc<Mutex<HashMap<String, Arc<Semaphore>>>>);
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -156,6 +156,11 @@ impl Doors {
     /// Lets one more through.
     pub(crate) fn open(&self, name: &str) {
         self.door(name).add_permits(1);
+    }
+
+    /// Stands before a door until it is opened.
+    pub(crate) async fn pass(&self, name: &str) {
+        self.door(name).acquire().await.unwrap().forget();
     }
 
     /// The tool with which an agent stands before a door.

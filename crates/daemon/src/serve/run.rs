@@ -137,6 +137,7 @@ async fn begin(
         let fault = Fault::new(Code::BadRequest, text);
         return Err(fault.hint("the agent is given all of it at once: shorten it").into());
     }
+    let said = |error| Fault::from_error(Code::BadRequest, &error);
     let request = house.agents.request(&brief).map_err(said)?;
     let session = house.session(name).await?;
     house.keys.give(session.id(), keys);

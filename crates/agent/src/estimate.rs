@@ -1,0 +1,168 @@
+//! How many tokens a model reads at the most.
+//!
+//! Nobody knows before the call, since each provider cuts text in its own way. A
+//! budget that holds needs a bound that none of them passes, and one that is not
+//! so far off that small budgets allow nothing. Words are cut into pieces of two
+//! letters or more, a space goes with the word behind it, and what is rare is cut
+//! into bytes at the worst.
+
+use offshoot_models::{Message, ModelName, Part, Provider, ToolSpec};
+
+/// What a picture takes at the most.
+const PICTURE: u64 = 5_000;
+
+/// What stands around each part of a conversation.
+pub(crate) const AROUND: u64 = 5;
+
+/// What a provider says by itself to a model that has tools.
+const PREFACE: u64 = 700;
+
+/// The bound for a text.
+pub(crate) fn text(text: &str) -> u64 {
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum Kind {
+        Letter,
+        Space,
+        Other,
+    }
+    let (mut sum, mut run, mut last) = (0_u64, 0_u64, Kind::Other);
+    let close = |kind: Kind, run: u64, next: Option<u8>| match kind {
+        Kind::Letter => run.div_ceil(2),
+        // One space belongs to the word that follows.
+        Kind::Space if run == 1 && next.is_some_and(|byte| byte.is_ascii_alphanumeric()) => 0,
+        Kind::Space => 1 + run / 4,
+        Kind::Other => run,
+    };
+    for byte in text.bytes() {
+        let kind = match byte {
+            b'a'..=b'z' | b'A'..=b'Z' => Kind::Letter,
+            byte if byte.is_ascii_whitespace() => Kind::Space,
+            _ => Kind::Other,
+        };
+        if kind != last {
+            sum += close(last, run, Some(byte));
+            (run, last) = (0, kind);
+        }
+        run += 1;
+    }
+    sum + close(last, run, None)
+}
+
+/// The bound for a part of a conversation.
+pub(crate) fn part(part: &Part) -> u64 {
+    AROUND
+        + match part {
+            Part::Text { text: said, .. } => text(said),
+            // A provider wants back more of it than can be shown.
+            Part::Thought(thought) => {
+                text(&thought.text).max(value(&thought.item) / 2).saturating_add(AROUND)
+            }
+            Part::ToolCall(call) => text(&call.name) + text(&call.arguments) + text(&call.id),
+            Part::ToolResult(result) => {
+                text(&result.text) + text(&result.call) + PICTURE * result.images.len() as u64
+            }
+            _ => PICTURE,
+        }
+}
+
+/// How many bytes a value takes.
+fn value(value: &serde_json::Value) -> u64 {
+    if value.is_null() { 0 } else { value.to_string().len() as u64 }
+}
+
+/// The bound for messages.
+pub(crate) fn messages(messages: &[Message]) -> u64 {
+    let parts = messages.iter().flat_map(|message| &message.parts);
+    parts.map(part).sum::<u64>() + AROUND * messages.len() as u64
+}
+
+/// The bound for what stands before every conversation of an agent. It is prose
+/// and JSON with words in it, of which no provider makes a token of less than
+/// three bytes on average.
+pub(crate) fn preface(system: &str, tools: &[ToolSpec], model: &ModelName) -> u64 {
+    let bytes = |spec: &ToolSpec| {
+        (spec.name.len() + spec.description.len()) as u64 + value(&spec.parameters)
+    };
+    let sum = system.len() as u64 + tools.iter().map(bytes).sum::<u64>();
+    let own = match model.provider() {
+        Provider::Anthropic if !tools.is_empty() => PREFACE,
+        _ => 0,
+    };
+    sum.div_ceil(3) + AROUND * (tools.len() as u64 + 1) + own
+}
+
+#[cfg(test)]
+mod tests {
+    use offshoot_models::{Image, Picture, ToolCall, ToolResult};
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn a_bound_is_not_absurd() {
+        let prose = "Sends another agent off to do a task. By default it works in the background, \
+                     and this call returns at once with its handle and without any result.";
+        let bound = text(prose);
+        // There are 29 words, and most are a token each.
+        assert!((32..=75).contains(&bound), "{bound}");
+        assert_eq!(text(""), 0);
+        assert_eq!(text("1234"), 4);
+        assert_eq!(text("ü"), 2);
+        assert_eq!(text("a b"), 2);
+        assert_eq!(text("a  b"), 3);
+    }
+
+    fn parts() -> impl Strategy<Value = Part> {
+        let said = "[a-z0-9 \n\t.,{}\"ü\u{1f980}]{0,200}|[ ]{0,300}|\n{0,100}|[a-z]{0,300}";
+        (0..4_u32, said).prop_map(|(kind, said): (u32, String)| match kind {
+            0 => Part::text(said),
+            1 => Part::ToolCall(ToolCall {
+                id: String::new(),
+                name: "read".into(),
+                arguments: said,
+                item: Value::Null,
+            }),
+            2 => Part::Image(Image { media_type: String::new(), picture: Picture::Url(said) }),
+            _ => Part::ToolResult(ToolResult {
+                call: String::new(),
+                name: String::new(),
+                text: said,
+                images: Vec::new(),
+                failed: false,
+            }),
+        })
+    }
+
+    /// What the scripted model says that it has read.
+    fn scripted(messages: &[Message]) -> u64 {
+        let bytes = |part: &Part| match part {
+            Part::Text { text, .. } => text.len(),
+            Part::ToolCall(call) => call.arguments.len(),
+            Part::ToolResult(result) => result.text.len(),
+            _ => 4_000,
+        };
+        let each =
+            |message: &Message| message.parts.iter().map(bytes).sum::<usize>() as u64 / 4 + 1;
+        messages.iter().map(each).sum()
+    }
+
+    proptest! {
+        #[test]
+        fn s8_2_an_estimate_is_no_less_than_what_the_scripted_model_takes(
+            said in proptest::collection::vec(proptest::collection::vec(parts(), 0..4), 0..4),
+        ) {
+            let said: Vec<_> = said.into_iter().map(Message::assistant).collect();
+            prop_assert!(messages(&said) >= scripted(&said));
+        }
+
+        #[test]
+        fn s8_2_an_estimate_of_a_whole_is_no_more_than_that_of_its_parts(
+            one in "[a-z0-9 .ü]{0,40}", other in "[a-z0-9 .ü]{0,40}",
+        ) {
+            // So what is added bit by bit is never less than what is sent.
+            let whole = [one.as_str(), &other].concat();
+            prop_assert!(text(&whole) <= text(&one) + text(&other) + 1);
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! What an agent that is sent off may spend: no more than is left of what whoever
+//! sends it off may.
+
+use std::time::Duration;
+
+use offshoot_models::{ModelName, Money};
+use offshoot_runtime::{BodyError, Error, StepError};
+use serde::{Deserialize, Serialize};
+
+use crate::brief::Brief;
+use crate::budget::Budget;
+use crate::purse::{Pool, Thing};
+use crate::spend;
+use crate::tool::{ToolContext, ToolError};
+
+/// What an agent may spend that is sent off.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Grant {
+    budget: Budget,
+    pools: Vec<Pool>,
+    /// What its owner is told of it.
+    told: Option<String>,
+}
+
+/// How an agent stands to whoever sends it off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bond {
+    /// It ends with that one.
+    Owned,
+    /// It goes on.
+    Detached,
+}
+
+impl Grant {
+    /// What an agent gets that is sent off by a call with so much asked for it.
+    /// It is kept, so that a call that is repeated asks for the same.
+    pub(crate) async fn decide(
+        cx: &ToolContext,
+        asked: Option<&str>,
+        (model, bond): (&ModelName, Bond),
+    ) -> Result<Self, ToolError> {
+        let asked: Budget = match asked {
+            Some(written) => written.parse().map_err(|error| ToolError::of(&error))?,
+            None => Budget::default(),
+        };
+        let pools = spend::pools(&cx.brief, cx.cx.id());
+        let clock = cx.seat.clocks.of(cx.cx.id());
+        if pools.is_empty() && clock.is_none() && asked.is_unlimited() {
+            return Ok(Self::default());
+        }
+        let own = Pool { task: cx.cx.id(), limits: asked };
+        let priced = [pools.as_slice(), &[own]].concat();
+        spend::price(&cx.seat.prices, model, &priced)
+            .map_err(|error| ToolError::new(format!("Nothing was started: {error}.")))?;
+        let (looks, time) = (cx.cx.clone(), clock.map(|clock| clock.left()));
+        let look = move || async move {
+            let mut left = Budget { time, ..Budget::default() };
+            for pool in &pools {
+                let value = pool.read(&looks).await?;
+                for (thing, limit) in pool.limited() {
+                    left = left.within(just(thing, limit.saturating_sub(thing.of(&value))));
+                }
+            }
+            Ok::<_, Error>(grant((asked, left), pools, bond))
+        };
+        let kept = cx.cx.step(&format!("budget {}", cx.key), look);
+        let found: Result<Self, String> = kept.value().await.map_err(|error| match error {
+            StepError::Journal(error) => error.into(),
+            StepError::Work(BodyError::Cancelled) => ToolError::new("The agent was asked to stop."),
+            _ => ToolError::new("Nothing was started: what is left of the budget is not known."),
+        })?;
+        found.map_err(ToolError::new)
+    }
+
+    /// Has a brief say it; what its owner is told of it.
+    pub(crate) fn enter(self, brief: &mut Brief) -> Option<String> {
+        (brief.budget, brief.pools) = (self.budget, self.pools);
+        self.told
+    }
+}
+
+fn just(thing: Thing, amount: u64) -> Budget {
+    let mut budget = Budget::default();
+    match thing {
+        Thing::Tokens => budget.tokens = Some(amount),
+        Thing::Money => budget.money = Some(Money(amount)),
+        Thing::Steps => budget.steps = Some(amount),
+    }
+    budget
+}
+
+/// What is granted of what was asked, where so much is left.
+fn grant((asked, left): (Budget, Budget), pools: Vec<Pool>, bond: Bond) -> Result<Grant, String> {
+    if [left.tokens, left.money.map(|money| money.0), left.steps].contains(&Some(0))
+        || left.time == Some(Duration::ZERO)
+    {
+        return Err(format!(
+            "Nothing was started: nothing is left of the budget that you and all that you send \
+             off have ({left}). Do what is left yourself, and come to the end."
+        ));
+    }
+    let mut budget = asked;
+    // Of what nobody asked for it draws on what its owner has.
+    budget.tokens = asked.tokens.map(|asked| left.tokens.map_or(asked, |left| asked.min(left)));
+    budget.money = asked.money.map(|asked| left.money.map_or(asked, |left| asked.min(left)));
+    budget.steps = asked.steps.map(|asked| left.steps.map_or(asked, |left| asked.min(left)));
+    budget.time = match bond {
+        Bond::Owned => asked.time.map(|asked| left.time.map_or(asked, |left| asked.min(left))),
+        // Nobody stops it when its owner's time is over.
+        Bond::Detached => asked.within(left).time,
+    };
+    let told = (Budget { time: asked.time.and(budget.time), ..budget } != asked).then(|| {
+        format!("It was to have {asked} and gets {budget}: no more is left of what you may spend.")
+    });
+    Ok(Grant { budget, pools, told })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn granted(asked: &str, left: &str, bond: Bond) -> Result<Grant, String> {
+        let read = |written: &str| match written {
+            "" => Budget::default(),
+            written => written.parse().unwrap(),
+        };
+        grant((read(asked), read(left)), Vec::new(), bond)
+    }
+
+    #[test]
+    fn s8_2_whoever_is_sent_off_gets_no_more_than_is_left_and_its_owner_is_told() {
+        let all = granted("1k tokens, 1m", "2k tokens, 5m", Bond::Owned).unwrap();
+        assert_eq!((all.budget.to_string().as_str(), all.told), ("1000 tokens, 1m", None));
+        let less = granted("5k tokens, 1usd", "2k tokens", Bond::Owned).unwrap();
+        assert_eq!(less.budget.to_string(), "1usd, 2000 tokens");
+        assert!(less.told.unwrap().contains("gets 1usd, 2000 tokens: no more is left"));
+        let none = granted("", "2k tokens, 5m", Bond::Owned).unwrap();
+        assert!(none.budget.is_unlimited() && none.told.is_none());
+        let detached = granted("", "2k tokens, 5m", Bond::Detached).unwrap();
+        assert_eq!((detached.budget.to_string().as_str(), detached.told), ("5m", None));
+    }
+
+    #[test]
+    fn s8_2_where_nothing_is_left_nobody_is_sent_off() {
+        for left in ["0 tokens", "0usd, 5k tokens", "0 steps", "0s"] {
+            let refused = granted("1k tokens", left, Bond::Owned).unwrap_err();
+            assert!(refused.contains("Nothing was started: nothing is left"), "{refused}");
+        }
+    }
+}
