@@ -31,6 +31,6 @@ pub use session::{Session, Sessions};
 pub use status::{LogFile, Status};
 pub use task::{
     Activity, AgentBrief, AskedLeave, Cancelled, CommandLine, Lineage, Outcome, Progress, Question,
-    Reason, State, Task, Tasks, Why,
+    Reason, Spent, State, Task, Tasks, Why,
 };
 pub use wait::{Asked, Lacking, Wait, Waiting};

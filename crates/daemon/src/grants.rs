@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use offshoot_core::Stamp;
-use offshoot_core::authority::Rule;
+use offshoot_core::authority::{Rule, Wish};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
@@ -102,6 +102,19 @@ impl Grants {
             *all = rest;
         }
         Ok(gone)
+    }
+}
+
+impl offshoot_agent::Grants for Grants {
+    fn granted(&self, folder: Option<&Path>, wish: &Wish) -> bool {
+        folder.is_some_and(|folder| offshoot_agent::covers(&self.rules(folder), wish))
+    }
+
+    fn grant(&self, folder: Option<&Path>, rule: &Rule) -> io::Result<()> {
+        match folder {
+            Some(folder) => self.give(folder, rule),
+            None => Err(io::Error::other("leave for ever is kept for a folder, and there is none")),
+        }
     }
 }
 

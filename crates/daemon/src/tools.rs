@@ -7,6 +7,7 @@ use crate::grants::Grants;
 use crate::keyring::KeyRing;
 
 /// The agents of a daemon of this place.
-pub(crate) fn agents(place: &Place, keys: &KeyRing, _grants: &Grants) -> Agents {
-    Agents::new(keys.clone()).tool(offshoot_agent::survey()).worktrees(place.worktrees())
+pub(crate) fn agents(place: &Place, keys: &KeyRing, grants: &Grants) -> Agents {
+    let agents = Agents::new(keys.clone()).tool(offshoot_agent::survey());
+    agents.worktrees(place.worktrees()).grants(grants.clone())
 }

@@ -1,6 +1,6 @@
 //! Records, as visitors see them. What must not be shown does not get here.
 
-use offshoot_agent::{Brief, Hitch};
+use offshoot_agent::{Brief, Hitch, Spent};
 use offshoot_backends::{Command, Commands, Report, Restart};
 use offshoot_client::wire::{self, Fault};
 use offshoot_core::{
@@ -65,6 +65,7 @@ pub(crate) async fn task(house: &House, snapshot: Snapshot) -> Result<wire::Task
             .flatten(),
         command: command(&task),
         agent: agent(&task),
+        spent: reported_spent(&task),
         settling,
         unresponsive,
     })
@@ -87,7 +88,13 @@ pub(crate) async fn in_full(house: &House, snapshot: Snapshot) -> Result<wire::T
         false => None,
     };
     let leave = asked::open_of(house, &snapshot.task).await?;
+    // What was spent until now, and not when the agent last reported.
+    let spent = match agent {
+        true => spent_now(house, &snapshot.task).await?,
+        false => None,
+    };
     let mut shown = task(house, snapshot).await?;
+    shown.spent = spent.or(shown.spent);
     shown.question = shown.question.or(open);
     shown.approval = shown.approval.or_else(|| leave.first().map(asked_leave));
     if let (Some(blob), Some(outcome)) =
@@ -268,6 +275,40 @@ fn agent(task: &Task) -> Option<wire::AgentBrief> {
         mode: authority.map(|authority| word(authority.mode())),
         asks: authority.map(|authority| word(authority.asks())),
     })
+}
+
+/// What an agent and all below it have spent until now, if that is limited.
+async fn spent_now(house: &House, task: &Task) -> Result<Option<wire::Spent>, Fault> {
+    let told = |error| crate::fault::refusal(&error);
+    match house.runtime()?.task(&task.id().to_string()).await {
+        Ok(found) => Ok(house.agents.spent(&found).await.map_err(told)?.map(|one| spent(&one))),
+        Err(Error::NotFound { .. }) => Ok(None),
+        Err(error) => Err(told(error)),
+    }
+}
+
+/// The same, as the agent has last reported it.
+fn reported_spent(task: &Task) -> Option<wire::Spent> {
+    let report = offshoot_agent::Report::of(task)?;
+    report.spent.map(|one| spent(&one))
+}
+
+fn spent(spent: &Spent) -> wire::Spent {
+    let Spent { limits, tokens, money, steps, time } = spent;
+    let parts = [
+        limits.money.map(|limit| format!("{money} of {limit}")),
+        limits.tokens.map(|limit| format!("{tokens} of {limit} tokens")),
+        limits.time.map(|limit| format!("{}s of {}s", time.as_secs(), limit.as_secs())),
+        limits.steps.map(|limit| format!("{steps} of {limit} steps")),
+    ];
+    wire::Spent {
+        budget: limits.to_string(),
+        tokens: *tokens,
+        nanodollars: money.0,
+        steps: *steps,
+        time_ms: u64::try_from(time.as_millis()).unwrap_or(u64::MAX),
+        told: parts.into_iter().flatten().collect::<Vec<_>>().join(", "),
+    }
 }
 
 /// How much of what a session was about is told.

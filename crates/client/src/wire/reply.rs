@@ -26,6 +26,9 @@ pub enum Reply {
         /// wait for it, too.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
+        /// How many blocks the conversation had before.
+        #[serde(default)]
+        before: u64,
     },
     /// A page of tasks.
     Tasks(Tasks),

@@ -54,6 +54,9 @@ pub struct Task {
     /// What it was asked to do, if it is an agent.
     #[serde(default)]
     pub agent: Option<AgentBrief>,
+    /// What it and all below it have spent of its budget, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<Spent>,
     /// It has ended, and its end could not be written yet.
     pub settling: bool,
     /// It was stopped by force and is still there.
@@ -77,6 +80,24 @@ pub struct AgentBrief {
     /// `nobody`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asks: Option<String>,
+}
+
+/// What an agent and all below it have spent of its budget. Of what is not limited
+/// nothing is counted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spent {
+    /// What may be spent, as it is written.
+    pub budget: String,
+    /// How many tokens were read and written.
+    pub tokens: u64,
+    /// What that has cost, in billionths of a dollar.
+    pub nanodollars: u64,
+    /// How many answers there were.
+    pub steps: u64,
+    /// How long the agent has taken itself, in milliseconds.
+    pub time_ms: u64,
+    /// The same in words.
+    pub told: String,
 }
 
 /// What a task asks leave for, in short.

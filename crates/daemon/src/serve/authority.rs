@@ -3,7 +3,7 @@
 //! A person says how freely they act. What an agent runs may send agents off,
 //! too, and those have no more than that agent has, whatever is asked for them.
 
-use offshoot_agent::{Brief, KIND};
+use offshoot_agent::{BadBudget, Brief, Budget, KIND};
 use offshoot_client::wire::{Asking, Code, Fault, Run};
 use offshoot_core::authority::{Asks, Authority, Layer, Mode};
 use offshoot_core::{Task, TaskId};
@@ -83,6 +83,12 @@ fn mode(said: Option<&str>) -> Result<Mode, Fault> {
     }
 }
 
+/// What a person says that the agent and all below it may spend.
+pub(super) fn budget(run: &Run) -> Result<Option<Budget>, Fault> {
+    let read = |error: BadBudget| Fault::from_error(Code::BadRequest, &error);
+    run.budget.as_deref().map(str::parse).transpose().map_err(read)
+}
+
 /// Refuses what would change how the agent of a conversation acts: that was said
 /// when it began.
 pub(super) fn stays_as_it_is(brief: &Brief, run: &Run) -> Result<(), Fault> {
@@ -101,8 +107,10 @@ pub(super) fn stays_as_it_is(brief: &Brief, run: &Run) -> Result<(), Fault> {
         let has = brief.profile.as_deref().unwrap_or("none");
         return Err(refused("with profile", has, "--profile"));
     }
-    if run.budget.is_some() {
-        return Err(refused("with the budget", "that was said then", "--budget"));
+    if let Some(wanted) = budget(run)?
+        && wanted != brief.budget
+    {
+        return Err(refused("with the budget", &brief.budget.to_string(), "--budget"));
     }
     Ok(())
 }

@@ -35,6 +35,13 @@ pub(super) async fn run(house: &House, run: Run, origin: Origin) -> Answer {
         Some(session) => lead(house, session).await?,
         None => None,
     };
+    let before = match (&known, &lead) {
+        (Some(session), Some(lead)) => {
+            let lead = session.task(&lead.id().to_string()).await?;
+            lead.peek().last(1).limit(0).await?.total
+        }
+        _ => 0,
+    };
     let (task, message) = match (known, lead) {
         (Some(session), Some(lead)) if is_repeated(&lead, &run) => {
             house.keys.give(session.id(), &keys);
@@ -51,7 +58,7 @@ pub(super) async fn run(house: &House, run: Run, origin: Origin) -> Answer {
     };
     let shown = view::task(house, task.snapshot().await?).await?;
     let message = message.map(|message| message.to_string());
-    Ok(Reply::Asked { task: Box::new(shown), message })
+    Ok(Reply::Asked { task: Box::new(shown), message, before })
 }
 
 /// Whether this request has sent the agent off already, and its answer was lost.
@@ -129,6 +136,9 @@ async fn begin(
     house.keys.open(&model, keys).map_err(unasked)?;
     let mut brief = Brief::new(model, run.task.clone()).folder(&run.folder).authority(authority);
     brief.endpoint = keys.endpoint(brief.model.provider());
+    if let Some(budget) = authority::budget(run)? {
+        brief.budget = budget;
+    }
     let said = |error| Fault::from_error(Code::BadRequest, &error);
     // What an agent lacks is told by its record alone.
     let (bytes, most) = (Payload::encode(&brief).map_err(said)?.bytes(), Sizes::default().inline);

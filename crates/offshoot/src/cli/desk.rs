@@ -130,10 +130,11 @@ pub(crate) fn task_of(reply: Reply) -> Result<Task, Trouble> {
     }
 }
 
-/// The agent that was asked, and the message that asks it if it was at work.
-pub(crate) fn asked_of(reply: Reply) -> Result<(Task, Option<String>), Trouble> {
+/// The agent that was asked, the message that asks it if it was at work, and how
+/// many blocks its conversation had before.
+pub(crate) fn asked_of(reply: Reply) -> Result<(Task, Option<String>, u64), Trouble> {
     match reply {
-        Reply::Asked { task, message } => Ok((*task, message)),
+        Reply::Asked { task, message, before } => Ok((*task, message, before)),
         _ => Err(Error::WrongAnswer.into()),
     }
 }

@@ -2,6 +2,7 @@
 
 mod asks;
 mod glimpse;
+mod refusals;
 mod ticker;
 mod tty;
 
@@ -171,7 +172,7 @@ impl Run {
         };
         // Before the agent is there, so that no Ctrl-C is missed.
         let interrupts = Interrupts::listen()?;
-        let (task, message) = asked_of(desk.ask(&Request::Run(Box::new(asked))).await?)?;
+        let (task, message, before) = asked_of(desk.ask(&Request::Run(Box::new(asked))).await?)?;
         desk.session.clone_from(&task.session);
         match self.detach {
             true => leave(&desk, &task),
@@ -182,7 +183,7 @@ impl Run {
                     (Asking::Nobody, _) if message.is_none() => Answers::Denied,
                     _ => Answers::Elsewhere,
                 };
-                stay(desk, Lead { task, message }, interrupts, answers).await
+                stay(desk, Lead { task, message, before }, interrupts, answers).await
             }
         }
     }
@@ -256,6 +257,8 @@ struct Lead {
     task: Task,
     /// The message that asks it, if it was at work already.
     message: Option<String>,
+    /// How many blocks its conversation had before.
+    before: u64,
 }
 
 /// Waits for the agent, and prints what it says.
@@ -265,8 +268,8 @@ async fn stay(
     mut interrupts: Interrupts,
     answers: Answers,
 ) -> Result<Exit, Trouble> {
-    let Lead { task: begun, message } = lead;
-    let mut ticker = Ticker::new(&desk, &begun);
+    let Lead { task: begun, message, before } = lead;
+    let mut ticker = Ticker::new(&desk, &begun, before);
     let mut asks = Asks::new(&desk, &begun, answers);
     let ended = {
         let mut end = std::pin::pin!(desk.end_of(begun.id.clone()));
@@ -313,6 +316,9 @@ async fn stay(
             let how = how.trim().replace('\n', "\n  ");
             desk.screen.remark(&format!("offshoot: {handle} {}: {how}", ended.state.word()));
         }
+    }
+    if let Some(spent) = &ended.spent {
+        desk.screen.remark(&format!("offshoot: spent {}", text::line(&spent.told)));
     }
     if let Some(message) = message {
         tell_unread(&desk, &ended, message).await;

@@ -41,6 +41,7 @@ pub(crate) fn task(handle: &str, state: State) -> Task {
             restart: Restarting::Never,
         }),
         agent: None,
+        spent: None,
         settling: false,
         unresponsive: false,
     }

@@ -254,6 +254,7 @@ pub(crate) fn in_full(task: &Task, now: Timestamp, colour: Colour) -> String {
     fields.add_some("leave", task.approval.as_ref().map(leave));
     fields.add_some("model error", hitch(task).map(|hitch| hitch_told(&hitch, now)));
     fields.add_some("progress", progress(task));
+    fields.add_some("spent", task.spent.as_ref().map(|spent| &spent.told));
     report_fields(&mut fields, task);
     fields.add("kind", &task.kind);
     if let Some(command) = &task.command {
