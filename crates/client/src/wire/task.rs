@@ -64,7 +64,7 @@ pub struct Task {
 }
 
 /// What an agent was asked to do.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentBrief {
     /// In words.
     pub task: String,
