@@ -1,6 +1,6 @@
 //! What an agent is asked to do, frozen when it is sent off.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::dialect::Dialect;
+use crate::notice::envelope;
 
 /// What an agent is asked to do. It is stored with the task, so an attempt that
 /// comes later follows the same.
@@ -132,6 +133,18 @@ impl Brief {
     #[must_use]
     pub fn system(mut self, system: impl Into<String>) -> Self {
         self.system = system.into();
+        self
+    }
+
+    /// With what a file of the project says to all agents that work in it. It is
+    /// told as what the project says, and not the person.
+    #[must_use]
+    pub fn project(mut self, file: &Path, text: &str) -> Self {
+        if !self.system.is_empty() {
+            self.system.push('\n');
+        }
+        let file = file.to_string_lossy();
+        self.system.push_str(&envelope("project", &[("file", &file)], text));
         self
     }
 

@@ -45,7 +45,7 @@ pub use brief::{Brief, Context as BriefContext, Isolation};
 pub use delta::{Delta, Deltas, Watching};
 pub use dialect::Dialect;
 pub use hitch::Hitch;
-pub use profile::{NoProfile, Origin, Profile, Roster};
+pub use profile::{NoProfile, Origin, Profile, Roster, Standing, Unfit};
 pub use providers::Providers;
 pub use report::Report;
 pub use tool::{Effect, Function, Output, Returns, Span, Tool, ToolContext, ToolError, survey};
