@@ -1,20 +1,21 @@
 //! What all agents of a process share, and how they become a kind of task.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use offshoot_core::{Payload, PayloadError, SessionId};
+use offshoot_core::{Payload, PayloadError, SessionId, text};
 use offshoot_models::{Differs, Endpoint, Gate, Model, ModelName, Prices};
 use offshoot_runtime::{BoxFuture, Request};
+use serde_json::Value;
 
 use crate::KIND;
 use crate::backend::AgentBackend;
 use crate::brief::Brief;
 use crate::control::Shelf;
 use crate::delta::Deltas;
-use crate::profile::Roster;
+use crate::profile::{NoProfile, Profile, Roster, Unfit};
 use crate::tool::Tool;
 use crate::worktree::Worktrees;
 
@@ -150,6 +151,21 @@ pub(crate) struct Seat {
 }
 
 impl Seat {
+    /// The profile of this name for agents that work in this folder.
+    pub(crate) fn profile(
+        &self,
+        name: &str,
+        folder: Option<&Path>,
+    ) -> Result<Arc<Profile>, NoProfile> {
+        match &self.roster {
+            Some(roster) => roster.find(name, folder),
+            None => {
+                let name = text::cut(name, 80).into_owned();
+                Err(NoProfile::Unknown { name, known: "none".to_owned() })
+            }
+        }
+    }
+
     /// The model of an agent of this session, and the gate before it.
     pub(crate) fn find(
         &self,
@@ -242,6 +258,19 @@ impl Agents {
             None => Payload::encode(brief)?,
         };
         Ok(Request::new(KIND, payload))
+    }
+
+    /// The same brief for an agent of the profile of this name, which is looked for
+    /// from the brief's folder. It reads files, and so may block.
+    pub fn brief_of(
+        &self,
+        profile: &str,
+        config: Option<&Value>,
+        brief: Brief,
+    ) -> Result<Brief, Unfit> {
+        let profile = self.0.profile(profile, brief.folder.as_deref())?;
+        let told = profile.configured(config)?;
+        Ok(profile.applied_to(brief).told(told))
     }
 
     /// What agents say at the moment.

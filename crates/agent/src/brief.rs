@@ -139,12 +139,19 @@ impl Brief {
     /// With what a file of the project says to all agents that work in it. It is
     /// told as what the project says, and not the person.
     #[must_use]
-    pub fn project(mut self, file: &Path, text: &str) -> Self {
-        if !self.system.is_empty() {
-            self.system.push('\n');
-        }
+    pub fn project(self, file: &Path, text: &str) -> Self {
         let file = file.to_string_lossy();
-        self.system.push_str(&envelope("project", &[("file", &file)], text));
+        self.told(Some(envelope("project", &[("file", &file)], text)))
+    }
+
+    /// With this after how it shall behave, if anything.
+    pub(crate) fn told(mut self, more: Option<String>) -> Self {
+        if let Some(more) = more {
+            if !self.system.is_empty() {
+                self.system.push('\n');
+            }
+            self.system.push_str(&more);
+        }
         self
     }
 

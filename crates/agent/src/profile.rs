@@ -14,6 +14,8 @@ use serde_json::Value;
 use crate::brief::Isolation;
 use crate::dialect::Dialect;
 
+pub(crate) use self::applied::is_name;
+
 /// A named definition of an agent. What of it matters is frozen into the brief of
 /// each agent that is made of it, so nothing that changes later changes one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -79,7 +81,8 @@ pub enum Origin {
 }
 
 /// Why there is no profile of a name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum NoProfile {
     /// Nobody is called so.
     #[error("there is no profile {name:?}; there are: {known}")]

@@ -1,6 +1,6 @@
 //! The profiles that are built in.
 
-use offshoot_agent::{Origin, Profile, Standing};
+use offshoot_agent::Profile;
 use offshoot_core::authority::Mode;
 
 use crate::draft::Draft;
@@ -20,11 +20,6 @@ pub(crate) fn all() -> Vec<Draft> {
 fn draft(name: &str, description: &str, prompt: &str) -> Draft {
     let (name, prompt) = (name.to_owned(), prompt.to_owned());
     Draft { name, description: Some(description.to_owned()), prompt, ..Draft::default() }
-}
-
-/// A profile as it is without what a file says.
-pub(crate) fn profile(draft: &Draft) -> Profile {
-    draft.profile(None, (Origin::BuiltIn, Standing::Trusted))
 }
 
 fn lead() -> Draft {

@@ -154,6 +154,9 @@ impl Roster for Profiles {
         let mut keys: Vec<_> = all.entries.iter().map(|entry| &entry.key).collect();
         keys.sort_unstable();
         keys.dedup();
+        let refers =
+            all.entries.iter().filter_map(|entry| all.finish(entry, &mut Vec::new()).err());
+        broken.extend(refers.map(|error| error.to_string()));
         let mut found = Vec::new();
         for key in keys {
             match all.resolve(key, Seeker::ANYBODY, &mut Vec::new()) {
@@ -293,14 +296,18 @@ impl Gathered {
         }
         let Some(found) = found else { return Ok(None) };
         let entry = &self.entries[found];
-        let profile = self.finish(entry, path)?;
         if entry.standing == Standing::Trusted {
-            return Ok(Some(profile));
+            return self.finish(entry, path).map(Some);
         }
         let stands = |other: &&Entry| other.key == key && other.standing == Standing::Trusted;
         let before = self.entries[found..].iter().find(stands);
         let before = before.map(|before| self.finish(before, &mut Vec::new())).transpose()?;
-        Ok(Some(narrowed(profile, before.as_ref())))
+        match (self.finish(entry, path), before) {
+            (Ok(profile), before) => Ok(Some(narrowed(profile, before.as_ref()))),
+            // What nobody stands behind cannot take away what somebody does.
+            (Err(_), Some(before)) => Ok(Some(before)),
+            (Err(error), None) => Err(error),
+        }
     }
 
     /// A profile with what it extends.
@@ -366,12 +373,18 @@ fn narrowed(mut profile: Profile, before: Option<&Profile>) -> Profile {
         profile.isolation = Isolation::Worktree;
     }
     profile.agents = match (profile.agents, &before.agents) {
-        (Some(own), Some(before)) => {
-            Some(own.into_iter().filter(|name| before.contains(name)).collect())
-        }
+        (Some(own), Some(before)) => Some(
+            own.into_iter()
+                .filter(|name| before.iter().any(|other| is_name(other, name)))
+                .collect(),
+        ),
         (own, before) => own.or_else(|| before.clone()),
     };
     profile
+}
+
+fn is_name(one: &str, other: &str) -> bool {
+    Name::key_of(one) == Name::key_of(other)
 }
 
 /// A folder of the person who runs this process: as a variable says, or below its
