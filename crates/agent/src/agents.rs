@@ -1,14 +1,15 @@
 //! What all agents of a process share, and how they become a kind of task.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use offshoot_core::{Payload, PayloadError, SessionId};
+use offshoot_core::{Payload, PayloadError, SessionId, text};
 use offshoot_models::{Differs, Endpoint, Gate, Model, ModelName, Prices};
 use offshoot_runtime::{BoxFuture, Request};
 use offshoot_sandbox::Helper;
+use serde_json::Value;
 
 use crate::KIND;
 use crate::backend::AgentBackend;
@@ -18,7 +19,7 @@ use crate::control::Shelf;
 use crate::delta::Deltas;
 use crate::flights::Flights;
 use crate::grants::{Granting, Grants};
-use crate::profile::Roster;
+use crate::profile::{NoProfile, Profile, Roster, Unfit};
 use crate::purse::Pool;
 use crate::spend::UnknownPrice;
 use crate::tool::Tool;
@@ -176,6 +177,21 @@ pub(crate) struct Seat {
 }
 
 impl Seat {
+    /// The profile of this name for agents that work in this folder.
+    pub(crate) fn profile(
+        &self,
+        name: &str,
+        folder: Option<&Path>,
+    ) -> Result<Arc<Profile>, NoProfile> {
+        match &self.roster {
+            Some(roster) => roster.find(name, folder),
+            None => {
+                let name = text::cut(name, 80).into_owned();
+                Err(NoProfile::Unknown { name, known: "none".to_owned() })
+            }
+        }
+    }
+
     /// The model of an agent of this session, and the gate before it.
     pub(crate) fn find(
         &self,
@@ -293,6 +309,19 @@ impl Agents {
             None => Payload::encode(brief)?,
         };
         Ok(Request::new(KIND, payload))
+    }
+
+    /// The same brief for an agent of the profile of this name, which is looked for
+    /// from the brief's folder. It reads files, and so may block.
+    pub fn brief_of(
+        &self,
+        profile: &str,
+        config: Option<&Value>,
+        brief: Brief,
+    ) -> Result<Brief, Unfit> {
+        let profile = self.0.profile(profile, brief.folder.as_deref())?;
+        let told = profile.configured(config)?;
+        Ok(profile.applied_to(brief).told(told))
     }
 
     /// What agents say at the moment.

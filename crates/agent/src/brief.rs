@@ -1,6 +1,6 @@
 //! What an agent is asked to do, frozen when it is sent off.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::budget::Budget;
 use crate::dialect::Dialect;
+use crate::notice::envelope;
 use crate::purse::Pool;
 
 /// What an agent is asked to do. It is stored with the task, so an attempt that
@@ -143,6 +144,25 @@ impl Brief {
     #[must_use]
     pub fn system(mut self, system: impl Into<String>) -> Self {
         self.system = system.into();
+        self
+    }
+
+    /// With what a file of the project says to all agents that work in it. It is
+    /// told as what the project says, and not the person.
+    #[must_use]
+    pub fn project(self, file: &Path, text: &str) -> Self {
+        let file = file.to_string_lossy();
+        self.told(Some(envelope("project", &[("file", &file)], text)))
+    }
+
+    /// With this after how it shall behave, if anything.
+    pub(crate) fn told(mut self, more: Option<String>) -> Self {
+        if let Some(more) = more {
+            if !self.system.is_empty() {
+                self.system.push('\n');
+            }
+            self.system.push_str(&more);
+        }
         self
     }
 

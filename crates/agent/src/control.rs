@@ -15,7 +15,9 @@ mod wait_tasks;
 
 use std::sync::{Arc, OnceLock};
 
+use hashbrown::HashMap;
 use offshoot_runtime::Context;
+use parking_lot::Mutex;
 
 use crate::agents::Seat;
 use crate::brief::Brief;
@@ -27,7 +29,28 @@ pub(crate) use told::line;
 /// What agents have that differ only in where they stand, made once for all of
 /// them. Whatever is made for each agent it keeps while it waits.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Shelf(Arc<[OnceLock<Shared>; 4]>);
+pub(crate) struct Shelf(Arc<Shelves>);
+
+#[derive(Debug, Default)]
+struct Shelves {
+    /// For agents that have all that there is where they stand.
+    whole: [OnceLock<Shared>; 4],
+    /// For the others.
+    shaped: Mutex<HashMap<Shape, Arc<Toolbox>>>,
+}
+
+/// How the tools of agents differ from what there is where they stand.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Shape {
+    place: usize,
+    /// The tools that they are not offered.
+    lacks: Box<[Arc<str>]>,
+    /// The profiles that they can choose from, in words.
+    profiles: Box<str>,
+}
+
+/// How many shapes are kept side by side.
+const SHAPES: usize = 64;
 
 /// The tools of agents, and what those are told that have no more to be told.
 #[derive(Clone, Debug)]
@@ -50,12 +73,18 @@ impl Place {
         Self { may_spawn: cx.may_have_children(), is_sent: cx.lineage().parent.is_some() }
     }
 
-    /// The tools of an agent that stands here: those of the user first, which
-    /// nothing replaces. One of ours that is called the same is not offered.
-    fn tools(self, seat: &Seat) -> Vec<Arc<dyn Tool>> {
+    /// Where that is on the shelf.
+    fn at(self) -> usize {
+        usize::from(self.may_spawn) + 2 * usize::from(self.is_sent)
+    }
+
+    /// The tools of an agent that stands here and can choose from these profiles:
+    /// those of the user first, which nothing replaces. One of ours that is called
+    /// the same is not offered.
+    fn tools(self, seat: &Seat, profiles: &str) -> Vec<Arc<dyn Tool>> {
         let mut tools = seat.tools.clone();
         if self.may_spawn {
-            tools.push(Arc::new(spawn_agent::tool()));
+            tools.push(Arc::new(spawn_agent::tool(profiles)));
         }
         tools.extend::<[Arc<dyn Tool>; 6]>([
             Arc::new(list_tasks::tool()),
@@ -82,13 +111,42 @@ impl Place {
 
     /// What is on the shelf for an agent that stands here.
     fn shared(self, seat: &Seat) -> &Shared {
-        let at = usize::from(self.may_spawn) + 2 * usize::from(self.is_sent);
-        seat.shelf.0[at].get_or_init(|| {
-            let tools = Toolbox::new(self.tools(seat));
+        seat.shelf.0.whole[self.at()].get_or_init(|| {
+            let tools = Toolbox::new(self.tools(seat, ""));
             let system = [NOTICES, self.sends_off(seat)].concat().into();
             Shared { tools: Arc::new(tools), system }
         })
     }
+
+    /// The tools of an agent that stands here, as far as its brief offers them.
+    fn offered(self, seat: &Seat, brief: &Brief, profiles: String) -> Arc<Toolbox> {
+        let whole = &self.shared(seat).tools;
+        let specs = whole.specs();
+        let lacks = specs.iter().map(|spec| &spec.name).filter(|tool| !offers(seat, brief, tool));
+        let lacks: Box<[_]> = lacks.cloned().collect();
+        if lacks.is_empty() && profiles.is_empty() {
+            return whole.clone();
+        }
+        let shape = Shape { place: self.at(), lacks, profiles: profiles.into() };
+        if let Some(made) = seat.shelf.0.shaped.lock().get(&shape) {
+            return made.clone();
+        }
+        let mut tools = self.tools(seat, &shape.profiles);
+        tools.retain(|tool| !shape.lacks.contains(&tool.spec().name));
+        let made = Arc::new(Toolbox::new(tools));
+        let mut shaped = seat.shelf.0.shaped.lock();
+        if shaped.len() >= SHAPES {
+            shaped.clear();
+        }
+        shaped.entry(shape).or_insert(made).clone()
+    }
+}
+
+/// Whether an agent is offered a tool.
+fn offers(seat: &Seat, brief: &Brief, tool: &str) -> bool {
+    let nobody = brief.agents.as_ref().is_some_and(|agents| agents.is_empty());
+    let is_offered = brief.authority.as_ref().is_none_or(|authority| authority.offers(tool));
+    is_offered && !(nobody && sends_off(seat, tool))
 }
 
 /// Whether the tool of this name sends others off. One of the user's that is
@@ -98,19 +156,40 @@ pub(crate) fn sends_off(seat: &Seat, tool: &str) -> bool {
 }
 
 /// The tools of an agent.
-pub(crate) fn toolbox(seat: &Seat, cx: &Context, brief: &Brief) -> Result<Arc<Toolbox>, BadSchema> {
-    let shared = &Place::of(cx).shared(seat).tools;
+pub(crate) async fn toolbox(
+    seat: &Seat,
+    cx: &Context,
+    brief: &Brief,
+) -> Result<Arc<Toolbox>, BadSchema> {
+    let place = Place::of(cx);
+    let profiles = match place.may_spawn && sends_off(seat, SPAWN) && offers(seat, brief, SPAWN) {
+        true => spawn_agent::profiles(seat, brief).await,
+        false => String::new(),
+    };
+    let tools = place.offered(seat, brief, profiles);
     Ok(match &brief.result_schema {
-        None => shared.clone(),
+        None => tools,
         // It would never be ours that is called.
-        Some(_) if shared.find(FINISH).is_some() => return Err(BadSchema::taken()),
-        Some(schema) => Arc::new(shared.with(Arc::new(Finish::new(schema)?))),
+        Some(_) if place.shared(seat).tools.find(FINISH).is_some() => {
+            return Err(BadSchema::taken());
+        }
+        Some(schema) => Arc::new(tools.with(Arc::new(Finish::new(schema)?))),
     })
+}
+
+/// The names of all the tools that an agent can have.
+pub(crate) fn known(seat: &Seat) -> impl Iterator<Item = Arc<str>> + use<> {
+    let place = Place { may_spawn: true, is_sent: true };
+    let specs = place.shared(seat).tools.specs();
+    let names: Vec<_> = specs.iter().map(|spec| spec.name.clone()).collect();
+    names.into_iter().chain([Arc::from(FINISH)])
 }
 
 /// What an agent is told about itself, before what its brief says.
 pub(crate) fn system(seat: &Seat, cx: &Context, brief: &Brief) -> Arc<str> {
-    let shared = &Place::of(cx).shared(seat).system;
+    let place = Place::of(cx);
+    let may_spawn = place.may_spawn && offers(seat, brief, SPAWN);
+    let shared = &Place { may_spawn, ..place }.shared(seat).system;
     match brief.system.as_str() {
         "" => shared.clone(),
         more => format!("{shared}\n{more}").into(),

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use offshoot_models::{ModelName, Money};
+use offshoot_models::Money;
 use offshoot_runtime::{BodyError, Error, StepError};
 use serde::{Deserialize, Serialize};
 
@@ -37,12 +37,14 @@ impl Grant {
     pub(crate) async fn decide(
         cx: &ToolContext,
         asked: Option<&str>,
-        (model, bond): (&ModelName, Bond),
+        (brief, bond): (&Brief, Bond),
     ) -> Result<Self, ToolError> {
         let asked: Budget = match asked {
             Some(written) => written.parse().map_err(|error| ToolError::of(&error))?,
             None => Budget::default(),
         };
+        // What its profile says, too.
+        let asked = asked.within(brief.budget);
         let pools = spend::pools(&cx.brief, cx.cx.id());
         let clock = cx.seat.clocks.of(cx.cx.id());
         if pools.is_empty() && clock.is_none() && asked.is_unlimited() {
@@ -50,7 +52,7 @@ impl Grant {
         }
         let own = Pool { task: cx.cx.id(), limits: asked };
         let priced = [pools.as_slice(), &[own]].concat();
-        spend::price(&cx.seat.prices, model, &priced)
+        spend::price(&cx.seat.prices, &brief.model, &priced)
             .map_err(|error| ToolError::new(format!("Nothing was started: {error}.")))?;
         let (looks, time) = (cx.cx.clone(), clock.map(|clock| clock.left()));
         let look = move || async move {

@@ -56,7 +56,7 @@ pub use delta::{Delta, Deltas, Watching};
 pub use dialect::Dialect;
 pub use grants::{Grants, GrantsInMemory, covers};
 pub use hitch::Hitch;
-pub use profile::{NoProfile, Origin, Profile, Roster};
+pub use profile::{NoProfile, Origin, Profile, Roster, Standing, Unfit};
 pub use providers::Providers;
 pub use purse::Pool;
 pub use report::Report;

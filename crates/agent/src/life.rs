@@ -107,7 +107,7 @@ impl Life {
     pub(crate) async fn begin(seat: Arc<Seat>, cx: Context) -> Result<Box<Self>, BodyError> {
         let mut brief = cx.input::<Brief>().await?;
         let (model, gate) = seat.find(&brief, cx.lineage().session)?;
-        let tools = control::toolbox(&seat, &cx, &brief)?;
+        let tools = control::toolbox(&seat, &cx, &brief).await?;
         let mut system = control::system(&seat, &cx, &brief);
         let tree = match brief.isolation {
             Isolation::None => None,

@@ -1,5 +1,7 @@
 //! Profiles: named definitions of agents, and where they are found.
 
+mod applied;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,11 +12,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::brief::Isolation;
+use crate::budget::Budget;
 use crate::dialect::Dialect;
+
+pub(crate) use self::applied::is_name;
 
 /// A named definition of an agent. What of it matters is frozen into the brief of
 /// each agent that is made of it, so nothing that changes later changes one.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Profile {
     /// Its name.
     pub name: String,
@@ -26,10 +32,13 @@ pub struct Profile {
     pub model: Option<ModelName>,
     /// What narrows what they may do.
     pub layer: Layer,
+    /// What narrows them besides: the layers of the profiles that it extends, or
+    /// in whose place it stands.
+    pub under: Vec<Layer>,
     /// Who is asked for leave, if it says.
     pub asks: Option<Asks>,
-    /// What they may spend, as a budget is written.
-    pub budget: Option<String>,
+    /// What each of them may spend.
+    pub budget: Budget,
     /// Where they work.
     pub isolation: Isolation,
     /// What they can be configured with, as a JSON Schema; nothing without one.
@@ -40,6 +49,22 @@ pub struct Profile {
     pub dialect: Dialect,
     /// Where it comes from.
     pub origin: Origin,
+    /// Whether a person stands behind it.
+    pub standing: Standing,
+    /// What of it does not count as it is written, in words for a person.
+    pub notes: Vec<String>,
+}
+
+/// Whether a person stands behind a profile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// It is built in, the person's own, or of a folder that a person trusts.
+    #[default]
+    Trusted,
+    /// It came with a folder that nobody has said to trust. An agent that is made
+    /// of it has nothing that it would lack without.
+    Untrusted,
 }
 
 /// Where a profile comes from.
@@ -57,7 +82,8 @@ pub enum Origin {
 }
 
 /// Why there is no profile of a name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum NoProfile {
     /// Nobody is called so.
     #[error("there is no profile {name:?}; there are: {known}")]
@@ -70,6 +96,43 @@ pub enum NoProfile {
     /// It cannot be read, or contradicts itself.
     #[error("{0}")]
     Broken(String),
+}
+
+/// Why no agent can be made as it is asked for, in the order in which that is
+/// looked at.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unfit {
+    /// There is no such profile.
+    #[error(transparent)]
+    NoProfile(#[from] NoProfile),
+    /// Nobody may send it off from there.
+    #[error("the profile {name:?} may not be sent off from here; {allowed}")]
+    NotAllowed {
+        /// The name.
+        name: String,
+        /// Those that may.
+        allowed: String,
+    },
+    /// An agent without a profile may not be sent off from there.
+    #[error("an agent without a profile may not be sent off from here; {allowed}")]
+    NoneChosen {
+        /// The profiles that may.
+        allowed: String,
+    },
+    /// There is a configuration, and nothing that it is for.
+    #[error("a configuration goes with a profile, and no profile is named")]
+    NoProfileToConfigure,
+    /// The profile cannot be configured.
+    #[error("the profile {0:?} takes no configuration")]
+    NotConfigurable(String),
+    /// The configuration is not what the profile takes.
+    #[error("the configuration does not fit the profile {name:?}: {wrong}")]
+    Misfit {
+        /// The name.
+        name: String,
+        /// What is wrong with it, and where.
+        wrong: String,
+    },
 }
 
 /// Finds profiles.

@@ -1,20 +1,27 @@
 //! `spawn_agent`: sends another agent off.
 
-use offshoot_core::{Owner, Payload, RunId, Sizes, TaskId, Wake};
+mod chosen;
+mod listing;
+mod live;
+
+use offshoot_core::authority::Mode;
+use offshoot_core::{Payload, RunId, Sizes, Wake};
 use offshoot_models::{Endpoint, ModelName};
 use offshoot_runtime::{BodyError, Request, StepError, TaskRef};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use self::live::{is_same, live};
 use super::awaited::Awaited;
-use super::told;
 use crate::KIND;
 use crate::brief::{Brief, Context, Isolation};
 use crate::finish::Finish;
 use crate::grant::{Bond, Grant};
 use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
 use crate::worktree;
+
+pub(super) use self::listing::profiles;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -24,8 +31,18 @@ struct Arguments {
     /// What it shall do. It sees nothing of your conversation unless context is
     /// "fork", so say everything it needs to know.
     task: String,
-    /// Another model than yours, as <provider>/<name>.
+    /// What kind of agent it is: the name of one of the profiles listed above.
+    /// Without one it is as you are.
+    profile: Option<String>,
+    /// What the profile is configured with, if it takes a configuration.
+    config: Option<Value>,
+    /// Another model than yours or the profile's, as <provider>/<name>.
     model: Option<String>,
+    /// The only tools that it has, of those that it would have without. What it
+    /// speaks to you with it always has.
+    tools: Option<Vec<String>>,
+    /// How freely it acts. It is never freer than you are.
+    mode: Option<Freely>,
     /// true (the default): it works while you go on, and its result comes to
     /// you later. false: this call returns its result, and you wait.
     #[serde(default = "yes")]
@@ -76,6 +93,27 @@ enum Isolates {
     Worktree,
 }
 
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Freely {
+    /// It looks and plans, and changes nothing.
+    Plan,
+    /// Somebody is asked before it changes anything.
+    Ask,
+    /// It does what you may do.
+    Auto,
+}
+
+impl From<Freely> for Mode {
+    fn from(freely: Freely) -> Self {
+        match freely {
+            Freely::Plan => Self::Plan,
+            Freely::Ask => Self::Ask,
+            Freely::Auto => Self::Auto,
+        }
+    }
+}
+
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Wakes {
@@ -92,17 +130,14 @@ fn yes() -> bool {
     true
 }
 
-pub(super) fn tool() -> impl Tool {
-    Function::new(
-        "spawn_agent",
+/// The tool for whoever can choose from these profiles.
+pub(super) fn tool(profiles: &str) -> impl Tool + use<> {
+    let description = format!(
         "Sends another agent off to do a task. By default it works in the background: this call \
          returns at once with its handle and WITHOUT any result; the result comes to you later by \
-         itself. Use background=false if you need the result before you can do anything else.",
-        spawn,
-    )
-    .idempotent()
-    .watchful()
-    .managing()
+         itself. Use background=false if you need the result before you can do anything else.{profiles}"
+    );
+    Function::new("spawn_agent", &description, spawn).idempotent().watchful().managing()
 }
 
 fn spawn(cx: ToolContext, asked: Arguments) -> impl Future<Output = Result<Output, ToolError>> {
@@ -125,7 +160,7 @@ enum Begun {
 }
 
 async fn begin(cx: ToolContext, asked: Arguments) -> Result<Begun, ToolError> {
-    let (background, detached, isolation) = (asked.background, asked.detached, asked.isolation);
+    let (background, detached) = (asked.background, asked.detached);
     if detached && !background {
         return Err(ToolError::new(
             "Nothing was started: the result of a detached agent goes to your session, so this \
@@ -134,8 +169,8 @@ async fn begin(cx: ToolContext, asked: Arguments) -> Result<Begun, ToolError> {
     }
     let sent = send_off(&cx, asked).await;
     cx.turn.passes();
-    let (task, granted) = match sent? {
-        Sent::Off(task, granted) => (task, granted),
+    let (task, isolation, granted) = match sent? {
+        Sent::Off(task, isolation, granted) => (task, isolation, granted),
         Sent::Already(twin) if background => {
             return Ok(Begun::Told(Output::text(format!(
                 "Nothing was started: the agent {} is doing exactly this task already. Its \
@@ -144,7 +179,7 @@ async fn begin(cx: ToolContext, asked: Arguments) -> Result<Begun, ToolError> {
             ))));
         }
         // Its result is the one that was asked for.
-        Sent::Already(twin) => (twin, None),
+        Sent::Already(twin) => (twin, Isolation::None, None),
     };
     match background {
         true => {
@@ -153,8 +188,8 @@ async fn begin(cx: ToolContext, asked: Arguments) -> Result<Begun, ToolError> {
                 false => started(task.handle()),
             };
             let started = match isolation {
-                Isolates::None => started,
-                Isolates::Worktree => format!("{started} {APART}"),
+                Isolation::None => started,
+                Isolation::Worktree => format!("{started} {APART}"),
             };
             Ok(Begun::Told(Output::text(match granted {
                 None => started,
@@ -170,8 +205,9 @@ async fn begin(cx: ToolContext, asked: Arguments) -> Result<Begun, ToolError> {
 
 /// What became of a request to send an agent off.
 enum Sent {
-    /// It is off. What its owner is told of its budget, if anything.
-    Off(TaskRef, Option<String>),
+    /// This one does it, and works there. What its owner is told of its budget, if
+    /// anything.
+    Off(TaskRef, Isolation, Option<String>),
     /// This one does the same.
     Already(TaskRef),
 }
@@ -183,10 +219,11 @@ async fn send_off(cx: &ToolContext, asked: Arguments) -> Result<Sent, ToolError>
     // One after another, so that each sees those that were sent off before it.
     cx.turn.comes().await;
     let live = live(cx, &asked.task).await?;
-    if let Some(child) = live.itself {
-        return Ok(Sent::Off(cx.cx.task(&child.to_string()).await?, None));
+    if let Some((child, isolation)) = live.itself {
+        return Ok(Sent::Off(cx.cx.task(&child.to_string()).await?, isolation, None));
     }
     let mut brief = brief(cx, &asked).await?;
+    let (isolation, profile) = (brief.isolation, brief.profile.clone());
     // What is detached is nobody's that could be told of it.
     let twin = live.twins.iter().find(|(_, other)| !asked.detached && is_same(other, &brief));
     if let Some((twin, _)) = twin {
@@ -201,7 +238,7 @@ async fn send_off(cx: &ToolContext, asked: Arguments) -> Result<Sent, ToolError>
         )));
     }
     let bond = if asked.detached { Bond::Detached } else { Bond::Owned };
-    let grant = Grant::decide(cx, asked.budget.as_deref(), (&brief.model, bond)).await?;
+    let grant = Grant::decide(cx, asked.budget.as_deref(), (&brief, bond)).await?;
     let granted = grant.enter(&mut brief);
     let brief = Payload::encode(&brief).map_err(|error| ToolError::of(&error))?;
     let most = Sizes::default().inline as u64;
@@ -226,10 +263,13 @@ async fn send_off(cx: &ToolContext, asked: Arguments) -> Result<Sent, ToolError>
     if let Some(name) = &asked.name {
         spawn = spawn.name(name);
     }
+    if let Some(profile) = &profile {
+        spawn = spawn.profile(profile);
+    }
     if asked.detached {
         spawn = spawn.detached();
     }
-    Ok(Sent::Off(spawn.await?, granted))
+    Ok(Sent::Off(spawn.await?, isolation, granted))
 }
 
 /// What is said of a child that works elsewhere.
@@ -255,80 +295,27 @@ fn started_detached(handle: &str) -> String {
     )
 }
 
-/// Waits for the result, unless somebody has something to say meanwhile.
-/// The live agents that an agent has sent off.
-#[derive(Default)]
-struct Live {
-    /// How many there are, as far as they were counted.
-    count: usize,
-    /// The one that the same call has made before a crash, whatever it lacks now.
-    itself: Option<TaskId>,
-    /// Those that have the same task.
-    twins: Vec<(TaskId, Brief)>,
-}
-
-/// The live agents that were sent off, as far as there may be any.
-async fn live(cx: &ToolContext, task: &str) -> Result<Live, ToolError> {
-    let key = format!("call {}", cx.key);
-    let own = || cx.cx.tasks().owner(Owner::Task(cx.cx.id())).live().kind(KIND);
-    let mut live = Live::default();
-    let mut page = own().await?;
-    loop {
-        for other in &page.items {
-            if other.spec.terms.key.as_deref() == Some(&key) {
-                live.itself = Some(other.id());
-                return Ok(live);
-            }
-            let brief = told::brief(other).filter(|brief| brief.task == task);
-            live.twins.extend(brief.map(|brief| (other.id(), brief)));
-        }
-        live.count += page.items.len();
-        let Some(next) = page.next.filter(|_| live.count < cx.seat.limits.children) else {
-            return Ok(live);
-        };
-        page = own().after(next).await?;
-    }
-}
-
-/// Whether two agents are asked for the same. Of forks it does not matter how
-/// much was said since the first one was made.
-fn is_same(one: &Brief, other: &Brief) -> bool {
-    let mut one = one.clone();
-    if let (Context::Fork { blocks, .. }, Context::Fork { blocks: until, .. }) =
-        (&mut one.context, other.context)
-    {
-        *blocks = until;
-    }
-    // What each may spend depends on what was left.
-    (one.budget, one.pools) = (other.budget, other.pools.clone());
-    one == *other
-}
-
 async fn brief(cx: &ToolContext, asked: &Arguments) -> Result<Brief, ToolError> {
-    let own = &cx.brief;
-    let model: ModelName = match &asked.model {
-        Some(model) => model.parse().map_err(|error| ToolError::of(&error))?,
-        None => own.model.clone(),
-    };
-    let mut brief = Brief::new(model, asked.task.clone());
+    let mut brief = chosen::brief(cx, asked).await?;
+    if let Some(model) = &asked.model {
+        brief.model = model.parse().map_err(|error| ToolError::of(&error))?;
+    }
     brief.endpoint = endpoint(cx, &brief.model).await?;
     let found = cx.seat.find(&brief, cx.cx.lineage().session);
     let (found, _) = found.map_err(|error| ToolError::of(&error))?;
-    brief.folder.clone_from(&own.folder);
-    brief.authority.clone_from(&own.authority);
-    match asked.isolation {
-        Isolates::Worktree => {
-            brief.isolation = Isolation::Worktree;
-            brief.base = Some(base(cx).await?);
-        }
-        Isolates::None if asked.detached && is_in_worktree(cx) => {
+    if asked.isolation == Isolates::Worktree {
+        brief.isolation = Isolation::Worktree;
+    }
+    match brief.isolation {
+        Isolation::Worktree => brief.base = Some(base(cx).await?),
+        Isolation::None if asked.detached && is_in_worktree(cx) => {
             return Err(ToolError::new(
                 "Nothing was started: you work in a worktree that may be removed when you end, and \
                  a detached agent would lose the folder in which it works. Use isolation=\"worktree\", or do \
                  not detach it.",
             ));
         }
-        Isolates::None => {}
+        Isolation::None => {}
     }
     if let Some(schema) = &asked.result_schema {
         Finish::new(schema).map_err(|error| ToolError::of(&error))?;

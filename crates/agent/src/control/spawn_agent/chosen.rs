@@ -1,0 +1,95 @@
+//! What a child is made of: its owner's leave, the profile that was chosen, and
+//! what the call narrows.
+
+use std::sync::Arc;
+
+use offshoot_core::authority::{Authority, Layer};
+use offshoot_core::text;
+use offshoot_runtime::{BodyError, StepError};
+
+use super::Arguments;
+use crate::brief::Brief;
+use crate::control;
+use crate::profile::{NoProfile, Profile, Unfit, is_name};
+use crate::tool::{ToolContext, ToolError};
+
+/// What a child is asked to do, as far as its owner and its profile say.
+pub(super) async fn brief(cx: &ToolContext, asked: &Arguments) -> Result<Brief, ToolError> {
+    let nothing = |unfit: Unfit| ToolError::new(format!("Nothing was started: {unfit}."));
+    let own = &cx.brief;
+    let mut brief = Brief::new(own.model.clone(), asked.task.clone());
+    brief.folder.clone_from(&own.folder);
+    brief.authority.clone_from(&own.authority);
+    brief.agents.clone_from(&own.agents);
+    match &asked.profile {
+        Some(name) => {
+            let profile = kept(cx, name).await?.map_err(|error| nothing(error.into()))?;
+            allowed(own, Some(&profile.name)).map_err(nothing)?;
+            let told = profile.configured(asked.config.as_ref()).map_err(nothing)?;
+            brief = profile.applied_to(brief).told(told);
+        }
+        None => {
+            allowed(own, None).map_err(nothing)?;
+            if asked.config.is_some() {
+                return Err(nothing(Unfit::NoProfileToConfigure));
+            }
+        }
+    }
+    narrow(cx, asked, brief)
+}
+
+/// The profile of this name, as it was when the call was made first: a call that is
+/// repeated asks for the same child, whatever its file says by then.
+async fn kept(cx: &ToolContext, name: &str) -> Result<Result<Profile, NoProfile>, ToolError> {
+    let (seat, folder, name) = (cx.seat.clone(), cx.brief.folder.clone(), name.trim().to_owned());
+    let find = move || async move {
+        let found = move || seat.profile(&name, folder.as_deref());
+        let found = tokio::task::spawn_blocking(found).await;
+        let found = found.unwrap_or_else(|error| Err(NoProfile::Broken(error.to_string())));
+        Ok::<_, BodyError>(found.map(Arc::unwrap_or_clone))
+    };
+    let kept = cx.cx.step(&format!("profile {}", cx.key), find);
+    kept.value().await.map_err(|error| match error {
+        StepError::Journal(error) => error.into(),
+        _ => ToolError::new("Nothing was started: its profile could not be kept."),
+    })
+}
+
+/// Whether an agent may send off one of this profile, or one without.
+fn allowed(own: &Brief, profile: Option<&str>) -> Result<(), Unfit> {
+    let Some(agents) = &own.agents else { return Ok(()) };
+    let allowed = || match agents.is_empty() {
+        true => "nobody may".to_owned(),
+        false => format!("these may: {}", text::cut(&agents.join(", "), 1_000)),
+    };
+    match profile {
+        Some(name) if agents.iter().any(|agent| is_name(agent, name)) => Ok(()),
+        Some(name) => Err(Unfit::NotAllowed { name: name.to_owned(), allowed: allowed() }),
+        None => Err(Unfit::NoneChosen { allowed: allowed() }),
+    }
+}
+
+/// With what the call itself narrows.
+fn narrow(cx: &ToolContext, asked: &Arguments, mut brief: Brief) -> Result<Brief, ToolError> {
+    let mut layer = Layer::default();
+    if let Some(tools) = &asked.tools {
+        let known: Vec<_> = control::known(&cx.seat).collect();
+        if let Some(tool) = tools.iter().find(|tool| !known.iter().any(|known| **known == ***tool))
+        {
+            return Err(ToolError::new(format!(
+                "Nothing was started: there is no tool {:?}; the tools are {}.",
+                text::cut(tool, 80),
+                known.join(", ")
+            )));
+        }
+        layer = Profile::offering(tools.iter().map(String::as_str));
+    }
+    if let Some(mode) = asked.mode {
+        layer.mode = mode.into();
+    }
+    if layer != Layer::default() {
+        let owner = brief.authority.take().map(Arc::unwrap_or_clone);
+        brief.authority = Some(Arc::new(owner.unwrap_or_else(Authority::default).under(layer)));
+    }
+    Ok(brief)
+}

@@ -1,0 +1,57 @@
+//! The live agents that an agent has sent off.
+
+use offshoot_core::{Owner, TaskId};
+
+use crate::KIND;
+use crate::brief::{Brief, Context, Isolation};
+use crate::control::told;
+use crate::tool::{ToolContext, ToolError};
+
+/// The live agents that an agent has sent off.
+#[derive(Default)]
+pub(super) struct Live {
+    /// How many there are, as far as they were counted.
+    pub(super) count: usize,
+    /// The one that the same call has made before a crash, whatever it lacks now.
+    pub(super) itself: Option<(TaskId, Isolation)>,
+    /// Those that have the same task.
+    pub(super) twins: Vec<(TaskId, Brief)>,
+}
+
+/// The live agents that were sent off, as far as there may be any.
+pub(super) async fn live(cx: &ToolContext, task: &str) -> Result<Live, ToolError> {
+    let key = format!("call {}", cx.key);
+    let own = || cx.cx.tasks().owner(Owner::Task(cx.cx.id())).live().kind(KIND);
+    let mut live = Live::default();
+    let mut page = own().await?;
+    loop {
+        for other in &page.items {
+            if other.spec.terms.key.as_deref() == Some(&key) {
+                let isolation = told::brief(other).map(|brief| brief.isolation);
+                live.itself = Some((other.id(), isolation.unwrap_or_default()));
+                return Ok(live);
+            }
+            let brief = told::brief(other).filter(|brief| brief.task == task);
+            live.twins.extend(brief.map(|brief| (other.id(), brief)));
+        }
+        live.count += page.items.len();
+        let Some(next) = page.next.filter(|_| live.count < cx.seat.limits.children) else {
+            return Ok(live);
+        };
+        page = own().after(next).await?;
+    }
+}
+
+/// Whether two agents are asked for the same. Of forks it does not matter how
+/// much was said since the first one was made.
+pub(super) fn is_same(one: &Brief, other: &Brief) -> bool {
+    let mut one = one.clone();
+    if let (Context::Fork { blocks, .. }, Context::Fork { blocks: until, .. }) =
+        (&mut one.context, other.context)
+    {
+        *blocks = until;
+    }
+    // What each may spend depends on what was left.
+    (one.budget, one.pools) = (other.budget, other.pools.clone());
+    one == *other
+}

@@ -1,0 +1,142 @@
+//! What an agent that is made of a profile is asked to do.
+
+use std::sync::Arc;
+
+use offshoot_core::authority::{Authority, Layer};
+use offshoot_core::text;
+use serde_json::{Map, Value};
+
+use super::{Profile, Standing, Unfit};
+use crate::brief::{Brief, Isolation};
+use crate::notice::envelope;
+
+/// With what an agent speaks to whoever has sent it off. It has that whatever
+/// tools it is given.
+const SPEAKS: [&str; 3] = ["report_progress", "ask", "finish"];
+
+/// What looks after tasks. Whoever can begin one has these as well.
+const TASKS: [&str; 6] =
+    ["list_tasks", "inspect_task", "wait_tasks", "send_message", "cancel_task", "read_output"];
+
+/// What begins tasks.
+const BEGINS: [&str; 2] = ["spawn_agent", "run_command"];
+
+/// How long a configuration may be, in bytes.
+const CONFIG: usize = 16 << 10;
+
+/// How many of what is wrong with a configuration are told at once.
+const TOLD: usize = 4;
+
+impl Profile {
+    /// A layer that offers these tools alone, and what goes with them: what an
+    /// agent speaks to its owner with, and, if it can begin tasks, what looks
+    /// after them.
+    pub fn offering<T: Into<Arc<str>>>(tools: impl IntoIterator<Item = T>) -> Layer {
+        let mut all: Vec<Arc<str>> = tools.into_iter().map(Into::into).collect();
+        let begins = |tool: &Arc<str>| BEGINS.contains(&&**tool);
+        let tasks = all.iter().any(begins).then_some(TASKS);
+        all.extend(SPEAKS.into_iter().chain(tasks.into_iter().flatten()).map(Arc::from));
+        let mut seen = std::collections::BTreeSet::new();
+        all.retain(|tool| seen.insert(tool.clone()));
+        Layer::default().tools(all)
+    }
+
+    /// The same brief for an agent of this profile. What the brief allows is
+    /// narrowed and never widened. Who it says is asked counts as its owner's word:
+    /// if that is nobody, it stays so.
+    #[must_use]
+    pub fn applied_to(&self, mut brief: Brief) -> Brief {
+        if let Some(model) = &self.model {
+            if !model.provider().shares_access_with(brief.model.provider()) {
+                brief.endpoint = None;
+            }
+            brief.model = model.clone();
+        }
+        brief.system = match (self.prompt.as_str(), brief.system.as_str()) {
+            ("", _) => brief.system,
+            (prompt, "") => prompt.to_owned(),
+            (prompt, more) => format!("{prompt}\n{more}"),
+        };
+        brief.authority = self.narrows(brief.authority);
+        brief.agents = self.sends_off(brief.agents);
+        if self.isolation == Isolation::Worktree {
+            brief.isolation = Isolation::Worktree;
+        }
+        if !self.dialect.is_own() {
+            brief.dialect = self.dialect;
+        }
+        brief.profile = Some(self.name.as_str().into());
+        brief.budget = brief.budget.within(self.budget);
+        brief
+    }
+
+    /// With a configuration, if it is one that the profile takes: what an agent is
+    /// told of it.
+    pub(crate) fn configured(&self, config: Option<&Value>) -> Result<Option<String>, Unfit> {
+        let Some(schema) = &self.config else {
+            return match config {
+                None => Ok(None),
+                Some(_) => Err(Unfit::NotConfigurable(self.name.clone())),
+            };
+        };
+        let misfit = |wrong: String| Unfit::Misfit { name: self.name.clone(), wrong };
+        let validator = jsonschema::validator_for(schema).map_err(|error| {
+            misfit(format!("what it says it takes is not a JSON Schema: {error}"))
+        })?;
+        let none = Value::Object(Map::new());
+        let given = config.unwrap_or(&none);
+        let wrong: Vec<_> = validator
+            .iter_errors(given)
+            .take(TOLD)
+            .map(|error| {
+                let path = format!("config{}", error.instance_path());
+                format!("at {}: {}", text::cut(&path, 200), text::cut(&error.to_string(), 400))
+            })
+            .collect();
+        if !wrong.is_empty() {
+            return Err(misfit(wrong.join("; ")));
+        }
+        let Some(config) = config else { return Ok(None) };
+        let written = format!("{config:#}");
+        if written.len() > CONFIG {
+            let length = written.len();
+            return Err(misfit(format!("it has {length} bytes and may have {CONFIG}")));
+        }
+        let told = format!("You are configured so:\n{written}");
+        Ok(Some(envelope("config", &[("profile", &self.name)], &told)))
+    }
+
+    /// What is left of an authority for an agent of this profile.
+    fn narrows(&self, owner: Option<Arc<Authority>>) -> Option<Arc<Authority>> {
+        let layers = || self.under.iter().chain([&self.layer]);
+        if self.asks.is_none() && layers().all(|layer| *layer == Layer::default()) {
+            return owner;
+        }
+        let mut authority = owner.map(Arc::unwrap_or_clone).unwrap_or_default();
+        for layer in layers() {
+            authority = authority.under(layer.clone());
+        }
+        if let Some(asks) = self.asks {
+            authority = authority.asked_of(asks);
+        }
+        Some(Arc::new(authority))
+    }
+
+    /// The profiles that an agent of this profile may send off. One without
+    /// standing cannot name any that its owner may not.
+    fn sends_off(&self, owner: Option<Box<[String]>>) -> Option<Box<[String]>> {
+        match (&self.agents, owner) {
+            (None, owner) => owner,
+            (Some(own), Some(owner)) if self.standing == Standing::Untrusted => {
+                let both = |name: &&String| owner.iter().any(|other| is_name(other, name));
+                Some(own.iter().filter(both).cloned().collect())
+            }
+            (Some(own), _) => Some(own.clone().into()),
+        }
+    }
+}
+
+/// Whether both are the same name.
+pub(crate) fn is_name(one: &str, other: &str) -> bool {
+    offshoot_core::Name::key_of(one) == offshoot_core::Name::key_of(other)
+}

@@ -1,0 +1,70 @@
+//! The profiles that are built in.
+
+use offshoot_agent::Profile;
+use offshoot_core::authority::Mode;
+
+use crate::draft::Draft;
+
+/// What looks and changes nothing.
+const LOOKS: [&str; 3] = ["read", "list", "search"];
+
+/// What looks after tasks.
+const TASKS: [&str; 6] =
+    ["list_tasks", "inspect_task", "wait_tasks", "send_message", "cancel_task", "read_output"];
+
+/// All of them.
+pub(crate) fn all() -> Vec<Draft> {
+    vec![lead(), explore(), work(), verify()]
+}
+
+fn draft(name: &str, description: &str, prompt: &str) -> Draft {
+    let (name, prompt) = (name.to_owned(), prompt.to_owned());
+    Draft { name, description: Some(description.to_owned()), prompt, ..Draft::default() }
+}
+
+fn lead() -> Draft {
+    draft(
+        "lead",
+        "Leads the work: plans it, sends other agents off for its parts, and answers for the whole.",
+        "You lead the work. Find out first what is asked and what is there. Do small things yourself. \
+         Send agents off for parts that can be done side by side, and say to each everything it \
+         needs: explore to find something out, work to change something, verify to check it. What \
+         changes the same files is not done side by side in one folder. Check what comes back before \
+         you rely on it, and say plainly in the end what was done and what was not.",
+    )
+}
+
+fn explore() -> Draft {
+    let mut draft = draft(
+        "explore",
+        "Finds things out: reads, lists and searches files, and changes nothing.",
+        "You find something out and change nothing. Search before you read, and read only what you \
+         need. Answer what was asked, with the files and lines that show it, and say what you could \
+         not find.",
+    );
+    draft.layer = Profile::offering(LOOKS.into_iter().chain(TASKS));
+    draft.layer.mode = Mode::Plan;
+    draft
+}
+
+fn work() -> Draft {
+    draft(
+        "work",
+        "Does one piece of work: changes files, runs what is needed, and checks its own work.",
+        "You do one piece of work from its beginning to its end. Look at what is there and follow how \
+         it is done. Change what the task needs and nothing else. Check your work by running what \
+         shows that it holds. In the end say what you changed, how you checked it, and what is left.",
+    )
+}
+
+fn verify() -> Draft {
+    let mut draft = draft(
+        "verify",
+        "Checks work: reads, runs tests and commands, and edits nothing.",
+        "You check what somebody else has done, and repair nothing. Run what shows whether it holds, \
+         and look for what they have missed. Say what you ran, what came of it, and what is wrong, \
+         with the files and lines. Do not call anything right that you have not seen.",
+    );
+    draft.layer = Profile::offering(LOOKS.into_iter().chain(["run_command"]));
+    draft
+}

@@ -1,0 +1,164 @@
+//! What a file says of a profile, before what it refers to is known.
+
+use offshoot_agent::{Budget, Dialect, Isolation, Origin, Profile, Standing};
+use offshoot_core::Name;
+use offshoot_core::authority::{Asks, Layer};
+use offshoot_models::ModelName;
+use serde_json::Value;
+
+use crate::error::{Wrong, quoted};
+use crate::yaml::{Is, Node};
+
+/// How many names or rules a list may have.
+const LISTED: usize = 200;
+
+/// What a file says of a profile.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Draft {
+    pub(crate) name: String,
+    pub(crate) description: Option<String>,
+    pub(crate) prompt: String,
+    pub(crate) model: Option<ModelName>,
+    pub(crate) layer: Layer,
+    pub(crate) asks: Option<Asks>,
+    pub(crate) budget: Budget,
+    pub(crate) isolation: Option<Isolation>,
+    pub(crate) config: Option<Value>,
+    pub(crate) agents: Option<Vec<String>>,
+    pub(crate) dialect: Option<Dialect>,
+    /// The profile that says whatever this one does not.
+    pub(crate) extends: Option<String>,
+    pub(crate) notes: Vec<String>,
+}
+
+impl Draft {
+    /// The profile, with what it does not say itself taken from the one that it
+    /// extends. What narrows that one narrows this one, too.
+    pub(crate) fn profile(&self, base: Option<&Profile>, from: (Origin, Standing)) -> Profile {
+        let own = self.clone();
+        let base = base.cloned().unwrap_or_default();
+        let mut under = base.under;
+        under.push(base.layer);
+        under.retain(|layer| *layer != Layer::default());
+        let prompt = if own.prompt.is_empty() { base.prompt } else { own.prompt };
+        Profile {
+            name: own.name,
+            description: own.description.unwrap_or(base.description),
+            prompt,
+            model: own.model.or(base.model),
+            layer: own.layer,
+            under,
+            asks: own.asks.or(base.asks),
+            budget: own.budget.within(base.budget),
+            isolation: own.isolation.unwrap_or(base.isolation),
+            config: own.config.or(base.config),
+            agents: own.agents.or(base.agents),
+            dialect: own.dialect.unwrap_or(base.dialect),
+            origin: from.0,
+            standing: from.1,
+            notes: own.notes,
+        }
+    }
+}
+
+/// The name that a profile has: of its file if it does not say.
+pub(crate) fn name(said: Option<&Node>, stem: &str) -> Result<String, Wrong> {
+    let bad = |name: &str, error: &dyn std::fmt::Display| {
+        format!("{} cannot name a profile: {error}", quoted(name))
+    };
+    match said {
+        None => match Name::new(stem) {
+            Ok(name) => Ok(name.as_str().to_owned()),
+            Err(error) => Err(Wrong::all(bad(stem, &error))),
+        },
+        Some(node) => {
+            let said = text(node, "name")?;
+            let name = Name::new(said).map_err(|error| Wrong::at(node.at, bad(said, &error)))?;
+            Ok(name.as_str().to_owned())
+        }
+    }
+}
+
+/// The text of a field.
+pub(crate) fn text<'a>(node: &'a Node, field: &str) -> Result<&'a str, Wrong> {
+    let text = node.text().map(str::trim).filter(|text| !text.is_empty());
+    text.ok_or_else(|| {
+        let kind = if node.text().is_some() { "an empty one" } else { node.kind() };
+        Wrong::at(
+            node.at,
+            format!("{field} must be a text, not {kind}; leave it out if there is none"),
+        )
+    })
+}
+
+/// The texts of a field that is a list, or a text with commas between them.
+pub(crate) fn texts<'a>(node: &'a Node, field: &str) -> Result<Vec<(&'a str, &'a Node)>, Wrong> {
+    let all: Vec<_> = match &node.is {
+        Is::List(all) => {
+            let one =
+                |node: &'a Node| match node.text().map(str::trim).filter(|one| !one.is_empty()) {
+                    Some(one) => Ok((one, node)),
+                    None => {
+                        let why = format!("each of {field} must be a text, not {}", node.kind());
+                        Err(Wrong::at(node.at, why))
+                    }
+                };
+            all.iter().map(one).collect::<Result<_, _>>()?
+        }
+        Is::Map(_) => {
+            let why = format!("{field} must be a list, or a text with commas, not a mapping");
+            return Err(Wrong::at(node.at, why));
+        }
+        _ => {
+            let said = node.text().unwrap_or_default();
+            split(said).into_iter().map(|one| (one, node)).collect()
+        }
+    };
+    if all.len() > LISTED {
+        let why = format!("{field} lists {} and may list {LISTED}", all.len());
+        return Err(Wrong::at(node.at, why));
+    }
+    Ok(all)
+}
+
+/// The parts between the commas that stand in no parentheses.
+fn split(said: &str) -> Vec<&str> {
+    let mut deep = 0_usize;
+    let parts = said.split(|c: char| {
+        match c {
+            '(' => deep += 1,
+            ')' => deep = deep.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && deep == 0
+    });
+    parts.map(str::trim).filter(|part| !part.is_empty()).collect()
+}
+
+/// One of a few words.
+pub(crate) fn word<T: Copy>(node: &Node, field: &str, words: &[(&str, T)]) -> Result<T, Wrong> {
+    let said = text(node, field)?;
+    let found = words.iter().find(|(word, _)| *word == said.replace('-', "_"));
+    found.map(|(_, meant)| *meant).ok_or_else(|| {
+        let words: Vec<_> = words.iter().map(|(word, _)| *word).collect();
+        let why = format!("{field} must be one of {}, not {}", words.join(", "), quoted(said));
+        Wrong::at(node.at, why)
+    })
+}
+
+/// A schema that can be used.
+pub(crate) fn schema(node: &Node) -> Result<Value, Wrong> {
+    let Is::Map(_) = node.is else {
+        let why = format!("config must be a JSON Schema, a mapping, not {}", node.kind());
+        return Err(Wrong::at(node.at, why));
+    };
+    let schema = node.to_json();
+    match jsonschema::validator_for(&schema) {
+        Ok(_) => Ok(schema),
+        Err(error) => {
+            let place = error.instance_path().to_string();
+            let place = if place.is_empty() { String::new() } else { format!(" at {place}") };
+            Err(Wrong::at(node.at, format!("config is no JSON Schema{place}: {error}")))
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! What is wrong with a profile, and where.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use offshoot_core::text;
+
+/// A place in a file, counted from one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) line: usize,
+    pub(crate) column: usize,
+}
+
+/// What is wrong with a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Wrong {
+    pub(crate) place: Option<Place>,
+    pub(crate) why: String,
+}
+
+impl Wrong {
+    /// Here, because of this.
+    pub(crate) fn at(place: Place, why: impl Into<String>) -> Self {
+        Self { place: Some(place), why: why.into() }
+    }
+
+    /// The whole of it.
+    pub(crate) fn all(why: impl Into<String>) -> Self {
+        Self { place: None, why: why.into() }
+    }
+
+    pub(crate) fn of_file(self, path: &Path) -> BadProfile {
+        BadProfile { path: path.to_owned(), place: self.place, why: self.why }
+    }
+}
+
+/// A profile that cannot be read, or contradicts itself.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct BadProfile {
+    path: PathBuf,
+    place: Option<Place>,
+    why: String,
+}
+
+impl fmt::Display for BadProfile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", shown(&self.path))?;
+        if let Some(Place { line, column }) = self.place {
+            write!(f, ":{line}:{column}")?;
+        }
+        write!(f, ": {}", text::cut(&self.why, 1_000))
+    }
+}
+
+/// A path as it can be shown on a line.
+pub(crate) fn shown(path: &Path) -> String {
+    let safe = |c: char| if text::is_unsafe(c) { text::picture(c) } else { c };
+    text::cut(&path.to_string_lossy(), 1_000).chars().map(safe).collect()
+}
+
+/// What somebody has written, as it can be spoken of.
+pub(crate) fn quoted(written: &str) -> String {
+    format!("{:?}", text::cut(written, 80))
+}

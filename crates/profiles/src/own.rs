@@ -1,0 +1,160 @@
+//! Profiles as they are written for Offshoot: every field is known, or refused.
+
+use offshoot_agent::{Dialect, Isolation, Profile};
+use offshoot_core::Name;
+use offshoot_core::authority::{Asks, Mode, Rule, Verdict};
+use offshoot_models::ModelName;
+
+use crate::draft::{self, Draft, text, texts, word};
+use crate::error::{Wrong, quoted};
+use crate::front;
+use crate::yaml::{self, Field, Node};
+
+/// The fields that there are.
+const FIELDS: [&str; 15] = [
+    "name",
+    "description",
+    "extends",
+    "model",
+    "tools",
+    "mode",
+    "allow",
+    "ask",
+    "deny",
+    "asks",
+    "budget",
+    "isolation",
+    "agents",
+    "config",
+    "dialect",
+];
+
+/// The modes.
+const MODES: [(&str, Mode); 3] = [("plan", Mode::Plan), ("ask", Mode::Ask), ("auto", Mode::Auto)];
+
+/// Who can be asked.
+const ASKS: [(&str, Asks); 3] =
+    [("owner", Asks::Owner), ("person", Asks::Person), ("nobody", Asks::Nobody)];
+
+/// Where agents can work.
+const ISOLATIONS: [(&str, Isolation); 2] =
+    [("none", Isolation::None), ("worktree", Isolation::Worktree)];
+
+/// The dialects.
+const DIALECTS: [(&str, Dialect); 7] = [
+    ("offshoot", Dialect::Offshoot),
+    ("everruns", Dialect::Everruns),
+    ("koda", Dialect::Koda),
+    ("defect", Dialect::Defect),
+    ("awaken", Dialect::Awaken),
+    ("codex", Dialect::Codex),
+    ("claude_code", Dialect::ClaudeCode),
+];
+
+/// How long a description or a budget may be, in characters.
+const LINE: usize = 2_000;
+
+/// The profile in a file that is called so.
+pub(crate) fn read(written: &str, stem: &str) -> Result<Draft, Wrong> {
+    let parts = front::parts(written)?;
+    let fields = yaml::fields(parts.front, parts.first)?;
+    let said =
+        |name: &str| fields.iter().find(|field| field.name == name).map(|field| &field.value);
+    if let Some(Field { name, at, .. }) =
+        fields.iter().find(|field| !FIELDS.contains(&field.name.as_str()))
+    {
+        let (name, known) = (quoted(name), FIELDS.join(", "));
+        return Err(Wrong::at(*at, format!("there is no field {name}; the fields are {known}")));
+    }
+    let mut draft = Draft { name: draft::name(said("name"), stem)?, ..Draft::default() };
+    draft.prompt = parts.prompt.to_owned();
+    draft.description = said("description").map(|node| line(node, "description")).transpose()?;
+    draft.extends = said("extends").map(|node| reference(node, "extends")).transpose()?;
+    draft.model = said("model").map(model).transpose()?.flatten();
+    if let Some(node) = said("tools") {
+        let tools: Result<Vec<_>, _> =
+            texts(node, "tools")?.into_iter().map(|(tool, node)| named(tool, node)).collect();
+        draft.layer = Profile::offering(tools?.into_iter().map(|rule| rule.tool));
+    }
+    if let Some(node) = said("mode") {
+        draft.layer.mode = word(node, "mode", &MODES)?;
+    }
+    for (field, verdict) in
+        [("allow", Verdict::Allow), ("ask", Verdict::Ask), ("deny", Verdict::Deny)]
+    {
+        for (rule, node) in
+            said(field).map(|node| texts(node, field)).transpose()?.unwrap_or_default()
+        {
+            let rule =
+                rule.parse::<Rule>().map_err(|error| Wrong::at(node.at, error.to_string()))?;
+            draft.layer = draft.layer.rule(rule, verdict);
+        }
+    }
+    draft.asks = said("asks").map(|node| word(node, "asks", &ASKS)).transpose()?;
+    if let Some(node) = said("budget") {
+        let written = line(node, "budget")?;
+        draft.budget =
+            written.parse().map_err(|error| Wrong::at(node.at, format!("budget: {error}")))?;
+    }
+    draft.isolation =
+        said("isolation").map(|node| word(node, "isolation", &ISOLATIONS)).transpose()?;
+    draft.dialect = said("dialect").map(|node| word(node, "dialect", &DIALECTS)).transpose()?;
+    draft.config = said("config").map(draft::schema).transpose()?;
+    if let Some(node) = said("agents") {
+        let all = texts(node, "agents")?.into_iter().map(|(name, node)| profile(name, node));
+        draft.agents = Some(all.collect::<Result<_, _>>()?);
+    }
+    Ok(draft)
+}
+
+/// A tool, without what it is called for.
+fn named(tool: &str, node: &Node) -> Result<Rule, Wrong> {
+    match tool.parse::<Rule>() {
+        Ok(rule) if rule.command.is_none() && &*rule.tool != "*" => Ok(rule),
+        _ => Err(Wrong::at(
+            node.at,
+            format!(
+                "{} is no name of a tool; what a tool may run is said by allow, ask and deny",
+                quoted(tool)
+            ),
+        )),
+    }
+}
+
+/// A model; none if it is that of whoever sends the agent off.
+pub(crate) fn model(node: &Node) -> Result<Option<ModelName>, Wrong> {
+    match text(node, "model")? {
+        "inherit" => Ok(None),
+        said => {
+            said.parse().map(Some).map_err(|error| Wrong::at(node.at, format!("model: {error}")))
+        }
+    }
+}
+
+fn line(node: &Node, field: &str) -> Result<String, Wrong> {
+    let said = text(node, field)?;
+    match said.chars().count() {
+        length if length > LINE => {
+            let why = format!("{field} has {length} characters and may have {LINE}");
+            Err(Wrong::at(node.at, why))
+        }
+        _ => Ok(said.to_owned()),
+    }
+}
+
+fn reference(node: &Node, field: &str) -> Result<String, Wrong> {
+    profile(text(node, field)?, node)
+}
+
+fn profile(name: &str, node: &Node) -> Result<String, Wrong> {
+    match Name::new(name) {
+        Ok(name) => Ok(name.as_str().to_owned()),
+        Err(error) => {
+            let why = format!("{} cannot name a profile: {error}", quoted(name));
+            Err(Wrong::at(node.at, why))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,287 @@
+//! A project: the folder in which agents work and those above it, up to the root of
+//! its repository.
+//!
+//! What a folder brings is read once. What is trusted is a digest of the very bytes
+//! that are read, so nothing can change between the question whether it is trusted
+//! and its use.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+
+use crate::files::{self, Links, Unread};
+
+/// How many folders are looked at, from the one in which agents work upwards.
+const FOLDERS: usize = 32;
+
+/// How many profiles a folder may have.
+const PROFILES: usize = 256;
+
+/// How large a profile may be, in bytes.
+const PROFILE: u64 = 64 << 10;
+
+/// How large the files that a folder brings may be together, in bytes.
+const ALL: u64 = 8 << 20;
+
+/// How many files and folders it may bring, and how deep.
+const ENTRIES: usize = 1_000;
+const DEEP: usize = 8;
+
+/// The folders of a project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Project {
+    folders: Vec<PathBuf>,
+}
+
+impl Project {
+    /// The project of which this folder is a part. Outside a repository it is the
+    /// folder alone.
+    pub fn of(folder: &Path) -> std::io::Result<Self> {
+        let folder = folder.canonicalize()?;
+        let is_root = |folder: &Path| folder.join(".git").symlink_metadata().is_ok();
+        let above: Vec<_> = folder.ancestors().take(FOLDERS).collect();
+        let folders = match above.iter().position(|folder| is_root(folder)) {
+            Some(root) => above[..=root].iter().map(|folder| folder.to_path_buf()).collect(),
+            None => vec![folder],
+        };
+        Ok(Self { folders })
+    }
+
+    /// Its folders, the nearest first.
+    pub fn folders(&self) -> &[PathBuf] {
+        &self.folders
+    }
+
+    /// The outermost of them.
+    pub fn root(&self) -> &Path {
+        self.folders.last().map_or(Path::new("/"), PathBuf::as_path)
+    }
+}
+
+/// A digest of all that a folder brings.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Digest([u8; 32]);
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Digest({self})")
+    }
+}
+
+/// For whom a profile is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Hand {
+    Own,
+    Claude,
+}
+
+/// A file in which a profile is looked for.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) path: PathBuf,
+    pub(crate) hand: Hand,
+    pub(crate) bytes: Result<Vec<u8>, Unread>,
+}
+
+impl Found {
+    /// What it is called, without its ending.
+    pub(crate) fn stem(&self) -> String {
+        self.path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Brings {
+    Nothing,
+    Something,
+}
+
+/// What a folder brings.
+#[derive(Debug)]
+pub(crate) struct Brought {
+    pub(crate) found: Vec<Found>,
+    pub(crate) brings: Brings,
+    /// Of all of it, or why there is none.
+    pub(crate) digest: Result<Digest, String>,
+}
+
+/// Where profiles are in a folder, and how much of that place belongs to what it
+/// brings.
+const PLACES: [(Hand, &str, &[&str]); 2] =
+    [(Hand::Own, ".offshoot", &["agents"]), (Hand::Claude, ".claude/agents", &[])];
+
+impl Brought {
+    /// What this folder brings.
+    pub(crate) fn read(folder: &Path) -> Self {
+        let mut all = Walk::default();
+        let mut found = Vec::new();
+        let mut brings = Brings::Nothing;
+        for (hand, place, inner) in PLACES {
+            let path = folder.join(place);
+            let opened = files::folder(folder).and_then(|top| {
+                place.split('/').try_fold(top, |at, name| files::folder_in(at, OsStr::new(name)))
+            });
+            let opened = match opened {
+                Ok(opened) => opened,
+                Err(Unread::Missing) => continue,
+                Err(error) => {
+                    brings = Brings::Something;
+                    all.fails(format!("{}: {error}", crate::error::shown(&path)));
+                    found.push(Found { path, hand, bytes: Err(error) });
+                    continue;
+                }
+            };
+            brings = Brings::Something;
+            let mut kept = BTreeMap::new();
+            match inner {
+                [] => found.extend(profiles(&opened, &path, hand)),
+                [inner, ..] => match files::folder_in(&opened, OsStr::new(inner)) {
+                    Ok(agents) => found.extend(profiles(&agents, &path.join(inner), hand)),
+                    Err(Unread::Missing) => {}
+                    Err(error) => {
+                        found.push(Found { path: path.join(inner), hand, bytes: Err(error) });
+                    }
+                },
+            }
+            for one in found.iter().filter(|one| one.hand == hand) {
+                if let Ok(bytes) = &one.bytes {
+                    kept.insert(one.path.clone(), bytes.as_slice());
+                }
+            }
+            all.walk(&opened, &path, &kept);
+        }
+        Self { found, brings, digest: all.end() }
+    }
+}
+
+/// The profiles in a folder of the person's own.
+pub(crate) fn own(folder: &Path) -> Vec<Found> {
+    match files::folder(folder) {
+        Ok(opened) => listed(&opened, folder, Hand::Own, Links::Followed),
+        Err(Unread::Missing) => Vec::new(),
+        Err(error) => vec![Found { path: folder.to_owned(), hand: Hand::Own, bytes: Err(error) }],
+    }
+}
+
+fn profiles(folder: &OwnedFd, path: &Path, hand: Hand) -> Vec<Found> {
+    listed(folder, path, hand, Links::Beside)
+}
+
+fn listed(folder: &OwnedFd, path: &Path, hand: Hand, links: Links) -> Vec<Found> {
+    let names = match files::names(folder) {
+        Ok(names) => names,
+        Err(error) => return vec![Found { path: path.to_owned(), hand, bytes: Err(error) }],
+    };
+    let is_profile = |name: &OsString| name.as_bytes().ends_with(b".md");
+    let mut left = ALL;
+    let mut found = Vec::new();
+    for name in names.into_iter().filter(is_profile) {
+        if found.len() == PROFILES {
+            let why = format!(
+                "there are more than {PROFILES} profiles; it and what follows are not read"
+            );
+            let bytes = Err(Unread::Failed(std::io::Error::other(why)));
+            found.push(Found { path: path.join(name), hand, bytes });
+            break;
+        }
+        let bytes = files::read(folder, &name, PROFILE.min(left), links);
+        left -= bytes.as_ref().map_or(0, |bytes| bytes.len() as u64);
+        found.push(Found { path: path.join(name), hand, bytes });
+    }
+    found
+}
+
+/// All that a folder brings, on its way into a digest.
+#[derive(Debug, Default)]
+struct Walk {
+    digest: Sha256,
+    entries: usize,
+    bytes: u64,
+    failed: Option<String>,
+}
+
+impl Walk {
+    fn walk(&mut self, folder: &OwnedFd, path: &Path, kept: &BTreeMap<PathBuf, &[u8]>) {
+        self.part(b"place", path.file_name().unwrap_or_default().as_bytes());
+        if let Err(error) = self.folder(folder.as_fd(), path, (kept, DEEP)) {
+            self.fails(format!("{}: {error}", crate::error::shown(path)));
+        }
+        self.part(b"end", b"");
+    }
+
+    fn folder(
+        &mut self,
+        folder: impl AsFd,
+        path: &Path,
+        (kept, deep): (&BTreeMap<PathBuf, &[u8]>, usize),
+    ) -> Result<(), Unread> {
+        let other = |why: String| Unread::Failed(std::io::Error::other(why));
+        for name in files::names(&folder)? {
+            self.entries += 1;
+            if self.entries > ENTRIES || deep == 0 {
+                return Err(other(format!(
+                    "there are more than {ENTRIES} files, or deeper than {DEEP}"
+                )));
+            }
+            let at = path.join(&name);
+            self.part(b"name", name.as_bytes());
+            if let Some(bytes) = kept.get(&at) {
+                self.part(b"file", bytes);
+                continue;
+            }
+            if let Some(target) = files::link(&folder, &name) {
+                self.part(b"link", &target);
+                continue;
+            }
+            match files::folder_in(&folder, &name) {
+                Ok(inner) => {
+                    self.part(b"folder", b"");
+                    self.folder(&inner, &at, (kept, deep - 1))?;
+                    self.part(b"end", b"");
+                }
+                Err(Unread::NoFolder) => {
+                    match files::read(&folder, &name, ALL.saturating_sub(self.bytes), Links::Beside)
+                    {
+                        Ok(bytes) => self.part(b"file", &bytes),
+                        Err(error) => {
+                            return Err(other(format!("{}: {error}", crate::error::shown(&at))));
+                        }
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// One part, told apart from what stands around it.
+    fn part(&mut self, kind: &[u8], what: &[u8]) {
+        self.bytes += what.len() as u64;
+        for part in [kind, what] {
+            self.digest.update((part.len() as u64).to_be_bytes());
+            self.digest.update(part);
+        }
+    }
+
+    fn fails(&mut self, why: String) {
+        self.failed.get_or_insert(why);
+    }
+
+    fn end(self) -> Result<Digest, String> {
+        match self.failed {
+            None => Ok(Digest(self.digest.finalize().into())),
+            Some(why) => Err(why),
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Which folders a person trusts, and with what in them.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+
+use crate::files::{self, Links, Unread};
+use crate::project::{Brings, Brought, Project};
+
+/// How large the list may be, in bytes.
+const LARGEST: u64 = 1 << 20;
+
+/// The list of folders that a person trusts. A folder is trusted with what it
+/// brought when that was said: once that changes, it is not.
+///
+/// Reading takes no lock: the list is replaced as a whole. No agent may write it,
+/// so it belongs where no agent works.
+#[derive(Clone, Debug)]
+pub struct Trust {
+    file: PathBuf,
+}
+
+/// A folder that a person trusts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trusted {
+    /// The folder.
+    pub folder: PathBuf,
+    /// Whether it still brings what it did then.
+    pub holds: Holds,
+}
+
+/// Whether a folder still brings what it was trusted with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holds {
+    /// It does.
+    Yes,
+    /// It brings something else now, and is not trusted with that.
+    No,
+}
+
+/// Why the list cannot be read or changed.
+#[derive(Debug, thiserror::Error)]
+pub enum TrustError {
+    /// The list is there and cannot be read.
+    #[error("the list of trusted folders, {}, cannot be read: {why}", file.display())]
+    Unread {
+        /// The list.
+        file: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// The list cannot be written.
+    #[error("the list of trusted folders, {}, cannot be written", file.display())]
+    Unwritten {
+        /// The list.
+        file: PathBuf,
+        /// Why.
+        #[source]
+        error: io::Error,
+    },
+    /// The folder cannot be looked at.
+    #[error("{} cannot be looked at", folder.display())]
+    NoFolder {
+        /// The folder.
+        folder: PathBuf,
+        /// Why.
+        #[source]
+        error: io::Error,
+    },
+    /// What the folder brings cannot be trusted as it is.
+    #[error("{} cannot be trusted: {why}", folder.display())]
+    NotTrustworthy {
+        /// The folder.
+        folder: PathBuf,
+        /// Why.
+        why: String,
+    },
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct List {
+    version: u32,
+    /// What each folder was trusted with.
+    folders: BTreeMap<PathBuf, String>,
+}
+
+/// The version of the list that is written.
+const VERSION: u32 = 1;
+
+impl Trust {
+    /// The list in this file, which need not be there yet.
+    pub fn at(file: impl Into<PathBuf>) -> Self {
+        Self { file: file.into() }
+    }
+
+    /// The list of the person who runs this process, if it is known where that is:
+    /// `$XDG_STATE_HOME/offshoot/trust.json`, or that below `~/.local/state`.
+    pub fn own() -> Option<Self> {
+        let state = crate::profiles::home("XDG_STATE_HOME", ".local/state")?;
+        Some(Self::at(state.join("offshoot/trust.json")))
+    }
+
+    /// The folders that were trusted, in the order of their paths.
+    pub fn list(&self) -> Result<Vec<Trusted>, TrustError> {
+        let all = self.read()?.folders.into_iter().map(|(folder, digest)| {
+            let brought = Brought::read(&folder);
+            let holds = match is_that(&brought, &digest) {
+                true => Holds::Yes,
+                false => Holds::No,
+            };
+            Trusted { folder, holds }
+        });
+        Ok(all.collect())
+    }
+
+    /// Trusts all folders of the project of which this one is a part, with what
+    /// they bring now. Returns those that bring something.
+    pub fn add(&self, folder: &Path) -> Result<Vec<PathBuf>, TrustError> {
+        let project = self.project(folder)?;
+        let mut trusted = Vec::new();
+        for folder in project.folders() {
+            let brought = Brought::read(folder);
+            if brought.brings == Brings::Nothing {
+                continue;
+            }
+            let cannot = |why| TrustError::NotTrustworthy { folder: folder.clone(), why };
+            if folder.to_str().is_none() {
+                return Err(cannot("its path is not UTF-8".to_owned()));
+            }
+            trusted.push((folder.clone(), brought.digest.map_err(cannot)?));
+        }
+        self.change(|list| {
+            for folder in project.folders() {
+                list.folders.remove(folder);
+            }
+            for (folder, digest) in &trusted {
+                list.folders.insert(folder.clone(), digest.to_string());
+            }
+        })?;
+        Ok(trusted.into_iter().map(|(folder, _)| folder).collect())
+    }
+
+    /// Trusts no folder of that project any more. Returns those that were trusted.
+    pub fn remove(&self, folder: &Path) -> Result<Vec<PathBuf>, TrustError> {
+        // What is gone can be taken from the list all the same.
+        let folders = match self.project(folder) {
+            Ok(project) => project.folders().to_vec(),
+            Err(_) => vec![folder.to_owned()],
+        };
+        let mut removed = Vec::new();
+        self.change(|list| {
+            removed =
+                folders.into_iter().filter(|one| list.folders.remove(one).is_some()).collect();
+        })?;
+        Ok(removed)
+    }
+
+    /// Whether a folder is trusted with what it brings.
+    pub(crate) fn covers(&self, folder: &Path, brought: &Brought) -> Result<bool, TrustError> {
+        let list = self.read()?;
+        let trusts =
+            |folder: &Path| list.folders.get(folder).is_some_and(|digest| is_that(brought, digest));
+        Ok(trusts(folder) || main_of(folder).is_some_and(|main| trusts(&main)))
+    }
+
+    fn project(&self, folder: &Path) -> Result<Project, TrustError> {
+        Project::of(folder)
+            .map_err(|error| TrustError::NoFolder { folder: folder.to_owned(), error })
+    }
+
+    fn read(&self) -> Result<List, TrustError> {
+        let unread = |why: String| TrustError::Unread { file: self.file.clone(), why };
+        let (parent, name) = self.parts();
+        let bytes = files::folder(parent)
+            .and_then(|folder| files::read(folder, name, LARGEST, Links::Followed));
+        let bytes = match bytes {
+            Ok(bytes) => bytes,
+            Err(Unread::Missing) => return Ok(List { version: VERSION, ..List::default() }),
+            Err(error) => return Err(unread(error.to_string())),
+        };
+        let list: List =
+            serde_json::from_slice(&bytes).map_err(|error| unread(error.to_string()))?;
+        match list.version {
+            VERSION => Ok(list),
+            other => {
+                Err(unread(format!("it is of version {other}, and this program knows {VERSION}")))
+            }
+        }
+    }
+
+    /// Changes the list, one process after another.
+    fn change(&self, change: impl FnOnce(&mut List)) -> Result<(), TrustError> {
+        let unwritten = |error| TrustError::Unwritten { file: self.file.clone(), error };
+        let (parent, name) = self.parts();
+        let lock = (|| {
+            fs::create_dir_all(parent)?;
+            let lock = File::options()
+                .create(true)
+                .append(true)
+                .mode(0o600)
+                .open(self.beside(name, "lock"))?;
+            flock(&lock, FlockOperation::LockExclusive)?;
+            Ok(lock)
+        })();
+        let _lock: File = lock.map_err(unwritten)?;
+        let mut list = self.read()?;
+        change(&mut list);
+        let write = || {
+            let written = serde_json::to_vec_pretty(&list).map_err(io::Error::other)?;
+            let new = self.beside(name, "new");
+            // Left behind by somebody who did not come to the end.
+            fs::remove_file(&new).or_else(|error| match error.kind() {
+                io::ErrorKind::NotFound => Ok(()),
+                _ => Err(error),
+            })?;
+            let mut file = File::options().create_new(true).write(true).mode(0o600).open(&new)?;
+            file.write_all(&written)?;
+            file.sync_all()?;
+            fs::rename(&new, &self.file)?;
+            File::open(parent)?.sync_all()
+        };
+        write().map_err(unwritten)
+    }
+
+    fn parts(&self) -> (&Path, &OsStr) {
+        let parent = self.file.parent().filter(|parent| !parent.as_os_str().is_empty());
+        (
+            parent.unwrap_or(Path::new(".")),
+            self.file.file_name().unwrap_or(OsStr::new("trust.json")),
+        )
+    }
+
+    fn beside(&self, name: &OsStr, ending: &str) -> PathBuf {
+        let mut name = name.to_owned();
+        name.push(".");
+        name.push(ending);
+        self.parts().0.join(name)
+    }
+}
+
+fn is_that(brought: &Brought, digest: &str) -> bool {
+    brought.digest.as_ref().is_ok_and(|now| now.to_string() == digest)
+}
+
+/// The main worktree of the repository of which this folder is another worktree.
+/// The folder says so itself, which is why it must bring the very same.
+fn main_of(folder: &Path) -> Option<PathBuf> {
+    let opened = files::folder(folder).ok()?;
+    let bytes = files::read(opened, OsStr::new(".git"), 4_096, Links::Beside).ok()?;
+    let said = String::from_utf8(bytes).ok()?;
+    let git = Path::new(said.trim().strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
+    let worktrees = git.parent()?;
+    let is_worktrees = worktrees.file_name()? == "worktrees";
+    let main = worktrees
+        .parent()
+        .filter(|git| is_worktrees && git.file_name() == Some(OsStr::new(".git")))?;
+    main.parent().map(Path::to_owned)
+}

@@ -1,0 +1,129 @@
+//! Which profile is found, of those that bear a name.
+
+use offshoot_agent::{NoProfile, Origin, Roster};
+use offshoot_core::authority::{Authority, Deed, Line, Verdict, Wish};
+use offshoot_profiles::Profiles;
+
+use crate::support::{Place, of, write};
+
+#[test]
+fn s11_2_four_profiles_are_built_in() {
+    let (all, broken) = Profiles::built_in().all(None);
+    let names: Vec<_> = all.iter().map(|profile| &*profile.name).collect();
+    assert_eq!((names, broken), (vec!["explore", "lead", "verify", "work"], vec![]));
+    for profile in &all {
+        assert!(!profile.prompt.is_empty() && !profile.description.is_empty());
+        assert_eq!(profile.origin, Origin::BuiltIn);
+    }
+}
+
+#[test]
+fn s7_3_explore_changes_nothing_and_verify_only_runs() {
+    let judge = |name: &str, tool: &str, deed: Deed| {
+        let profile = Profiles::built_in().find(name, None).unwrap();
+        Authority::of(profile.layer.clone()).judge(&Wish::new(tool, deed))
+    };
+    let run = || Deed::Run(Line::Clear(vec![vec!["ls".to_owned()]]));
+    assert_eq!(judge("explore", "read", Deed::Look), Verdict::Allow);
+    for (tool, deed) in [
+        ("write", Deed::Change),
+        ("edit", Deed::Change),
+        ("run_command", run()),
+        ("fetch", Deed::Reach),
+        ("spawn_agent", Deed::Manage),
+        // Even if somebody offered it under the name of one that it has.
+        ("read", Deed::Change),
+    ] {
+        assert_eq!(judge("explore", tool, deed), Verdict::Deny, "{tool}");
+    }
+    assert_eq!(judge("verify", "run_command", run()), Verdict::Allow);
+    for tool in ["write", "edit"] {
+        assert_eq!(judge("verify", tool, Deed::Change), Verdict::Deny, "{tool}");
+    }
+    assert_eq!(judge("verify", "spawn_agent", Deed::Manage), Verdict::Deny);
+}
+
+#[test]
+fn s11_2_an_unknown_profile_is_told_with_those_that_there_are() {
+    let place = Place::new();
+    place.has("mine.md", of("name: mine"));
+    let error = place.find("nobody").unwrap_err();
+    assert!(matches!(error, NoProfile::Unknown { .. }));
+    assert_eq!(
+        error.to_string(),
+        "there is no profile \"nobody\"; there are: explore, lead, mine, verify, work"
+    );
+}
+
+#[test]
+fn s11_2_the_nearest_counts_and_the_project_before_the_person_before_what_is_built_in() {
+    let place = Place::new();
+    let inner = place.project().join("a/b");
+    std::fs::create_dir_all(&inner).unwrap();
+    let said = || place.profiles().find("work", Some(&inner)).unwrap().prompt.clone();
+    assert!(said().starts_with("You do one piece of work"));
+    place.has("work.md", "---\n---\nthe person's");
+    assert_eq!(said(), "the person's");
+    place.brings("work.md", "---\n---\nthe project's");
+    assert_eq!(said(), "the project's");
+    write(&place.project().join("a/.claude/agents/x.md"), "---\nname: Work\n---\nthe folder's");
+    assert_eq!(said(), "the folder's");
+    write(&inner.join(".offshoot/agents/work.md"), "---\n---\nthe inner one's");
+    assert_eq!(said(), "the inner one's");
+}
+
+#[test]
+fn what_stands_above_the_repository_is_not_the_projects() {
+    let place = Place::new();
+    let above = place.project().parent().unwrap().join(".offshoot/agents/above.md");
+    write(&above, of("name: above"));
+    assert!(place.find("above").is_err());
+    // Outside a repository a folder is its own project.
+    std::fs::remove_dir(place.project().join(".git")).unwrap();
+    assert!(place.find("above").is_err());
+    place.brings("here.md", of("name: here"));
+    assert!(place.find("here").is_ok());
+}
+
+#[test]
+fn names_are_compared_as_names_of_tasks_are() {
+    let place = Place::new();
+    place.has("x.md", of("name: Größe"));
+    assert_eq!(place.find(" GRÖSSE ".to_lowercase().as_str()).is_ok(), false);
+    assert_eq!(place.find(" gröẞe ").is_ok() || place.find("größe").is_ok(), true);
+}
+
+#[test]
+fn two_of_a_name_in_one_folder_are_told() {
+    let place = Place::new();
+    place.has("a.md", of("name: twin\ndescription: first"));
+    place.has("b.md", of("name: Twin"));
+    assert_eq!(place.find("twin").unwrap().description, "first");
+    let wrong = place.wrong();
+    assert!(
+        wrong.len() == 1 && wrong[0].contains("b.md: it is called \"Twin\", and so is"),
+        "{wrong:?}"
+    );
+}
+
+#[test]
+fn an_agent_for_both_programs_counts_as_it_is_written_for_this_one() {
+    let place = Place::new();
+    place.brings("a.md", "---\nname: a\n---\nours");
+    write(&place.project().join(".claude/agents/a.md"), "---\nname: a\n---\ntheirs");
+    assert_eq!(place.find("a").unwrap().prompt, "ours");
+    assert_eq!(place.wrong(), Vec::<String>::new());
+}
+
+#[test]
+fn s11_2_a_broken_file_hides_no_other_and_nothing_takes_its_place() {
+    let place = Place::new();
+    place.has("explore.md", of("colour: blue"));
+    place.has("good.md", of("name: good"));
+    assert!(place.find("good").is_ok());
+    // What is built in may allow more than the person wanted to.
+    let told = place.broken("explore");
+    assert!(told.contains("explore.md:2:1: there is no field \"colour\""), "{told}");
+    assert_eq!(place.names(), ["good", "lead", "verify", "work"]);
+    assert_eq!(place.wrong(), [told]);
+}

@@ -1,0 +1,82 @@
+//! A project in a folder, and the person's own configuration.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use offshoot_agent::{NoProfile, Profile, Roster};
+use offshoot_profiles::{Profiles, Trust};
+
+pub(crate) struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    /// A repository, a configuration and a list of trusted folders, all empty.
+    pub(crate) fn new() -> Self {
+        let place = Self { folder: tempfile::tempdir().unwrap() };
+        fs::create_dir_all(place.project().join(".git")).unwrap();
+        fs::create_dir_all(place.user()).unwrap();
+        place
+    }
+
+    pub(crate) fn project(&self) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join("project")
+    }
+
+    pub(crate) fn user(&self) -> PathBuf {
+        self.folder.path().join("config/offshoot/agents")
+    }
+
+    pub(crate) fn trust(&self) -> Trust {
+        Trust::at(self.list())
+    }
+
+    pub(crate) fn list(&self) -> PathBuf {
+        self.folder.path().join("state/offshoot/trust.json")
+    }
+
+    pub(crate) fn profiles(&self) -> Profiles {
+        Profiles::built_in().user(self.user()).trust(self.trust())
+    }
+
+    pub(crate) fn find(&self, name: &str) -> Result<Arc<Profile>, NoProfile> {
+        self.profiles().find(name, Some(&self.project()))
+    }
+
+    /// What is said of a profile that cannot be used.
+    pub(crate) fn broken(&self, name: &str) -> String {
+        self.find(name).unwrap_err().to_string()
+    }
+
+    /// A profile of the project.
+    pub(crate) fn brings(&self, name: &str, written: impl AsRef<[u8]>) {
+        write(&self.project().join(".offshoot/agents").join(name), written);
+    }
+
+    /// A profile of the person.
+    pub(crate) fn has(&self, name: &str, written: impl AsRef<[u8]>) {
+        write(&self.user().join(name), written);
+    }
+
+    pub(crate) fn names(&self) -> Vec<String> {
+        let (found, _) = self.profiles().all(Some(&self.project()));
+        found.iter().map(|profile| profile.name.clone()).collect()
+    }
+
+    /// All that could not be read.
+    pub(crate) fn wrong(&self) -> Vec<String> {
+        let (_, broken) = self.profiles().all(Some(&self.project()));
+        broken.iter().map(ToString::to_string).collect()
+    }
+}
+
+pub(crate) fn write(file: &Path, written: impl AsRef<[u8]>) {
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(file, written).unwrap();
+}
+
+/// A profile with this front matter.
+pub(crate) fn of(front: &str) -> String {
+    format!("---\n{front}\n---\nDo it.\n")
+}
