@@ -111,6 +111,15 @@ impl Desk {
         }
     }
 
+    /// A command line about what means the same in every session.
+    pub(crate) fn command_anywhere(&self, command: &str, rest: &[&str]) -> String {
+        let mut desk = self.clone();
+        if let Some(at) = desk.typed.iter().position(|word| word == "--session") {
+            desk.typed.drain(at..(at + 2).min(desk.typed.len()));
+        }
+        desk.command(command, rest)
+    }
+
     /// A command line that means the same place as this one.
     pub(crate) fn command(&self, command: &str, rest: &[&str]) -> String {
         let mut line = format!("offshoot {command}");

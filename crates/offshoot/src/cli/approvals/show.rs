@@ -53,7 +53,8 @@ fn shown(found: &Approval, desk: &Desk) -> String {
             shown.push_str(&format!("  {}: {closed}\n", label("closed")));
         }
         None => {
-            let [approve, deny] = ["approve", "deny"].map(|word| desk.command(word, &[&found.id]));
+            let [approve, deny] =
+                ["approve", "deny"].map(|word| desk.command_anywhere(word, &[&found.id]));
             shown.push_str(&format!("  {}: {approve}, or {deny}\n", label("answer")));
             if let Some(covers) = approval::covers(found) {
                 shown.push_str(&format!("  {}: {covers}\n", label("--always would allow")));

@@ -191,7 +191,7 @@ impl Asks {
             }
             Answers::Elsewhere => {
                 self.done.insert(key(&next));
-                let show = self.desk.command("approvals show", &[&next.id]);
+                let show = self.desk.command_anywhere("approvals show", &[&next.id]);
                 self.desk.screen.remark(approval::asked(&next, self.look(&show)).trim_end());
                 let how = approval::how_to_answer(&self.desk, &next.id);
                 self.desk.screen.remark(&format!("  {how}"));
@@ -212,7 +212,7 @@ impl Asks {
 
     /// Shows what is asked, and what can be answered.
     fn show(&self, asked: &Approval) {
-        let whole = format!("all: {}", self.desk.command("approvals show", &[&asked.id]));
+        let whole = format!("all: {}", self.desk.command_anywhere("approvals show", &[&asked.id]));
         let mut shown = format!("\n{}", approval::asked(asked, self.look(&whole)));
         if let more @ 1.. = self.waiting.len() {
             shown.push_str(&format!("  {more} more to answer after this\n"));

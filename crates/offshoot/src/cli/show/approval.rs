@@ -39,12 +39,13 @@ pub(crate) fn asked(approval: &Approval, look: Look<'_>) -> String {
     let agent = colour.paint(Part::Name, exact::on_one_line(&approval.agent));
     let tool = colour.paint(Part::Name, exact::on_one_line(&approval.tool));
     let mut shown = format!("{agent} asks leave to use {tool}\n");
-    shown.push_str(&arguments(&approval.arguments, look));
+    let (arguments, unseen) = arguments(&approval.arguments, look);
+    shown.push_str(&arguments);
     if let Some(why) = &approval.why {
         let why = exact::on_one_line(why);
         shown.push_str(&format!("  {}: {why}\n", colour.paint(Part::Head, "why")));
     }
-    if let many @ 1.. = exact::unseen(&approval.arguments) {
+    if let many @ 1.. = unseen {
         let said = match many {
             1 => "1 character that would not be seen is written as an escape".to_owned(),
             many => format!("{many} characters that would not be seen are written as escapes"),
@@ -54,20 +55,24 @@ pub(crate) fn asked(approval: &Approval, look: Look<'_>) -> String {
     shown
 }
 
-/// The arguments: those that say most first, each on lines of its own.
-fn arguments(written: &str, look: Look<'_>) -> String {
+/// The arguments: those that say most first, each on lines of its own. With them,
+/// how many of their characters are written as escapes.
+fn arguments(written: &str, look: Look<'_>) -> (String, usize) {
     let exact = Exact { indent: "    ", width: look.width, colour: look.colour, most: look.most };
-    let Some(mut entries) = Entries::read(written) else { return exact.show(written, look.whole) };
+    let Some(mut entries) = Entries::read(written) else {
+        return (exact.show(written, look.whole), exact::unseen(written));
+    };
     let whole = entries.is_all_of(written) && entries.0.len() <= FIELDS;
     let rank = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
     entries.0.sort_by_key(|(name, _)| rank(name));
-    let mut shown = String::new();
+    let (mut shown, mut unseen) = (String::new(), 0);
     for (name, value) in entries.0.iter().take(FIELDS) {
         let name = look.colour.paint(Part::Head, exact::on_one_line(name));
         let said = match value {
             Value::String(said) => said.clone(),
             other => other.to_string(),
         };
+        unseen += exact::unseen(&said);
         shown.push_str(&format!("  {name}\n{}", exact.show(&said, look.whole)));
     }
     if !whole {
@@ -75,7 +80,7 @@ fn arguments(written: &str, look: Look<'_>) -> String {
         let label = look.colour.paint(Part::Head, "all of it, as it was written");
         shown.push_str(&format!("  {label}\n{}", exact.show(written, look.whole)));
     }
-    shown
+    (shown, unseen)
 }
 
 /// The entries of a JSON object as they stand, also those of the same name.
@@ -187,8 +192,8 @@ pub(crate) fn said(verdict: &Verdict) -> String {
 
 /// How anybody can answer.
 pub(crate) fn how_to_answer(desk: &Desk, id: &str) -> String {
-    let [approve, deny] = ["approve", "deny"].map(|word| desk.command(word, &[id]));
-    let show = desk.command("approvals show", &[id]);
+    let [approve, deny] = ["approve", "deny"].map(|word| desk.command_anywhere(word, &[id]));
+    let show = desk.command_anywhere("approvals show", &[id]);
     format!("anybody can answer: {approve}, or {deny}; all of it: {show}")
 }
 
@@ -231,15 +236,13 @@ mod tests {
         assert_eq!(
             seen,
             "lead/ants asks leave to use run_command\n  command\n    │ echo \\x1b[2J\n  background\n    \
-             │ true\n"
+             │ true\n  1 character that would not be seen is written as an escape\n"
         );
     }
 
     #[test]
     fn what_is_written_otherwise_than_it_is_read_is_shown_as_written_too() {
-        for odd in
-            [r#"{"path": "a", "path": "b"}"#, r#"{"path": "\u0061"}"#, r#"{"a": {"z": 1, "b": 2}}"#]
-        {
+        for odd in [r#"{"path": "\u0061"}"#, r#"{"a": {"z": 1, "z": 2}}"#] {
             assert!(shown(odd).contains("all of it, as it was written"), "{odd}");
         }
         assert!(!shown(r#"{ "path" : "a b" , "deep": [1, 2] }"#).contains("as it was written"));
