@@ -18,15 +18,21 @@ use offshoot_runtime::Context;
 
 use crate::agents::Seat;
 use crate::brief::Brief;
+use crate::dialect::{Dialect, Scene};
 use crate::finish::{BadSchema, FINISH, Finish};
 use crate::tool::{Tool, Toolbox};
 
-pub(crate) use told::line;
+pub(crate) use cancel_task::{Stopping, stop};
+pub(crate) use inspect_task::result;
+pub(crate) use send_message::{Said, say};
+pub(crate) use spawn_agent::{Sent, say as send_off};
+pub(crate) use told::{brief, line};
+pub(crate) use wait_tasks::{Stand, Wait};
 
 /// What agents have that differ only in where they stand, made once for all of
 /// them. Whatever is made for each agent it keeps while it waits.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Shelf(Arc<[OnceLock<Shared>; 4]>);
+pub(crate) struct Shelf(Arc<[[OnceLock<Shared>; 4]; Dialect::COUNT]>);
 
 /// The tools of agents, and what those are told that have no more to be told.
 #[derive(Clone, Debug)]
@@ -49,10 +55,9 @@ impl Place {
         Self { may_spawn: cx.may_have_children(), is_sent: cx.lineage().parent.is_some() }
     }
 
-    /// The tools of an agent that stands here: those of the user first, which
-    /// nothing replaces. One of ours that is called the same is not offered.
-    fn tools(self, seat: &Seat) -> Vec<Arc<dyn Tool>> {
-        let mut tools = seat.tools.clone();
+    /// Our tools for an agent that stands here.
+    fn tools(self) -> Vec<Arc<dyn Tool>> {
+        let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
         if self.may_spawn {
             tools.push(Arc::new(spawn_agent::tool()));
         }
@@ -71,33 +76,50 @@ impl Place {
         tools
     }
 
-    /// Whether it can send others off, and how it is told of that.
-    fn sends_off(self, seat: &Seat) -> &'static str {
-        if self.may_spawn && sends_off(seat, SPAWN) { SENDING } else { "" }
+    /// What an agent that stands here has: the tools of the user first, which
+    /// nothing replaces. One of ours that is called the same is not offered.
+    fn make(self, seat: &Seat, brief: &Brief) -> Shared {
+        let profiles = match &seat.roster {
+            Some(roster) if brief.dialect.names_profiles() => roster.all(brief.folder.as_deref()).0,
+            _ => Vec::new(),
+        };
+        let scene = Scene { brought: &seat.tools, ours: self.tools(), profiles };
+        let tools = Toolbox::new(brief.dialect.tools(scene));
+        let sending = match tools.iter().any(|tool| sends_off(seat, tool)) {
+            true => brief.dialect.reword(SENDING),
+            false => String::new(),
+        };
+        Shared { tools: Arc::new(tools), system: [NOTICES, &sending].concat().into() }
     }
 
     /// What is on the shelf for an agent that stands here.
-    fn shared(self, seat: &Seat) -> &Shared {
+    fn shared(self, seat: &Seat, brief: &Brief) -> Shared {
+        // What there is to choose from may change meanwhile.
+        if brief.dialect.names_profiles() && seat.roster.is_some() {
+            return self.make(seat, brief);
+        }
         let at = usize::from(self.may_spawn) + 2 * usize::from(self.is_sent);
-        seat.shelf.0[at].get_or_init(|| {
-            let tools = Toolbox::new(self.tools(seat));
-            let system = [NOTICES, self.sends_off(seat)].concat().into();
-            Shared { tools: Arc::new(tools), system }
-        })
+        let shelf = &seat.shelf.0[brief.dialect.number()][at];
+        shelf.get_or_init(|| self.make(seat, brief)).clone()
     }
 }
 
-/// Whether the tool of this name sends others off. One of the user's that is
-/// called as ours is something else.
-pub(crate) fn sends_off(seat: &Seat, tool: &str) -> bool {
-    tool == SPAWN && !seat.tools.iter().any(|tool| &*tool.spec().name == SPAWN)
+/// Whether a tool sends others off. One of the user's that is called as ours is
+/// something else.
+pub(crate) fn sends_off(seat: &Seat, tool: &Arc<dyn Tool>) -> bool {
+    tool.known_as() == SPAWN && !is_brought(seat, &tool.spec().name)
+}
+
+/// Whether the tool of this name is one of the user's.
+pub(crate) fn is_brought(seat: &Seat, name: &str) -> bool {
+    seat.tools.iter().any(|tool| &*tool.spec().name == name)
 }
 
 /// The tools of an agent.
 pub(crate) fn toolbox(seat: &Seat, cx: &Context, brief: &Brief) -> Result<Arc<Toolbox>, BadSchema> {
-    let shared = &Place::of(cx).shared(seat).tools;
+    let shared = Place::of(cx).shared(seat, brief).tools;
     Ok(match &brief.result_schema {
-        None => shared.clone(),
+        None => shared,
         // It would never be ours that is called.
         Some(_) if shared.find(FINISH).is_some() => return Err(BadSchema::taken()),
         Some(schema) => Arc::new(shared.with(Arc::new(Finish::new(schema)?))),
@@ -106,9 +128,9 @@ pub(crate) fn toolbox(seat: &Seat, cx: &Context, brief: &Brief) -> Result<Arc<To
 
 /// What an agent is told about itself, before what its brief says.
 pub(crate) fn system(seat: &Seat, cx: &Context, brief: &Brief) -> Arc<str> {
-    let shared = &Place::of(cx).shared(seat).system;
+    let shared = Place::of(cx).shared(seat, brief).system;
     match brief.system.as_str() {
-        "" => shared.clone(),
+        "" => shared,
         more => format!("{shared}\n{more}").into(),
     }
 }

@@ -7,8 +7,18 @@ use serde_json::Value;
 
 use crate::output;
 
-/// The tools that look at tasks.
-const LOOKING: [&str; 2] = ["list_tasks", "inspect_task"];
+/// The tools that look at tasks, in whatever dialect.
+const LOOKING: [&str; 6] = [
+    "list_tasks",
+    "inspect_task",
+    "get_subagents",
+    "get_task",
+    "ListBackgroundTasks",
+    "inspect_background_task",
+];
+
+/// What stands before the age of a task where it is told as a field.
+const AGE: &str = "\"age_secs\":";
 
 /// How many different looks are remembered.
 const REMEMBERED: usize = 32;
@@ -86,7 +96,10 @@ impl Look {
         let target = format!("{} {arguments}", call.name);
         let shown = shown.replace(POLLED, "");
         let (shown, is_cut) = output::without_cut(&shown);
-        Some(Self { target, shown: shown.split(" for ").map(timeless).collect(), is_cut })
+        let shown: String = shown.split(" for ").map(timeless).collect();
+        let shown =
+            shown.split(AGE).map(|part| part.trim_start_matches(|c: char| c.is_ascii_digit()));
+        Some(Self { target, shown: shown.collect(), is_cut })
     }
 
     fn shows_the_same_as(&self, other: &Self) -> bool {

@@ -148,11 +148,11 @@ impl Life {
             asked.push(format!("- {}: {}", task.handle(), text::cut(&open.text, ASKED)));
         }
         asked.truncate(TOLD);
-        let said = format!(
+        let said = self.brief.dialect.reword(
             "You have ended your turn, but these tasks wait for your answers, and nothing goes on \
-             before you answer them with send_message or stop them with cancel_task:\n{}",
-            asked.join("\n")
+             before you answer them with send_message or stop them with cancel_task:",
         );
+        let said = format!("{said}\n{}", asked.join("\n"));
         let text = envelope(REMINDER, &[], &said);
         self.write(vec![Entry::Notice { text }], None, &[]).await?;
         Ok(true)

@@ -161,10 +161,22 @@ async fn begin(cx: ToolContext, asked: Arguments) -> Result<Begun, ToolError> {
 }
 
 /// What became of a request to send an agent off.
-enum Sent {
+pub(crate) enum Sent {
     Off(TaskRef),
     /// This one does the same.
     Already(TaskRef),
+}
+
+/// Sends an agent off for a tool that takes other arguments and has made these
+/// of them.
+pub(crate) async fn say(cx: &ToolContext, asked: Value) -> Result<Sent, ToolError> {
+    let asked = serde_json::from_value(asked).map_err(|error| ToolError::of(&error));
+    let sent = match asked {
+        Ok(asked) => send_off(cx, asked).await,
+        Err(error) => Err(error),
+    };
+    cx.turn.passes();
+    sent
 }
 
 async fn send_off(cx: &ToolContext, asked: Arguments) -> Result<Sent, ToolError> {
@@ -300,7 +312,7 @@ async fn brief(cx: &ToolContext, asked: &Arguments) -> Result<Brief, ToolError> 
     brief.endpoint = endpoint(cx, &brief.model).await?;
     let found = cx.seat.find(&brief, cx.cx.lineage().session);
     let (found, _) = found.map_err(|error| ToolError::of(&error))?;
-    brief.folder.clone_from(&own.folder);
+    (brief.dialect, brief.folder) = (own.dialect, own.folder.clone());
     match asked.isolation {
         Isolates::Worktree => {
             brief.isolation = Isolation::Worktree;

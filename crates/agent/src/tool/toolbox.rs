@@ -37,6 +37,11 @@ impl Toolbox {
         self.specs.clone()
     }
 
+    /// All of them.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
+        self.tools.iter()
+    }
+
     /// The tool of this name.
     pub(crate) fn find(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         self.tools.iter().find(|tool| &*tool.spec().name == name)
