@@ -264,7 +264,8 @@ impl Hands<'_> {
     /// The output, unless it is that of a look which shows once more what others
     /// have shown.
     fn news(&self, call: &ToolCall, output: Output) -> Option<Output> {
-        let is_look = looks::is_one(call) && !is_brought(self.seat, &call.name);
+        let tool = self.tools.find(&call.name).filter(|_| !is_brought(self.seat, &call.name));
+        let is_look = tool.is_some_and(|tool| looks::is_looking(tool.known_as()));
         let is_old = is_look && self.looks.lock().note(call, &output.read(|_| false));
         (!is_old).then_some(output)
     }

@@ -8,13 +8,15 @@ use serde_json::Value;
 use crate::output;
 
 /// The tools that look at tasks, in whatever dialect.
-const LOOKING: [&str; 6] = [
+const LOOKING: [&str; 8] = [
     "list_tasks",
     "inspect_task",
     "get_subagents",
     "get_task",
     "ListBackgroundTasks",
     "inspect_background_task",
+    "resume_agent",
+    "ListAgents",
 ];
 
 /// What stands before the age of a task where it is told as a field.
@@ -71,6 +73,11 @@ impl Looks {
         self.seen.push_back(look);
         is_idle
     }
+}
+
+/// Whether a tool of ours looks at tasks, whatever a model calls it.
+pub(crate) fn is_looking(known_as: &str) -> bool {
+    LOOKING[..2].contains(&known_as)
 }
 
 /// Whether a call is a look.

@@ -28,7 +28,12 @@ impl Standing {
     pub(super) fn of(task: &Task) -> Self {
         match task.state {
             State::Queued => Self::Queued,
-            State::Waiting(WaitingOn::Input(_) | WaitingOn::Approval(_)) => Self::Asking,
+            // One that was asked to stop needs no answer.
+            State::Waiting(WaitingOn::Input(_) | WaitingOn::Approval(_))
+                if task.cancel.is_none() =>
+            {
+                Self::Asking
+            }
             State::Running | State::Waiting(_) => Self::Running,
             State::Completed => Self::Completed,
             State::Failed => Self::Failed,

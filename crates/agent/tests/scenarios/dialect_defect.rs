@@ -1,15 +1,10 @@
 //! The calls that defect's models make, with their own shapes.
 
 use offshoot_agent::Dialect;
-use offshoot_models::ToolResult;
 use serde_json::json;
 
-use crate::dialects::{Peer, Said};
+use crate::dialects::{Peer, assert_failed, calls};
 use crate::support::{Test, whole};
-
-fn calls(said: Vec<Said>) -> impl Fn(&[ToolResult]) -> Option<Said> + Send + 'static {
-    move |results| said.get(results.len()).cloned()
-}
 
 #[tokio::test]
 async fn s11_7_defect_spawns_inspects_and_is_told_once() -> Test {
@@ -60,15 +55,13 @@ async fn s11_7_defect_is_told_of_a_cancel_as_a_cancel_and_of_errors_as_errors() 
     let peer = Peer::new(Dialect::Defect, calls(said)).await;
     let results = peer.results().await;
     assert!(results[1].text.starts_with("Cancellation of background task `bg-2` was requested."));
-    for (at, why) in [
+    let why = [
         (2, "against policy"),
         (3, "there is no profile \"poet\"; there are: agent"),
         (4, "no such"),
         (5, "there is no task"),
-    ] {
-        let ToolResult { failed, text, .. } = &results[at];
-        assert!(*failed && text.contains(why), "{at}: {text}");
-    }
+    ];
+    assert_failed(&results, &why);
     assert_eq!(results[6].text, "Background task `bg-3` has already finished (failed).");
     let mut lines = results[7].text.lines();
     assert_eq!(lines.next(), Some("2 background tasks:"));

@@ -2,15 +2,10 @@
 
 use offshoot_agent::{Dialect, Function, Output, ToolContext, ToolError};
 use offshoot_core::authority::{Deed, Line, Wish};
-use offshoot_models::ToolResult;
 use serde_json::{Value, json};
 
-use crate::dialects::{Peer, Said, keys, parsed};
+use crate::dialects::{Peer, assert_failed, calls, keys, parsed};
 use crate::support::Test;
-
-fn calls(said: Vec<Said>) -> impl Fn(&[ToolResult]) -> Option<Said> + Send + 'static {
-    move |results| said.get(results.len()).cloned()
-}
 
 #[tokio::test]
 async fn s11_7_koda_waits_as_often_as_it_likes_and_every_result_stays() -> Test {
@@ -103,17 +98,15 @@ async fn s11_7_koda_gets_the_answer_in_the_foreground_and_errors_as_errors() -> 
     let results = peer.results().await;
     assert_eq!((&*results[0].text, results[0].failed), ("quick is done", false));
     assert!(results[1].failed && results[1].text.contains("against policy"));
-    for (at, why) in [
+    let why = [
         (2, "there is no profile \"poet\""),
         (3, "The task is empty"),
         (4, "Name 1 to"),
         (5, "task_ids"),
         (6, "there is no task"),
         (7, "nothing was stopped"),
-    ] {
-        let ToolResult { failed, text, .. } = &results[at];
-        assert!(*failed && text.contains(why), "{at}: {text}");
-    }
+    ];
+    assert_failed(&results, &why);
     assert!(results[8].text.starts_with("task: "), "{}", results[8].text);
     assert!(results[9].text.contains("agent:4 has no result yet: it asks"), "{}", results[9].text);
     assert!(results[9].text.contains("which way?"), "{}", results[9].text);

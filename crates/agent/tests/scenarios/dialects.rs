@@ -1,6 +1,7 @@
 //! Tools in the words of other systems: what holds in every dialect.
 
-use offshoot_agent::{Agents, Brief, Dialect, Function, ToolContext, ToolError};
+use offshoot_agent::{Agents, Dialect, Function, ToolContext, ToolError};
+use offshoot_core::BlockKind;
 use offshoot_models::{Call, Part, ToolResult, Turn};
 use offshoot_runtime::TaskRef;
 use serde_json::{Value, json};
@@ -79,6 +80,32 @@ impl Peer {
     }
 }
 
+/// Calls that do not depend on each other.
+pub(crate) fn calls(said: Vec<Said>) -> impl Fn(&[ToolResult]) -> Option<Said> + Send + 'static {
+    move |results| said.get(results.len()).cloned()
+}
+
+/// What the calls of an agent that has ended have returned, as its history says.
+pub(crate) async fn history(agent: &TaskRef) -> Result<Vec<ToolResult>, offshoot_runtime::Error> {
+    let blocks = agent.peek().last(100).limit(100_000).await?.blocks;
+    let results = blocks.into_iter().filter(|block| block.kind == BlockKind::ToolResult);
+    let told = results.map(|block| {
+        let text = block.text.unwrap_or_default();
+        let name = block.name.unwrap_or_default().to_string();
+        let failed = serde_json::from_str::<Value>(&text).is_err();
+        ToolResult { call: String::new(), name, text, images: Vec::new(), failed }
+    });
+    Ok(told.collect())
+}
+
+/// Asserts that calls have failed, each in these words.
+pub(crate) fn assert_failed(results: &[ToolResult], why: &[(usize, &str)]) {
+    for (at, why) in why {
+        let ToolResult { failed, text, .. } = &results[*at];
+        assert!(*failed && text.contains(why), "{at}: {text}");
+    }
+}
+
 /// What all calls in a conversation have returned.
 pub(crate) fn results(call: &Call) -> Vec<ToolResult> {
     let parts = call.messages.iter().flat_map(|message| &message.parts);
@@ -111,6 +138,9 @@ fn child(call: &Call) -> Turn {
             Turn::call([(tool.to_owned(), json!({"question": "which way?"}))])
         }
         Some(("ask", _)) => Turn::say(format!("told: {}", results(call)[0].text)),
+        _ if task == "tell" && first => {
+            Turn::call([("SendMessage", json!({"to": "main", "message": "half way"}))])
+        }
         _ if task == "hang" => Turn::Hang(Vec::new()),
         _ if task == "fail" => Turn::Answer(offshoot_models::Answer {
             parts: Vec::new(),
@@ -220,9 +250,4 @@ async fn s11_7_nothing_that_a_child_says_can_pose_as_the_runtime_in_any_dialect(
         assert_eq!(peer.notices(), 0, "{dialect:?}: it is told once");
     }
     Ok(())
-}
-
-/// A brief of an agent that speaks a dialect.
-pub(crate) fn brief(world: &World, dialect: Dialect) -> Brief {
-    world.brief("lead").dialect(dialect)
 }
