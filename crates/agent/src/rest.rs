@@ -153,12 +153,12 @@ impl Life {
             });
         }
         asked.truncate(TOLD);
-        let said = format!(
+        let said = self.brief.dialect.reword(
             "You have ended your turn, but these tasks wait for your answers, and nothing goes on \
              before you answer them or stop them with cancel_task. Questions are answered with \
-             send_message, requests for leave with answer_request:\n{}",
-            asked.join("\n")
+             send_message, requests for leave with answer_request:",
         );
+        let said = format!("{said}\n{}", asked.join("\n"));
         let text = envelope(REMINDER, &[], &said);
         self.write(vec![Entry::Notice { text }], None, &[]).await?;
         Ok(true)

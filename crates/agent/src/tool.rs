@@ -25,6 +25,8 @@ use crate::conversation::Start;
 use crate::notice;
 use crate::sendings::Turn;
 
+pub(crate) use arguments::read;
+pub(crate) use function::schema_of;
 pub use function::{Function, Returns};
 pub use survey::survey;
 pub(crate) use toolbox::Toolbox;
@@ -33,6 +35,12 @@ pub(crate) use toolbox::Toolbox;
 pub trait Tool: Send + Sync + fmt::Debug + 'static {
     /// How a model sees it.
     fn spec(&self) -> &ToolSpec;
+
+    /// What rules call it, and lists of the tools that are offered. It is the name
+    /// by which a model calls it, unless the model is told another.
+    fn known_as(&self) -> &str {
+        &self.spec().name
+    }
 
     /// What a call of it does to the world.
     fn effect(&self) -> Effect;

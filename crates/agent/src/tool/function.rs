@@ -208,7 +208,7 @@ where
 
 /// The schema of arguments, as providers take it: an object without the parts
 /// that only tools for people use.
-pub(super) fn schema_of<A: JsonSchema>() -> Value {
+pub(crate) fn schema_of<A: JsonSchema>() -> Value {
     let settings = schemars::generate::SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
