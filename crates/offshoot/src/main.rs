@@ -4,5 +4,7 @@
 mod cli;
 
 fn main() -> std::process::ExitCode {
+    // Before anything else: what confines a command must not do anything before.
+    offshoot_sandbox::enter_if_asked();
     cli::main()
 }

@@ -1,0 +1,263 @@
+//! Which system calls are refused: what has no path that a rule for files could
+//! know it by.
+//!
+//! Programs of another architecture, as of 32 bits, are ended at their first
+//! call: their numbers mean other calls.
+
+use std::collections::BTreeMap;
+
+use seccompiler::{
+    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
+    SeccompFilter, SeccompRule, TargetArch,
+};
+
+use super::ConfineError;
+
+/// Calls and when they are refused; without a rule, always.
+type Refused = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// Whatever these do, a confined program does not do it.
+const NEVER: &[i64] = &[
+    // Reads and writes files behind the back of these filters.
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    // Other processes, their memory and their files.
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_kcmp,
+    libc::SYS_process_madvise,
+    // Keys that the user has left with the kernel.
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    // Doors of the kernel that few programs need and many break-ins do.
+    libc::SYS_bpf,
+    libc::SYS_userfaultfd,
+    libc::SYS_perf_event_open,
+    // What is where in the file system.
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
+    libc::SYS_setns,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
+    libc::SYS_acct,
+    // Files by number and not by path.
+    libc::SYS_open_by_handle_at,
+    libc::SYS_fanotify_init,
+    // The machine.
+    libc::SYS_reboot,
+    libc::SYS_kexec_load,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+];
+
+/// What these are asked for stands where a filter cannot look. Programs fall
+/// back on older calls where there are none.
+const ABSENT: &[i64] = &[libc::SYS_openat2, libc::SYS_clone3];
+
+/// Changes the attributes of a mount while it copies it.
+const OPEN_TREE_ATTR: i64 = 467;
+
+/// As the C library knows it on some processors only.
+const FCHMODAT2: i64 = 452;
+
+/// An unnamed file in a folder, which can be given a name later.
+const UNNAMED_FILE: u64 = 0o20_000_000;
+
+/// Puts text before what a person types, and pastes.
+const TERMINAL_INPUT: [u64; 2] = [libc::TIOCSTI, 0x541c];
+
+/// Bits of a mode that lend the rights of a file's user, or its group's, to
+/// whoever executes it.
+const LENDING: [u64; 2] = [libc::S_ISUID as u64, libc::S_ISGID as u64];
+
+/// Whether there is a filter for this processor.
+pub(super) fn known_processor() -> bool {
+    TargetArch::try_from(std::env::consts::ARCH).is_ok()
+}
+
+/// Whether this kernel has filters.
+pub(super) fn supported() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    status.lines().any(|line| line.starts_with("Seccomp_filters:"))
+        || std::path::Path::new("/proc/sys/kernel/seccomp/actions_avail").exists()
+}
+
+/// Refuses the calls from now on.
+pub(super) fn refuse() -> Result<(), ConfineError> {
+    let failed = |error: &dyn std::fmt::Display| ConfineError::Calls(error.to_string());
+    let absent = ABSENT.iter().map(|call| (*call, Vec::new())).collect();
+    let refused = refused().map_err(|error| failed(&error))?;
+    for (calls, errno) in [(refused, libc::EPERM), (absent, libc::ENOSYS)] {
+        let program = program(calls, errno).map_err(|error| failed(&error))?;
+        seccompiler::apply_filter(&program).map_err(|error| failed(&error))?;
+    }
+    Ok(())
+}
+
+fn program(calls: Refused, errno: i32) -> Result<BpfProgram, BackendError> {
+    let errno = SeccompAction::Errno(errno.unsigned_abs());
+    let processor = TargetArch::try_from(std::env::consts::ARCH)?;
+    SeccompFilter::new(under_all_numbers(calls), SeccompAction::Allow, errno, processor)?.try_into()
+}
+
+fn refused() -> Result<Refused, BackendError> {
+    let mut calls: Refused = NEVER.iter().map(|call| (*call, Vec::new())).collect();
+    calls.insert(OPEN_TREE_ATTR, Vec::new());
+    calls.insert(
+        libc::SYS_socket,
+        vec![rule([
+            // Only the internet, and asking the kernel about it.
+            is_not(0, libc::AF_INET),
+            is_not(0, libc::AF_INET6),
+            is_not(0, libc::AF_NETLINK),
+        ])?],
+    );
+    // Either end of such a pair could be sent to any socket.
+    let loose = [libc::SOCK_DGRAM, libc::SOCK_RAW];
+    let loose = loose.map(|kind| rule([masked(1, (0xf, u64::from(kind.unsigned_abs())))]));
+    calls.insert(libc::SYS_socketpair, loose.into_iter().collect::<Result<_, _>>()?);
+    let terminal = TERMINAL_INPUT.map(|request| rule([is(1, request)]));
+    calls.insert(libc::SYS_ioctl, terminal.into_iter().collect::<Result<_, _>>()?);
+    // The limit that a task's processes are known by, and those of others.
+    let branded = u64::from(libc::RLIMIT_RTTIME);
+    let sets = || SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0);
+    calls.insert(libc::SYS_setrlimit, vec![rule([is(0, branded)])?]);
+    calls.insert(
+        libc::SYS_prlimit64,
+        vec![rule([is(1, branded), sets()])?, rule([is_not(0, 0), sets()])?],
+    );
+    // Whoever is root in a world of its own asks the kernel for more.
+    let own_users = u64::from(libc::CLONE_NEWUSER.unsigned_abs());
+    for call in [libc::SYS_clone, libc::SYS_unshare] {
+        calls.insert(call, vec![rule([masked(0, (own_users, own_users))])?]);
+    }
+    for (call, mode) in MODES {
+        calls.insert(*call, lending(*mode, None)?);
+    }
+    for (call, flags) in OPENING {
+        let mut rules = Vec::new();
+        for making in [u64::from(libc::O_CREAT.unsigned_abs()), UNNAMED_FILE] {
+            rules.extend(lending(flags + 1, Some(masked(*flags, (making, making))?))?);
+        }
+        calls.insert(*call, rules);
+    }
+    Ok(calls)
+}
+
+/// Calls that set a mode, and which argument it is.
+const MODES: &[(i64, u8)] = &[
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chmod, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_creat, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mknod, 1),
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (FCHMODAT2, 2),
+    (libc::SYS_mknodat, 2),
+];
+
+/// Calls that open, and which argument says how; the mode is the next, and means
+/// something only if a file is made.
+const OPENING: &[(i64, u8)] = &[
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_open, 1),
+    (libc::SYS_openat, 2),
+];
+
+/// Refuses modes that lend rights.
+fn lending(mode: u8, only: Option<SeccompCondition>) -> Result<Vec<SeccompRule>, BackendError> {
+    let rules = LENDING.iter().map(|bit| {
+        let mut conditions = vec![masked(mode, (*bit, *bit))?];
+        conditions.extend(only.clone());
+        SeccompRule::new(conditions)
+    });
+    rules.collect()
+}
+
+type Condition = Result<SeccompCondition, BackendError>;
+
+fn rule<const N: usize>(conditions: [Condition; N]) -> Result<SeccompRule, BackendError> {
+    SeccompRule::new(conditions.into_iter().collect::<Result<_, _>>()?)
+}
+
+/// The kernel looks at the lower half of these arguments alone.
+fn is(argument: u8, value: u64) -> Condition {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)
+}
+
+fn is_not(argument: u8, value: i32) -> Condition {
+    let value = u64::from(value.unsigned_abs());
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, value)
+}
+
+/// Whether these bits of an argument have this value.
+fn masked(argument: u8, (mask, value): (u64, u64)) -> Condition {
+    let masked = SeccompCmpOp::MaskedEq(mask);
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, masked, value)
+}
+
+/// Each call has a second number, and some a third, for programs with short
+/// pointers on this processor.
+#[cfg(target_arch = "x86_64")]
+fn under_all_numbers(calls: Refused) -> Refused {
+    const SHORT: i64 = 0x4000_0000;
+    const OTHERS: [(i64, i64); 5] = [
+        (libc::SYS_ioctl, 514),
+        (libc::SYS_ptrace, 521),
+        (libc::SYS_kexec_load, 528),
+        (libc::SYS_process_vm_readv, 539),
+        (libc::SYS_process_vm_writev, 540),
+    ];
+    let others = OTHERS.iter().filter_map(|(call, other)| Some((*other, calls.get(call)?.clone())));
+    let mut all = calls.clone();
+    all.extend(others);
+    let short: Vec<_> = all.iter().map(|(call, rules)| (call | SHORT, rules.clone())).collect();
+    all.extend(short);
+    all
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn under_all_numbers(calls: Refused) -> Refused {
+    calls
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_filters_are_programs_that_the_kernel_takes() {
+        let length = program(refused().unwrap(), libc::EPERM).unwrap().len();
+        assert!((100..4096).contains(&length), "{length}");
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn a_call_is_refused_by_each_of_its_numbers() {
+        let all = under_all_numbers(refused().unwrap());
+        for number in [libc::SYS_ptrace, 521, libc::SYS_ptrace | 0x4000_0000, 521 | 0x4000_0000] {
+            assert!(all[&number].is_empty(), "{number} whatever it is asked for");
+        }
+        assert_eq!(all[&libc::SYS_ioctl], all[&(514 | 0x4000_0000)]);
+    }
+}

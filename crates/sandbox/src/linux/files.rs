@@ -1,0 +1,214 @@
+//! Which files may be opened, and how.
+//!
+//! Landlock gives: what is not given is refused, and what is given to a folder
+//! is given to all below. So nothing is given to a folder on the way to a hidden
+//! one, but to each of its other entries. What is put there later is not given.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+use landlock::{
+    ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
+    RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+};
+use rustix::fs::{CWD, Dir, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::ConfineError;
+use crate::confinement::Confinement;
+use crate::support::{Lack, Support};
+
+/// The oldest Landlock that refuses to cut off a file.
+const LEAST: ABI = ABI::V3;
+
+/// The newest whose rights are thought through here.
+const MOST: ABI = ABI::V9;
+
+/// Devices that any program may use. Terminals other than its own are not among
+/// them: who can open one reads what a person types there.
+const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
+
+/// What can be given to any file or folder that is not hidden.
+fn reading() -> BitFlags<AccessFs> {
+    AccessFs::from_read(MOST)
+}
+
+/// What can be given to a writable folder. Devices cannot be made there: who
+/// makes one may read a disk.
+fn working() -> BitFlags<AccessFs> {
+    let never = AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev;
+    AccessFs::from_all(MOST) & !(never | AccessFs::ResolveUnix)
+}
+
+fn using_devices() -> BitFlags<AccessFs> {
+    AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev
+}
+
+/// What Landlock can do here.
+pub(super) fn support() -> Support {
+    let handles = |abi| {
+        let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+        ruleset.handle_access(AccessFs::from_all(abi))
+    };
+    let scoped = handles(LEAST).and_then(|ruleset| ruleset.scope(Scope::from_all(MOST)));
+    match (handles(ABI::V1), handles(LEAST), scoped) {
+        (Err(_), ..) => Support::No(Lack::Landlock),
+        (_, Err(_), _) => Support::No(Lack::OldLandlock),
+        (.., Err(_)) => Support::ButSignals,
+        (.., Ok(_)) => Support::Whole,
+    }
+}
+
+/// All that is given.
+pub(super) fn rules(confinement: &Confinement) -> Result<RulesetCreated, ConfineError> {
+    let hidden = confinement.hidden().iter().map(|path| resolved(path));
+    let hidden = hidden.collect::<Result<Vec<_>, _>>()?;
+    // A link may lead into a writable folder.
+    confinement.check_covered(&hidden)?;
+    let mut given = Given { rules: ruleset()?, hidden };
+    for path in confinement.writable() {
+        let folder = open_folder(path);
+        let folder = folder
+            .map_err(|error| ConfineError::Writable { path: path.clone(), source: error.into() })?;
+        given.give(folder, working())?;
+    }
+    let root = open_folder(Path::new("/")).map_err(|error| ConfineError::Root(error.into()))?;
+    if given.hidden.is_empty() {
+        given.give(root.as_fd(), AccessFs::ReadDir.into())?;
+    }
+    let entries = entries(root.as_fd()).map_err(|error| ConfineError::Root(error.into()))?;
+    given.give_entries(root.as_fd(), Path::new("/"), entries)?;
+    Ok(given.rules)
+}
+
+/// Has the rules hold from now on.
+pub(super) fn restrict(rules: RulesetCreated) -> Result<(), ConfineError> {
+    match rules.restrict_self()?.ruleset {
+        RulesetStatus::NotEnforced => Err(Lack::Landlock.into()),
+        RulesetStatus::PartiallyEnforced | RulesetStatus::FullyEnforced => Ok(()),
+    }
+}
+
+/// Everything is refused that can be, unless it is given.
+fn ruleset() -> Result<RulesetCreated, RulesetError> {
+    Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(LEAST))?
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(MOST))?
+        .scope(Scope::from_all(MOST))?
+        .create()
+}
+
+struct Given {
+    rules: RulesetCreated,
+    hidden: Vec<PathBuf>,
+}
+
+impl Given {
+    fn give(&mut self, file: impl AsFd, access: BitFlags<AccessFs>) -> Result<(), RulesetError> {
+        (&mut self.rules).add_rule(PathBeneath::new(file, access)).map(drop)
+    }
+
+    /// Gives each entry of a folder to be read, but for what is hidden.
+    fn give_entries(
+        &mut self,
+        folder: BorrowedFd<'_>,
+        path: &Path,
+        entries: Vec<Vec<u8>>,
+    ) -> Result<(), ConfineError> {
+        for name in entries {
+            let path = path.join(OsStr::from_bytes(&name));
+            if self.hidden.contains(&path) {
+                continue;
+            }
+            // What is gone meanwhile, or closed to this user, is not given.
+            let Ok(entry) = open(folder, OsStr::from_bytes(&name), OFlags::empty()) else {
+                continue;
+            };
+            if path == Path::new("/dev") {
+                self.give_devices(entry.as_fd())?;
+            } else if self.hidden.iter().any(|hidden| hidden.starts_with(&path)) {
+                // Where this user may list nothing, nothing is given either.
+                let below = self::entries(entry.as_fd()).unwrap_or_default();
+                self.give_entries(entry.as_fd(), &path, below)?;
+            } else if kind(entry.as_fd()) != Some(FileType::Symlink) {
+                // What a link leads to is given where it is.
+                self.give(entry, reading())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn give_devices(&mut self, folder: BorrowedFd<'_>) -> Result<(), ConfineError> {
+        for name in DEVICES {
+            let hidden = self.hidden.iter().any(|path| path == &Path::new("/dev").join(name));
+            if let Ok(device) = open(folder, OsStr::new(name), OFlags::empty())
+                && kind(device.as_fd()) == Some(FileType::CharacterDevice)
+                && !hidden
+            {
+                self.give(device, using_devices())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn kind(file: BorrowedFd<'_>) -> Option<FileType> {
+    rustix::fs::fstat(file).ok().map(|stat| FileType::from_raw_mode(stat.st_mode))
+}
+
+/// Opens an entry itself, not what it leads to.
+fn open(folder: BorrowedFd<'_>, name: &OsStr, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC | flags;
+    rustix::fs::openat(folder, name, flags, Mode::empty())
+}
+
+/// Opens the folder of this path, which no link is part of: a link that was put
+/// there since the path was found leads nowhere.
+fn open_folder(path: &Path) -> Result<OwnedFd, Errno> {
+    let mut folder = open(CWD, OsStr::new("/"), OFlags::DIRECTORY)?;
+    for part in path.components() {
+        if let Component::Normal(name) = part {
+            folder = open(folder.as_fd(), name, OFlags::DIRECTORY)?;
+        }
+    }
+    Ok(folder)
+}
+
+fn entries(folder: BorrowedFd<'_>) -> Result<Vec<Vec<u8>>, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let listed = Dir::new(rustix::fs::openat(folder, ".", flags, Mode::empty())?)?;
+    let mut names = Vec::new();
+    for entry in listed {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if name != b"." && name != b".." {
+            names.push(name.to_owned());
+        }
+    }
+    Ok(names)
+}
+
+/// Where a path really leads. What is not there yet is where it will be, unless
+/// a link decides that only then.
+fn resolved(path: &Path) -> Result<PathBuf, ConfineError> {
+    for there in path.ancestors() {
+        let Ok(real) = there.canonicalize() else {
+            if there.symlink_metadata().is_ok_and(|found| found.is_symlink()) {
+                let error: io::Result<_> = there.metadata();
+                // One that this user may not follow is closed to it anyway.
+                if error.is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+                    return Err(ConfineError::LinkToNowhere(there.to_owned()));
+                }
+            }
+            continue;
+        };
+        let rest = path.strip_prefix(there).unwrap_or(Path::new(""));
+        return Ok(if rest.as_os_str().is_empty() { real } else { real.join(rest) });
+    }
+    Ok(path.to_owned())
+}

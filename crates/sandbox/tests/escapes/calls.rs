@@ -1,0 +1,231 @@
+//! System calls, tried by their numbers.
+
+use crate::support::{grounds, said};
+
+/// Makes each call and prints the number of its error.
+const CALLER: &str = "import ctypes, sys
+libc = ctypes.CDLL(None, use_errno=True)
+libc.syscall.restype = ctypes.c_long
+for call in sys.argv[1].split(';'):
+    ctypes.set_errno(0)
+    numbers = [ctypes.c_long(int(number, 0)) for number in call.split(',')]
+    done = libc.syscall(*numbers)
+    print(ctypes.get_errno() if done == -1 else 0)";
+
+/// Calls that work unless confined, or fail for another reason than that they
+/// are not allowed: what they are given makes no sense.
+const TRIED: &[(&str, i64, &str)] = &[
+    ("io_uring_setup", libc::SYS_io_uring_setup, "1,0"),
+    ("io_uring_enter", libc::SYS_io_uring_enter, "-1,0,0,0,0"),
+    ("io_uring_register", libc::SYS_io_uring_register, "-1,0,0,0"),
+    ("ptrace", libc::SYS_ptrace, "16,0x7fffffff,0,0"),
+    ("process_vm_readv", libc::SYS_process_vm_readv, "0x7fffffff,0,0,0,0,0"),
+    ("process_vm_writev", libc::SYS_process_vm_writev, "0x7fffffff,0,0,0,0,0"),
+    ("pidfd_getfd", libc::SYS_pidfd_getfd, "-1,0,0"),
+    ("keyctl", libc::SYS_keyctl, "0,-3,0"),
+    ("add_key", libc::SYS_add_key, "0,0,0,0,-3"),
+    ("request_key", libc::SYS_request_key, "0,0,0,0"),
+    ("perf_event_open", libc::SYS_perf_event_open, "0,0,-1,-1,0"),
+    ("setns", libc::SYS_setns, "-1,0"),
+    ("ioctl TIOCSTI", libc::SYS_ioctl, "-1,0x5412,0"),
+    ("ioctl TIOCSTI, with more above", libc::SYS_ioctl, "-1,0x100005412,0"),
+    ("ioctl TIOCLINUX", libc::SYS_ioctl, "-1,0x541c,0"),
+    ("socket AF_UNIX", libc::SYS_socket, "1,1,0"),
+    ("socket AF_UNIX, with more above", libc::SYS_socket, "0x100000001,1,0"),
+    ("socket AF_VSOCK", libc::SYS_socket, "40,1,0"),
+    ("socket AF_ALG", libc::SYS_socket, "38,5,0"),
+    ("socketpair of datagrams", libc::SYS_socketpair, "1,2,0,0"),
+    ("socketpair, not inherited", libc::SYS_socketpair, "1,0x80002,0,0"),
+    ("setrlimit RTTIME", libc::SYS_setrlimit, "15,0"),
+    ("prlimit64 RTTIME", libc::SYS_prlimit64, "0,15,1,0"),
+    ("fchmod to lend", libc::SYS_fchmod, "-1,0o4755"),
+    ("fchmod to lend to a group", libc::SYS_fchmod, "-1,0o2755"),
+    ("fchmodat to lend", libc::SYS_fchmodat, "-1,0,0o4755"),
+    ("fchmodat2 to lend", 452, "-1,0,0o4755,0"),
+    ("openat to make one that lends", libc::SYS_openat, "-1,0,0o101,0o4755"),
+    ("openat, unnamed", libc::SYS_openat, "-1,0,0o20200001,0o2755"),
+    ("mknodat to lend", libc::SYS_mknodat, "-1,0,0o104755,0"),
+];
+
+/// The same that root alone may do at all.
+const TRIED_BY_ROOT: &[(&str, i64, &str)] = &[
+    ("bpf", libc::SYS_bpf, "0,0,0"),
+    ("userfaultfd", libc::SYS_userfaultfd, "0"),
+    ("mount", libc::SYS_mount, "0,0,0,0,0"),
+    ("umount2", libc::SYS_umount2, "0,0"),
+    ("pivot_root", libc::SYS_pivot_root, "0,0"),
+    ("chroot", libc::SYS_chroot, "0"),
+    ("move_mount", libc::SYS_move_mount, "-1,0,-1,0,0"),
+    ("open_tree", libc::SYS_open_tree, "-1,0,0"),
+    ("fsopen", libc::SYS_fsopen, "0,0"),
+    ("fsmount", libc::SYS_fsmount, "-1,0,0"),
+    ("mount_setattr", libc::SYS_mount_setattr, "-1,0,0,0,0"),
+    ("open_by_handle_at", libc::SYS_open_by_handle_at, "-1,0,0"),
+    ("fanotify_init", libc::SYS_fanotify_init, "-1,0"),
+    ("socket AF_PACKET", libc::SYS_socket, "17,3,0"),
+    ("swapon", libc::SYS_swapon, "0,0"),
+    ("init_module", libc::SYS_init_module, "0,0,0"),
+];
+
+/// What is absent rather than refused, so that programs do without.
+const ABSENT: &[(&str, i64, &str)] =
+    &[("openat2", libc::SYS_openat2, "-1,0,0,0"), ("clone3", libc::SYS_clone3, "0,0")];
+
+/// Calls that a program needs, and that look like some of the above.
+const LEFT: &[(&str, i64, &str)] = &[
+    ("fchmod", libc::SYS_fchmod, "-1,0o755"),
+    ("fchmod of a folder for all", libc::SYS_fchmod, "-1,0o1777"),
+    ("openat without making", libc::SYS_openat, "-1,0,0,0o4755"),
+    ("openat that makes", libc::SYS_openat, "-1,0,0o101,0o755"),
+    ("socket AF_INET", libc::SYS_socket, "2,1,0"),
+    ("socket AF_INET6", libc::SYS_socket, "10,1,0"),
+    ("socket AF_NETLINK", libc::SYS_socket, "16,3,0"),
+    ("prlimit64 that asks", libc::SYS_prlimit64, "0,15,0,0"),
+    ("prlimit64 of another that asks", libc::SYS_prlimit64, "0x7fffffff,7,0,0"),
+    ("setrlimit NOFILE", libc::SYS_setrlimit, "7,0"),
+    ("ioctl that asks", libc::SYS_ioctl, "-1,0x5401,0"),
+];
+
+const EPERM: &str = "1";
+const ENOSYS: &str = "38";
+
+/// What each call gives, free and confined.
+fn results(tried: &[(&str, i64, &str)], short: i64) -> Vec<Vec<(String, String)>> {
+    let numbers: Vec<_> =
+        tried.iter().map(|(_, call, args)| format!("{},{args}", call | short)).collect();
+    let args = ["-c", CALLER, &numbers.join(";")];
+    let results = grounds().into_iter().map(|ground| {
+        let (free, held) = (ground.free("python3", &args), ground.confined("python3", &args));
+        assert!(free.status.success() && held.status.success(), "{free:?} {held:?}");
+        let pairs = said(&free).lines().map(str::to_owned).collect::<Vec<_>>();
+        let pairs: Vec<_> = pairs.into_iter().zip(said(&held).lines().map(str::to_owned)).collect();
+        assert_eq!(pairs.len(), tried.len());
+        pairs
+    });
+    results.collect()
+}
+
+#[test]
+fn calls_around_the_confinement_are_refused() {
+    for pairs in results(TRIED, 0) {
+        for ((name, ..), (free, held)) in TRIED.iter().zip(pairs) {
+            assert_ne!(free, EPERM, "{name} is not refused anyway");
+            assert_eq!(held, EPERM, "{name} is refused");
+        }
+    }
+}
+
+#[test]
+fn calls_that_root_alone_makes_are_refused_to_root() {
+    // The first is this user.
+    if let Some(pairs) = results(TRIED_BY_ROOT, 0).into_iter().next() {
+        for ((name, ..), (free, held)) in TRIED_BY_ROOT.iter().zip(pairs) {
+            if rustix::process::geteuid().is_root() {
+                assert_ne!(free, EPERM, "{name} is not refused anyway");
+            }
+            assert_eq!(held, EPERM, "{name} is refused");
+        }
+    }
+}
+
+#[test]
+fn calls_that_no_filter_can_look_into_are_absent() {
+    for pairs in results(ABSENT, 0) {
+        for ((name, ..), (free, held)) in ABSENT.iter().zip(pairs) {
+            assert_ne!(free, ENOSYS, "{name} is there");
+            assert_eq!(held, ENOSYS, "{name} is absent");
+        }
+    }
+}
+
+#[test]
+fn calls_that_programs_need_are_left_to_them() {
+    for pairs in results(LEFT, 0) {
+        for ((name, ..), (free, held)) in LEFT.iter().zip(pairs) {
+            assert_eq!(held, free, "{name} does what it does");
+            assert_ne!(held, EPERM, "{name}");
+        }
+    }
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_call_is_refused_under_its_number_for_short_pointers_too() {
+    const SHORT: i64 = 0x4000_0000;
+    let others: [(&str, i64, &str); 4] = [
+        ("ioctl TIOCSTI", 514, "-1,0x5412,0"),
+        ("ptrace", 521, "16,0x7fffffff,0,0"),
+        ("process_vm_readv", 539, "0x7fffffff,0,0,0,0,0"),
+        ("process_vm_writev", 540, "0x7fffffff,0,0,0,0,0"),
+    ];
+    for tried in [TRIED, &others] {
+        for pairs in results(tried, SHORT) {
+            for ((name, ..), (free, held)) in tried.iter().zip(pairs) {
+                assert_ne!(free, EPERM, "{name} is not refused anyway");
+                assert_eq!(held, EPERM, "{name} is refused");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_world_with_users_of_its_own_is_refused() {
+    // Where the system itself refuses it to all, it does so for another reason
+    // or in the same way.
+    let users = libc::CLONE_NEWUSER.to_string();
+    let tried = [("unshare", libc::SYS_unshare, users.as_str())];
+    for pairs in results(&tried, 0) {
+        assert_eq!(pairs[0].1, EPERM);
+        if pairs[0].0 != "0" {
+            eprintln!("the system refuses it to all: {}", pairs[0].0);
+        }
+    }
+}
+
+#[test]
+fn a_file_cannot_be_made_to_lend_rights() {
+    for ground in grounds() {
+        for mode in ["u+s", "g+s", "4755", "6711"] {
+            let script = format!("rm -f f && cp own f && chmod 755 f && echo on && chmod {mode} f");
+            let free = ground.free("sh", &["-c", &script]);
+            assert!(free.status.success(), "{mode}: {free:?}");
+            let held = ground.confined("sh", &["-c", &script]);
+            assert_eq!((said(&held).as_str(), held.status.code()), ("on", Some(1)), "{mode}");
+        }
+        let script = "import os
+os.umask(0)
+try:
+    os.open('made', os.O_CREAT | os.O_WRONLY, 0o4755)
+except OSError as error:
+    print(error.errno)
+else:
+    print(oct(os.stat('made').st_mode))";
+        assert_eq!(said(&ground.confined("python3", &["-c", script])), EPERM);
+        assert_eq!(said(&ground.free("python3", &["-c", script])), "0o104755");
+    }
+}
+
+#[test]
+fn root_has_no_more_than_its_say_over_files() {
+    for ground in grounds() {
+        let sets = |output| {
+            let status = said(&output);
+            let sets = status.lines().filter_map(|line| {
+                let (name, value) = line.split_once(':')?;
+                let value = u64::from_str_radix(value.trim(), 16).ok();
+                Some((name.to_owned(), value.filter(|_| name.starts_with("Cap"))?))
+            });
+            sets.filter(|(name, _)| name != "CapBnd").collect::<Vec<_>>()
+        };
+        let script = ["-c", "cat /proc/self/status"];
+        let free = sets(ground.free("sh", &script));
+        let held = sets(ground.confined("sh", &script));
+        assert_eq!(held.len(), 4);
+        // Owners and modes, users, signals to its own, low ports.
+        let kept: u64 = [0, 1, 3, 4, 5, 6, 7, 10].iter().map(|bit| 1 << bit).sum();
+        assert!(held.iter().all(|(_, set)| set & !kept == 0), "{held:x?}");
+        if ground.is_root() {
+            assert!(free.iter().any(|(_, set)| set & !kept != 0), "there was more: {free:x?}");
+        }
+    }
+}

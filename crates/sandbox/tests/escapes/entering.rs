@@ -1,0 +1,109 @@
+//! How a program comes to be confined, and what happens if it cannot.
+
+use std::ffi::OsStr;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
+
+use offshoot_sandbox::{Confinement, passed_on};
+
+use crate::support::{complained, found, grounds, said};
+
+#[test]
+fn the_program_is_the_process_itself() {
+    for ground in grounds() {
+        let script = "echo \"$0\" \"$@\"; exit 7";
+        let done = ground.confined("sh", &["-c", script, "zero", "one", "", "a b"]);
+        assert_eq!((said(&done).as_str(), done.status.code()), ("zero one  a b", Some(7)));
+        let ended = ground.confined("sh", &["-c", "kill -9 $$"]);
+        assert_eq!(ended.status.signal(), Some(9));
+        let name = OsStr::new("another");
+        let command = ground.usual().command_as(&ground.helper(), &found("sh"), name);
+        let done = ground.prepared(command).args(["-c", "echo $0"]).output().unwrap();
+        assert_eq!(said(&done), "another");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_said_and_nothing_is_executed() {
+    for ground in grounds() {
+        let script = ["-c", "touch executed"];
+        let gone = ground.path("gone");
+        let cases = [
+            (Confinement::new([gone], [""; 0]).unwrap(), "no folder to write to"),
+            (Confinement::new([ground.path("work/own")], [""; 0]).unwrap(), "Not a directory"),
+        ];
+        for (by, why) in cases {
+            let tried = ground.confined_by(&by, "sh", &script);
+            assert_eq!(tried.status.code(), Some(126), "{tried:?}");
+            let told = complained(&tried);
+            assert!(told.contains(why) && told.lines().count() == 1, "{told}");
+            assert!(told.starts_with("offshoot: "), "{told}");
+        }
+        let asked = ground.usual().command(&ground.helper(), found("sh"));
+        let args: Vec<_> = asked.get_args().map(OsStr::to_owned).collect();
+        let (uncovered, sh) = (ground.usual(), found("sh"));
+        let uncovered = serde_json::to_string(&uncovered).unwrap().replace("/data", "/work/own");
+        let wrong = [
+            vec![],
+            vec!["{}"],
+            vec!["{", sh.to_str().unwrap(), "sh", "-c", "touch executed"],
+            vec!["", sh.to_str().unwrap(), "sh", "-c", "touch executed"],
+            vec![&uncovered, sh.to_str().unwrap(), "sh", "-c", "touch executed"],
+        ];
+        for wrong in wrong {
+            let mut command = ground.prepared(Command::new(ground.deeds()));
+            let tried = command.arg(&args[0]).args(&wrong).output().unwrap();
+            assert_eq!(tried.status.code(), Some(126), "{wrong:?}: {tried:?}");
+            assert_eq!(complained(&tried).lines().count(), 1, "{wrong:?}: {tried:?}");
+        }
+        let missing = ground.confined("/no/such/program", &[]);
+        assert_eq!(missing.status.code(), Some(126));
+        assert!(complained(&missing).contains("No such file"), "{missing:?}");
+        assert!(!ground.path("work/executed").exists());
+    }
+}
+
+#[test]
+fn the_variables_of_the_program_do_nothing_before_it_is_confined() {
+    for ground in grounds() {
+        let by_hand = |name: &OsStr| {
+            let mut command = ground.usual().command(&ground.helper(), ground.deeds());
+            command = ground.prepared(command);
+            command.env_clear().env(name, "/no/such/library.so");
+            command.args(["variable", "LD_PRELOAD"]).output().unwrap()
+        };
+        let name = OsStr::new("LD_PRELOAD");
+        let loaded = by_hand(name);
+        let complaints = complained(&loaded).matches("cannot be preloaded").count();
+        assert_eq!(complaints, 2, "the helper and the program: {loaded:?}");
+        let passed = by_hand(&passed_on(name));
+        let complaints = complained(&passed).matches("cannot be preloaded").count();
+        assert_eq!(complaints, 1, "the program alone: {passed:?}");
+        assert_eq!(said(&passed), "/no/such/library.so");
+    }
+}
+
+#[test]
+fn a_program_that_looks_for_the_argument_is_its_own_helper() {
+    for ground in grounds() {
+        let own = ground.free(&ground.deeds(), &["helper"]);
+        assert_eq!(said(&own), "Some(Helper { program: \"/proc/self/exe\" })");
+    }
+}
+
+#[test]
+fn one_confinement_in_another_gives_nothing_back() {
+    for ground in grounds() {
+        let wider = Confinement::new([ground.path("held"), ground.path("work")], [""; 0]).unwrap();
+        let inner = wider.command(&ground.helper(), found("sh"));
+        let mut args: Vec<_> = inner.get_args().map(|arg| arg.to_str().unwrap()).collect();
+        let script = format!("echo x > own; echo x > '{}'", ground.text("held/file"));
+        args.extend(["-c", &script]);
+        let free = Confinement::new([ground.path("work")], [""; 0]).unwrap();
+        let tried = ground.confined_by(&free, &ground.deeds(), &args);
+        assert_ne!(tried.status.code(), Some(126), "it can be: {tried:?}");
+        assert!(!tried.status.success());
+        assert_eq!(std::fs::read_to_string(ground.path("work/own")).unwrap(), "x\n");
+        assert_eq!(std::fs::read_to_string(ground.path("held/file")).unwrap(), "held\n");
+    }
+}

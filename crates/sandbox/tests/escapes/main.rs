@@ -1,0 +1,15 @@
+//! What a confined program tries in vain. Each deed is first done by a process
+//! that is not confined, so that nothing is refused merely because it does not
+//! work.
+
+#![cfg(target_os = "linux")]
+// A test that cannot go on is one that fails: a panic is how it says so.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod calls;
+mod entering;
+mod hidden;
+mod outside;
+mod processes;
+mod support;
+mod work;

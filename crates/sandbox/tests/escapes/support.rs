@@ -1,0 +1,207 @@
+//! What the tests share.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use offshoot_sandbox::{Confinement, Helper, Lack, Support, probe};
+use tempfile::TempDir;
+
+/// A user that owns nothing.
+const NOBODY: u32 = 65534;
+
+/// A place with a folder to work in, one that is hidden and others.
+pub(crate) struct Ground {
+    folder: TempDir,
+    user: Option<u32>,
+    deeds: PathBuf,
+}
+
+/// A ground for this user and, if that one is root, one for a user that is not.
+/// None where there is no Landlock, which is said.
+pub(crate) fn grounds() -> Vec<Ground> {
+    match probe() {
+        Support::No(lack @ (Lack::Landlock | Lack::OldLandlock)) => {
+            eprintln!("SKIPPED: nothing can be confined here: {lack}");
+            Vec::new()
+        }
+        Support::No(lack) => panic!("nothing can be confined here: {lack}"),
+        Support::Whole | Support::ButSignals => {
+            let mut grounds = vec![Ground::of(None)];
+            if rustix::process::geteuid().is_root() {
+                grounds.push(Ground::of(Some(NOBODY)));
+            }
+            grounds
+        }
+    }
+}
+
+impl Ground {
+    fn of(user: Option<u32>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut ground = Self { folder, user, deeds: env!("CARGO_BIN_EXE_offshoot-deeds").into() };
+        if user.is_some() {
+            // The program may be where only this user may look.
+            ground.deeds = ground.copied(&ground.path("deeds"));
+        }
+        for (name, file) in [
+            ("work", "work/own"),
+            ("data", "data/secret"),
+            ("near", "near/plain"),
+            ("free", "free/file"),
+            ("held", "held/file"),
+        ] {
+            std::fs::create_dir(ground.path(name)).unwrap();
+            std::fs::write(ground.path(file), format!("{name}\n")).unwrap();
+        }
+        for target in ["free", "held"] {
+            std::fs::create_dir(ground.path(target).join("empty")).unwrap();
+            std::os::unix::fs::symlink("file", ground.path(target).join("link")).unwrap();
+        }
+        ground.own_all();
+        ground
+    }
+
+    /// Puts another copy of the program there. Another process does it: while
+    /// this one wrote it, a child that is just begun would hold it open, too,
+    /// and nobody could execute it.
+    pub(crate) fn copied(&self, to: &Path) -> PathBuf {
+        let copied = Command::new(found("cp")).arg(&self.deeds).arg(to).status().unwrap();
+        assert!(copied.success());
+        to.to_owned()
+    }
+
+    /// Has the user own all that is there.
+    pub(crate) fn own_all(&self) {
+        if let Some(user) = self.user {
+            for (path, _) in tree(self.root()) {
+                std::os::unix::fs::lchown(path, Some(user), Some(user)).unwrap();
+            }
+            std::os::unix::fs::chown(self.root(), Some(user), Some(user)).unwrap();
+        }
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.root().canonicalize().unwrap().join(name)
+    }
+
+    pub(crate) fn text(&self, name: &str) -> String {
+        self.path(name).to_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn helper(&self) -> Helper {
+        Helper::at(&self.deeds)
+    }
+
+    pub(crate) fn deeds(&self) -> String {
+        self.deeds.to_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn is_root(&self) -> bool {
+        self.user.is_none() && rustix::process::geteuid().is_root()
+    }
+
+    /// Works in its folder, and does not see the hidden one.
+    pub(crate) fn usual(&self) -> Confinement {
+        Confinement::new([self.path("work")], [self.path("data")]).unwrap()
+    }
+
+    /// A command of the ground's user, in the folder to work in.
+    pub(crate) fn prepared(&self, mut command: Command) -> Command {
+        command.current_dir(self.path("work")).env("HOME", self.path("work"));
+        command.env("TMPDIR", self.path("work")).env("PATH", "/usr/bin:/bin");
+        if let Some(user) = self.user {
+            command.uid(user).gid(user);
+        }
+        command
+    }
+
+    pub(crate) fn free(&self, program: &str, args: &[&str]) -> Output {
+        let mut command = self.prepared(Command::new(found(program)));
+        command.args(args).output().unwrap()
+    }
+
+    pub(crate) fn confined(&self, program: &str, args: &[&str]) -> Output {
+        self.confined_by(&self.usual(), program, args)
+    }
+
+    pub(crate) fn confined_by(&self, by: &Confinement, program: &str, args: &[&str]) -> Output {
+        let command = by.command(&self.helper(), found(program));
+        self.prepared(command).args(args).output().unwrap()
+    }
+
+    /// A deed that works, and is refused to whoever is confined.
+    pub(crate) fn refuses(&self, deed: &[&str]) {
+        let free = self.free(&self.deeds(), deed);
+        assert!(free.status.success(), "{deed:?} works: {free:?}");
+        self.refuses_only(deed);
+    }
+
+    /// A deed that is refused, after it was seen to work.
+    pub(crate) fn refuses_only(&self, deed: &[&str]) {
+        let held = self.confined(&self.deeds(), deed);
+        assert_eq!(held.status.code(), Some(1), "{deed:?} is refused: {held:?}");
+        let errno = said(&held);
+        let refused = [libc_errno::EPERM, libc_errno::EACCES];
+        assert!(refused.contains(&errno.as_str()), "{deed:?} is refused for this: {errno}");
+    }
+
+    /// A script, given a folder outside, changes it, and nothing of it while it
+    /// is confined.
+    pub(crate) fn keeps_outside(&self, script: &str) {
+        let (free, held) = (self.path("free"), self.path("held"));
+        let (before, kept) = (tree(&free), tree(&held));
+        let done = self.free("sh", &["-c", script, "sh", free.to_str().unwrap()]);
+        assert!(done.status.success(), "{script} works: {done:?}");
+        assert_ne!(tree(&free), before, "{script} changes something");
+        let tried = self.confined("sh", &["-c", script, "sh", held.to_str().unwrap()]);
+        assert!(!tried.status.success(), "{script} is refused: {tried:?}");
+        assert_ne!(tried.status.code(), Some(126), "{script} was executed: {tried:?}");
+        assert_eq!(tree(&held), kept, "{script} changes nothing");
+    }
+}
+
+/// As the deeds print them.
+mod libc_errno {
+    pub(super) const EPERM: &str = "1";
+    pub(super) const EACCES: &str = "13";
+}
+
+/// Where a program is that every user may execute.
+pub(crate) fn found(program: &str) -> PathBuf {
+    if program.contains('/') {
+        return program.into();
+    }
+    let mut places = ["/usr/bin", "/bin"].iter().map(|place| Path::new(place).join(program));
+    places.find(|file| file.exists()).unwrap_or_else(|| panic!("the tests need {program}"))
+}
+
+/// All that can be told of what is below a folder.
+pub(crate) fn tree(folder: &Path) -> BTreeMap<PathBuf, (u32, u64, Vec<u8>)> {
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let known = path.symlink_metadata().unwrap();
+        if known.is_dir() {
+            found.extend(tree(&path));
+        }
+        let content = if known.is_file() { std::fs::read(&path).unwrap() } else { Vec::new() };
+        let links = if known.is_dir() { 0 } else { known.nlink() };
+        found.insert(path, (known.permissions().mode(), links, content));
+    }
+    found
+}
+
+pub(crate) fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+pub(crate) fn complained(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).trim().to_owned()
+}
