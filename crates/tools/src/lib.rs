@@ -2,4 +2,4 @@
 
 mod run;
 
-pub use run::{lasting, read};
+pub use run::{Runs, lasting, read};
