@@ -23,6 +23,7 @@
 mod backend;
 mod body;
 mod commands;
+mod confiner;
 mod end;
 mod input;
 mod keeper;

@@ -17,3 +17,5 @@ pub use command::{
 pub use log::{Chunk, Follower, Log, LogLimits, Piece, Seat, Stream, Writing};
 pub use process::{belong_to_no_task, raise_file_limit};
 pub use text::safe_text;
+// What says how a command is confined.
+pub use offshoot_sandbox::{Confinement, ConfinementError, Helper};

@@ -41,7 +41,8 @@ pub(crate) async fn execute(cx: Context, shared: Arc<Shared>, given: Given) -> E
     if command.stdin() == Stdin::Input && input.is_none() {
         return Err(input_gone(&cx).await);
     }
-    let start = Start { task: cx.id(), command, surroundings };
+    let confiner = shared.confiner.clone();
+    let start = Start { task: cx.id(), command, surroundings, confiner };
     let grace = record.spec.terms.grace.unwrap_or(DEFAULT_GRACE);
     let job = Job { start, attempt: record.attempts, grace, hold };
     let keeper = Keeper::begin(&shared, job);

@@ -1,5 +1,6 @@
 //! All commands of one data folder.
 
+use std::ffi::OsString;
 use std::future::Future;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,10 +8,12 @@ use std::sync::Arc;
 
 use offshoot_core::{Payload, PayloadError, TaskId};
 use offshoot_runtime::Request;
+use offshoot_sandbox::Helper;
 use tokio::sync::OnceCell;
 
 use super::backend::CommandBackend;
 use super::body::Given;
+use super::confiner::Confiner;
 use super::input::EndedInputs;
 use super::keeper::Keeper;
 use super::keepers::Keepers;
@@ -57,6 +60,7 @@ pub(crate) struct Shared {
     pub(crate) ended_inputs: EndedInputs,
     pub(crate) scanner: Scanner,
     pub(crate) formers: Formers,
+    pub(crate) confiner: Confiner,
     pub(crate) sessions_ended: OnceCell<usize>,
 }
 
@@ -67,6 +71,7 @@ pub struct Holding {
     folder: PathBuf,
     limits: LogLimits,
     session: Session,
+    confiner: Confiner,
 }
 
 /// Whether somebody reads along from the start and must miss nothing.
@@ -115,10 +120,25 @@ impl Holding {
         self
     }
 
+    /// What confines those commands that are to be: see
+    /// [`Command::confined`]. Without it they are not started.
+    pub fn helper(mut self, helper: impl Into<Option<Helper>>) -> Self {
+        self.confiner.helper = helper.into();
+        self
+    }
+
+    /// Names variables that no confined command is given by its surroundings,
+    /// as those that hold keys of providers. Those by which Offshoot is told
+    /// things are not given either.
+    pub fn secrets<N: Into<OsString>>(mut self, named: impl IntoIterator<Item = N>) -> Self {
+        self.confiner.secrets = named.into_iter().map(Into::into).collect();
+        self
+    }
+
     /// Uses the folder. This process holds it: nothing else may use it for
     /// commands at the same time.
     pub fn open(self) -> Result<Commands, CommandsError> {
-        let Self { folder, limits, session } = self;
+        let Self { folder, limits, session, confiner } = self;
         let logs = folder.join("logs");
         let formers = crate::file::make_folder(&logs)
             .and_then(|()| HolderFile::in_folder(&logs).enter(session));
@@ -133,6 +153,7 @@ impl Holding {
             ended_inputs: EndedInputs::default(),
             scanner: Scanner::default(),
             formers,
+            confiner,
             sessions_ended: OnceCell::new(),
         })))
     }
@@ -150,7 +171,8 @@ impl Commands {
     /// The same with something to say beforehand.
     pub fn holding(folder: impl AsRef<Path>) -> Holding {
         let folder = folder.as_ref().to_path_buf();
-        Holding { folder, limits: LogLimits::default(), session: Session::Shared }
+        let (limits, confiner) = (LogLimits::default(), Confiner::default());
+        Holding { folder, limits, session: Session::Shared, confiner }
     }
 
     /// What executes commands, to be registered under [`KIND`](Self::KIND).

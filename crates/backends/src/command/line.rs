@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
+use offshoot_sandbox::{Confinement, ConfinementError};
 use serde::{Deserialize, Serialize};
 
 use super::seal::Sealed;
@@ -34,6 +35,8 @@ pub struct Command {
     restart: Restart,
     #[serde(default, skip_serializing_if = "Stdin::is_messages")]
     stdin: Stdin,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    confinement: Option<Confinement>,
 }
 
 /// What a command reads.
@@ -79,6 +82,9 @@ pub struct ShownCommand {
     pub env: Vec<String>,
     /// What becomes of it when its runtime dies.
     pub restart: Restart,
+    /// What it may do, if not all that this user may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confinement: Option<Confinement>,
 }
 
 /// Why a command cannot be one.
@@ -108,6 +114,9 @@ pub enum CommandError {
          twice: leave out the one or the other"
     )]
     InputTwice,
+    /// It cannot be confined so.
+    #[error(transparent)]
+    Confinement(#[from] ConfinementError),
 }
 
 impl Command {
@@ -118,7 +127,7 @@ impl Command {
         let cwd = text("folder", folder.as_ref().as_os_str())?;
         let (args, env) = (Vec::new(), Sealed::default());
         let (restart, stdin) = (Restart::default(), Stdin::default());
-        let command = Self { program, args, cwd, env, restart, stdin };
+        let command = Self { program, args, cwd, env, restart, stdin, confinement: None };
         command.check()?;
         Ok(command)
     }
@@ -159,6 +168,14 @@ impl Command {
         self
     }
 
+    /// Has it, and all it starts, do no more than this. Of its surroundings it
+    /// gets no secrets: see [`Holding::secrets`](super::Holding::secrets). Where
+    /// it cannot be confined it is not started.
+    pub fn confined(mut self, by: Confinement) -> Self {
+        self.confinement = Some(by);
+        self
+    }
+
     /// What it reads.
     pub(crate) fn reads(mut self, stdin: Stdin) -> Self {
         self.stdin = stdin;
@@ -184,6 +201,9 @@ impl Command {
         if self.stdin == Stdin::Input && self.restart == Restart::OnCrash {
             return Err(CommandError::InputTwice);
         }
+        if let Some(confinement) = &self.confinement {
+            confinement.check()?;
+        }
         Ok(())
     }
 
@@ -195,6 +215,7 @@ impl Command {
             cwd: self.cwd.clone(),
             env: self.env.names().map(str::to_owned).collect(),
             restart: self.restart,
+            confinement: self.confinement.clone(),
         }
     }
 
@@ -212,6 +233,10 @@ impl Command {
 
     pub(crate) fn variables(&self) -> &Sealed {
         &self.env
+    }
+
+    pub(crate) fn confinement(&self) -> Option<&Confinement> {
+        self.confinement.as_ref()
     }
 
     pub(crate) fn restarts(&self) -> Restart {
@@ -257,6 +282,20 @@ mod tests {
         let least: Command = serde_json::from_str(r#"{"program":"make","cwd":"/"}"#).unwrap();
         assert_eq!(least, Command::new("make", "/").unwrap());
         assert!(serde_json::from_str::<Command>(r#"{"program":"a","cwd":"/","shell":1}"#).is_err());
+    }
+
+    #[test]
+    fn a_confinement_is_stored_with_the_command() {
+        let json = r#"{"program":"make","cwd":"/src","restart":"never","confinement":{"writable":["/src"]}}"#;
+        let command: Command = serde_json::from_str(json).unwrap();
+        assert_eq!(serde_json::to_string(&command).unwrap(), json);
+        let by = Confinement::new(["/src"], [""; 0]).unwrap();
+        assert_eq!(command, Command::new("make", "/src").unwrap().confined(by.clone()));
+        assert_eq!(command.shown().confinement, Some(by));
+        let wrong: Command =
+            serde_json::from_str(&json.replace("[\"/src\"]", "[\"src\"]")).unwrap();
+        let relative = ConfinementError::Relative("src".into());
+        assert_eq!(wrong.check(), Err(CommandError::Confinement(relative)));
     }
 
     #[test]

@@ -91,6 +91,8 @@ pub enum StartError {
     Exhausted,
     /// Its input was to come from a process that is gone.
     InputGone,
+    /// It was to be confined, and cannot be.
+    NotConfined,
     /// The system gave another reason.
     Other,
 }

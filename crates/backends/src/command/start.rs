@@ -9,8 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use offshoot_core::{Failure, FailureKind, TaskId};
+use offshoot_sandbox::passed_on;
 use rustix::io::Errno;
 
+use super::confiner::{Confiner, check_program, helper_refused};
 use super::line::Command;
 use super::report::{Origin, StartError};
 use super::surroundings::Surroundings;
@@ -25,6 +27,7 @@ pub(crate) struct Start {
     pub(crate) task: TaskId,
     pub(crate) command: Command,
     pub(crate) surroundings: Option<Surroundings>,
+    pub(crate) confiner: Confiner,
 }
 
 /// A command that was started.
@@ -45,7 +48,7 @@ pub(crate) struct NotStarted {
 }
 
 impl NotStarted {
-    fn new(error: StartError, message: String) -> Self {
+    pub(crate) fn new(error: StartError, message: String) -> Self {
         Self { error, message, cause: None }
     }
 
@@ -59,7 +62,7 @@ impl NotStarted {
         )
     }
 
-    fn because(mut self, cause: &io::Error) -> Self {
+    pub(crate) fn because(mut self, cause: &io::Error) -> Self {
         self.cause = Some(cause.to_string());
         self
     }
@@ -83,9 +86,10 @@ impl Start {
     /// Starts the process, as the leader of a group of its own. Blocks until
     /// the program is loaded.
     pub(crate) fn start(self) -> Result<Started, NotStarted> {
-        let Self { task, command, surroundings } = self;
+        let Self { task, command, surroundings, confiner } = self;
         check_folder(command.folder())?;
         let surroundings = surroundings.unwrap_or_else(Surroundings::own);
+        let surroundings = confiner.cleared(&command, surroundings);
         let mut variables: Vec<(OsString, OsString)> = surroundings
             .variables()
             .filter(|(name, _)| *name != MARK)
@@ -93,18 +97,31 @@ impl Start {
             .collect();
         variables
             .extend(command.variables().open().map(|(name, value)| (name.into(), value.into())));
-        variables.push((MARK.into(), task.to_string().into()));
         let path = variables.iter().rev().find(|(name, _)| name == "PATH");
         let path = path.map_or(OsStr::new(PATH), |(_, path)| path);
         // With a path in hand the process is made the quick way, which copies
         // nothing of this one.
         let program = find(&command, path)?;
-        let mut process = std::process::Command::new(&program);
+        let mut process = match command.confinement() {
+            None => {
+                let mut process = std::process::Command::new(&program);
+                process.arg0(command.program()).env_clear().envs(variables);
+                process
+            }
+            Some(by) => {
+                let helper = confiner.helper()?;
+                check_program(&program, command.folder())
+                    .map_err(|error| refusal(&command, &program, &error.into()))?;
+                let mut process = by.command_as(helper, &program, OsStr::new(command.program()));
+                let variables =
+                    variables.into_iter().map(|(name, value)| (passed_on(&name), value));
+                process.env_clear().envs(variables);
+                process
+            }
+        };
         process
-            .arg0(command.program())
             .args(command.arguments())
-            .env_clear()
-            .envs(variables)
+            .env(MARK, task.to_string())
             .current_dir(command.folder())
             .process_group(0)
             .stdin(Stdio::piped())
@@ -112,7 +129,10 @@ impl Start {
             .stderr(Stdio::piped());
         let begin = || under_umask(surroundings.umask(), || process.spawn());
         let begun = Brand::of(task).worn_during(begin);
-        let mut child = begun.map_err(|error| refusal(&command, &program, &error))?;
+        let mut child = begun.map_err(|error| match command.confinement() {
+            None => refusal(&command, &program, &error),
+            Some(_) => helper_refused(&command, &program, &error),
+        })?;
         let stdin = child.stdin.take().map(OwnedFd::from);
         let stdout = child.stdout.take().map(OwnedFd::from);
         let stderr = child.stderr.take().map(OwnedFd::from);
@@ -192,7 +212,7 @@ fn not_executable(file: &Path) -> NotStarted {
 }
 
 /// What the system's refusal means.
-fn refusal(command: &Command, program: &Path, error: &io::Error) -> NotStarted {
+pub(crate) fn refusal(command: &Command, program: &Path, error: &io::Error) -> NotStarted {
     let (error_is, message) = match Errno::from_io_error(error) {
         Some(Errno::NOENT) if program.exists() => (
             StartError::NotExecutable,

@@ -2,8 +2,14 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+
+use hashbrown::HashSet;
 
 use super::input::Input;
+
+/// How the names of variables begin that Offshoot is told things by.
+const OWN: &str = "OFFSHOOT_";
 
 /// Whoever asks for a command has an environment, and the command gets it. Its
 /// standard input may come from there, too. This is kept in memory until the
@@ -24,6 +30,17 @@ impl Surroundings {
     /// The environment of this process.
     pub fn own() -> Self {
         Self::new(std::env::vars_os())
+    }
+
+    /// The same without the variables that Offshoot itself is told things by, and
+    /// without these, as those that hold keys of providers.
+    #[must_use]
+    pub fn without_secrets<N: AsRef<OsStr>>(mut self, named: impl IntoIterator<Item = N>) -> Self {
+        let named: HashSet<OsString> =
+            named.into_iter().map(|name| name.as_ref().to_owned()).collect();
+        let own = |name: &OsStr| name.as_bytes().starts_with(OWN.as_bytes());
+        self.variables.retain(|(name, _)| !own(name) && !named.contains(name));
+        self
     }
 
     /// Which permissions files do not get; as those of this process if it is not
@@ -63,5 +80,20 @@ impl Surroundings {
 impl fmt::Debug for Surroundings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Surroundings({} variables)", self.variables.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_left_out() {
+        let names =
+            ["PATH", "OFFSHOOT_SOCKET", "A_KEY", "A_KEYRING", "NOT_OFFSHOOT_A", "OFFSHOOT_"];
+        let around = Surroundings::new(names.map(|name| (name.into(), "value".into())));
+        let around = around.without_secrets(["A_KEY", "ABSENT"]);
+        let left: Vec<_> = around.variables().map(|(name, _)| name).collect();
+        assert_eq!(left, ["PATH", "A_KEYRING", "NOT_OFFSHOOT_A"]);
     }
 }

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use offshoot_backends::{Attach, Command, Commands, Log, LogLimits, Report, Stream, Surroundings};
+use offshoot_backends::{
+    Attach, Command, Commands, Helper, Log, LogLimits, Report, Stream, Surroundings,
+};
 use offshoot_core::{Outcome, State, Task};
 use offshoot_runtime::{Request, Runtime, Session, TaskRef};
 use offshoot_sqlite::Sqlite;
@@ -11,6 +13,9 @@ use offshoot_store::Memory;
 use tempfile::TempDir;
 
 pub(crate) type Test = Result<(), Box<dyn std::error::Error>>;
+
+/// A variable that holds a key.
+pub(crate) const KEY: &str = "HOME";
 
 /// Where the records of a test are.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +43,9 @@ impl World {
 
     /// Opens a data folder that may have been used before.
     pub(crate) async fn again(folder: Arc<TempDir>, records: Records, limits: LogLimits) -> Self {
-        let commands = Commands::holding(folder.path()).limits(limits).open().unwrap();
+        let helper = Helper::at(env!("CARGO_BIN_EXE_offshoot-confiner"));
+        let holding = Commands::holding(folder.path()).limits(limits).helper(helper);
+        let commands = holding.secrets([KEY]).open().unwrap();
         let backend = commands.backend();
         let runtime = match records {
             Records::Memory => {

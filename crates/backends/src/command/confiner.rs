@@ -1,0 +1,94 @@
+//! What it takes to start a confined command.
+//!
+//! The process that is started is the helper, which becomes the program. So
+//! what the system would say of the program is found out before.
+
+use std::ffi::OsString;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use offshoot_sandbox::{Helper, Support};
+use rustix::fs::Access;
+use rustix::io::Errno;
+
+use super::line::Command;
+use super::report::StartError;
+use super::start::NotStarted;
+use super::surroundings::Surroundings;
+
+/// How confined commands are started.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Confiner {
+    pub(crate) helper: Option<Helper>,
+    /// Variables that no confined command gets from its surroundings.
+    pub(crate) secrets: Arc<[OsString]>,
+}
+
+impl Confiner {
+    /// Who confines, if that can be done here.
+    pub(crate) fn helper(&self) -> Result<&Helper, NotStarted> {
+        if let Support::No(lack) = offshoot_sandbox::probe() {
+            return Err(not_confined(&lack.to_string()));
+        }
+        self.helper
+            .as_ref()
+            .ok_or_else(|| not_confined("this program was not told how to; that is a defect"))
+    }
+
+    /// What a command is given, without what it is not to see.
+    pub(crate) fn cleared(&self, command: &Command, around: Surroundings) -> Surroundings {
+        match command.confinement() {
+            Some(_) => around.without_secrets(self.secrets.iter()),
+            None => around,
+        }
+    }
+}
+
+fn not_confined(why: &str) -> NotStarted {
+    let message = format!("it was not started, as it cannot be confined: {why}");
+    NotStarted::new(StartError::NotConfined, message)
+}
+
+/// What it means that the helper was not started.
+pub(crate) fn helper_refused(
+    command: &Command,
+    program: &Path,
+    error: &std::io::Error,
+) -> NotStarted {
+    match Errno::from_io_error(error) {
+        Some(Errno::TOOBIG | Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE) => {
+            super::start::refusal(command, program, error)
+        }
+        _ => not_confined("what would confine it could not be started").because(error),
+    }
+}
+
+/// What the system would refuse to execute, as far as that can be told.
+pub(crate) fn check_program(program: &Path, folder: &Path) -> Result<(), Errno> {
+    rustix::fs::access(program, Access::EXEC_OK)?;
+    let mut head = Vec::new();
+    let read = std::fs::File::open(program).and_then(|file| file.take(256).read_to_end(&mut head));
+    if read.is_err() || head.starts_with(b"\x7fELF") {
+        return Ok(());
+    }
+    let Some(line) = head.strip_prefix(b"#!") else {
+        return if knows_other_formats() { Ok(()) } else { Err(Errno::NOEXEC) };
+    };
+    let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii();
+    let interpreter = line.split(u8::is_ascii_whitespace).next().unwrap_or_default();
+    if interpreter.is_empty() {
+        return Err(Errno::NOEXEC);
+    }
+    let interpreter = std::os::unix::ffi::OsStrExt::from_bytes(interpreter);
+    let interpreter: &std::ffi::OsStr = interpreter;
+    rustix::fs::access(folder.join(interpreter), Access::EXEC_OK)
+}
+
+/// Whether somebody has told this system of formats of their own.
+fn knows_other_formats() -> bool {
+    let Ok(formats) = std::fs::read_dir("/proc/sys/fs/binfmt_misc") else { return false };
+    formats
+        .flatten()
+        .any(|format| format.file_name() != "register" && format.file_name() != "status")
+}
