@@ -151,9 +151,10 @@ where
         self
     }
 
-    /// It takes as long as it takes, and looks out for messages itself.
+    /// It takes as long as it takes, and looks out for messages itself: see
+    /// [`ToolContext::spoken_to`].
     #[must_use]
-    pub(crate) fn watchful(mut self) -> Self {
+    pub fn watchful(mut self) -> Self {
         self.span = Span::Watchful;
         self
     }

@@ -1,0 +1,5 @@
+//! The tools with which agents work in a folder.
+
+mod run;
+
+pub use run::{Runs, lasting, read};
