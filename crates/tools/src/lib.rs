@@ -1,5 +1,11 @@
-//! The tools with which agents work in a folder.
+//! Built-in tools for agents.
+//!
+//! [`Files`] reads, lists, searches, writes and edits within the folder in which
+//! an agent works, and nowhere else, whatever links and names say. [`Runs`] has
+//! commands run there, as tasks of the agent's and confined.
 
+mod files;
 mod run;
 
+pub use files::Files;
 pub use run::{Runs, lasting, read};
