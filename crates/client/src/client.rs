@@ -203,15 +203,15 @@ fn rest_of(request: &Request, passed: Duration) -> Cow<'_, Request> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::{Lacking, Sealed, Waiting};
+    use crate::wire::{Asked, Lacking, Sealed, Waiting};
 
     #[test]
     fn a_wait_that_is_sent_again_is_over_when_it_would_have_been() {
         let wait = |timeout_ms| {
             let (session, tasks) = ("main".to_owned(), vec!["a".to_owned()]);
             let (keys, lacking) = (Sealed::default(), Lacking::Wait);
-            let waiting = Waiting::All;
-            Request::Wait(Wait { session, tasks, waiting, timeout_ms, keys, lacking })
+            let (waiting, asked) = (Waiting::All, Asked::Return);
+            Request::Wait(Wait { session, tasks, waiting, timeout_ms, keys, lacking, asked })
         };
         let passed = Duration::from_millis(1_500);
         assert_eq!(*rest_of(&wait(Some(2_000)), passed), wait(Some(500)));

@@ -12,6 +12,7 @@ use tokio::net::{UnixListener, UnixStream};
 
 use crate::house::closing;
 use crate::idle::Visit;
+use crate::origin::{Origin, Seen};
 use crate::run::Shared;
 use crate::serve::serve;
 
@@ -27,7 +28,16 @@ pub(crate) struct Visitor {
     pub(crate) writer: OwnedWriteHalf,
     /// The task of whose command it is a process, if it says so.
     pub(crate) within: Option<TaskId>,
+    /// What was seen of it when it came.
+    seen: Seen,
     _visit: Visit,
+}
+
+impl Visitor {
+    /// Who it is.
+    pub(crate) fn origin(&self) -> Origin {
+        Origin::of(self.seen, self.within)
+    }
 }
 
 /// Lets visitors in.
@@ -57,14 +67,14 @@ pub(crate) async fn accept(house: &Shared, listener: &UnixListener) -> Infallibl
 
 async fn receive(house: Shared, stream: UnixStream, visit: Visit) {
     let ours = rustix::process::geteuid().as_raw();
-    match stream.peer_cred() {
-        Ok(peer) if peer.uid() == ours => {}
+    let seen = match stream.peer_cred() {
+        Ok(peer) if peer.uid() == ours => Seen::of(peer.pid()),
         Ok(peer) => return tracing::warn!(uid = peer.uid(), "a stranger was turned away"),
         Err(error) => return tracing::warn!(%error, "a visitor of unknown user was turned away"),
-    }
+    };
     let (reader, writer) = stream.into_split();
     let reader = BufReader::with_capacity(64 << 10, reader);
-    let mut visitor = Visitor { reader, writer, within: None, _visit: visit };
+    let mut visitor = Visitor { reader, writer, within: None, seen, _visit: visit };
     let greeted = tokio::time::timeout(PATIENCE, greet(&house, &mut visitor)).await;
     match greeted {
         Ok(Ok(true)) => {}

@@ -8,7 +8,7 @@ use offshoot_agent::{Agents, Fate};
 use offshoot_backends::Commands;
 use offshoot_client::Place;
 use offshoot_client::wire::{Code, Fault, Hello, Named, Stopped};
-use offshoot_core::{Blob, Caps, Ceiling, Name, Phase, SessionId, Stamp, Task, TaskId};
+use offshoot_core::{Blob, Caps, Ceiling, Name, Phase, Question, SessionId, Stamp, Task, TaskId};
 use offshoot_models::Differs;
 use offshoot_runtime::{Runtime, Session, TaskRef};
 use offshoot_sqlite::Sqlite;
@@ -19,12 +19,14 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::fault::{no_output, refusal, unusable};
+use crate::grants::Grants;
 use crate::idle::Idle;
 use crate::keyring::KeyRing;
 use crate::limits::Limits;
 use crate::logfile::LogFile;
 use crate::reserve::{Reserve, free_bytes};
 use crate::run::Options;
+use crate::tools;
 use crate::turns::Turns;
 use crate::waiters::Waiters;
 
@@ -67,6 +69,8 @@ pub(crate) struct House {
     pub(crate) commands: Commands,
     pub(crate) agents: Agents,
     pub(crate) keys: KeyRing,
+    /// Leave that people have given for ever.
+    pub(crate) grants: Grants,
     pub(crate) place: Place,
     pub(crate) idle: Idle,
     /// Cancelled when somebody asks the daemon to end.
@@ -113,8 +117,8 @@ impl House {
         let commands = Commands::holding(place.data()).sole_session().open();
         let commands = commands.map_err(|error| no_output(&error, &place))?;
         let keys = KeyRing::default();
-        let agents = Agents::new(keys.clone()).tool(offshoot_agent::survey());
-        let agents = agents.worktrees(place.worktrees());
+        let grants = Grants::in_folder(place.data());
+        let agents = tools::agents(&place, &keys, &grants);
         let runtime = Runtime::builder(store.clone())
             .backend(Commands::KIND, commands.backend())
             .backend(offshoot_agent::KIND, agents.backend())
@@ -128,6 +132,7 @@ impl House {
             commands,
             agents,
             keys,
+            grants,
             place,
             idle: Idle::new(idle),
             leave: CancellationToken::new(),
@@ -294,6 +299,11 @@ impl House {
             },
         };
         found.map_err(|error| refusal(&error))
+    }
+
+    /// What a task has asked so far.
+    pub(crate) async fn questions(&self, task: TaskId) -> Result<Vec<Question>, Fault> {
+        self.store.questions(task).await.map_err(|error| refusal(&error.into()))
     }
 
     /// A value that is kept elsewhere because of its size.

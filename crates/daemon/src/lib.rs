@@ -7,7 +7,9 @@
 //! one recovers.
 
 mod accept;
+mod asked;
 mod fault;
+mod grants;
 mod house;
 mod idle;
 mod inherited;
@@ -15,10 +17,12 @@ mod keyring;
 mod limits;
 mod logfile;
 mod look;
+mod origin;
 mod post;
 mod reserve;
 mod run;
 mod serve;
+mod tools;
 mod turns;
 mod view;
 mod waiters;

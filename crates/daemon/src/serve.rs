@@ -4,8 +4,11 @@
 //! or why there is none; one that streams says what it has through [`Out`], and
 //! is dropped as soon as its visitor goes.
 
+mod approvals;
+mod authority;
 mod cancel;
 mod events;
+mod grants;
 mod inflow;
 mod messages;
 mod models;
@@ -27,6 +30,7 @@ use tokio::net::unix::OwnedWriteHalf;
 use self::inflow::Inflow;
 use crate::accept::Visitor;
 use crate::house::House;
+use crate::origin::Origin;
 use crate::run::Shared;
 
 /// Why a request came to no answer.
@@ -87,7 +91,7 @@ pub(crate) async fn serve(house: &Shared, visitor: &mut Visitor) -> Result<(), F
             }
         };
         let (mut inflow, input) = Inflow::of(&request);
-        let visit = Visit { within: visitor.within, input };
+        let visit = Visit { within: visitor.within, origin: visitor.origin(), input };
         let mut out = Out(&mut visitor.writer);
         let answer = tokio::select! {
             answer = answer(house, request, visit, &mut out) => answer,
@@ -115,18 +119,20 @@ pub(crate) async fn serve(house: &Shared, visitor: &mut Visitor) -> Result<(), F
 struct Visit {
     /// The task of whose command the visitor is a process, if it is one.
     within: Option<TaskId>,
+    /// Who it is.
+    origin: Origin,
     /// The input of the command that is asked for.
     input: Option<Input>,
 }
 
 async fn answer(house: &House, request: Request, visit: Visit, out: &mut Out<'_>) -> Answer {
-    let within = visit.within;
+    let (within, origin) = (visit.within, visit.origin);
     if looks_at_tasks(&request) {
         house.settled().await?;
     }
     match request {
         Request::Spawn(spawn) => spawn::spawn(house, *spawn, visit, out).await,
-        Request::Run(run) => run::run(house, *run).await,
+        Request::Run(run) => run::run(house, *run, origin).await,
         Request::Models { keys } => Ok(models::list(&keys)),
         Request::List(list) => tasks::list(house, list).await,
         Request::Show(named) => tasks::show(house, &named).await,
@@ -137,6 +143,11 @@ async fn answer(house: &House, request: Request, visit: Visit, out: &mut Out<'_>
         Request::Send(message) => messages::send(house, &message).await,
         Request::Receipt { task, message } => messages::receipt(house, &task, &message).await,
         Request::Answer(answer) => messages::answer(house, &answer).await,
+        Request::Approvals(list) => approvals::list(house, list).await,
+        Request::Approval(sought) => approvals::show(house, &sought).await,
+        Request::Decide(decision) => approvals::decide(house, *decision, origin).await,
+        Request::Grants => grants::list(house),
+        Request::Revoke { folder, rule } => grants::revoke(house, &folder, rule.as_deref(), origin),
         Request::Cancel { task, stop } => cancel::cancel(house, &task, &stop).await,
         Request::Sessions { cursor, limit } => sessions::list(house, cursor, limit).await,
         Request::CancelSession { session, stop } => cancel::session(house, &session, &stop).await,
@@ -150,9 +161,16 @@ async fn answer(house: &House, request: Request, visit: Visit, out: &mut Out<'_>
 
 /// Whether somebody wants to know where tasks stand.
 fn looks_at_tasks(request: &Request) -> bool {
-    use Request::{Events, List, Sessions, Show, Tail, Why};
+    use Request::{Approval, Approvals, Events, List, Sessions, Show, Tail, Why};
     match request {
-        List(_) | Show(_) | Why(_) | Tail(_) | Sessions { .. } | Events { .. } => true,
+        Approvals(_)
+        | Approval(_)
+        | List(_)
+        | Show(_)
+        | Why(_)
+        | Tail(_)
+        | Sessions { .. }
+        | Events { .. } => true,
         // One that is bounded is over when it is to be.
         Request::Wait(wait) => wait.timeout_ms.is_none(),
         _ => false,

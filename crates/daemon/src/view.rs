@@ -1,14 +1,15 @@
 //! Records, as visitors see them. What must not be shown does not get here.
 
-use offshoot_agent::{Brief, Hitch};
+use offshoot_agent::{Brief, Hitch, Spent};
 use offshoot_backends::{Command, Commands, Report, Restart};
 use offshoot_client::wire::{self, Fault};
 use offshoot_core::{
-    Activity, Cancel, Doing, Outcome, Payload, Question, State, Task, Tie, Wants, text,
+    Activity, Cancel, Doing, Outcome, Payload, Question, State, Task, Tie, WaitingOn, Wants, text,
 };
 use offshoot_models::{Differs, MissingKey};
 use offshoot_runtime::{Error, Reason, Snapshot};
 
+use crate::asked::{self, Asked};
 use crate::house::{self, House};
 
 /// A task.
@@ -18,6 +19,7 @@ pub(crate) async fn task(house: &House, snapshot: Snapshot) -> Result<wire::Task
     let (lineage, origin) = (&spec.lineage, &spec.lineage.origin);
     let session = house.session_name(lineage.session).await?.to_string();
     let question = open_question(house, &task).await?;
+    let approval = open_approval(house, &task).await?;
     let named = spec.naming == offshoot_core::Naming::Given;
     Ok(wire::Task {
         id: task.id().to_string(),
@@ -35,6 +37,7 @@ pub(crate) async fn task(house: &House, snapshot: Snapshot) -> Result<wire::Task
             .flatten()
             .map(|what| absent(&what)),
         question,
+        approval,
         outcome: task.ended().map(|ended| outcome(&task, ended)),
         lineage: wire::Lineage {
             session: lineage.session.to_string(),
@@ -62,6 +65,7 @@ pub(crate) async fn task(house: &House, snapshot: Snapshot) -> Result<wire::Task
             .flatten(),
         command: command(&task),
         agent: agent(&task),
+        spent: reported_spent(&task),
         settling,
         unresponsive,
     })
@@ -80,11 +84,19 @@ pub(crate) async fn in_full(house: &House, snapshot: Snapshot) -> Result<wire::T
     // daemon died.
     let agent = *snapshot.task.spec.kind == *offshoot_agent::KIND && snapshot.task.is_live();
     let open = match agent {
-        true => question(house, &snapshot.task, |asked| asked.wants == Wants::Input).await?,
+        true => question(house, &snapshot.task, |_| true).await?,
+        false => None,
+    };
+    let leave = asked::open_of(house, &snapshot.task).await?;
+    // What was spent until now, and not when the agent last reported.
+    let spent = match agent {
+        true => spent_now(house, &snapshot.task).await?,
         false => None,
     };
     let mut shown = task(house, snapshot).await?;
+    shown.spent = spent.or(shown.spent);
     shown.question = shown.question.or(open);
+    shown.approval = shown.approval.or_else(|| leave.first().map(asked_leave));
     if let (Some(blob), Some(outcome)) =
         (blob.filter(|blob| blob.bytes <= HEAVIEST), &mut shown.outcome)
     {
@@ -102,13 +114,30 @@ pub(crate) async fn open_question(
     house: &House,
     task: &Task,
 ) -> Result<Option<wire::Question>, Fault> {
-    match task.state.question() {
-        Some(number) => question(house, task, |asked| asked.number == number).await,
-        None => Ok(None),
+    match task.state {
+        State::Waiting(WaitingOn::Input(number)) => {
+            question(house, task, |asked| asked.number == number).await
+        }
+        _ => Ok(None),
     }
 }
 
-/// The open question of a task that is meant.
+/// What a task waits for leave to do.
+async fn open_approval(house: &House, task: &Task) -> Result<Option<wire::AskedLeave>, Fault> {
+    if !matches!(task.state, State::Waiting(WaitingOn::Approval(_))) {
+        return Ok(None);
+    }
+    // Of several the first stands for all.
+    Ok(asked::open_of(house, task).await?.first().map(asked_leave))
+}
+
+/// What is asked leave for, in short.
+pub(crate) fn asked_leave(asked: &Asked) -> wire::AskedLeave {
+    let tool = asked.approval().map(|about| about.tool.to_string());
+    wire::AskedLeave { id: asked.id(), tool: tool.unwrap_or_default() }
+}
+
+/// The open question of a task that is meant, of those that want words.
 async fn question(
     house: &House,
     task: &Task,
@@ -121,7 +150,9 @@ async fn question(
         Err(Error::NotFound { .. }) => return Ok(None),
         Err(error) => return Err(told(error)),
     };
-    let open = found.into_iter().find(|asked| asked.closed.is_none() && is_meant(asked));
+    let open = found
+        .into_iter()
+        .find(|asked| asked.wants == Wants::Input && asked.closed.is_none() && is_meant(asked));
     Ok(open.map(|asked| wire::Question {
         number: asked.number,
         text: text::cut(&asked.text, ASKED).into_owned(),
@@ -236,7 +267,48 @@ fn agent(task: &Task) -> Option<wire::AgentBrief> {
         return None;
     }
     let brief: Brief = task.spec.input.decode().ok()?;
-    Some(wire::AgentBrief { task: brief.task, model: brief.model.to_string() })
+    let authority = brief.authority.as_deref();
+    Some(wire::AgentBrief {
+        task: brief.task,
+        model: brief.model.to_string(),
+        profile: brief.profile.map(String::from),
+        mode: authority.map(|authority| word(authority.mode())),
+        asks: authority.map(|authority| word(authority.asks())),
+    })
+}
+
+/// What an agent and all below it have spent until now, if that is limited.
+async fn spent_now(house: &House, task: &Task) -> Result<Option<wire::Spent>, Fault> {
+    let told = |error| crate::fault::refusal(&error);
+    match house.runtime()?.task(&task.id().to_string()).await {
+        Ok(found) => Ok(house.agents.spent(&found).await.map_err(told)?.map(|one| spent(&one))),
+        Err(Error::NotFound { .. }) => Ok(None),
+        Err(error) => Err(told(error)),
+    }
+}
+
+/// The same, as the agent has last reported it.
+fn reported_spent(task: &Task) -> Option<wire::Spent> {
+    let report = offshoot_agent::Report::of(task)?;
+    report.spent.map(|one| spent(&one))
+}
+
+fn spent(spent: &Spent) -> wire::Spent {
+    let Spent { limits, tokens, money, steps, time } = spent;
+    let parts = [
+        limits.money.map(|limit| format!("{money} of {limit}")),
+        limits.tokens.map(|limit| format!("{tokens} of {limit} tokens")),
+        limits.time.map(|limit| format!("{}s of {}s", time.as_secs(), limit.as_secs())),
+        limits.steps.map(|limit| format!("{steps} of {limit} steps")),
+    ];
+    wire::Spent {
+        budget: limits.to_string(),
+        tokens: *tokens,
+        nanodollars: money.0,
+        steps: *steps,
+        time_ms: u64::try_from(time.as_millis()).unwrap_or(u64::MAX),
+        told: parts.into_iter().flatten().collect::<Vec<_>>().join(", "),
+    }
 }
 
 /// How much of what a session was about is told.

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use offshoot_client::wire::{Code, Fault};
 
+mod approvals;
 mod bug;
 mod completions;
 mod daemon;
@@ -17,9 +18,11 @@ mod desk;
 mod doctor;
 mod duration;
 mod exit;
+mod folder;
 mod globals;
 mod interrupt;
 mod lines;
+mod lookout;
 mod models;
 mod number;
 mod outlet;
@@ -58,6 +61,11 @@ enum Command {
     /// List sessions, stop or remove them
     #[command(subcommand, alias = "session")]
     Sessions(sessions::Sessions),
+    /// Look at what agents ask leave for, and what was allowed for ever
+    #[command(subcommand, alias = "approval")]
+    Approvals(approvals::Approvals),
+    Approve(approvals::Approve),
+    Deny(approvals::Deny),
     /// List the models that agents can ask
     #[command(subcommand)]
     Models(models::Models),
@@ -98,6 +106,9 @@ fn run(cli: Cli, screen: Screen) -> Result<Exit, Trouble> {
         Command::Completions(completions) => completions.run(screen),
         Command::Run(run) => block_on(run.run(&globals, screen)),
         Command::Models(models) => block_on(models.run(&globals, screen)),
+        Command::Approvals(approvals) => block_on(approvals.run(&globals, screen)),
+        Command::Approve(approve) => block_on(approve.run(&globals, screen)),
+        Command::Deny(deny) => block_on(deny.run(&globals, screen)),
         Command::Spawn(spawn) => block_on(spawn.run(&globals, screen)),
         Command::Tasks(tasks) => block_on(tasks.run(&globals, screen)),
         Command::Sessions(sessions) => block_on(sessions.run(&globals, screen)),

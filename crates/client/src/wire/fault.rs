@@ -36,6 +36,10 @@ pub enum Code {
     Ended,
     /// The owner takes no new tasks.
     OwnerClosed,
+    /// Somebody has answered before, or nobody needs the answer any more.
+    Answered,
+    /// It is not for processes of tasks.
+    NotAPerson,
     /// The session has live tasks.
     Busy,
     /// A cap is reached.

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Fault, Sessions, Status, Task, Tasks, Why};
+use super::{
+    Approval, Approvals, Fault, Grant, Profiles, Sessions, Status, Task, Tasks, Trust, Why,
+};
 
 /// An answer. A request gets one of these, or a stream of them that ends with
 /// [`Reply::Done`] or [`Reply::Fault`].
@@ -24,6 +26,9 @@ pub enum Reply {
         /// wait for it, too.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
+        /// How many blocks the conversation had before.
+        #[serde(default)]
+        before: u64,
     },
     /// A page of tasks.
     Tasks(Tasks),
@@ -48,6 +53,22 @@ pub enum Reply {
         task: String,
         /// How far it has come.
         state: String,
+    },
+    /// A page of what agents ask leave for.
+    Approvals(Approvals),
+    /// What an agent asks or has asked leave for, as it is now.
+    Approval(Box<Approval>),
+    /// Leave that was given for ever.
+    Grants {
+        /// Each of it.
+        grants: Vec<Grant>,
+    },
+    /// The profiles that can be chosen in a folder.
+    Profiles(Profiles),
+    /// Folders, and whether they are trusted.
+    Trust {
+        /// Each of them.
+        folders: Vec<Trust>,
     },
     /// The request to stop has reached this many live tasks.
     Reached {

@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::{Decision, ListApprovals, Run, Sought, Wait};
+
 /// A request. Each may be repeated if its answer was lost.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
@@ -45,6 +47,35 @@ pub enum Request {
     },
     /// The answer to a question of a task.
     Answer(Answer),
+    /// A page of what agents ask leave for.
+    Approvals(ListApprovals),
+    /// One thing that an agent asks or has asked leave for.
+    Approval(Sought),
+    /// The answer to what an agent asks leave for. Not for processes of tasks.
+    Decide(Box<Decision>),
+    /// Leave that was given for ever.
+    Grants,
+    /// Take leave back that was given for ever. Not for processes of tasks.
+    Revoke {
+        /// In which folder.
+        folder: String,
+        /// The rule; all of the folder's if there is none.
+        rule: Option<String>,
+    },
+    /// The profiles that can be chosen in a folder.
+    Profiles {
+        /// The folder.
+        folder: String,
+    },
+    /// Trust a folder, or do so no more. Not for processes of tasks.
+    Trust {
+        /// The folder.
+        folder: String,
+        /// Whether to trust it.
+        trusted: bool,
+    },
+    /// The folders that are trusted.
+    Trusted,
     /// Stop a task and everything below it.
     Cancel {
         /// Which.
@@ -166,39 +197,6 @@ pub struct Spawn {
     pub stdin: Stdin,
 }
 
-/// Something for an agent to do.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Run {
-    /// In which session.
-    pub talk: Talk,
-    /// What to do, in words.
-    pub task: String,
-    /// The model that does it.
-    pub model: Option<String>,
-    /// The model of a new agent if nobody says; without one it is the first
-    /// whose key is there.
-    #[serde(default)]
-    pub usual: Option<String>,
-    /// The folder in which it works.
-    pub folder: String,
-    /// The caller's keys and addresses, never stored.
-    pub keys: Sealed,
-    /// Makes the request repeatable.
-    pub key: String,
-}
-
-/// In which session an agent is asked.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Talk {
-    /// In a new one.
-    New,
-    /// In the one of this name, which is opened if it is new.
-    In(String),
-    /// In the one in which an agent was asked last.
-    Latest,
-}
-
 /// What becomes of a command whose daemon dies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -308,48 +306,6 @@ pub enum Following {
     Stop,
     /// It goes on until the task has ended.
     Follow,
-}
-
-/// Which tasks to wait for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Wait {
-    /// The session in which their handles mean something.
-    pub session: String,
-    /// The tasks.
-    pub tasks: Vec<String>,
-    /// For how many of them.
-    pub waiting: Waiting,
-    /// How long at the most.
-    pub timeout_ms: Option<u64>,
-    /// The caller's keys and addresses, never stored. Agents that are waited
-    /// for get those that they lack, so that they go on after a daemon died.
-    #[serde(default, skip_serializing_if = "Sealed::is_empty")]
-    pub keys: Sealed,
-    /// What is done if one of them lacks something even with these.
-    #[serde(default)]
-    pub lacking: Lacking,
-}
-
-/// What a wait does if a task lacks what it needs to go on, such as a key.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Lacking {
-    /// It waits until somebody brings that.
-    #[default]
-    Wait,
-    /// It returns at once with those that do, so that whoever waits is told.
-    Return,
-}
-
-/// For how many tasks to wait.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Waiting {
-    /// All of them.
-    #[default]
-    All,
-    /// The first that ends or asks.
-    Any,
 }
 
 /// How to stop something.

@@ -25,6 +25,9 @@ pub struct Task {
     /// What it asks, if it waits for an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<Question>,
+    /// What it asks leave for, if it waits for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<AskedLeave>,
     /// How it ended, once it has.
     pub outcome: Option<Outcome>,
     /// Where it comes from.
@@ -51,6 +54,9 @@ pub struct Task {
     /// What it was asked to do, if it is an agent.
     #[serde(default)]
     pub agent: Option<AgentBrief>,
+    /// What it and all below it have spent of its budget, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<Spent>,
     /// It has ended, and its end could not be written yet.
     pub settling: bool,
     /// It was stopped by force and is still there.
@@ -58,12 +64,49 @@ pub struct Task {
 }
 
 /// What an agent was asked to do.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentBrief {
     /// In words.
     pub task: String,
     /// The model that does it.
     pub model: String,
+    /// The profile of which it was made, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// How freely it acts, if that is limited: `plan`, `ask` or `auto`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    /// Who is asked for leave, if what it may do is limited: `owner`, `person` or
+    /// `nobody`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asks: Option<String>,
+}
+
+/// What an agent and all below it have spent of its budget. Of what is not limited
+/// nothing is counted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spent {
+    /// What may be spent, as it is written.
+    pub budget: String,
+    /// How many tokens were read and written.
+    pub tokens: u64,
+    /// What that has cost, in billionths of a dollar.
+    pub nanodollars: u64,
+    /// How many answers there were.
+    pub steps: u64,
+    /// How long the agent has taken itself, in milliseconds.
+    pub time_ms: u64,
+    /// The same in words.
+    pub told: String,
+}
+
+/// What a task asks leave for, in short.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskedLeave {
+    /// What it is called when it is answered.
+    pub id: String,
+    /// The tool that would be called.
+    pub tool: String,
 }
 
 /// What a task asks.

@@ -20,6 +20,10 @@ pub(super) async fn follow(
     let mut events = session.events(Cursor::new(from.unwrap_or_default()));
     if from.is_none() {
         events.snapshot().await?;
+        // Whoever looks at the records after this misses nothing.
+        let (cursor, at) = (events.cursor().number(), crate::house::now().to_string());
+        let from = Happened { cursor, at, change: "from".into(), task: None };
+        out.say(&Reply::Happened(Box::new(from))).await?;
     }
     loop {
         let event = match events.next().await {

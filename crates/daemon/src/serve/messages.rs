@@ -1,10 +1,11 @@
 //! Messages to tasks.
 
 use offshoot_client::wire::{self, Code, Fault, Message, Named, Reply, Sequel};
-use offshoot_core::{Caller, Closed, MessageState, Receipt};
+use offshoot_core::{Caller, Closed, MessageState, Receipt, Wants};
 use offshoot_runtime::{Error, TaskRef};
 
 use super::Answer;
+use crate::asked;
 use crate::fault::refusal_about;
 use crate::house::House;
 
@@ -84,6 +85,15 @@ pub(super) async fn answer(house: &House, answer: &wire::Answer) -> Answer {
     let task = house.task(&answer.to).await?;
     if *task.spec().kind == *offshoot_agent::KIND {
         says_something(&answer.text)?;
+    }
+    let asked = house.questions(task.id()).await?;
+    let wants = asked.iter().find(|asked| asked.number == answer.number).map(|asked| asked.wants);
+    if wants == Some(Wants::Approval) {
+        // Words are no leave.
+        let id = asked::short_id(task.id(), answer.number);
+        let text = format!("question {} of {} asks for leave", answer.number, task.handle());
+        let hint = format!("`offshoot approve {id}` or `offshoot deny {id}` answers it");
+        return Err(Fault::new(Code::BadRequest, text).hint(hint).into());
     }
     match task.answer(answer.number, &answer.text).await {
         Ok(()) => {}

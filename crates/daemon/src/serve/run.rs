@@ -2,12 +2,14 @@
 
 use offshoot_agent::{Brief, Catalogue, KIND, NoModel};
 use offshoot_client::wire::{Code, Fault, Reply, Run, Sealed, Talk};
+use offshoot_core::authority::Authority;
 use offshoot_core::{MessageId, Owner, Payload, SessionId, Sizes, Task};
 use offshoot_models::{BadModelName, Keys, ModelName, Provider};
 use offshoot_runtime::{Session, TaskRef, Tasks};
 
-use super::{Answer, Stopped};
+use super::{Answer, Stopped, authority};
 use crate::house::House;
+use crate::origin::Origin;
 use crate::view;
 
 /// What the first agent of a session is called.
@@ -23,7 +25,7 @@ const USUAL: [(Provider, &str); 3] = [
 /// Has an agent do something: a new one, or the one that the session has, which
 /// goes on with its conversation. The answer is the task that does it, and which
 /// message it is to one that was at work already.
-pub(super) async fn run(house: &House, run: Run) -> Answer {
+pub(super) async fn run(house: &House, run: Run, origin: Origin) -> Answer {
     let keys = keys(&run.keys);
     let name = session_name(house, &run).await?;
     // Whoever comes second finds the agent that the first one has sent off.
@@ -33,17 +35,30 @@ pub(super) async fn run(house: &House, run: Run) -> Answer {
         Some(session) => lead(house, session).await?,
         None => None,
     };
+    let before = match (&known, &lead) {
+        (Some(session), Some(lead)) => {
+            let lead = session.task(&lead.id().to_string()).await?;
+            lead.peek().last(1).limit(0).await?.total
+        }
+        _ => 0,
+    };
     let (task, message) = match (known, lead) {
         (Some(session), Some(lead)) if is_repeated(&lead, &run) => {
             house.keys.give(session.id(), &keys);
             (session.task(&lead.id().to_string()).await?, None)
         }
-        (Some(session), Some(lead)) => go_on((house, &session), &lead, &run, &keys).await?,
-        _ => (begin(house, &name, &run, &keys).await?, None),
+        (Some(session), Some(lead)) => {
+            authority::may_speak(house, origin).await?;
+            go_on((house, &session), &lead, &run, &keys).await?
+        }
+        _ => {
+            let authority = authority::of(house, &run, origin).await?;
+            (begin((house, &name), &run, &keys, authority).await?, None)
+        }
     };
     let shown = view::task(house, task.snapshot().await?).await?;
     let message = message.map(|message| message.to_string());
-    Ok(Reply::Asked { task: Box::new(shown), message })
+    Ok(Reply::Asked { task: Box::new(shown), message, before })
 }
 
 /// Whether this request has sent the agent off already, and its answer was lost.
@@ -108,14 +123,22 @@ fn is_asked_by_person(task: &Task) -> bool {
 }
 
 /// Sends a new agent off. Nothing is opened for one that cannot begin.
-async fn begin(house: &House, name: &str, run: &Run, keys: &Keys) -> Result<TaskRef, Stopped> {
+async fn begin(
+    (house, name): (&House, &str),
+    run: &Run,
+    keys: &Keys,
+    authority: Authority,
+) -> Result<TaskRef, Stopped> {
     let model = match run.model.as_ref().or(run.usual.as_ref()) {
         Some(said) => model(said)?,
         None => usual(keys).ok_or_else(no_model)?,
     };
     house.keys.open(&model, keys).map_err(unasked)?;
-    let mut brief = Brief::new(model, run.task.clone()).folder(&run.folder);
+    let mut brief = Brief::new(model, run.task.clone()).folder(&run.folder).authority(authority);
     brief.endpoint = keys.endpoint(brief.model.provider());
+    if let Some(budget) = authority::budget(run)? {
+        brief.budget = budget;
+    }
     let said = |error| Fault::from_error(Code::BadRequest, &error);
     // What an agent lacks is told by its record alone.
     let (bytes, most) = (Payload::encode(&brief).map_err(said)?.bytes(), Sizes::default().inline);
@@ -152,6 +175,7 @@ async fn go_on(
         let fault = Fault::new(Code::BadRequest, said);
         return Err(fault.hint("leave out --model, or begin a new session").into());
     }
+    authority::stays_as_it_is(&brief, run)?;
     stays_where_it_is(&brief, keys)?;
     house.keys.give(session.id(), keys);
     let found = match &brief.endpoint {

@@ -16,7 +16,7 @@ use crate::view;
 pub(super) async fn spawn(
     house: &House,
     spawn: Spawn,
-    Visit { within, input }: Visit,
+    Visit { within, input, .. }: Visit,
     out: &mut Out<'_>,
 ) -> Answer {
     let stays = spawn.attachment == Attachment::Attached || input.is_some();

@@ -5,6 +5,7 @@ use offshoot_core::{Owner, Phase, State, Visibility, WaitingOn};
 use offshoot_store::PageCursor;
 
 use super::{Answer, Stopped};
+use crate::asked::{self, Asked};
 use crate::house::House;
 use crate::view;
 
@@ -95,6 +96,25 @@ fn asks(who: &str, question: &wire::Question) -> wire::Reason {
     wire::Reason { is: "question".to_owned(), text: format!("{who} asks: {}", question.text) }
 }
 
+/// Whose question is told.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    /// That of the task itself.
+    Own,
+    /// That of one below it.
+    Below,
+}
+
+fn asks_leave(asked: &Asked, path: &str, whose: Whose) -> wire::Reason {
+    let wire::AskedLeave { id, tool } = view::asked_leave(asked);
+    let who = if whose == Whose::Own { "it" } else { path };
+    let text = format!(
+        "{who} asks leave to use {tool}: `offshoot approve {id}` or `offshoot deny {id}` answers, \
+         `offshoot approvals show {id}` shows all of it"
+    );
+    wire::Reason { is: "approval".to_owned(), text }
+}
+
 /// What a task waits on.
 pub(super) async fn why(house: &House, named: &Named) -> Answer {
     let task = house.task(named).await?;
@@ -115,6 +135,11 @@ pub(super) async fn why(house: &House, named: &Named) -> Answer {
                 reasons.push(asks(child.handle(), &question));
             }
         }
+    }
+    for (asked, path) in asked::open_below(house, &record, CHILDREN).await? {
+        let own = asked.task.id() == record.id();
+        let whose = if own { Whose::Own } else { Whose::Below };
+        reasons.push(asks_leave(&asked, &path.handles, whose));
     }
     Ok(Reply::Why(Why {
         id: task.id().to_string(),

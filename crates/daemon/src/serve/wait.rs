@@ -1,11 +1,11 @@
 //! Waiting for tasks, and saying that their ends were read.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use offshoot_client::wire::{
-    self, Code, Fault, Lacking, Named, Reply, Wait, Waited, WaitedEnd, Waiting,
+    self, Asked, Code, Fault, Lacking, Named, Reply, Wait, Waited, WaitedEnd, Waiting,
 };
-use offshoot_core::TaskId;
+use offshoot_core::{State, TaskId, WaitingOn};
 use offshoot_runtime::{Error, TaskRef, WaitEnd};
 
 use super::{Answer, Stopped};
@@ -43,18 +43,46 @@ pub(super) async fn wait(house: &House, wait: Wait, within: Option<TaskId>) -> A
         }
     }
     let waiter = house.waiters.enter(within)?;
-    let runtime = house.runtime()?;
-    let mut waiting = runtime.wait(&tasks);
-    if wait.waiting == Waiting::Any {
-        waiting = waiting.any();
-    }
-    if let Some(timeout) = wait.timeout_ms {
-        waiting = waiting.timeout(Duration::from_millis(timeout));
-    }
-    // The daemon may end meanwhile.
-    drop(runtime);
+    let until = wait
+        .timeout_ms
+        .and_then(|timeout| Instant::now().checked_add(Duration::from_millis(timeout)));
+    let waits = async {
+        loop {
+            let runtime = house.runtime()?;
+            let mut waiting = runtime.wait(&tasks);
+            if wait.waiting == Waiting::Any {
+                waiting = waiting.any();
+            }
+            if let Some(until) = until {
+                waiting = waiting.timeout(until.saturating_duration_since(Instant::now()));
+            }
+            // The daemon may end meanwhile.
+            drop(runtime);
+            let waited = waiting.await?;
+            let asks = waited.iter().find(|waited| asks_leave(waited));
+            match asks {
+                Some(asks) if wait.asked == Asked::Wait => {
+                    let Some(task) = tasks.iter().find(|task| task.id() == asks.task.id()) else {
+                        return Ok::<_, Stopped>(waited);
+                    };
+                    let goes_on = until_it_goes_on(task, asks.task.seq);
+                    match until {
+                        Some(until) => {
+                            if let Ok(went) = tokio::time::timeout_at(until.into(), goes_on).await {
+                                went?;
+                            } else {
+                                return Ok(waited);
+                            }
+                        }
+                        None => goes_on.await?,
+                    }
+                }
+                _ => return Ok(waited),
+            }
+        }
+    };
     let mut found = Vec::with_capacity(tasks.len());
-    for waited in waiter.during(house, waiting.into_future()).await? {
+    for waited in waiter.during(house, waits).await? {
         let end = match waited.end {
             WaitEnd::Ended => WaitedEnd::Ended,
             WaitEnd::NeedsInput => WaitedEnd::NeedsInput,
@@ -68,6 +96,23 @@ pub(super) async fn wait(house: &House, wait: Wait, within: Option<TaskId>) -> A
         found.push(Waited { end, task });
     }
     Ok(Reply::Waited { tasks: found })
+}
+
+/// Whether a wait returned because the task asks for leave.
+fn asks_leave(waited: &offshoot_runtime::Waited) -> bool {
+    waited.end == WaitEnd::NeedsInput
+        && matches!(waited.task.state, State::Waiting(WaitingOn::Approval(_)))
+}
+
+/// Returns when a task is not as it was any more.
+async fn until_it_goes_on(task: &TaskRef, was: u64) -> Result<(), Error> {
+    let mut records = task.watch();
+    while let Some(record) = records.next().await {
+        if record?.seq != was {
+            return Ok(());
+        }
+    }
+    Ok(())
 }
 
 /// Those of these tasks that cannot go on before somebody brings what they lack.

@@ -10,12 +10,12 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, ValueEnum};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::{Elvish, EnvCompleter, Powershell, Shells};
-use offshoot_client::wire::{List, Reply, Request, Scope, Session, Task};
+use offshoot_client::wire::{Approval, List, ListApprovals, Reply, Request, Scope, Session, Task};
 
 use super::desk::Desk;
 use super::exit::Exit;
 use super::globals::Globals;
-use super::show::{Form, Screen, task, text};
+use super::show::{Form, Screen, approval, task, text};
 use super::trouble::Trouble;
 use shell::Helped;
 
@@ -88,6 +88,25 @@ pub(crate) fn handles() -> ArgValueCompleter {
 /// Completes handles of tasks that have not ended.
 pub(crate) fn live_handles() -> ArgValueCompleter {
     ArgValueCompleter::new(|typed: &OsStr| offer_tasks(typed, Scope::Live))
+}
+
+/// Completes ids of what agents ask leave for.
+pub(crate) fn approvals() -> ArgValueCompleter {
+    ArgValueCompleter::new(|typed: &OsStr| {
+        let asked = asked(async |desk| {
+            let list =
+                ListApprovals { session: None, below: Vec::new(), cursor: None, limit: OFFERED };
+            match desk.ask(&Request::Approvals(list)).await {
+                Ok(Reply::Approvals(page)) => page.approvals,
+                _ => Vec::new(),
+            }
+        });
+        let named = |one: Approval| {
+            let help = format!("{}: {} {}", one.agent, one.tool, approval::in_short(&one));
+            (one.id, text::line(&help))
+        };
+        offer(typed, asked.into_iter().map(named))
+    })
 }
 
 /// Completes names of sessions.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use offshoot_client::wire::{Lacking, Named, Reply, Request, Task, Wait, Waited, Waiting};
+use offshoot_client::wire::{Asked, Lacking, Named, Reply, Request, Task, Wait, Waited, Waiting};
 use offshoot_client::{Client, Error};
 use serde::Serialize;
 
@@ -53,7 +53,7 @@ impl Desk {
         task_of(self.ask(&Request::Show(self.named(task))).await?)
     }
 
-    /// The record of a task once it has ended, or asks something.
+    /// The record of a task once it has ended, or asks something that is no leave.
     pub(crate) async fn end_of(&self, task: String) -> Result<Task, Trouble> {
         let request = Request::Wait(Wait {
             session: self.session.clone(),
@@ -62,6 +62,7 @@ impl Desk {
             timeout_ms: None,
             keys: keys(),
             lacking: Lacking::Wait,
+            asked: Asked::Wait,
         });
         match waited_of(self.ask(&request).await?)?.pop() {
             Some(waited) => Ok(waited.task),
@@ -129,10 +130,11 @@ pub(crate) fn task_of(reply: Reply) -> Result<Task, Trouble> {
     }
 }
 
-/// The agent that was asked, and the message that asks it if it was at work.
-pub(crate) fn asked_of(reply: Reply) -> Result<(Task, Option<String>), Trouble> {
+/// The agent that was asked, the message that asks it if it was at work, and how
+/// many blocks its conversation had before.
+pub(crate) fn asked_of(reply: Reply) -> Result<(Task, Option<String>, u64), Trouble> {
     match reply {
-        Reply::Asked { task, message } => Ok((*task, message)),
+        Reply::Asked { task, message, before } => Ok((*task, message, before)),
         _ => Err(Error::WrongAnswer.into()),
     }
 }

@@ -40,7 +40,27 @@ struct Report {
     socket: Option<String>,
     daemon: Option<Status>,
     log: Option<LogFile>,
+    /// Whether commands of agents can be confined here.
+    sandbox: Sandbox,
     findings: Findings,
+}
+
+/// Whether commands of agents can be confined.
+#[derive(Debug, Serialize)]
+struct Sandbox {
+    confines: bool,
+    told: String,
+}
+
+impl Sandbox {
+    fn look() -> Self {
+        let support = offshoot_sandbox::probe();
+        let told = match support.confines() {
+            true => support.to_string(),
+            false => format!("{support}; agents ask before they run one"),
+        };
+        Self { confines: support.confines(), told }
+    }
 }
 
 impl Doctor {
@@ -61,6 +81,7 @@ async fn examine(globals: &Globals) -> Report {
         socket: None,
         daemon: None,
         log: None,
+        sandbox: Sandbox::look(),
         findings: Findings::default(),
     };
     let (place, folder) = match globals.seek() {
@@ -177,6 +198,7 @@ fn render(report: &Report, now: Timestamp, colour: Colour) -> String {
     if let Some(log) = &report.log {
         fields.add("log", logged(log));
     }
+    fields.add("sandbox", &report.sandbox.told);
     let mut shown = fields.render(colour);
     shown.push('\n');
     shown.push_str(&report.findings.render(colour));

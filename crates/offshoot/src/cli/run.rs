@@ -1,14 +1,19 @@
 //! `offshoot run`: has an agent do something.
 
+mod asks;
 mod glimpse;
+mod refusals;
 mod ticker;
+mod tty;
 
 use std::io::{IsTerminal, Read};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use clap::Args;
-use offshoot_client::wire::{Reply, Request, Run as Asked, Sealed, State, Stop, Talk, Task};
+use clap::{Args, ValueEnum};
+use offshoot_client::wire::{
+    Asking, Reply, Request, Run as Asked, Sealed, State, Stop, Talk, Task,
+};
 use offshoot_models::Keys;
 
 use super::desk::{Desk, asked_of};
@@ -17,7 +22,9 @@ use super::globals::{Chosen, Globals};
 use super::interrupt::{Interrupts, Wish};
 use super::show::{Form, Screen, task, text};
 use super::trouble::Trouble;
+use asks::{Answers, Asks};
 use ticker::{News, Ticker};
+use tty::Tty;
 
 /// How much of a pipe is taken for a task.
 const LONGEST: u64 = 1 << 20;
@@ -40,7 +47,13 @@ which try that was, and when the next one is due. Ctrl-C asks the agent to stop,
 a second one stops it at once; one that was at work before goes on. Whatever
 else ends this command, the agent goes on: `offshoot tasks wait` waits for it.
 
-What one of them asks is shown with the command that answers it. If the agent
+Before they change or run anything, they ask: in place at a terminal, one after
+the other, and anybody may answer from another one with `offshoot approve` or
+`offshoot deny`. Without a terminal nobody is asked, and it is denied, unless
+--ask person says otherwise. --mode plan has them only look, --mode auto has
+them ask only for what is guarded. After --detach it waits for `approve`.
+
+What one of them asks in words is shown with the command that answers it. If the agent
 that sent it off does not answer, and nothing else goes on, this command exits
 with 6. It exits with 0 if the agent completed, 1 if it failed, 3 if somebody
 cancelled it, 4 if it was lost, 130 after Ctrl-C.
@@ -64,12 +77,54 @@ pub(crate) struct Run {
     /// The model, as <provider>/<name> [env: OFFSHOOT_MODEL]
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
+    /// The profile of which the agent is made; `offshoot agents ls` lists them
+    #[arg(long, value_name = "NAME")]
+    profile: Option<String>,
+    /// How freely agents act: look only, ask before changes, or act
+    #[arg(long, value_name = "MODE")]
+    mode: Option<Mode>,
+    /// What the agent and all below it may spend, as `2usd, 200k tokens, 10m`
+    #[arg(long, value_name = "BUDGET")]
+    budget: Option<String>,
+    /// Whom agents ask for leave [default: a person, if there is a terminal]
+    #[arg(long, value_name = "WHOM")]
+    ask: Option<Whom>,
     /// Leave the agent at work, and print its session
     #[arg(long)]
     detach: bool,
     /// Go on with the latest conversation
     #[arg(long = "continue")]
     goes_on: bool,
+}
+
+/// How freely agents act.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Mode {
+    /// Look and plan, and change nothing
+    Plan,
+    /// Ask before anything is changed or run; the default
+    Ask,
+    /// Do what is not guarded, and ask for the rest
+    Auto,
+}
+
+impl Mode {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Plan => "plan",
+            Self::Ask => "ask",
+            Self::Auto => "auto",
+        }
+    }
+}
+
+/// Whom agents ask for leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Whom {
+    /// A person: here, or with `offshoot approve` from elsewhere
+    Person,
+    /// Nobody: what would have to be asked for is denied
+    Nobody,
 }
 
 impl Run {
@@ -90,6 +145,17 @@ impl Run {
             (false, Chosen::Here | Chosen::Around) => Talk::In(desk.session.clone()),
             (false, Chosen::Nowhere) => Talk::New,
         };
+        let tty = match (screen.form, self.detach) {
+            (Form::People, false) => Tty::find(),
+            _ => None,
+        };
+        let asking = match self.ask {
+            Some(Whom::Person) => Asking::Person,
+            Some(Whom::Nobody) => Asking::Nobody,
+            // Whoever leaves an agent at work can come back to it.
+            None if self.detach || tty.is_some() => Asking::Person,
+            None => Asking::Nobody,
+        };
         let folder = std::env::current_dir().map_err(|error| Trouble::other(&error))?;
         let asked = Asked {
             talk,
@@ -97,16 +163,28 @@ impl Run {
             model: self.model.clone(),
             usual: set_model(),
             folder: folder.to_string_lossy().into_owned(),
+            profile: self.profile.clone(),
+            mode: self.mode.map(|mode| mode.word().to_owned()),
+            budget: self.budget.clone(),
+            asking,
             keys: keys(),
             key: uuid::Uuid::new_v4().simple().to_string(),
         };
         // Before the agent is there, so that no Ctrl-C is missed.
         let interrupts = Interrupts::listen()?;
-        let (task, message) = asked_of(desk.ask(&Request::Run(Box::new(asked))).await?)?;
+        let (task, message, before) = asked_of(desk.ask(&Request::Run(Box::new(asked))).await?)?;
         desk.session.clone_from(&task.session);
         match self.detach {
             true => leave(&desk, &task),
-            false => stay(desk, Lead { task, message }, interrupts).await,
+            false => {
+                let answers = match (asking, tty) {
+                    (Asking::Person, Some(tty)) => Answers::InPlace(tty),
+                    // Whoever has asked the agent before may be there.
+                    (Asking::Nobody, _) if message.is_none() => Answers::Denied,
+                    _ => Answers::Elsewhere,
+                };
+                stay(desk, Lead { task, message, before }, interrupts, answers).await
+            }
         }
     }
 
@@ -179,20 +257,29 @@ struct Lead {
     task: Task,
     /// The message that asks it, if it was at work already.
     message: Option<String>,
+    /// How many blocks its conversation had before.
+    before: u64,
 }
 
 /// Waits for the agent, and prints what it says.
-async fn stay(desk: Desk, lead: Lead, mut interrupts: Interrupts) -> Result<Exit, Trouble> {
-    let Lead { task: begun, message } = lead;
-    let mut ticker = Ticker::new(&desk, &begun);
+async fn stay(
+    desk: Desk,
+    lead: Lead,
+    mut interrupts: Interrupts,
+    answers: Answers,
+) -> Result<Exit, Trouble> {
+    let Lead { task: begun, message, before } = lead;
+    let mut ticker = Ticker::new(&desk, &begun, before);
+    let mut asks = Asks::new(&desk, &begun, answers);
     let ended = {
         let mut end = std::pin::pin!(desk.end_of(begun.id.clone()));
         loop {
             tokio::select! {
                 ended = &mut end => break ended?,
-                news = ticker.next() => if news == News::Standstill {
+                news = ticker.next(), if !asks.is_asking() => if news == News::Standstill {
                     return unanswered(&desk, &begun).await;
                 },
+                () = asks.next() => {}
                 wish = interrupts.next() => {
                     if wish == Wish::Leave {
                         return Ok(Exit::Interrupted);
@@ -206,6 +293,7 @@ async fn stay(desk: Desk, lead: Lead, mut interrupts: Interrupts) -> Result<Exit
             }
         }
     };
+    asks.leave();
     tokio::select! {
         () = ticker.rest() => {}
         // Whoever does not want to see the rest wants the answer.
@@ -228,6 +316,9 @@ async fn stay(desk: Desk, lead: Lead, mut interrupts: Interrupts) -> Result<Exit
             let how = how.trim().replace('\n', "\n  ");
             desk.screen.remark(&format!("offshoot: {handle} {}: {how}", ended.state.word()));
         }
+    }
+    if let Some(spent) = &ended.spent {
+        desk.screen.remark(&format!("offshoot: spent {}", text::line(&spent.told)));
     }
     if let Some(message) = message {
         tell_unread(&desk, &ended, message).await;

@@ -1,7 +1,9 @@
 //! How things are shown: to people, on a screen as wide as it is, and to
 //! scripts, as JSON.
 
+pub(crate) mod approval;
 pub(crate) mod colour;
+pub(crate) mod exact;
 #[cfg(test)]
 pub(crate) mod example;
 pub(crate) mod fault;

@@ -2,7 +2,7 @@
 
 use offshoot_client::Client;
 use offshoot_client::wire::{
-    Lacking, Named, Reply, Request, Run, Sealed, Sessions, Talk, Task, Wait, Waiting,
+    Asked, Asking, Lacking, Named, Reply, Request, Run, Sealed, Sessions, Talk, Task, Wait, Waiting,
 };
 
 use crate::support::World;
@@ -14,6 +14,10 @@ fn run(world: &World, talk: Talk, key: &str) -> Request {
         model: Some("offline/survey".into()),
         usual: None,
         folder: world.data().to_string_lossy().into_owned(),
+        profile: None,
+        mode: None,
+        budget: None,
+        asking: Asking::Nobody,
         keys: Sealed::default(),
         key: key.into(),
     }))
@@ -29,6 +33,7 @@ async fn ended(client: &Client, request: &Request) -> Task {
         timeout_ms: None,
         keys: Sealed::default(),
         lacking: Lacking::Wait,
+        asked: Asked::Return,
     };
     client.ask(&Request::Wait(wait)).await.unwrap();
     let named = Named { session: task.session.clone(), task: task.id };

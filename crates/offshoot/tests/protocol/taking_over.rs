@@ -3,7 +3,7 @@
 use std::process::ExitStatus;
 
 use offshoot_client::wire::{
-    Code, Hello, Lacking, Request, Restarting, Sealed, State, Taking, Wait, Waiting,
+    Asked, Code, Hello, Lacking, Request, Restarting, Sealed, State, Taking, Wait, Waiting,
 };
 use offshoot_client::{Client, Connection, Error};
 use tokio::task::JoinSet;
@@ -18,6 +18,7 @@ async fn state_of(client: &Client, task: &str) -> State {
         timeout_ms: None,
         keys: Sealed::default(),
         lacking: Lacking::Wait,
+        asked: Asked::Return,
     };
     match client.ask(&Request::Wait(wait)).await.unwrap() {
         offshoot_client::wire::Reply::Waited { tasks } => tasks[0].task.state,

@@ -1,7 +1,7 @@
 //! The acts of the agents: a lead sends others off, the daemon dies under them,
 //! and what they have counted comes home.
 
-use offshoot_client::wire::{Request, Run, Sealed, State, Talk, Task};
+use offshoot_client::wire::{Asking, Request, Run, Sealed, State, Talk, Task};
 
 use super::Stage;
 use super::project::Project;
@@ -41,10 +41,14 @@ pub(super) async fn send_off(stage: &mut Stage) -> Result<Team, Trouble> {
         model: Some(MODEL.to_owned()),
         usual: None,
         folder: project.folder.to_string_lossy().into_owned(),
+        profile: None,
+        mode: None,
+        budget: None,
+        asking: Asking::Nobody,
         keys: Sealed::default(),
         key: uuid::Uuid::new_v4().simple().to_string(),
     };
-    let (lead, _) = asked_of(stage.desk.ask(&Request::Run(Box::new(run))).await?)?;
+    let (lead, ..) = asked_of(stage.desk.ask(&Request::Run(Box::new(run))).await?)?;
     stage.status().await?;
     let mut desk = stage.desk.clone();
     desk.session.clone_from(&lead.session);

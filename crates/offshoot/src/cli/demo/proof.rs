@@ -5,7 +5,7 @@ mod commands;
 
 use offshoot_client::Error;
 use offshoot_client::wire::{
-    Lacking, List, Reply, Request, Scope, Sealed, State, Task, Wait, Waiting,
+    Asked, Lacking, List, Reply, Request, Scope, Sealed, State, Task, Wait, Waiting,
 };
 
 use super::Stage;
@@ -110,6 +110,7 @@ async fn ended(desk: &Desk, tasks: &[String]) -> Result<Vec<Task>, Trouble> {
         timeout_ms: Some(0),
         keys: Sealed::default(),
         lacking: Lacking::Wait,
+        asked: Asked::Return,
     };
     let waited = waited_of(desk.ask(&Request::Wait(wait)).await?)?;
     Ok(waited.into_iter().map(|waited| waited.task).collect())

@@ -158,7 +158,8 @@ mod tests {
         let state = if waits.is_some() { State::Waiting } else { State::Running };
         let mut task = example::task(handle, state);
         task.command = None;
-        task.agent = Some(AgentBrief { task: "Do it.".into(), model: "openai/test".into() });
+        let model = "openai/test".into();
+        task.agent = Some(AgentBrief { task: "Do it.".into(), model, ..AgentBrief::default() });
         task.lineage.parent = parent.map(|parent| format!("id-of-{parent}"));
         task.waiting_on = waits.map(str::to_owned);
         task

@@ -11,6 +11,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::Instant;
 
 use super::glimpse::Glimpses;
+use super::refusals::{Refusal, Refusals};
 use crate::cli::desk::Desk;
 use crate::cli::show::{Form, Part, size, task, text, time};
 
@@ -52,6 +53,8 @@ pub(super) struct Ticker {
     /// lead since.
     has_missed: bool,
     live: Glimpses,
+    /// What was spent of the lead's budget, if it has one.
+    spent: Option<String>,
     /// What was told last of a model that does not answer.
     hitch: Option<Told>,
     began: Instant,
@@ -65,6 +68,8 @@ pub(super) struct Ticker {
 enum Event {
     /// A task has changed. It is shown as it is now, which may be later.
     Changed(Box<Task>),
+    /// A call of this task was not made.
+    Refused(Box<Task>, Refusal),
     /// The lead has ended: nothing of those below it follows.
     Ended(Box<Task>),
     /// So much of the log was gone before it was read, at the most; what follows
@@ -113,11 +118,13 @@ pub(super) enum News {
 }
 
 impl Ticker {
-    /// Tells of the session of this task. Scripts are told only of what keeps
-    /// them waiting.
-    pub(super) fn new(desk: &Desk, lead: &Task) -> Self {
+    /// Tells of the session of this task, whose conversation had so many blocks
+    /// before. Scripts are told only of what keeps them waiting, and of what is
+    /// refused.
+    pub(super) fn new(desk: &Desk, lead: &Task, before: u64) -> Self {
         let (told, events) = channel(64);
-        tokio::spawn(watch(desk.clone(), lead.id.clone(), told));
+        let refusals = Refusals::after(&lead.id, before);
+        tokio::spawn(watch(desk.clone(), lead.id.clone(), refusals, told));
         Self::of(desk, lead, events)
     }
 
@@ -134,6 +141,7 @@ impl Ticker {
             has_ended: false,
             has_missed: false,
             live: Glimpses::default(),
+            spent: None,
             hitch: None,
             began,
             due: began + SILENCE,
@@ -177,6 +185,7 @@ impl Ticker {
     fn take(&mut self, event: Event) {
         match event {
             Event::Changed(task) => self.tell(&task),
+            Event::Refused(task, refusal) => self.tell_refusal(&task, &refusal),
             Event::Ended(lead) => {
                 self.tell(&lead);
                 self.has_ended = true;
@@ -203,6 +212,9 @@ impl Ticker {
     fn tell(&mut self, task: &Task) {
         self.live.note(task);
         self.has_missed &= task.id != self.lead;
+        if task.id == self.lead {
+            self.spent = task.spent.as_ref().map(|spent| spent.told.clone());
+        }
         let question = task.question.as_ref().map(|question| question.number);
         let now = Seen { state: Some(task.state), hitch: task::hitch(task), question };
         let before = self.seen.insert(task.id.clone(), now.clone()).unwrap_or_default();
@@ -274,6 +286,13 @@ impl Ticker {
         self.remark(&format!("    anybody can answer: {command}"));
     }
 
+    /// Tells what a task may not do. Scripts are told, too: nothing else says so.
+    fn tell_refusal(&mut self, task: &Task, refusal: &Refusal) {
+        let may_not = self.desk.screen.err.paint(Part::Bad, "may not use");
+        let (tool, why) = (text::line(&refusal.tool), text::cut(&text::line(&refusal.why), WRONG));
+        self.remark(&format!("  {} {may_not} {tool}: {why}", text::line(&task.handle)));
+    }
+
     /// Tells why a model does not answer, once of all whom it keeps waiting.
     fn tell_hitch(&mut self, task: &Task, hitch: Hitch) {
         if self.hitch.as_ref().is_some_and(|told| told.is_same(&task.id, &hitch)) {
@@ -290,7 +309,9 @@ impl Ticker {
         let silence = self.silence;
         if let Some(busy) = self.live.at_work(Timestamp::now()) {
             let since = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-            let said = format!("after {} still at work: {busy}", time::age(since));
+            let spent = self.spent.as_ref().map(|spent| format!("; spent: {}", text::line(spent)));
+            let spent = spent.unwrap_or_default();
+            let said = format!("after {} still at work: {busy}{spent}", time::age(since));
             let said = self.desk.screen.err.paint(Part::Faint, said);
             self.remark(&format!("  {said}"));
         }
@@ -307,7 +328,7 @@ impl Ticker {
 
 /// Tells of what happens below the lead, as long as somebody listens. The log is
 /// read from its start, since some of it has happened already.
-async fn watch(desk: Desk, lead: String, told: Sender<Event>) {
+async fn watch(desk: Desk, lead: String, mut refusals: Refusals, told: Sender<Event>) {
     let mut place = 0;
     loop {
         let asked = Request::Events { session: desk.session.clone(), cursor: Some(place) };
@@ -332,6 +353,17 @@ async fn watch(desk: Desk, lead: String, told: Sender<Event>) {
             let Some(task) = happened.task.filter(|task| task.lineage.root == lead) else {
                 continue;
             };
+            if happened.change == "history_grew" {
+                for refusal in refusals.look(&desk, &task).await {
+                    let event = Event::Refused(Box::new(task.clone()), refusal);
+                    if told.send(event).await.is_err() {
+                        return;
+                    }
+                }
+            }
+            if happened.change == "ended" {
+                refusals.forget(&task);
+            }
             let event = match happened.change.as_str() {
                 "ended" if task.id == lead => Event::Ended(Box::new(task)),
                 _ => Event::Changed(Box::new(task)),

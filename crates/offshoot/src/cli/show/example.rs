@@ -14,6 +14,7 @@ pub(crate) fn task(handle: &str, state: State) -> Task {
         waiting_on: None,
         lacks: None,
         question: None,
+        approval: None,
         outcome: state.is_terminal().then(|| Outcome::new(state)),
         lineage: Lineage {
             session: "id-of-main".to_owned(),
@@ -40,6 +41,7 @@ pub(crate) fn task(handle: &str, state: State) -> Task {
             restart: Restarting::Never,
         }),
         agent: None,
+        spent: None,
         settling: false,
         unresponsive: false,
     }

@@ -1,7 +1,7 @@
 //! A task, as people read it: in a line, as a digest, and in full.
 
 use jiff::Timestamp;
-use offshoot_client::wire::{Cancelled, Outcome, Restarting, State, Task};
+use offshoot_client::wire::{AskedLeave, Cancelled, Outcome, Restarting, State, Task};
 use serde_json::Value;
 
 use super::colour::{Colour, Part};
@@ -30,6 +30,9 @@ pub(crate) fn what(task: &Task) -> String {
         (None, None) if task.question.is_some() => {
             format!("asks: {}", task.question.as_ref().map_or("", |asked| &asked.text))
         }
+        (None, None) if task.approval.is_some() => {
+            task.approval.as_ref().map(leave).unwrap_or_default()
+        }
         (None, None) if hitch(task).is_some() => {
             hitch(task).map(|hitch| hitch_told(&hitch, Timestamp::now())).unwrap_or_default()
         }
@@ -44,6 +47,11 @@ pub(crate) fn what(task: &Task) -> String {
         },
     };
     text::line(&said)
+}
+
+/// What a task asks leave for, and how that is answered.
+fn leave(asked: &AskedLeave) -> String {
+    format!("asks leave to use {}: offshoot approve {}", asked.tool, asked.id)
 }
 
 /// What a command reported of itself, under this name.
@@ -243,8 +251,10 @@ pub(crate) fn in_full(task: &Task, now: Timestamp, colour: Colour) -> String {
         );
     }
     fields.add_some("asks", task.question.as_ref().map(|question| &question.text));
+    fields.add_some("leave", task.approval.as_ref().map(leave));
     fields.add_some("model error", hitch(task).map(|hitch| hitch_told(&hitch, now)));
     fields.add_some("progress", progress(task));
+    fields.add_some("spent", task.spent.as_ref().map(|spent| &spent.told));
     report_fields(&mut fields, task);
     fields.add("kind", &task.kind);
     if let Some(command) = &task.command {
@@ -264,6 +274,14 @@ pub(crate) fn in_full(task: &Task, now: Timestamp, colour: Colour) -> String {
     if let Some(agent) = &task.agent {
         fields.add("task", bounded(&agent.task, "; all of it: --json"));
         fields.add("model", &agent.model);
+        fields.add_some("profile", agent.profile.as_ref());
+        fields.add_some(
+            "mode",
+            agent.mode.as_ref().map(|mode| match agent.asks.as_deref() {
+                Some(asks) => format!("{mode}; asked for leave: {asks}"),
+                None => mode.clone(),
+            }),
+        );
     }
     fields.add("session", &task.session);
     fields.add_some("parent", task.lineage.parent.as_ref());

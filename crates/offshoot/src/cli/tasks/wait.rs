@@ -4,7 +4,7 @@ use std::collections::{HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use offshoot_client::wire::{self, Lacking, Request, Task, Waited, WaitedEnd, Waiting};
+use offshoot_client::wire::{self, Asked, Lacking, Request, Task, Waited, WaitedEnd, Waiting};
 use serde::Serialize;
 use tokio::task::JoinSet;
 
@@ -12,7 +12,7 @@ use super::progress::Progress;
 use crate::cli::desk::{Desk, waited_of};
 use crate::cli::exit::Exit;
 use crate::cli::run::keys;
-use crate::cli::show::{Form, task, text};
+use crate::cli::show::{Form, approval, task, text};
 use crate::cli::trouble::Trouble;
 use crate::cli::{completions, duration};
 
@@ -152,7 +152,8 @@ fn wait(
     let left = until.map(|until| until.saturating_duration_since(Instant::now()));
     let timeout_ms = left.map(duration::millis);
     let (session, keys) = (desk.session.clone(), keys());
-    Request::Wait(wire::Wait { session, tasks, waiting, timeout_ms, keys, lacking })
+    let asked = Asked::Return;
+    Request::Wait(wire::Wait { session, tasks, waiting, timeout_ms, keys, lacking, asked })
 }
 
 impl Told<'_> {
@@ -185,6 +186,10 @@ impl Told<'_> {
             if end == WaitedEnd::NeedsInput && task.question.is_some() {
                 let answer = self.desk.command("tasks send", &[&task.id, "ANSWER"]);
                 self.desk.screen.remark(&format!("offshoot: anybody can answer: {answer}"));
+            }
+            if let (WaitedEnd::NeedsInput, Some(asked)) = (end, &task.approval) {
+                let said = approval::how_to_answer(self.desk, &asked.id);
+                self.desk.screen.remark(&format!("offshoot: {said}"));
             }
             self.printed.push(Printed { waited: end, task });
         }

@@ -1,0 +1,321 @@
+//! What agents ask leave for: found, named, and as visitors see it.
+//!
+//! An agent may ask for several things at once, so what is open is read from the
+//! questions and not from where the agent stands.
+
+use offshoot_agent::{Approval, Brief, KIND, Leave};
+use offshoot_client::wire::{self, Closing, Code, Fault, Named, Sought, Verdict};
+use offshoot_core::{Caller, Closed, Question, Task, TaskId, Wants};
+use offshoot_runtime::Tasks;
+
+use crate::fault::refusal;
+use crate::house::House;
+
+/// How many hexadecimal digits of a task's id stand in a short id.
+const DIGITS: usize = 6;
+
+/// How many digits somebody types at the least.
+const FEWEST: usize = 4;
+
+/// How many agents are looked at in one read.
+const PAGE: usize = 256;
+
+/// How many agents that have ended are looked at for an id that nobody live has.
+const ENDED: usize = 16 * PAGE;
+
+/// How many agents stand above another at the most.
+const DEEPEST: usize = 64;
+
+/// How many are named where one was meant.
+const NAMED: usize = 8;
+
+/// Something that an agent asks, or has asked, leave for.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    pub(crate) task: Task,
+    pub(crate) question: Question,
+}
+
+/// Those that stand above an agent, and itself.
+#[derive(Clone, Debug)]
+pub(crate) struct Path {
+    pub(crate) ids: Vec<TaskId>,
+    /// Their handles, from the lead down.
+    pub(crate) handles: String,
+}
+
+/// What people call a question of a task.
+pub(crate) fn short_id(task: TaskId, number: u32) -> String {
+    let digits = digits(task);
+    format!("{}-{number}", &digits[digits.len() - DIGITS..])
+}
+
+fn digits(task: TaskId) -> String {
+    task.to_string().replace('-', "")
+}
+
+/// The digits and the number of what may be a short id.
+fn parts(id: &str) -> Option<(String, u32)> {
+    let (digits, number) = id.rsplit_once('-')?;
+    let digits = digits.replace('-', "").to_ascii_lowercase();
+    let fits = digits.len() >= FEWEST && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    fits.then_some((digits, number.parse().ok()?))
+}
+
+impl Asked {
+    /// What it is called.
+    pub(crate) fn id(&self) -> String {
+        short_id(self.task.id(), self.question.number)
+    }
+
+    /// Whether it waits for an answer that somebody would read.
+    pub(crate) fn is_open(&self) -> bool {
+        self.question.closed.is_none() && self.task.is_live()
+    }
+
+    /// The call that it is about.
+    pub(crate) fn approval(&self) -> Option<Approval> {
+        self.question.about.decode().ok()
+    }
+
+    /// As visitors see it.
+    pub(crate) async fn shown(&self, house: &House) -> Result<wire::Approval, Fault> {
+        let path = path(house, &self.task).await?;
+        self.shown_at(house, path).await
+    }
+
+    /// The same, of an agent whose path is known.
+    pub(crate) async fn shown_at(&self, house: &House, at: Path) -> Result<wire::Approval, Fault> {
+        let lineage = &self.task.spec.lineage;
+        // One that cannot be read is shown all the same, so that it can be denied.
+        let about = self.approval();
+        let (tool, arguments) = match &about {
+            Some(about) => (about.tool.to_string(), about.arguments.to_string()),
+            None => (self.question.text.to_string(), String::new()),
+        };
+        let brief: Option<Brief> = self.task.spec.input.decode().ok();
+        let folder = brief.and_then(|brief| brief.folder);
+        let about = about.as_ref();
+        Ok(wire::Approval {
+            id: self.id(),
+            session: house.session_name(lineage.session).await?.to_string(),
+            task: self.task.id().to_string(),
+            agent: at.handles,
+            root: lineage.root.to_string(),
+            number: self.question.number,
+            tool,
+            arguments,
+            why: about.and_then(|about| about.why.as_deref()).map(str::to_owned),
+            always: about.and_then(|about| about.lasting.as_ref()).map(ToString::to_string),
+            folder: folder.map(|folder| folder.to_string_lossy().into_owned()),
+            since: self.question.at.to_string(),
+            closed: self.closing(house).await?,
+        })
+    }
+
+    /// What became of it, unless it is open.
+    async fn closing(&self, house: &House) -> Result<Option<Closing>, Fault> {
+        Ok(match &self.question.closed {
+            Some(Closed::Answered { by, answer, at }) => Some(Closing {
+                verdict: answer.decode().ok().map(verdict),
+                by: Some(match by {
+                    Caller::Host | Caller::Session(_) => "a person".to_owned(),
+                    Caller::Task(task) => match get(house, *task).await? {
+                        Some(task) => task.handle().to_owned(),
+                        None => task.to_string(),
+                    },
+                }),
+                at: at.to_string(),
+            }),
+            Some(Closed::Withdrawn { at }) => {
+                Some(Closing { verdict: None, by: None, at: at.to_string() })
+            }
+            None if !self.task.is_live() => {
+                Some(Closing { verdict: None, by: None, at: self.task.since.to_string() })
+            }
+            None => None,
+        })
+    }
+}
+
+fn verdict(leave: Leave) -> Verdict {
+    match leave {
+        Leave::Once => Verdict::Once,
+        Leave::Always => Verdict::Always,
+        Leave::Denied { reason } => Verdict::Denied { reason },
+    }
+}
+
+async fn get(house: &House, task: TaskId) -> Result<Option<Task>, Fault> {
+    house.runtime()?.get(task).await.map_err(|error| refusal(&error))
+}
+
+/// Those above a task, and what they are called.
+pub(crate) async fn path(house: &House, task: &Task) -> Result<Path, Fault> {
+    let (mut ids, mut handles) = (vec![task.id()], vec![task.handle().to_owned()]);
+    let mut parent = task.spec.lineage.parent;
+    while let Some(above) = parent.filter(|_| ids.len() < DEEPEST) {
+        let Some(above) = get(house, above).await? else { break };
+        ids.push(above.id());
+        handles.push(above.handle().to_owned());
+        parent = above.spec.lineage.parent;
+    }
+    handles.reverse();
+    Ok(Path { ids, handles: handles.join("/") })
+}
+
+/// What a task asks or has asked leave for, the first asked first.
+pub(crate) async fn of_task(house: &House, task: &Task) -> Result<Vec<Asked>, Fault> {
+    let asked = house.questions(task.id()).await?;
+    let wanted = asked.into_iter().filter(|asked| asked.wants == Wants::Approval);
+    Ok(wanted.map(|question| Asked { task: task.clone(), question }).collect())
+}
+
+/// What a task asks leave for now.
+pub(crate) async fn open_of(house: &House, task: &Task) -> Result<Vec<Asked>, Fault> {
+    if *task.spec.kind != *KIND || !task.is_live() {
+        return Ok(Vec::new());
+    }
+    let asked = of_task(house, task).await?;
+    Ok(asked.into_iter().filter(Asked::is_open).collect())
+}
+
+/// What a task and those below it ask leave for, not more than so many.
+pub(crate) async fn open_below(
+    house: &House,
+    task: &Task,
+    most: usize,
+) -> Result<Vec<(Asked, Path)>, Fault> {
+    let runtime = house.runtime()?;
+    let name = house.session_name(task.spec.lineage.session).await?;
+    let Some(session) = house.known_session(&name).await? else { return Ok(Vec::new()) };
+    let all = session.with_visibility(offshoot_core::Visibility::Subtree).tasks();
+    drop(runtime);
+    let mut found = Vec::new();
+    let mut pages = Pages::of(all.live());
+    while let Some(page) = pages.next().await? {
+        for one in page {
+            // Whoever was sent off before it does not stand below it.
+            if one.id() != task.id() && one.spec.lineage.root != task.spec.lineage.root {
+                continue;
+            }
+            for asked in open_of(house, &one).await? {
+                let path = path(house, &one).await?;
+                if path.ids.contains(&task.id()) {
+                    found.push((asked, path));
+                }
+            }
+            if found.len() >= most {
+                return Ok(found);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Agents, page by page.
+struct Pages(Option<Tasks>);
+
+impl Pages {
+    fn of(tasks: Tasks) -> Self {
+        Self(Some(tasks.kind(KIND).limit(PAGE)))
+    }
+
+    async fn next(&mut self) -> Result<Option<Vec<Task>>, Fault> {
+        let Some(tasks) = self.0.take() else { return Ok(None) };
+        let page = tasks.clone().await.map_err(|error| refusal(&error))?;
+        self.0 = page.next.map(|next| tasks.after(next));
+        Ok(Some(page.items))
+    }
+}
+
+/// What somebody means: by its id, or by the agent that asks for it alone.
+pub(crate) async fn find(house: &House, sought: &Sought) -> Result<Asked, Fault> {
+    let id = sought.id.trim();
+    let mut found = by_id(house, id, house.runtime()?.tasks().live(), usize::MAX).await?;
+    let named = Named { session: sought.session.clone(), task: id.to_owned() };
+    let mut closed = None;
+    if let Ok(task) = house.task(&named).await {
+        let record = task.record().await.map_err(|error| refusal(&error))?;
+        let asked = of_task(house, &record).await?;
+        closed = asked.last().cloned();
+        let is_new = |asked: &Asked| !found.iter().any(|one| one.id() == asked.id());
+        let open: Vec<_> = asked.into_iter().filter(|a| a.is_open() && is_new(a)).collect();
+        found.extend(open);
+    }
+    if found.is_empty() {
+        let ended = house.runtime()?.tasks().newest_first();
+        found = by_id(house, id, ended, ENDED).await?;
+    }
+    match (found.len(), closed) {
+        (1, _) => Ok(found.swap_remove(0)),
+        (0, Some(closed)) => Ok(closed),
+        (0, None) => {
+            let text = format!("nothing is called {id:?} that an agent asks leave for");
+            Err(Fault::new(Code::NotFound, text).hint("`offshoot approvals ls` lists what is"))
+        }
+        (many, _) => Err(ambiguous(house, id, &found[..many.min(NAMED)], many).await?),
+    }
+}
+
+async fn ambiguous(house: &House, id: &str, some: &[Asked], many: usize) -> Result<Fault, Fault> {
+    let mut named = Vec::with_capacity(some.len());
+    for asked in some {
+        let path = path(house, &asked.task).await?;
+        let tool = asked.approval().map(|about| about.tool.to_string()).unwrap_or_default();
+        // Longer, where the short ones are the same.
+        let number = asked.question.number;
+        let alike = some.iter().filter(|other| other.id() == asked.id()).count() > 1;
+        let id = if alike { format!("{}-{number}", asked.task.id()) } else { asked.id() };
+        named.push(format!("{id} ({}: {tool})", path.handles));
+    }
+    if many > some.len() {
+        named.push(format!("{} more", many - some.len()));
+    }
+    let text = format!("{id:?} may mean several: {}", named.join(", "));
+    Ok(Fault::new(Code::Ambiguous, text).hint("use one of these ids"))
+}
+
+/// What among these agents, as many as are looked at, has this id.
+async fn by_id(
+    house: &House,
+    id: &str,
+    among: Tasks,
+    mut most: usize,
+) -> Result<Vec<Asked>, Fault> {
+    let Some((wanted, number)) = parts(id) else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    let mut pages = Pages::of(among);
+    while let Some(page) = pages.next().await? {
+        most = most.saturating_sub(page.len());
+        for task in page.iter().filter(|task| digits(task.id()).ends_with(&wanted)) {
+            let asked = of_task(house, task).await?;
+            found.extend(asked.into_iter().filter(|asked| asked.question.number == number));
+        }
+        if most == 0 {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use offshoot_core::Stamp;
+
+    use super::*;
+
+    #[test]
+    fn an_id_is_short_and_any_longer_end_of_it_means_the_same() {
+        let task = TaskId::mint(Stamp::from_micros(1), 0xabc_1234_5678);
+        let id = short_id(task, 12);
+        assert_eq!(id, "345678-12");
+        for typed in [id.clone(), "34-56-78-12".into(), format!("{task}-12")] {
+            let (wanted, number) = parts(&typed).unwrap();
+            assert!(digits(task).ends_with(&wanted) && number == 12, "{typed}");
+        }
+        for handle in ["agent-1", "78-12", "345678", "345678-x", "", "-", "345678-99999999999"] {
+            assert_eq!(parts(handle), None, "{handle}");
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Leave that people have given for ever, folder by folder, in a file of the
+//! data folder.
+//!
+//! It is read once: the daemon alone writes it. A file that cannot be read gives
+//! no leave, and is set aside rather than written over.
+
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use offshoot_core::Stamp;
+use offshoot_core::authority::{Rule, Wish};
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+
+use crate::house::now;
+
+/// What the file is called.
+const NAME: &str = "grants.json";
+
+/// How much leave is kept at the most. Somebody would have to answer each.
+const MOST: usize = 10_000;
+
+/// Leave for one rule in one folder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Grant {
+    pub(crate) folder: PathBuf,
+    pub(crate) rule: Rule,
+    pub(crate) since: Stamp,
+}
+
+/// All of it. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct Grants(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    path: PathBuf,
+    all: Mutex<Vec<Grant>>,
+}
+
+impl Grants {
+    /// What is kept in this data folder.
+    pub(crate) fn in_folder(data: &Path) -> Self {
+        let path = data.join(NAME);
+        let all = match read(&path) {
+            Ok(all) => all,
+            Err(error) => {
+                let aside = data.join(format!("{NAME}.unread"));
+                tracing::error!(%error, aside = %aside.display(), "lasting leave cannot be read");
+                std::fs::rename(&path, aside).ok();
+                Vec::new()
+            }
+        };
+        Self(Arc::new(Inner { path, all: Mutex::new(all) }))
+    }
+
+    /// All of it, the oldest first.
+    pub(crate) fn all(&self) -> Vec<Grant> {
+        self.0.all.lock().clone()
+    }
+
+    /// The rules that hold in a folder.
+    pub(crate) fn rules(&self, folder: &Path) -> Vec<Rule> {
+        let folder = real(folder);
+        let all = self.0.all.lock();
+        all.iter().filter(|grant| grant.folder == folder).map(|grant| grant.rule.clone()).collect()
+    }
+
+    /// Keeps that there is leave for a rule in a folder. It is on disk when this
+    /// returns.
+    pub(crate) fn give(&self, folder: &Path, rule: &Rule) -> io::Result<()> {
+        let folder = real(folder);
+        if folder.to_str().is_none() {
+            let text = "leave is not kept for a folder whose path is not UTF-8";
+            return Err(io::Error::new(ErrorKind::InvalidInput, text));
+        }
+        let mut all = self.0.all.lock();
+        if all.iter().any(|grant| grant.folder == folder && grant.rule == *rule) {
+            return Ok(());
+        }
+        if all.len() >= MOST {
+            return Err(io::Error::other(format!("{MOST} rules are kept already: revoke some")));
+        }
+        let mut next = all.clone();
+        next.push(Grant { folder, rule: rule.clone(), since: now() });
+        write(&self.0.path, &next)?;
+        *all = next;
+        Ok(())
+    }
+
+    /// Takes back one rule of a folder, or all of them; what was taken.
+    pub(crate) fn revoke(&self, folder: &Path, rule: Option<&Rule>) -> io::Result<Vec<Grant>> {
+        let folder = real(folder);
+        let mut all = self.0.all.lock();
+        let goes =
+            |grant: &Grant| grant.folder == folder && rule.is_none_or(|rule| grant.rule == *rule);
+        let (gone, rest): (Vec<_>, Vec<_>) = all.iter().cloned().partition(goes);
+        if !gone.is_empty() {
+            write(&self.0.path, &rest)?;
+            *all = rest;
+        }
+        Ok(gone)
+    }
+}
+
+impl offshoot_agent::Grants for Grants {
+    fn granted(&self, folder: Option<&Path>, wish: &Wish) -> bool {
+        folder.is_some_and(|folder| offshoot_agent::covers(&self.rules(folder), wish))
+    }
+
+    fn grant(&self, folder: Option<&Path>, rule: &Rule) -> io::Result<()> {
+        match folder {
+            Some(folder) => self.give(folder, rule),
+            None => Err(io::Error::other("leave for ever is kept for a folder, and there is none")),
+        }
+    }
+}
+
+/// The folder by its real path: leave for it is not for another to which a link
+/// of its name leads later.
+fn real(folder: &Path) -> PathBuf {
+    std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned())
+}
+
+fn read(path: &Path) -> io::Result<Vec<Grant>> {
+    match std::fs::read(path) {
+        Ok(json) => serde_json::from_slice(&json).map_err(io::Error::other),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Puts it into the place of what was there, whole or not at all.
+fn write(path: &Path, grants: &[Grant]) -> io::Result<()> {
+    let draft = path.with_extension("new");
+    let json = serde_json::to_vec_pretty(grants).map_err(io::Error::other)?;
+    let mut options = std::fs::OpenOptions::new();
+    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+    let written = file.write_all(&json).and_then(|()| file.sync_all());
+    if let Err(error) = written.and_then(|()| std::fs::rename(&draft, path)) {
+        std::fs::remove_file(&draft).ok();
+        return Err(error);
+    }
+    // The name, too, outlives a power cut.
+    if let Some(folder) = path.parent() {
+        std::fs::File::open(folder)?.sync_all()?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+
+    fn rule(text: &str) -> Rule {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn leave_outlives_the_process_and_can_be_taken_back() {
+        let data = tempfile::tempdir().unwrap();
+        let work = tempfile::tempdir().unwrap();
+        let grants = Grants::in_folder(data.path());
+        grants.give(work.path(), &rule("write")).unwrap();
+        grants.give(&work.path().join("."), &rule("write")).unwrap();
+        grants.give(work.path(), &rule("run_command(cargo test)")).unwrap();
+        let mode = data.path().join(NAME).metadata().unwrap().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let next = Grants::in_folder(data.path());
+        assert_eq!(next.all(), grants.all());
+        assert_eq!(next.rules(work.path()), [rule("write"), rule("run_command(cargo test)")]);
+        assert!(next.rules(data.path()).is_empty());
+        assert_eq!(next.revoke(work.path(), Some(&rule("write"))).unwrap().len(), 1);
+        assert_eq!(next.revoke(work.path(), Some(&rule("write"))).unwrap(), []);
+        assert_eq!(next.revoke(work.path(), None).unwrap().len(), 1);
+        assert!(Grants::in_folder(data.path()).all().is_empty());
+    }
+
+    #[test]
+    fn a_link_in_place_of_a_folder_has_not_its_leave() {
+        let (data, work) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let [one, other] = ["one", "other"].map(|name| work.path().join(name));
+        std::fs::create_dir(&one).unwrap();
+        let grants = Grants::in_folder(data.path());
+        grants.give(&one, &rule("write")).unwrap();
+        std::fs::rename(&one, &other).unwrap();
+        std::os::unix::fs::symlink(&other, &one).unwrap();
+        assert!(grants.rules(&one).is_empty());
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_gives_no_leave_and_is_kept() {
+        let data = tempfile::tempdir().unwrap();
+        std::fs::write(data.path().join(NAME), "[{]").unwrap();
+        let grants = Grants::in_folder(data.path());
+        assert!(grants.all().is_empty());
+        grants.give(data.path(), &rule("write")).unwrap();
+        assert_eq!(std::fs::read(data.path().join("grants.json.unread")).unwrap(), b"[{]");
+    }
+}

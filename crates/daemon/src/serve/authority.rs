@@ -1,0 +1,116 @@
+//! What the agents of a `run` may do.
+//!
+//! A person says how freely they act. What an agent runs may send agents off,
+//! too, and those have no more than that agent has, whatever is asked for them.
+
+use offshoot_agent::{BadBudget, Brief, Budget, KIND};
+use offshoot_client::wire::{Asking, Code, Fault, Run};
+use offshoot_core::authority::{Asks, Authority, Layer, Mode};
+use offshoot_core::{Task, TaskId};
+
+use super::Stopped;
+use crate::house::House;
+use crate::origin::Origin;
+
+/// How many tasks stand above another at the most.
+const DEEPEST: usize = 64;
+
+/// What a new agent may do that this visitor asks for.
+pub(super) async fn of(house: &House, run: &Run, origin: Origin) -> Result<Authority, Stopped> {
+    let mode = mode(run.mode.as_deref())?;
+    let asks = match run.asking {
+        Asking::Person => Asks::Person,
+        Asking::Nobody => Asks::Nobody,
+    };
+    let layer = Layer::mode(mode);
+    let above = match origin {
+        Origin::Person => None,
+        Origin::Task(task) => agent_above(house, task).await?,
+        Origin::Masked if mode <= Mode::Ask => {
+            return Ok(Authority::of(layer).asking(Asks::Nobody));
+        }
+        Origin::Masked => {
+            let text = "a process of a task that does not say of which cannot have agents act \
+                        more freely than with --mode ask";
+            let fault = Fault::new(Code::NotAPerson, text);
+            return Err(fault.hint("type it in a terminal of your own").into());
+        }
+    };
+    let above = above.and_then(|agent| agent.spec.input.decode::<Brief>().ok());
+    Ok(match above.and_then(|brief| brief.authority) {
+        Some(above) => above.as_ref().clone().under(layer).asked_of(asks),
+        None => Authority::of(layer).asking(asks),
+    })
+}
+
+/// Refuses to let what an agent runs speak for a person in a conversation: the
+/// agent that it reaches may have more leave than the one it comes from.
+pub(super) async fn may_speak(house: &House, origin: Origin) -> Result<(), Stopped> {
+    let held = match origin {
+        Origin::Person => false,
+        Origin::Task(task) => agent_above(house, task).await?.is_some(),
+        Origin::Masked => true,
+    };
+    match held {
+        false => Ok(()),
+        true => Ok(origin.must_be_person("to go on with a conversation")?),
+    }
+}
+
+/// The agent for which a task works, if any.
+async fn agent_above(house: &House, task: TaskId) -> Result<Option<Task>, Stopped> {
+    let mut next = Some(task);
+    for _ in 0..DEEPEST {
+        let Some(id) = next else { return Ok(None) };
+        let Some(task) = house.runtime()?.get(id).await? else { return Ok(None) };
+        if *task.spec.kind == *KIND {
+            return Ok(Some(task));
+        }
+        next = task.spec.lineage.parent;
+    }
+    Ok(None)
+}
+
+fn mode(said: Option<&str>) -> Result<Mode, Fault> {
+    match said {
+        Some("plan") => Ok(Mode::Plan),
+        None | Some("ask") => Ok(Mode::Ask),
+        Some("auto") => Ok(Mode::Auto),
+        Some(other) => {
+            let text = format!("there is no mode {other:?}: use plan, ask or auto");
+            Err(Fault::new(Code::BadRequest, text))
+        }
+    }
+}
+
+/// What a person says that the agent and all below it may spend.
+pub(super) fn budget(run: &Run) -> Result<Option<Budget>, Fault> {
+    let read = |error: BadBudget| Fault::from_error(Code::BadRequest, &error);
+    run.budget.as_deref().map(str::parse).transpose().map_err(read)
+}
+
+/// Refuses what would change how the agent of a conversation acts: that was said
+/// when it began.
+pub(super) fn stays_as_it_is(brief: &Brief, run: &Run) -> Result<(), Fault> {
+    let refused = |what: &str, has: &str, flag: &str| {
+        let text = format!("the agent of this session began {what} {has}");
+        Fault::new(Code::BadRequest, text).hint(format!("leave out {flag}, or begin a new session"))
+    };
+    let word = |mode: Mode| crate::view::word(mode);
+    let has = brief.authority.as_deref().map_or(Mode::Auto, Authority::mode);
+    if run.mode.is_some() && mode(run.mode.as_deref())? != has {
+        return Err(refused("with mode", &word(has), "--mode"));
+    }
+    if let Some(wanted) = &run.profile
+        && brief.profile.as_deref() != Some(wanted.as_str())
+    {
+        let has = brief.profile.as_deref().unwrap_or("none");
+        return Err(refused("with profile", has, "--profile"));
+    }
+    if let Some(wanted) = budget(run)?
+        && wanted != brief.budget
+    {
+        return Err(refused("with the budget", &brief.budget.to_string(), "--budget"));
+    }
+    Ok(())
+}

@@ -1,0 +1,43 @@
+//! Leave that was given for ever.
+
+use std::path::Path;
+
+use offshoot_client::wire::{self, Code, Fault, Reply};
+use offshoot_core::authority::{BadRule, Rule};
+
+use super::Answer;
+use crate::grants::Grant;
+use crate::house::House;
+use crate::origin::Origin;
+
+fn shown(grant: Grant) -> wire::Grant {
+    wire::Grant {
+        folder: grant.folder.to_string_lossy().into_owned(),
+        rule: grant.rule.to_string(),
+        since: grant.since.to_string(),
+    }
+}
+
+/// All of it.
+pub(super) fn list(house: &House) -> Answer {
+    Ok(Reply::Grants { grants: house.grants.all().into_iter().map(shown).collect() })
+}
+
+/// Takes back one rule of a folder, or all of them.
+pub(super) fn revoke(house: &House, folder: &str, rule: Option<&str>, origin: Origin) -> Answer {
+    origin.must_be_person("to take leave back")?;
+    let rule: Option<Rule> = rule.map(str::parse).transpose().map_err(|error: BadRule| {
+        Fault::from_error(Code::BadRequest, &error).hint("`offshoot approvals grants` lists them")
+    })?;
+    let gone = house.grants.revoke(Path::new(folder), rule.as_ref()).map_err(|error| {
+        let fault = Fault::new(Code::Store, "it could not be written that leave was taken back");
+        Fault { causes: vec![error.to_string()], ..fault }
+    })?;
+    if gone.is_empty() {
+        let what = rule.map(|rule| format!(" for {rule}")).unwrap_or_default();
+        let text = format!("no leave was given for ever{what} in {folder}");
+        let fault = Fault::new(Code::NotFound, text);
+        return Err(fault.hint("`offshoot approvals grants` lists what was").into());
+    }
+    Ok(Reply::Grants { grants: gone.into_iter().map(shown).collect() })
+}

@@ -1,0 +1,116 @@
+//! `offshoot approvals ls`
+
+use clap::Args;
+use jiff::Timestamp;
+use offshoot_client::Error;
+use offshoot_client::wire::{Approvals, ListApprovals, Reply, Request};
+
+use crate::cli::desk::Desk;
+use crate::cli::exit::Exit;
+use crate::cli::globals::Chosen;
+use crate::cli::number;
+use crate::cli::show::table::{Cell, Column, Table};
+use crate::cli::show::{Form, Part, approval, text};
+use crate::cli::trouble::Trouble;
+
+/// How many a page has unless somebody says otherwise.
+const PAGE: usize = 100;
+
+/// The widest that a cell is where no terminal sets a bound.
+const WIDEST: usize = 200;
+
+/// List what agents ask leave for
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  offshoot approvals ls
+  offshoot approvals show 9f3c1a-1        # all of it, before you answer
+  offshoot approve 9f3c1a-1
+  offshoot deny 9f3c1a-1 --reason 'not on a Friday'
+
+It lists those of every session, unless --session or OFFSHOOT_SESSION names one.
+With --json the arguments are whole.")]
+pub(crate) struct Ls {
+    /// Go on where the page before ended
+    #[arg(long, value_name = "CURSOR")]
+    cursor: Option<String>,
+    /// How many at the most
+    #[arg(long, value_name = "N", default_value_t = PAGE, value_parser = number::at_least_one)]
+    #[arg(allow_negative_numbers = true)]
+    limit: usize,
+}
+
+impl Ls {
+    pub(crate) async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
+        let session = (desk.chosen != Chosen::Nowhere).then(|| desk.session.clone());
+        let page = read(desk, session.clone(), (self.cursor.clone(), self.limit)).await?;
+        if desk.screen.form == Form::Json {
+            desk.screen.json(&page)?;
+            return Ok(Exit::Done);
+        }
+        if page.approvals.is_empty() {
+            let place = session.map(|name| format!(" in session {}", text::line(&name)));
+            let place = place.unwrap_or_default();
+            desk.screen.tell(&format!("no agent asks leave for anything{place}"));
+            return Ok(Exit::Done);
+        }
+        desk.screen.say(&table(&page).render(desk.screen.width, desk.screen.out))?;
+        if let Some(next) = &page.next {
+            let limit = self.limit.to_string();
+            let mut words = vec!["--cursor", next];
+            if self.limit != PAGE {
+                words.extend(["--limit", &limit]);
+            }
+            desk.screen.remark(&format!("more: {}", desk.command("approvals ls", &words)));
+        }
+        Ok(Exit::Done)
+    }
+}
+
+/// As many as are wanted. The daemon gives them in pages of its own.
+pub(super) async fn read(
+    desk: &Desk,
+    session: Option<String>,
+    (cursor, limit): (Option<String>, usize),
+) -> Result<Approvals, Trouble> {
+    let mut read = Approvals { approvals: Vec::new(), next: cursor };
+    loop {
+        let request = Request::Approvals(ListApprovals {
+            session: session.clone(),
+            below: Vec::new(),
+            cursor: read.next.take(),
+            limit: limit.saturating_sub(read.approvals.len()).max(1),
+        });
+        let page = match desk.ask(&request).await? {
+            Reply::Approvals(page) => page,
+            _ => return Err(Error::WrongAnswer.into()),
+        };
+        read.approvals.extend(page.approvals);
+        read.next = page.next;
+        if read.next.is_none() || read.approvals.len() >= limit {
+            return Ok(read);
+        }
+    }
+}
+
+fn table(page: &Approvals) -> Table {
+    let mut table = Table::new([
+        Column::stiff("ID"),
+        Column::firm("SESSION"),
+        Column::firm("AGENT"),
+        Column::stiff("TOOL"),
+        Column::stiff("SINCE"),
+        Column::elastic("WHAT"),
+    ]);
+    let now = Timestamp::now();
+    for asked in &page.approvals {
+        table.row([
+            Cell::new(&asked.id).part(Part::Name),
+            Cell::new(&asked.session).part(Part::Faint),
+            Cell::new(&asked.agent),
+            Cell::new(&asked.tool),
+            Cell::new(approval::since(asked, now)),
+            Cell::new(text::cut(&approval::in_short(asked), WIDEST)),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,104 @@
+//! Looks out for what agents ask leave for, whichever daemon serves.
+
+use offshoot_client::Followed;
+use offshoot_client::wire::{Approval, Happened, ListApprovals, Reply, Request};
+use tokio::sync::watch;
+
+use super::desk::Desk;
+
+/// How many are looked at. Whoever answers some sees the next.
+const MOST: usize = 1_000;
+
+/// What some tasks of a session, and those below them, ask leave for.
+#[derive(Debug)]
+pub(crate) struct Lookout {
+    open: watch::Receiver<Vec<Approval>>,
+}
+
+impl Lookout {
+    /// Looks out for what these tasks of a session ask, by their ids.
+    pub(crate) fn new(desk: &Desk, session: &str, below: Vec<String>) -> Self {
+        let (told, open) = watch::channel(Vec::new());
+        tokio::spawn(watch(desk.clone(), session.to_owned(), below, told));
+        Self { open }
+    }
+
+    /// What is asked for, the first asked first, as soon as that is something
+    /// else than before. It is safe to drop while it waits.
+    pub(crate) async fn next(&mut self) -> Vec<Approval> {
+        if self.open.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+        self.open.borrow_and_update().clone()
+    }
+}
+
+/// Tells what is asked for as long as somebody listens.
+async fn watch(
+    desk: Desk,
+    session: String,
+    below: Vec<String>,
+    told: watch::Sender<Vec<Approval>>,
+) {
+    loop {
+        let asked = Request::Events { session: session.clone(), cursor: None };
+        // Whoever tells what happens says why it does not.
+        let Ok(mut stream) = desk.client.follow(&asked).await else { return };
+        loop {
+            let happened = tokio::select! {
+                happened = stream.next() => happened,
+                () = told.closed() => return,
+            };
+            match happened {
+                Ok(Some(Followed::Said(Reply::Happened(happened)))) => {
+                    if !concerns(&happened, &told) {
+                        continue;
+                    }
+                    let Some(open) = open(&desk, &session, &below).await else { break };
+                    told.send_if_modified(|before| {
+                        let changed = *before != open;
+                        *before = open;
+                        changed
+                    });
+                }
+                Ok(Some(_)) => {}
+                Err(error) if error.is_broken_off() => break,
+                Ok(None) | Err(_) => return,
+            }
+        }
+    }
+}
+
+/// Whether what is asked for may be something else now.
+fn concerns(happened: &Happened, told: &watch::Sender<Vec<Approval>>) -> bool {
+    match happened.change.as_str() {
+        "from" | "snapshot" | "asked" | "question_closed" => true,
+        "ended" => {
+            let ended = happened.task.as_ref().map(|task| task.id.as_str());
+            told.borrow().iter().any(|asked| Some(asked.task.as_str()) == ended)
+        }
+        _ => false,
+    }
+}
+
+async fn open(desk: &Desk, session: &str, below: &[String]) -> Option<Vec<Approval>> {
+    let (mut open, mut cursor) = (Vec::new(), None);
+    loop {
+        let list = ListApprovals {
+            session: Some(session.to_owned()),
+            below: below.to_vec(),
+            cursor,
+            limit: MOST,
+        };
+        let Ok(Reply::Approvals(page)) = desk.client.ask(&Request::Approvals(list)).await else {
+            return None;
+        };
+        open.extend(page.approvals);
+        cursor = page.next;
+        if cursor.is_none() || open.len() >= MOST {
+            break;
+        }
+    }
+    open.sort_by(|one: &Approval, other| one.since.cmp(&other.since));
+    Some(open)
+}

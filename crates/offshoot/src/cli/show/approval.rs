@@ -1,0 +1,264 @@
+//! What an agent asks leave for, as people read it before they answer.
+
+use jiff::Timestamp;
+use offshoot_client::wire::{Approval, Closing, Verdict};
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::Value;
+
+use super::colour::{Colour, Part};
+use super::exact::{self, Exact};
+use super::{text, time};
+use crate::cli::desk::Desk;
+
+/// Arguments that say most of what a call does, in this order.
+const FIRST: [&str; 8] = ["command", "program", "args", "path", "file", "url", "old", "new"];
+
+/// How many characters of an argument are shown to whoever is asked in place, of
+/// its beginning and of its end.
+pub(crate) const SOME: (usize, usize) = (2_400, 800);
+
+/// How many arguments are shown each by itself.
+const FIELDS: usize = 32;
+
+/// How it is shown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Look<'a> {
+    /// How many columns there are, if somebody says.
+    pub(crate) width: Option<usize>,
+    /// In which colours.
+    pub(crate) colour: Colour,
+    /// How much of each argument is shown, if not all.
+    pub(crate) most: Option<(usize, usize)>,
+    /// The command that shows all of it.
+    pub(crate) whole: &'a str,
+}
+
+/// Who asks for what, with every character of the arguments, and why.
+pub(crate) fn asked(approval: &Approval, look: Look<'_>) -> String {
+    let Look { colour, .. } = look;
+    let agent = colour.paint(Part::Name, exact::on_one_line(&approval.agent));
+    let tool = colour.paint(Part::Name, exact::on_one_line(&approval.tool));
+    let mut shown = format!("{agent} asks leave to use {tool}\n");
+    shown.push_str(&arguments(&approval.arguments, look));
+    if let Some(why) = &approval.why {
+        let why = exact::on_one_line(why);
+        shown.push_str(&format!("  {}: {why}\n", colour.paint(Part::Head, "why")));
+    }
+    if let many @ 1.. = exact::unseen(&approval.arguments) {
+        let said = match many {
+            1 => "1 character that would not be seen is written as an escape".to_owned(),
+            many => format!("{many} characters that would not be seen are written as escapes"),
+        };
+        shown.push_str(&format!("  {}\n", colour.paint(Part::Bad, said)));
+    }
+    shown
+}
+
+/// The arguments: those that say most first, each on lines of its own.
+fn arguments(written: &str, look: Look<'_>) -> String {
+    let exact = Exact { indent: "    ", width: look.width, colour: look.colour, most: look.most };
+    let Some(mut entries) = Entries::read(written) else { return exact.show(written, look.whole) };
+    let whole = entries.is_all_of(written) && entries.0.len() <= FIELDS;
+    let rank = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
+    entries.0.sort_by_key(|(name, _)| rank(name));
+    let mut shown = String::new();
+    for (name, value) in entries.0.iter().take(FIELDS) {
+        let name = look.colour.paint(Part::Head, exact::on_one_line(name));
+        let said = match value {
+            Value::String(said) => said.clone(),
+            other => other.to_string(),
+        };
+        shown.push_str(&format!("  {name}\n{}", exact.show(&said, look.whole)));
+    }
+    if !whole {
+        // Written in another way than it is read: both are shown.
+        let label = look.colour.paint(Part::Head, "all of it, as it was written");
+        shown.push_str(&format!("  {label}\n{}", exact.show(written, look.whole)));
+    }
+    shown
+}
+
+/// The entries of a JSON object as they stand, also those of the same name.
+#[derive(Debug)]
+struct Entries(Vec<(String, Value)>);
+
+impl Entries {
+    fn read(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok()
+    }
+
+    /// Whether nothing else is written there.
+    fn is_all_of(&self, text: &str) -> bool {
+        let entries: Option<Vec<String>> = self
+            .0
+            .iter()
+            .map(|(name, value)| {
+                let name = serde_json::to_string(name).ok()?;
+                Some(format!("{name}:{value}"))
+            })
+            .collect();
+        entries.is_some_and(|entries| format!("{{{}}}", entries.join(",")) == compact(text))
+    }
+}
+
+impl<'de> Deserialize<'de> for Entries {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Object;
+        impl<'de> Visitor<'de> for Object {
+            type Value = Entries;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Entries(entries))
+            }
+        }
+        from.deserialize_map(Object)
+    }
+}
+
+/// JSON without the blanks between its parts.
+fn compact(json: &str) -> String {
+    let (mut shown, mut within, mut escaped) = (String::with_capacity(json.len()), false, false);
+    for c in json.chars() {
+        if within || !matches!(c, ' ' | '\n' | '\r' | '\t') {
+            shown.push(c);
+        }
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if within => escaped = true,
+            '"' => within = !within,
+            _ => {}
+        }
+    }
+    shown
+}
+
+/// The arguments on one line, the most telling first.
+pub(crate) fn in_short(approval: &Approval) -> String {
+    let told = Entries::read(&approval.arguments).and_then(|entries| {
+        let first = FIRST.iter().find_map(|name| {
+            entries.0.iter().find(|(entry, _)| entry == name).map(|(_, value)| value.clone())
+        })?;
+        match first {
+            Value::String(said) => Some(said),
+            other => Some(other.to_string()),
+        }
+    });
+    exact::on_one_line(told.as_deref().unwrap_or(&approval.arguments))
+}
+
+/// What leave for ever would cover.
+pub(crate) fn covers(approval: &Approval) -> Option<String> {
+    let rule = exact::on_one_line(approval.always.as_ref()?);
+    Some(match &approval.folder {
+        Some(folder) => format!("{rule}, in {}", exact::on_one_line(folder)),
+        None => rule,
+    })
+}
+
+/// What became of it, in a few words.
+pub(crate) fn closed(closing: &Closing) -> String {
+    let by = closing.by.as_deref().map(|by| format!(" by {}", text::line(by))).unwrap_or_default();
+    match &closing.verdict {
+        Some(verdict) => format!("{}{by}", said(verdict)),
+        None if closing.by.is_some() => format!("answered{by}"),
+        None => "withdrawn".to_owned(),
+    }
+}
+
+/// An answer, in a few words.
+pub(crate) fn said(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Once => "allowed once".to_owned(),
+        Verdict::Always => "allowed for ever".to_owned(),
+        Verdict::Denied { reason: None } => "denied".to_owned(),
+        Verdict::Denied { reason: Some(reason) } => {
+            format!("denied ({})", text::cut(&text::line(reason), 200))
+        }
+    }
+}
+
+/// How anybody can answer.
+pub(crate) fn how_to_answer(desk: &Desk, id: &str) -> String {
+    let [approve, deny] = ["approve", "deny"].map(|word| desk.command(word, &[id]));
+    let show = desk.command("approvals show", &[id]);
+    format!("anybody can answer: {approve}, or {deny}; all of it: {show}")
+}
+
+/// Since when it is asked for.
+pub(crate) fn since(approval: &Approval, now: Timestamp) -> String {
+    time::ago(&approval.since, now)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn approval(arguments: &str) -> Approval {
+        Approval {
+            id: "9f3c1a-1".into(),
+            session: "s".into(),
+            task: "id".into(),
+            agent: "lead/ants".into(),
+            root: "id-of-lead".into(),
+            number: 1,
+            tool: "run_command".into(),
+            arguments: arguments.into(),
+            why: None,
+            always: Some("run_command(cargo test)".into()),
+            folder: Some("/work".into()),
+            since: "2026-01-02T03:04:05Z".into(),
+            closed: None,
+        }
+    }
+
+    fn shown(arguments: &str) -> String {
+        let look = Look { width: Some(80), colour: Colour::Plain, most: Some((20, 5)), whole: "w" };
+        asked(&approval(arguments), look)
+    }
+
+    #[test]
+    fn the_command_stands_first_and_every_character_is_seen() {
+        let written = r#"{"background": true, "command": "echo \u001b[2J"}"#;
+        let seen = shown(&written.replace(r"\u001b", "\\u001b"));
+        assert_eq!(
+            seen,
+            "lead/ants asks leave to use run_command\n  command\n    │ echo \\x1b[2J\n  background\n    \
+             │ true\n"
+        );
+    }
+
+    #[test]
+    fn what_is_written_otherwise_than_it_is_read_is_shown_as_written_too() {
+        for odd in
+            [r#"{"path": "a", "path": "b"}"#, r#"{"path": "\u0061"}"#, r#"{"a": {"z": 1, "b": 2}}"#]
+        {
+            assert!(shown(odd).contains("all of it, as it was written"), "{odd}");
+        }
+        assert!(!shown(r#"{ "path" : "a b" , "deep": [1, 2] }"#).contains("as it was written"));
+        for strange in ["not json", "[1]", ""] {
+            assert!(shown(strange).contains(&format!("    │ {strange}\n")), "{strange}");
+        }
+    }
+
+    #[test]
+    fn of_a_long_one_the_end_is_shown_too() {
+        let seen = shown(&format!(r#"{{"command": "{} | sh"}}"#, "x".repeat(100)));
+        assert!(seen.contains("80 more characters are left out here; w"), "{seen}");
+        assert!(seen.contains("    │  | sh\n"), "{seen}");
+    }
+
+    #[test]
+    fn in_short_it_is_the_command() {
+        let asked = approval(r#"{"background": true, "command": "cargo test\n; rm x"}"#);
+        assert_eq!(in_short(&asked), r"cargo test\n; rm x");
+        assert_eq!(covers(&asked).unwrap(), "run_command(cargo test), in /work");
+    }
+}

@@ -1,0 +1,248 @@
+//! What agents ask leave for, answered from another terminal.
+
+use std::process::Command;
+
+use offshoot_wiretest::{Asked, Language, Reply, Say};
+use serde_json::{Value, json};
+
+use crate::model::{Model, says, talk};
+use crate::support::{Said, Started, World};
+
+/// A profile whose agents, and all that they send off, ask before they count.
+pub(crate) fn careful(world: &World) {
+    let agents = world.folder.path().join(".offshoot/agents");
+    std::fs::create_dir_all(&agents).unwrap();
+    let text = "---\nname: careful\ndescription: asks\nask: [survey]\n---\nBe careful.\n";
+    std::fs::write(agents.join("careful.md"), text).unwrap();
+}
+
+fn sends(name: &str) -> Reply {
+    let arguments = json!({"name": name, "task": format!("I am {name}.")});
+    Language::Chat.reply(&[Say::call(name, "spawn_agent", &arguments.to_string())])
+}
+
+fn counts(path: &str) -> Reply {
+    Language::Chat.reply(&[Say::call("count", "survey", &json!({"path": path}).to_string())])
+}
+
+fn is_home(asked: &Asked, name: &str) -> bool {
+    let home = format!("<notice kind=\"result\" task=\"{name}\"");
+    talk(asked).iter().any(|(_, text)| text.contains(&home))
+}
+
+/// What the last thing said to a model is.
+fn last(asked: &Asked) -> String {
+    talk(asked).last().map(|(_, text)| text.clone()).unwrap_or_default()
+}
+
+/// A lead that sends `mid` off, which sends `deep` off, which counts.
+pub(crate) fn family() -> Model {
+    Model::new(|asked| {
+        let said = talk(asked);
+        match (said[0].1.as_str(), said.len()) {
+            ("Lead.", 1) => sends("mid"),
+            ("Lead.", _) if is_home(asked, "mid") => says("All are home."),
+            ("I am mid.", 1) => sends("deep"),
+            ("I am mid.", _) if is_home(asked, "deep") => says("Deep is home."),
+            ("I am deep.", 1) => counts("."),
+            ("I am deep.", _) => says(&format!("I was told: {}", last(asked))),
+            _ => says("I wait."),
+        }
+    })
+}
+
+/// The family at work, and what `deep` asks for.
+fn asked(world: &World, model: &Model) -> Value {
+    careful(world);
+    model.done(world, &["run", "--detach", "--profile", "careful", "--session", "s", "Lead."]);
+    model.was_asked(5);
+    let waited = world.run(&["--session", "s", "tasks", "wait", "mid/deep"]);
+    assert_eq!(waited.code, 6, "{waited:?}");
+    let page = world.json(&["approvals", "ls"]);
+    assert_eq!(page["approvals"].as_array().unwrap().len(), 1, "{page}");
+    page["approvals"][0].clone()
+}
+
+fn id(asked: &Value) -> String {
+    asked["id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_grandchild_asks_and_is_answered_from_elsewhere_after_the_daemon_died() {
+    let (world, model) = (World::new(), family());
+    let asked = asked(&world, &model);
+    let id = id(&asked);
+    assert_eq!(asked["agent"], "lead/mid/deep");
+    assert_eq!((&asked["tool"], &asked["session"]), (&json!("survey"), &json!("s")));
+    assert_eq!(asked["arguments"], r#"{"path":"."}"#);
+    for told in [
+        world.done(&["--session", "s", "tasks", "why", "lead"]),
+        world.done(&["--session", "s", "tasks", "why", "mid/deep"]),
+        world.done(&["--session", "s", "tasks", "ls"]),
+    ] {
+        assert!(told.contains(&format!("offshoot approve {id}")), "{told}");
+    }
+    let shown = world.done(&["approvals", "show", &id]);
+    assert!(shown.contains("lead/mid/deep asks leave to use survey"), "{shown}");
+    assert!(shown.contains("  path\n    │ .\n"), "{shown}");
+
+    world.kill_daemon();
+    assert_eq!(world.json(&["approvals", "ls"])["approvals"][0]["id"], id.as_str());
+    let approved = model.done(&world, &["approve", &id]);
+    assert_eq!(approved, "allowed once: lead/mid/deep may use survey\n");
+    let waited = model.run(&world, &["--session", "s", "tasks", "wait", "lead"]);
+    assert_eq!(waited.code, 0, "{waited:?}");
+    let deep = world.json(&["--session", "s", "tasks", "show", "mid/deep"]);
+    let said = deep["outcome"]["value"].as_str().unwrap();
+    assert!(said.contains("\"files\""), "{said}");
+    let page = world.json(&["approvals", "ls"]);
+    assert_eq!(page["approvals"], json!([]));
+    let shown = world.done(&["approvals", "show", &id]);
+    assert!(shown.contains("closed: allowed once by a person"), "{shown}");
+}
+
+#[test]
+fn of_two_who_answer_at_once_one_is_told_who_was_first() {
+    let (world, model) = (World::new(), family());
+    let id = id(&asked(&world, &model));
+    let answers: Vec<Started> = [["approve", &id], ["deny", &id]]
+        .iter()
+        .cycle()
+        .take(6)
+        .map(|args| Started::new(model.command(&world, args)))
+        .collect();
+    let said: Vec<Said> = answers.into_iter().map(Started::finish).collect();
+    let (won, lost): (Vec<_>, Vec<_>) = said.into_iter().partition(|said| said.code == 0);
+    assert_eq!((won.len(), lost.len()), (1, 5), "{won:?} {lost:?}");
+    let word = if won[0].out.contains("allowed") { "allowed once" } else { "denied" };
+    for said in lost {
+        assert_eq!(said.code, 125, "{said:?}");
+        let told = format!("was answered before: a person has {word} it");
+        assert!(said.err.contains(&told), "{said:?}");
+    }
+    assert_eq!(model.run(&world, &["--session", "s", "tasks", "wait", "lead"]).code, 0);
+}
+
+#[test]
+fn whoever_denies_it_may_say_why_and_the_agent_goes_on() {
+    let (world, model) = (World::new(), family());
+    let id = id(&asked(&world, &model));
+    let denied = model.done(&world, &["deny", &id, "--reason", "not on a Friday"]);
+    assert!(denied.starts_with("denied (not on a Friday): lead/mid/deep may not"), "{denied}");
+    assert_eq!(model.run(&world, &["--session", "s", "tasks", "wait", "lead"]).code, 0);
+    let deep = world.json(&["--session", "s", "tasks", "show", "mid/deep"]);
+    assert!(deep["outcome"]["value"].as_str().unwrap().contains("not on a Friday"), "{deep}");
+}
+
+#[test]
+fn what_is_not_asked_for_any_more_cannot_be_answered() {
+    let (world, model) = (World::new(), family());
+    let id = id(&asked(&world, &model));
+    world.done(&["--session", "s", "tasks", "cancel", "lead"]);
+    assert_eq!(world.run(&["--session", "s", "tasks", "wait", "lead"]).code, 3);
+    let late = world.run(&["approve", &id]);
+    assert_eq!(late.code, 125, "{late:?}");
+    assert!(late.err.contains("is not asked for any more"), "{late:?}");
+    assert_eq!(world.json(&["approvals", "ls"])["approvals"], json!([]));
+}
+
+#[test]
+fn what_makes_no_sense_is_told_and_changes_nothing() {
+    let (world, model) = (World::new(), family());
+    let id = id(&asked(&world, &model));
+    for (args, code, told) in [
+        (&["approve", "ffffff-1"][..], 5, "nothing is called \"ffffff-1\""),
+        (&["approve", "\u{1b}[2J"], 5, "nothing is called"),
+        (&["deny", ""], 5, "nothing is called"),
+        (&["approve", &id, "--always"], 2, "cannot be allowed for ever"),
+        (&["approve"], 2, "required"),
+        (&["approvals", "show", "nobody-7"], 5, "`offshoot approvals ls` lists"),
+        (&["approvals", "ls", "--cursor", "x"], 2, "is no cursor"),
+        (&["approvals", "revoke", "run_command("], 2, "is no rule"),
+        (&["approvals", "revoke", "write"], 5, "no leave was given for ever for write"),
+    ] {
+        let said = world.run(args);
+        assert_eq!(said.code, code, "{args:?}: {said:?}");
+        assert!(said.err.contains(told) && !said.err.contains('\u{1b}'), "{args:?}: {said:?}");
+    }
+    let long = "x".repeat(20 << 10);
+    assert_eq!(world.run(&["deny", &id, "--reason", &long]).code, 2);
+    // Words are no leave.
+    let said = world.run(&["--session", "s", "tasks", "send", "mid/deep", "yes"]);
+    assert!(!said.out.contains("answered"), "{said:?}");
+    assert_eq!(world.json(&["approvals", "ls"])["approvals"][0]["id"], id.as_str());
+    // Whoever asks for one thing only can be named instead.
+    assert!(model.done(&world, &["--session", "s", "deny", "mid/deep"]).starts_with("denied"));
+}
+
+#[test]
+fn what_a_task_runs_cannot_answer() {
+    let (world, model) = (World::new(), family());
+    let id = id(&asked(&world, &model));
+    let program = env!("CARGO_BIN_EXE_offshoot");
+    for line in [
+        format!("{program} approve {id}"),
+        // Without its mark, without its environment, and as nobody's child.
+        format!("unset OFFSHOOT_TASK; {program} approve {id}"),
+        format!("env -u OFFSHOOT_TASK {program} deny {id}"),
+        format!("(env -u OFFSHOOT_TASK setsid {program} approve {id} 2>&1; true) | cat"),
+        format!("OFFSHOOT_TASK=0197f000-0000-7000-8000-000000000000 {program} approve {id}"),
+        format!("{program} approvals revoke --all"),
+    ] {
+        let said = world.run(&["spawn", "--no-stdin", "--", "sh", "-c", &line]);
+        let told = format!("{}{}", said.out, said.err);
+        assert!(told.contains("this is a process of a task"), "{line}: {said:?}");
+    }
+    assert_eq!(world.json(&["approvals", "ls"])["approvals"][0]["id"], id.as_str());
+    world.done(&["approve", &id]);
+}
+
+#[test]
+fn without_a_terminal_nobody_is_asked_and_that_is_said() {
+    let (world, model) = (World::new(), family());
+    careful(&world);
+    for json in [false, true] {
+        let args: &[&str] = if json { &["--json", "run"] } else { &["run"] };
+        let args: Vec<&str> = args.iter().chain(&["--profile", "careful", "Lead."]).copied().collect();
+        let said = model.run(&world, &args);
+        assert_eq!(said.code, 0, "{said:?}");
+        assert!(said.out.contains("All are home."), "{said:?}");
+        assert!(said.err.contains("deep may not use survey: survey needs leave"), "{said:?}");
+    }
+    assert_eq!(world.json(&["approvals", "ls"])["approvals"], json!([]));
+}
+
+#[test]
+fn a_script_that_wants_to_be_asked_is_answered_from_elsewhere() {
+    let (world, model) = (World::new(), family());
+    careful(&world);
+    let args = ["run", "--ask", "person", "--profile", "careful", "--session", "s", "Lead."];
+    let mut run = Started::new(model.command(&world, &args));
+    run.until_remark("lead/mid/deep asks leave to use survey");
+    run.until_remark("anybody can answer: offshoot approve ");
+    let page = world.json(&["--session", "s", "approvals", "ls"]);
+    let id = id(&page["approvals"][0]);
+    world.done(&["approve", &id]);
+    let said = run.finish();
+    assert_eq!((said.out.as_str(), said.code), ("All are home.\n", 0), "{said:?}");
+}
+
+#[test]
+fn whoever_waits_is_told_what_is_waited_for() {
+    let (world, model) = (World::new(), family());
+    let id = id(&asked(&world, &model));
+    let mut wait = Started::new(model.command(&world, &["--session", "s", "tasks", "wait", "lead"]));
+    wait.until_remark(&format!("offshoot approve {id}"));
+    world.done(&["approve", &id]);
+    assert_eq!(wait.finish().code, 0);
+}
+
+#[test]
+fn ids_are_completed() {
+    let (world, model) = (World::new(), family());
+    let id = id(&asked(&world, &model));
+    let mut command: Command = world.command(&["--", "offshoot", "approve", &id[..3]]);
+    command.env("OFFSHOOT_COMPLETE", "fish");
+    let said = Said::of(command.output().unwrap());
+    assert!(said.out.contains(&id) && said.out.contains("lead/mid/deep"), "{said:?}");
+}
