@@ -18,7 +18,7 @@ mod wait;
 pub use approval::{Approval, Approvals, Closing, Decision, Grant, ListApprovals, Sought, Verdict};
 pub use fault::{Code, Fault};
 pub use hello::{Hello, Taking, WIRE, Welcome};
-pub use profile::{Profile, Profiles, Trust};
+pub use profile::{Profile, Profiles, Trust, Trusting};
 pub use reply::{
     Block, Chunk, Happened, ListedModel, Provider, Reply, Stopped, StreamName, Waited, WaitedEnd,
 };

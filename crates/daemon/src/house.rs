@@ -10,6 +10,7 @@ use offshoot_client::Place;
 use offshoot_client::wire::{Code, Fault, Hello, Named, Stopped};
 use offshoot_core::{Blob, Caps, Ceiling, Name, Phase, Question, SessionId, Stamp, Task, TaskId};
 use offshoot_models::Differs;
+use offshoot_profiles::Profiles;
 use offshoot_runtime::{Runtime, Session, TaskRef};
 use offshoot_sqlite::Sqlite;
 use offshoot_store::{OpenStore, Store, StoreError, TaskQuery, Within};
@@ -74,6 +75,8 @@ pub(crate) struct House {
     pub(crate) keys: KeyRing,
     /// Leave that people have given for ever.
     pub(crate) grants: Grants,
+    /// What agents can be made of.
+    pub(crate) profiles: Profiles,
     pub(crate) place: Place,
     pub(crate) idle: Idle,
     /// Cancelled when somebody asks the daemon to end.
@@ -122,8 +125,8 @@ impl House {
         let commands = commands.map_err(|error| no_output(&error, &place))?;
         let keys = KeyRing::default();
         let grants = Grants::in_folder(place.data());
-        let runs = tools::runs(&place, &commands);
-        let agents = tools::agents(&place, &keys, &grants, &runs);
+        let (runs, profiles) = (tools::runs(&place, &commands), Profiles::own());
+        let agents = tools::agents(&place, &keys, &grants, &runs).profiles(profiles.clone());
         let runtime = Runtime::builder(store.clone())
             .backend(Commands::KIND, commands.backend())
             .backend(offshoot_agent::KIND, agents.backend())
@@ -139,6 +142,7 @@ impl House {
             runs,
             keys,
             grants,
+            profiles,
             place,
             idle: Idle::new(idle),
             leave: CancellationToken::new(),

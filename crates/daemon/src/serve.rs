@@ -12,6 +12,7 @@ mod grants;
 mod inflow;
 mod messages;
 mod models;
+mod profiles;
 mod run;
 mod sessions;
 mod spawn;
@@ -148,6 +149,9 @@ async fn answer(house: &House, request: Request, visit: Visit, out: &mut Out<'_>
         Request::Decide(decision) => approvals::decide(house, *decision, origin).await,
         Request::Grants => grants::list(house),
         Request::Revoke { folder, rule } => grants::revoke(house, &folder, rule.as_deref(), origin),
+        Request::Profiles { folder } => profiles::list(house, folder).await,
+        Request::Trust { folder, trusting } => profiles::trust(folder, trusting, origin).await,
+        Request::Trusted => profiles::trusted().await,
         Request::Cancel { task, stop } => cancel::cancel(house, &task, &stop).await,
         Request::Sessions { cursor, limit } => sessions::list(house, cursor, limit).await,
         Request::CancelSession { session, stop } => cancel::session(house, &session, &stop).await,

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use offshoot_client::wire::{Code, Fault};
 
+mod agents;
 mod approvals;
 mod bug;
 mod completions;
@@ -33,6 +34,7 @@ mod show;
 mod spawn;
 mod tasks;
 mod trouble;
+mod trust;
 mod version;
 
 use exit::Exit;
@@ -66,6 +68,10 @@ enum Command {
     Approvals(approvals::Approvals),
     Approve(approvals::Approve),
     Deny(approvals::Deny),
+    /// Look at the profiles of which agents are made
+    #[command(subcommand, alias = "agent")]
+    Agents(agents::Agents),
+    Trust(trust::Trust),
     /// List the models that agents can ask
     #[command(subcommand)]
     Models(models::Models),
@@ -109,6 +115,8 @@ fn run(cli: Cli, screen: Screen) -> Result<Exit, Trouble> {
         Command::Approvals(approvals) => block_on(approvals.run(&globals, screen)),
         Command::Approve(approve) => block_on(approve.run(&globals, screen)),
         Command::Deny(deny) => block_on(deny.run(&globals, screen)),
+        Command::Agents(agents) => block_on(agents.run(&globals, screen)),
+        Command::Trust(trust) => block_on(trust.run(&globals, screen)),
         Command::Spawn(spawn) => block_on(spawn.run(&globals, screen)),
         Command::Tasks(tasks) => block_on(tasks.run(&globals, screen)),
         Command::Sessions(sessions) => block_on(sessions.run(&globals, screen)),

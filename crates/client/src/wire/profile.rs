@@ -14,6 +14,8 @@ pub struct Profile {
     /// The file it is in, if it is in one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
+    /// Whether a person stands behind it. Else it only narrows.
+    pub trusted: bool,
     /// Its model, if not that of whoever sends it off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -45,6 +47,9 @@ pub struct Profile {
     pub dialect: String,
     /// How its agents shall behave.
     pub prompt: String,
+    /// What of it does not count as it is written.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// The profiles that can be chosen in a folder.
@@ -63,6 +68,16 @@ pub struct Profiles {
 pub struct Trust {
     /// The folder.
     pub folder: String,
-    /// Whether a person has said so.
+    /// Whether a person has said so, and it still brings what it did then.
     pub trusted: bool,
+}
+
+/// What is said of a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trusting {
+    /// It is trusted with what it brings now.
+    Trust,
+    /// It is trusted no more.
+    Remove,
 }

@@ -29,6 +29,9 @@ pub enum Reply {
         /// How many blocks the conversation had before.
         #[serde(default)]
         before: u64,
+        /// What of what was asked for does not count as it is written.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        notes: Vec<String>,
     },
     /// A page of tasks.
     Tasks(Tasks),

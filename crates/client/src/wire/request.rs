@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Decision, ListApprovals, Run, Sought, Wait};
+use super::{Decision, ListApprovals, Run, Sought, Trusting, Wait};
 
 /// A request. Each may be repeated if its answer was lost.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,8 +71,8 @@ pub enum Request {
     Trust {
         /// The folder.
         folder: String,
-        /// Whether to trust it.
-        trusted: bool,
+        /// Which of the two.
+        trusting: Trusting,
     },
     /// The folders that are trusted.
     Trusted,

@@ -7,7 +7,7 @@ use offshoot_core::{MessageId, Owner, Payload, SessionId, Sizes, Task};
 use offshoot_models::{BadModelName, Keys, ModelName, Provider};
 use offshoot_runtime::{Session, TaskRef, Tasks};
 
-use super::{Answer, Stopped, authority};
+use super::{Answer, Stopped, authority, profiles};
 use crate::house::House;
 use crate::origin::Origin;
 use crate::view;
@@ -42,6 +42,7 @@ pub(super) async fn run(house: &House, run: Run, origin: Origin) -> Answer {
         }
         _ => 0,
     };
+    let mut notes = Vec::new();
     let (task, message) = match (known, lead) {
         (Some(session), Some(lead)) if is_repeated(&lead, &run) => {
             house.keys.give(session.id(), &keys);
@@ -53,12 +54,14 @@ pub(super) async fn run(house: &House, run: Run, origin: Origin) -> Answer {
         }
         _ => {
             let authority = authority::of(house, &run, origin).await?;
-            (begin((house, &name), &run, &keys, authority).await?, None)
+            let (task, told) = begin((house, &name), &run, &keys, authority).await?;
+            notes = told;
+            (task, None)
         }
     };
     let shown = view::task(house, task.snapshot().await?).await?;
     let message = message.map(|message| message.to_string());
-    Ok(Reply::Asked { task: Box::new(shown), message, before })
+    Ok(Reply::Asked { task: Box::new(shown), message, before, notes })
 }
 
 /// Whether this request has sent the agent off already, and its answer was lost.
@@ -128,16 +131,23 @@ async fn begin(
     run: &Run,
     keys: &Keys,
     authority: Authority,
-) -> Result<TaskRef, Stopped> {
-    let model = match run.model.as_ref().or(run.usual.as_ref()) {
-        Some(said) => model(said)?,
-        None => usual(keys).ok_or_else(no_model)?,
+) -> Result<(TaskRef, Vec<String>), Stopped> {
+    let name_of_profile = run.profile.as_deref().unwrap_or(LEAD);
+    let (profile, project) = profiles::found(house, name_of_profile, &run.folder).await?;
+    // What a person says now counts more than what a profile says.
+    let model = match (&run.model, &profile.model, &run.usual) {
+        (Some(said), ..) | (None, None, Some(said)) => model(said)?,
+        (None, Some(model), _) => model.clone(),
+        (None, None, None) => usual(keys).ok_or_else(no_model)?,
     };
     house.keys.open(&model, keys).map_err(unasked)?;
-    let mut brief = Brief::new(model, run.task.clone()).folder(&run.folder).authority(authority);
+    let brief = Brief::new(model.clone(), run.task.clone()).folder(&run.folder);
+    let brief = project.applied_to(brief.authority(authority));
+    let mut brief = profile.applied_to(brief);
+    brief.model = model;
     brief.endpoint = keys.endpoint(brief.model.provider());
     if let Some(budget) = authority::budget(run)? {
-        brief.budget = budget;
+        brief.budget = brief.budget.within(budget);
     }
     let said = |error| Fault::from_error(Code::BadRequest, &error);
     // What an agent lacks is told by its record alone.
@@ -151,7 +161,8 @@ async fn begin(
     let request = house.agents.request(&brief).map_err(said)?;
     let session = house.session(name).await?;
     house.keys.give(session.id(), keys);
-    Ok(session.spawn(request).name(LEAD).key(&run.key).await?)
+    let task = session.spawn(request).name(LEAD).key(&run.key).await?;
+    Ok((task, profile.notes.iter().chain(&project.notes).cloned().collect()))
 }
 
 /// Goes on with a conversation. What was asked is a message to its agent; if

@@ -109,6 +109,17 @@ pub(crate) fn approvals() -> ArgValueCompleter {
     })
 }
 
+/// Completes names of profiles.
+pub(crate) fn profiles() -> ArgValueCompleter {
+    ArgValueCompleter::new(|typed: &OsStr| {
+        let found = asked(async |desk| {
+            let Ok(folder) = super::folder::named(None) else { return Vec::new() };
+            super::agents::profiles(&desk, folder).await.map_or(Vec::new(), |all| all.profiles)
+        });
+        offer(typed, found.into_iter().map(|one| (one.name, text::line(&one.description))))
+    })
+}
+
 /// Completes names of sessions.
 pub(crate) fn session_names() -> ArgValueCompleter {
     ArgValueCompleter::new(|typed: &OsStr| {

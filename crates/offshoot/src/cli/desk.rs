@@ -130,11 +130,25 @@ pub(crate) fn task_of(reply: Reply) -> Result<Task, Trouble> {
     }
 }
 
-/// The agent that was asked, the message that asks it if it was at work, and how
-/// many blocks its conversation had before.
-pub(crate) fn asked_of(reply: Reply) -> Result<(Task, Option<String>, u64), Trouble> {
+/// An agent that was asked.
+#[derive(Debug)]
+pub(crate) struct AskedAgent {
+    /// Its task.
+    pub(crate) task: Task,
+    /// The message that asks it, if it was at work already.
+    pub(crate) message: Option<String>,
+    /// How many blocks its conversation had before.
+    pub(crate) before: u64,
+    /// What does not count as it is written.
+    pub(crate) notes: Vec<String>,
+}
+
+/// The agent that was asked.
+pub(crate) fn asked_of(reply: Reply) -> Result<AskedAgent, Trouble> {
     match reply {
-        Reply::Asked { task, message, before } => Ok((*task, message, before)),
+        Reply::Asked { task, message, before, notes } => {
+            Ok(AskedAgent { task: *task, message, before, notes })
+        }
         _ => Err(Error::WrongAnswer.into()),
     }
 }

@@ -16,7 +16,8 @@ use offshoot_client::wire::{
 };
 use offshoot_models::Keys;
 
-use super::desk::{Desk, asked_of};
+use super::completions;
+use super::desk::{AskedAgent, Desk, asked_of};
 use super::exit::Exit;
 use super::globals::{Chosen, Globals};
 use super::interrupt::{Interrupts, Wish};
@@ -53,10 +54,10 @@ the other, and anybody may answer from another one with `offshoot approve` or
 --ask person says otherwise. --mode plan has them only look, --mode auto has
 them ask only for what is guarded. After --detach it waits for `approve`.
 
-What one of them asks in words is shown with the command that answers it. If the agent
-that sent it off does not answer, and nothing else goes on, this command exits
-with 6. It exits with 0 if the agent completed, 1 if it failed, 3 if somebody
-cancelled it, 4 if it was lost, 130 after Ctrl-C.
+What one of them asks in words is shown with the command that answers it. If
+the agent that sent it off does not answer, and nothing else goes on, this
+command exits with 6. It exits with 0 if the agent completed, 1 if it failed, 3
+if somebody cancelled it, 4 if it was lost, 130 after Ctrl-C.
 
 Each run begins a session of its own, whose first agent is called `lead`, unless
 --session or OFFSHOOT_SESSION names one or --continue takes the latest: there
@@ -77,13 +78,13 @@ pub(crate) struct Run {
     /// The model, as <provider>/<name> [env: OFFSHOOT_MODEL]
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// The profile of which the agent is made; `offshoot agents ls` lists them
-    #[arg(long, value_name = "NAME")]
+    /// The profile of a new agent; `offshoot agents ls` lists them
+    #[arg(long, value_name = "NAME", add = completions::profiles())]
     profile: Option<String>,
     /// How freely agents act: look only, ask before changes, or act
     #[arg(long, value_name = "MODE")]
     mode: Option<Mode>,
-    /// What the agent and all below it may spend, as `2usd, 200k tokens, 10m`
+    /// What all may spend together, such as `2usd, 200k tokens, 10m`
     #[arg(long, value_name = "BUDGET")]
     budget: Option<String>,
     /// Whom agents ask for leave [default: a person, if there is a terminal]
@@ -100,11 +101,11 @@ pub(crate) struct Run {
 /// How freely agents act.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Mode {
-    /// Look and plan, and change nothing
+    // Look and plan, and change nothing.
     Plan,
-    /// Ask before anything is changed or run; the default
+    // Ask before anything is changed or run; the default.
     Ask,
-    /// Do what is not guarded, and ask for the rest
+    // Do what is not guarded, and ask for the rest.
     Auto,
 }
 
@@ -121,9 +122,9 @@ impl Mode {
 /// Whom agents ask for leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Whom {
-    /// A person: here, or with `offshoot approve` from elsewhere
+    // A person: here, or with `offshoot approve` from elsewhere.
     Person,
-    /// Nobody: what would have to be asked for is denied
+    // Nobody: what would have to be asked for is denied.
     Nobody,
 }
 
@@ -172,18 +173,21 @@ impl Run {
         };
         // Before the agent is there, so that no Ctrl-C is missed.
         let interrupts = Interrupts::listen()?;
-        let (task, message, before) = asked_of(desk.ask(&Request::Run(Box::new(asked))).await?)?;
-        desk.session.clone_from(&task.session);
+        let lead = asked_of(desk.ask(&Request::Run(Box::new(asked))).await?)?;
+        desk.session.clone_from(&lead.task.session);
+        for note in &lead.notes {
+            desk.screen.remark(&format!("offshoot: {}", text::line(note)));
+        }
         match self.detach {
-            true => leave(&desk, &task),
+            true => leave(&desk, &lead.task),
             false => {
                 let answers = match (asking, tty) {
                     (Asking::Person, Some(tty)) => Answers::InPlace(tty),
                     // Whoever has asked the agent before may be there.
-                    (Asking::Nobody, _) if message.is_none() => Answers::Denied,
+                    (Asking::Nobody, _) if lead.message.is_none() => Answers::Denied,
                     _ => Answers::Elsewhere,
                 };
-                stay(desk, Lead { task, message, before }, interrupts, answers).await
+                stay(desk, lead, interrupts, answers).await
             }
         }
     }
@@ -252,23 +256,14 @@ fn leave(desk: &Desk, task: &Task) -> Result<Exit, Trouble> {
     Ok(Exit::Done)
 }
 
-/// The agent that was asked.
-struct Lead {
-    task: Task,
-    /// The message that asks it, if it was at work already.
-    message: Option<String>,
-    /// How many blocks its conversation had before.
-    before: u64,
-}
-
 /// Waits for the agent, and prints what it says.
 async fn stay(
     desk: Desk,
-    lead: Lead,
+    lead: AskedAgent,
     mut interrupts: Interrupts,
     answers: Answers,
 ) -> Result<Exit, Trouble> {
-    let Lead { task: begun, message, before } = lead;
+    let AskedAgent { task: begun, message, before, .. } = lead;
     let mut ticker = Ticker::new(&desk, &begun, before);
     let mut asks = Asks::new(&desk, &begun, answers);
     let ended = {

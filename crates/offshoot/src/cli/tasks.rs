@@ -8,6 +8,7 @@ use super::globals::Globals;
 use super::show::Screen;
 use super::trouble::Trouble;
 
+mod asks;
 mod cancel;
 mod ls;
 mod progress;

@@ -203,7 +203,8 @@ fn without_a_terminal_nobody_is_asked_and_that_is_said() {
     careful(&world);
     for json in [false, true] {
         let args: &[&str] = if json { &["--json", "run"] } else { &["run"] };
-        let args: Vec<&str> = args.iter().chain(&["--profile", "careful", "Lead."]).copied().collect();
+        let args: Vec<&str> =
+            args.iter().chain(&["--profile", "careful", "Lead."]).copied().collect();
         let said = model.run(&world, &args);
         assert_eq!(said.code, 0, "{said:?}");
         assert!(said.out.contains("All are home."), "{said:?}");
@@ -231,7 +232,8 @@ fn a_script_that_wants_to_be_asked_is_answered_from_elsewhere() {
 fn whoever_waits_is_told_what_is_waited_for() {
     let (world, model) = (World::new(), family());
     let id = id(&asked(&world, &model));
-    let mut wait = Started::new(model.command(&world, &["--session", "s", "tasks", "wait", "lead"]));
+    let mut wait =
+        Started::new(model.command(&world, &["--session", "s", "tasks", "wait", "lead"]));
     wait.until_remark(&format!("offshoot approve {id}"));
     world.done(&["approve", &id]);
     assert_eq!(wait.finish().code, 0);

@@ -4,6 +4,7 @@
 // A test that cannot go on is one that fails: a panic is how it says so.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod approvals;
 mod bad_input;
 mod completions;
 mod daemon;
@@ -24,6 +25,7 @@ mod run_hitch;
 mod run_joined;
 mod run_keys;
 mod run_leak;
+mod run_prompt;
 mod run_question;
 mod run_talk;
 mod run_together;

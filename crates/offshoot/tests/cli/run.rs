@@ -64,7 +64,10 @@ fn a_script_is_told_everything_in_json() {
     assert_eq!((said.code, said.err.as_str()), (0, ""));
     assert_eq!(told["state"], "completed");
     assert_eq!(told["outcome"]["value"], "Done.");
-    assert_eq!(told["agent"], json!({"task": "Do it.", "model": "openai/test"}));
+    let agent = json!({
+        "task": "Do it.", "model": "openai/test", "profile": "lead", "mode": "ask", "asks": "nobody",
+    });
+    assert_eq!(told["agent"], agent);
 }
 
 #[test]

@@ -63,9 +63,8 @@ impl Sitting {
     /// Waits for one of these, whichever comes first.
     fn until_either(&mut self, one: &str, other: &str) -> String {
         loop {
-            let found = [one, other].map(|part| {
-                self.seen[self.at..].find(part).map(|found| found + part.len())
-            });
+            let found = [one, other]
+                .map(|part| self.seen[self.at..].find(part).map(|found| found + part.len()));
             if let Some(end) = found.into_iter().flatten().min() {
                 let seen = self.seen[self.at..self.at + end].to_owned();
                 self.at += end;
@@ -163,7 +162,8 @@ fn a_question_that_is_answered_elsewhere_is_taken_away_and_the_next_one_asked() 
     sitting.until(QUESTION);
     let page = world.json(&["approvals", "ls"]);
     let open = page["approvals"].as_array().unwrap();
-    let first = open.iter().find(|one| one["arguments"].as_str().unwrap().contains("\".\"")).unwrap();
+    let first =
+        open.iter().find(|one| one["arguments"].as_str().unwrap().contains("\".\"")).unwrap();
     world.done(&["deny", first["id"].as_str().unwrap(), "--reason", "I was faster"]);
     sitting.until("meanwhile: denied (I was faster) by a person");
     let second = sitting.until(QUESTION);

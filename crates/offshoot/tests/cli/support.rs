@@ -60,6 +60,9 @@ impl World {
         }
         command.env("OFFSHOOT_DATA", self.data());
         command.env("XDG_RUNTIME_DIR", self.folder.path().join("run"));
+        // Nobody's own profiles, nor what he trusts.
+        command.env("XDG_CONFIG_HOME", self.folder.path().join("config"));
+        command.env("XDG_STATE_HOME", self.folder.path().join("state"));
         command.env_remove("NO_COLOR");
         command.current_dir(self.folder.path()).stdin(Stdio::null());
         command

@@ -11,7 +11,7 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use crate::support::World;
 
 /// A terminal of so many columns: our side, and the program's.
-fn terminal(columns: u16) -> (File, OwnedFd) {
+pub(crate) fn terminal(columns: u16) -> (File, OwnedFd) {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&ours).unwrap();
     unlockpt(&ours).unwrap();
@@ -40,7 +40,7 @@ fn shown(mut command: Command, columns: u16) -> String {
 }
 
 /// Without colours, and without what moves the cursor.
-fn plain(shown: &str) -> String {
+pub(crate) fn plain(shown: &str) -> String {
     let mut parts = shown.split("\u{1b}[");
     let first = parts.next().unwrap_or_default().to_owned();
     let ends = |c: char| c.is_ascii_alphabetic();

@@ -48,7 +48,7 @@ pub(super) async fn send_off(stage: &mut Stage) -> Result<Team, Trouble> {
         keys: Sealed::default(),
         key: uuid::Uuid::new_v4().simple().to_string(),
     };
-    let (lead, ..) = asked_of(stage.desk.ask(&Request::Run(Box::new(run))).await?)?;
+    let lead = asked_of(stage.desk.ask(&Request::Run(Box::new(run))).await?)?.task;
     stage.status().await?;
     let mut desk = stage.desk.clone();
     desk.session.clone_from(&lead.session);

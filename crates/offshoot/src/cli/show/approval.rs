@@ -243,6 +243,8 @@ mod tests {
             assert!(shown(odd).contains("all of it, as it was written"), "{odd}");
         }
         assert!(!shown(r#"{ "path" : "a b" , "deep": [1, 2] }"#).contains("as it was written"));
+        let twice = shown(r#"{"path": "a", "path": "b"}"#);
+        assert!(twice.contains("    │ a\n") && twice.contains("    │ b\n"), "{twice}");
         for strange in ["not json", "[1]", ""] {
             assert!(shown(strange).contains(&format!("    │ {strange}\n")), "{strange}");
         }

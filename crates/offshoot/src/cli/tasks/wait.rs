@@ -8,6 +8,7 @@ use offshoot_client::wire::{self, Asked, Lacking, Request, Task, Waited, WaitedE
 use serde::Serialize;
 use tokio::task::JoinSet;
 
+use super::asks::Asks;
 use super::progress::Progress;
 use crate::cli::desk::{Desk, waited_of};
 use crate::cli::exit::Exit;
@@ -58,6 +59,7 @@ struct Printed {
 struct Told<'a> {
     desk: &'a Desk,
     progress: Progress,
+    asks: Asks,
     printed: Vec<Printed>,
     /// The reader of our output has gone: the wait goes on for its exit code.
     deaf: bool,
@@ -78,7 +80,8 @@ impl Wait {
             }
         }
         let progress = Progress::new(desk, &tasks);
-        let mut told = Told { desk, progress, printed: Vec::new(), deaf: false };
+        let asks = Asks::new(desk, &tasks);
+        let mut told = Told { desk, progress, asks, printed: Vec::new(), deaf: false };
         match self.any {
             true => any_of(&mut told, tasks, until).await?,
             false => all_of(&mut told, tasks, until).await?,
@@ -97,7 +100,10 @@ async fn any_of(
     let mut lacking = Lacking::Return;
     let waited = loop {
         let request = wait(told.desk, (ids.clone(), Waiting::Any), lacking, until);
-        let waited = waited_of(told.progress.beside(told.desk.ask(&request)).await?)?;
+        let waited = waited_of({
+            let desk = told.desk;
+            told.beside(desk.ask(&request)).await?
+        })?;
         if !told.explain(&waited) {
             break waited;
         }
@@ -132,7 +138,7 @@ async fn all_of(
             let desk = told.desk.clone();
             waits.spawn(async move { waited_of(desk.ask(&request).await?) });
         }
-        let Some(waited) = told.progress.beside(waits.join_next()).await else { return Ok(()) };
+        let Some(waited) = told.beside(waits.join_next()).await else { return Ok(()) };
         let waited = waited.map_err(|error| Trouble::other(&error))??;
         if told.explain(&waited) {
             explained.extend(waited.iter().map(|waited| waited.task.id.clone()));
@@ -157,6 +163,25 @@ fn wait(
 }
 
 impl Told<'_> {
+    /// Waits, and tells meanwhile what is asked for below the tasks.
+    async fn beside<T>(&mut self, wait: impl Future<Output = T>) -> T {
+        let mut wait = std::pin::pin!(wait);
+        loop {
+            let open = tokio::select! {
+                biased;
+                waited = self.progress.beside(&mut wait) => return waited,
+                open = self.asks.next() => open,
+            };
+            self.progress.clear();
+            for asked in &open {
+                let (agent, tool) = (text::line(&asked.agent), text::line(&asked.tool));
+                let how = approval::how_to_answer(self.desk, &asked.id);
+                let said = format!("offshoot: {agent} asks leave to use {tool}; {how}");
+                self.desk.screen.remark(&said);
+            }
+        }
+    }
+
     /// Says why tasks that lack something are waited for in vain so far; whether
     /// there are any.
     fn explain(&mut self, waited: &[Waited]) -> bool {

@@ -1,0 +1,166 @@
+//! `offshoot agents`: the profiles of which agents are made.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use offshoot_client::Error;
+use offshoot_client::wire::{Code, Fault, Profile, Profiles, Reply, Request};
+
+use super::desk::Desk;
+use super::exit::Exit;
+use super::globals::Globals;
+use super::show::fields::Fields;
+use super::show::table::{Cell, Column, Table};
+use super::show::{Colour, Form, Part, Screen, text};
+use super::trouble::Trouble;
+use super::{completions, folder};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Agents {
+    Ls(Ls),
+    Show(Show),
+}
+
+/// List the profiles that can be chosen in a folder
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  offshoot agents ls
+  offshoot run --profile explore 'Where is the parser?'
+
+A profile is a Markdown file with front matter in .offshoot/agents or
+.claude/agents of the project, or in offshoot/agents of your configuration. What
+a project brings only narrows what agents may do, until you have run
+`offshoot trust` there. What cannot be read is told below the list.")]
+pub(crate) struct Ls {
+    /// The folder; the present one if it is not said
+    #[arg(value_name = "DIR")]
+    folder: Option<PathBuf>,
+}
+
+/// Show all that a profile says
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  offshoot agents show explore")]
+pub(crate) struct Show {
+    /// Its name
+    #[arg(value_name = "NAME", add = completions::profiles())]
+    name: String,
+}
+
+impl Agents {
+    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, Trouble> {
+        let desk = Desk::new(globals, screen)?;
+        match self {
+            Self::Ls(ls) => ls.run(&desk).await,
+            Self::Show(show) => show.run(&desk).await,
+        }
+    }
+}
+
+/// The profiles that can be chosen in a folder.
+pub(crate) async fn profiles(desk: &Desk, folder: String) -> Result<Profiles, Trouble> {
+    match desk.ask(&Request::Profiles { folder }).await? {
+        Reply::Profiles(profiles) => Ok(profiles),
+        _ => Err(Error::WrongAnswer.into()),
+    }
+}
+
+impl Ls {
+    async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
+        let found = profiles(desk, folder::named(self.folder)?).await?;
+        if desk.screen.form == Form::Json {
+            desk.screen.json(&found)?;
+            return Ok(Exit::Done);
+        }
+        desk.screen.say(&table(&found.profiles).render(desk.screen.width, desk.screen.out))?;
+        for broken in &found.broken {
+            let label = desk.screen.err.paint(Part::Bad, "broken");
+            desk.screen.remark(&format!("{label}: {}", text::lines(broken).trim_end()));
+        }
+        if found.profiles.iter().any(|profile| !profile.trusted) {
+            let trust = desk.command("trust", &[&found.trust.folder]);
+            desk.screen.remark(&format!(
+                "those that are not trusted only narrow what agents may do; to trust them: {trust}"
+            ));
+        }
+        Ok(Exit::Done)
+    }
+}
+
+/// Profiles, one a line.
+pub(crate) fn table(profiles: &[Profile]) -> Table {
+    let mut table = Table::new([
+        Column::firm("NAME"),
+        Column::stiff("FROM"),
+        Column::stiff("TRUSTED"),
+        Column::stiff("MODE"),
+        Column::elastic("WHAT FOR"),
+    ]);
+    for profile in profiles {
+        table.row([
+            Cell::new(&profile.name).part(Part::Name),
+            Cell::new(&profile.origin),
+            Cell::new(if profile.trusted { "yes" } else { "no" }),
+            Cell::new(&profile.mode),
+            Cell::new(&profile.description),
+        ]);
+    }
+    table
+}
+
+impl Show {
+    async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
+        let found = profiles(desk, folder::named(None)?).await?;
+        let is_meant = |one: &&Profile| one.name.to_lowercase() == self.name.trim().to_lowercase();
+        let Some(profile) = found.profiles.iter().find(is_meant) else {
+            let names: Vec<_> = found.profiles.iter().map(|one| one.name.as_str()).collect();
+            let text = format!("there is no profile {:?} here", self.name);
+            let mut fault = Fault::new(Code::NotFound, text);
+            // It may be one of those that cannot be read.
+            fault.causes = found.broken;
+            return Err(fault.hint(format!("there are: {}", names.join(", "))).into());
+        };
+        desk.answer(profile, |profile| shown(profile, desk.screen.out))?;
+        Ok(Exit::Done)
+    }
+}
+
+fn shown(profile: &Profile, colour: Colour) -> String {
+    let mut fields = Fields::default();
+    fields.add("name", &profile.name);
+    fields.add("what for", &profile.description);
+    let from = match &profile.path {
+        Some(path) => format!("{}: {path}", profile.origin),
+        None => profile.origin.clone(),
+    };
+    fields.add("from", from);
+    fields.add(
+        "trusted",
+        if profile.trusted { "yes" } else { "no: it only narrows what agents may do" },
+    );
+    fields.add_some("model", profile.model.as_ref());
+    fields.add("mode", &profile.mode);
+    let list = |all: &Vec<String>| match all.is_empty() {
+        true => "none".to_owned(),
+        false => all.join(", "),
+    };
+    fields.add("tools", profile.tools.as_ref().map_or_else(|| "all".to_owned(), list));
+    if !profile.rules.is_empty() {
+        fields.add("rules", profile.rules.join("\n"));
+    }
+    fields.add_some("asks", profile.asks.as_ref());
+    fields.add_some("budget", profile.budget.as_ref());
+    if profile.worktree {
+        fields.add("isolation", "a worktree of its own");
+    }
+    fields.add_some("sends off", profile.agents.as_ref().map(list));
+    if profile.dialect != "offshoot" {
+        fields.add("dialect", &profile.dialect);
+    }
+    fields.add_some("config", profile.config.as_ref().map(|schema| format!("{schema:#}")));
+    if !profile.notes.is_empty() {
+        fields.add("notes", profile.notes.join("\n"));
+    }
+    fields.add("prompt", &profile.prompt);
+    fields.render(colour)
+}

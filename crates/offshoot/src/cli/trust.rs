@@ -1,0 +1,90 @@
+//! `offshoot trust`
+
+use std::path::PathBuf;
+
+use clap::Args;
+use offshoot_client::Error;
+use offshoot_client::wire::{Reply, Request, Trust as Folder, Trusting};
+
+use super::desk::Desk;
+use super::exit::Exit;
+use super::globals::Globals;
+use super::show::table::{Cell, Column, Table};
+use super::show::{Form, Screen, text};
+use super::trouble::Trouble;
+use super::{agents, folder};
+
+/// Let what a project folder brings do more than narrow
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  offshoot agents ls ~/project            # look first
+  offshoot trust ~/project
+  offshoot trust --remove ~/project
+  offshoot trust --list
+
+A folder is trusted with what it brings now: its profiles. If any of that
+changes, it is not trusted any more until you say so again. What it brings is
+shown. What a task runs cannot trust a folder: that is for a person.")]
+pub(crate) struct Trust {
+    /// The folder; the present one if it is not said
+    #[arg(value_name = "DIR")]
+    folder: Option<PathBuf>,
+    /// Trust it no more
+    #[arg(long, conflicts_with = "list")]
+    remove: bool,
+    /// List the folders that are trusted
+    #[arg(long, conflicts_with = "folder")]
+    list: bool,
+}
+
+impl Trust {
+    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, Trouble> {
+        let desk = Desk::new(globals, screen)?;
+        if self.list {
+            return list(&desk).await;
+        }
+        let folder = folder::named(self.folder)?;
+        let trusting = if self.remove { Trusting::Remove } else { Trusting::Trust };
+        let folders = asked(&desk, &Request::Trust { folder: folder.clone(), trusting }).await?;
+        let shown = text::line(&folder);
+        let said = match (trusting, folders.is_empty()) {
+            (Trusting::Remove, true) => format!("{shown} was not trusted\n"),
+            (Trusting::Remove, false) => format!("{shown} is not trusted any more\n"),
+            (Trusting::Trust, true) => {
+                format!("{shown} brings nothing: there is nothing to trust\n")
+            }
+            (Trusting::Trust, false) => format!("{shown} is trusted with this:\n"),
+        };
+        desk.report(&serde_json::json!({ "folders": folders }), |_| said)?;
+        if trusting == Trusting::Trust && !folders.is_empty() && screen.form == Form::People {
+            let mut brings = agents::profiles(&desk, folder).await?.profiles;
+            brings.retain(|profile| profile.origin == "project");
+            screen.say(&agents::table(&brings).render(screen.width, screen.out))?;
+        }
+        Ok(Exit::Done)
+    }
+}
+
+async fn asked(desk: &Desk, request: &Request) -> Result<Vec<Folder>, Trouble> {
+    match desk.ask(request).await? {
+        Reply::Trust { folders } => Ok(folders),
+        _ => Err(Error::WrongAnswer.into()),
+    }
+}
+
+async fn list(desk: &Desk) -> Result<Exit, Trouble> {
+    let folders = asked(desk, &Request::Trusted).await?;
+    if desk.screen.form == Form::Json {
+        desk.screen.json(&serde_json::json!({ "folders": folders }))?;
+    } else if folders.is_empty() {
+        desk.screen.tell("no folder is trusted");
+    } else {
+        let mut table = Table::new([Column::stiff("TRUSTED"), Column::elastic("FOLDER")]);
+        for folder in &folders {
+            let trusted = if folder.trusted { "yes" } else { "no: it has changed" };
+            table.row([Cell::new(trusted), Cell::new(&folder.folder)]);
+        }
+        desk.screen.say(&table.render(desk.screen.width, desk.screen.out))?;
+    }
+    Ok(Exit::Done)
+}
