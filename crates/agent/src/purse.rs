@@ -247,6 +247,9 @@ impl Purse {
 
     /// Says what the agent needs for its last words, which those below it leave.
     pub(crate) fn keep(&self, input: u64) {
+        if !self.pools.iter().any(|pool| self.is_own(pool)) {
+            return;
+        }
         let need = Need { input, output: 0, steps: 1, closing: Some(input) };
         let of = |thing| u64::try_from(self.closing(thing, &need).fixed).unwrap_or(u64::MAX);
         let (tokens, money, steps) = (of(Thing::Tokens), of(Thing::Money), of(Thing::Steps));
@@ -373,6 +376,11 @@ impl Purse {
         let held: Vec<_> = self.pools.iter().map(|pool| self.flights.held(pool.task)).collect();
         let values = self.read(cx).await?;
         Ok(values.into_iter().zip(held).map(|(value, held)| value.minus(held)).collect())
+    }
+
+    /// Whether anything is limited that calls take.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.pools.iter().any(|pool| pool.limited().next().is_some())
     }
 
     /// Whether a pool is the agent's own.
