@@ -1,5 +1,7 @@
 //! What a tree of agents may spend together.
 
+use std::time::Duration;
+
 use offshoot_agent::{Agents, Report};
 use offshoot_core::{FailureKind, Outcome, Phase};
 use offshoot_models::{Call, Facts, Scripted, ToolChoice, Turn};
@@ -268,9 +270,15 @@ async fn child(runtime: &Runtime, handle: &str) -> TaskRef {
 async fn s8_2_whoever_lacks_what_others_have_in_flight_waits_for_it() -> Test {
     let (doors, runtime, _session, lead) = two_at_once().await?;
     let second = runtime.task("lead/b").await?;
-    let report = Report::of(&second.record().await?);
-    let held = report.and_then(|report| report.hitch).and_then(|hitch| hitch.held);
-    assert!(held.unwrap().contains("is in flight"));
+    let held = loop {
+        let report = Report::of(&second.record().await?);
+        match report.and_then(|report| report.hitch).and_then(|hitch| hitch.held) {
+            Some(held) => break held,
+            // It is written once a second, and time is virtual.
+            None => tokio::time::sleep(Duration::from_millis(100)).await,
+        }
+    };
+    assert!(held.contains("is in flight"), "{held}");
     doors.open("a");
     assert_eq!(second.wait().await?.decode::<String>()?, "done");
     assert_eq!(runtime.task("lead/a").await?.wait().await?.decode::<String>()?, "done");
