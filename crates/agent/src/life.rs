@@ -313,6 +313,9 @@ impl Life {
         entries: Vec<Entry>,
         mut counts: Vec<Count>,
     ) -> Result<(), Trouble> {
+        if counts.is_empty() {
+            return self.write(entries, None, &[]).await;
+        }
         let at = self.cx.now();
         let blocks: Result<Vec<_>, _> = entries.iter().map(|entry| entry.to_block(at)).collect();
         let blocks = blocks?;

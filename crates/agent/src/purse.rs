@@ -13,6 +13,7 @@ use offshoot_models::{Money, Price, Usage};
 use offshoot_runtime::{Context, Error};
 use offshoot_store::{Count, Counter};
 use serde::{Deserialize, Serialize};
+use tokio::sync::futures::Notified;
 use tokio::time::Instant;
 
 use crate::budget::Budget;
@@ -159,6 +160,16 @@ pub(crate) enum Reserved {
     No(Short),
 }
 
+/// How long an answer may be.
+enum Room {
+    /// So long.
+    Now(u64),
+    /// Long enough once others have come back, perhaps.
+    Later(Short),
+    /// Not long enough.
+    No(Short),
+}
+
 /// The pools on which an agent draws.
 #[derive(Debug)]
 pub(crate) struct Purse {
@@ -292,24 +303,45 @@ impl Purse {
         Ok(values)
     }
 
+    /// How long an answer may be now.
+    async fn look(&self, cx: &Context, need: &Need) -> Result<Room, Error> {
+        // In this order: what comes back in between is counted twice, and so waited
+        // for, rather than missed.
+        let held: Vec<_> = self.pools.iter().map(|pool| self.flights.held(pool.task)).collect();
+        let values = self.read(cx).await?;
+        let short = match self.room(&values, need) {
+            Ok(room) => return Ok(Room::Now(room)),
+            Err(short) => short,
+        };
+        let back = values.iter().zip(&held).map(|(value, held)| value.minus(*held));
+        let back: Vec<_> = back.collect();
+        Ok(match self.room(&back, need) {
+            Ok(_) if back != values => Room::Later(short),
+            _ => Room::No(short),
+        })
+    }
+
+    /// Resolves when it is of use to try again.
+    pub(crate) async fn changed(&self, cx: &Context, need: Need, returned: Notified<'_>) {
+        let mut returned = Box::pin(returned);
+        loop {
+            returned.await;
+            returned = Box::pin(self.flights.returned());
+            // In a box, so that it takes no room between two looks.
+            if !matches!(Box::pin(self.look(cx, &need)).await, Ok(Room::Later(_))) {
+                return;
+            }
+        }
+    }
+
     /// Reserves what a call needs from all pools at once, with as long an answer
     /// as they allow.
     pub(crate) async fn reserve(&self, cx: &Context, need: Need) -> Result<Reserved, Error> {
         for _ in 0..TRIES {
-            // In this order: what comes back in between is counted twice, and so
-            // waited for, rather than missed.
-            let held: Vec<_> = self.pools.iter().map(|pool| self.flights.held(pool.task)).collect();
-            let values = self.read(cx).await?;
-            let room = match self.room(&values, &need) {
-                Ok(room) => room,
-                Err(short) => {
-                    let back: Vec<_> =
-                        values.iter().zip(&held).map(|(value, held)| value.minus(*held)).collect();
-                    return Ok(match self.room(&back, &need) {
-                        Ok(_) if back != values => Reserved::Later(short),
-                        _ => Reserved::No(short),
-                    });
-                }
+            let room = match self.look(cx, &need).await? {
+                Room::Now(room) => room,
+                Room::Later(short) => return Ok(Reserved::Later(short)),
+                Room::No(short) => return Ok(Reserved::No(short)),
             };
             let shared = (room / 2).max(room.min(COMFORT));
             let output = need.output.min(shared);
