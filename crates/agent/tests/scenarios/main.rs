@@ -5,6 +5,7 @@
 mod authority;
 mod bad_models;
 mod budget;
+mod budget_counts;
 mod budget_crashes;
 mod budget_support;
 mod budget_time;
