@@ -108,6 +108,8 @@ async fn s7_3_a_child_cannot_be_given_leave_by_an_owner_that_lacks_it() -> Test 
     let asked = world.model.asked();
     let lacks = |said: &String| said.contains("you may not do it unasked yourself");
     assert!(asked.iter().map(whole).any(|said| lacks(&said)));
+    let reminded = |said: String| said.contains("kind=\"reminder\"");
+    assert!(!asked.iter().map(whole).any(reminded), "it is not for the lead to answer");
     Ok(())
 }
 

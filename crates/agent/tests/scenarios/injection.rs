@@ -126,7 +126,7 @@ async fn s7_3_words_by_themselves_approve_spawn_and_widen_nothing() -> Test {
     while !read() {
         tokio::task::yield_now().await;
     }
-    assert_eq!(until_asked(&child, 1).await, [asked.clone()]);
+    assert_eq!(until_asked(&child, 1).await, std::slice::from_ref(&asked));
     assert!(ledger.lines().is_empty());
     assert_eq!(world.runtime().tasks().await?.items.len(), 2);
     let frozen: Brief = child.spec().input.decode()?;
