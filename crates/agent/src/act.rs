@@ -337,7 +337,7 @@ impl Hands<'_> {
         (number, key): (usize, &str),
         call: &ToolCall,
     ) -> Result<Output, Trouble> {
-        self.changed.get_or_try_init(|| wait_for_change(self.cx)).await?;
+        self.changed.get_or_try_init(|| wait_for_change(self.cx, self.brief)).await?;
         // What the first look has shown is kept under the other key.
         let again = self.run_once((number, &format!("{key} again")), call).await?;
         Ok(Output { text: looks::waited(&again.text), ..again })
