@@ -1,7 +1,6 @@
 //! Agents that are made of profiles.
 
 use std::fs;
-use std::path::Path;
 
 use offshoot_agent::{Agents, Brief, Unfit};
 use offshoot_models::{Call, Turn};
@@ -28,10 +27,6 @@ impl Shelf {
 
     pub(crate) fn profiles(&self) -> Profiles {
         Profiles::built_in().user(self.0.path())
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        self.0.path()
     }
 }
 
