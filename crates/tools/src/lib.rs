@@ -2,7 +2,10 @@
 //!
 //! [`Files`] reads, lists, searches, writes and edits within the folder in which
 //! an agent works, and nowhere else, whatever links and names say. [`Fetch`]
+//! asks for pages of the public network; a host that wants it makes it.
 
+mod fetch;
 mod files;
 
+pub use fetch::{Fetch, Lookup, Names};
 pub use files::Files;
