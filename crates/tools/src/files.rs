@@ -1,6 +1,9 @@
 //! The tools that work on files, all of which go through one [`Root`].
 
+mod diff;
+mod edit;
 mod entries;
+mod guard;
 mod hidden;
 mod ignored;
 mod known;
@@ -8,9 +11,11 @@ mod list;
 mod name;
 mod place;
 mod read;
+mod replace;
 mod root;
 mod search;
 mod text;
+mod write;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -71,11 +76,21 @@ impl Files {
         search::tool(self.shared.clone())
     }
 
+    /// `write`: a file as a whole.
+    pub fn write(&self) -> impl Tool {
+        write::tool(self.shared.clone())
+    }
+
+    /// `edit`: a part of a file.
+    pub fn edit(&self) -> impl Tool {
+        edit::tool(self.shared.clone())
+    }
+
     /// Gives agents all of them.
     #[must_use]
     pub fn give(&self, agents: Agents) -> Agents {
         let agents = agents.tool(self.read()).tool(self.list()).tool(self.search());
-        agents
+        agents.tool(self.write()).tool(self.edit())
     }
 }
 

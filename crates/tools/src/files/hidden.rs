@@ -18,6 +18,16 @@ impl Hidden {
     pub(super) fn holds(&self, real: &Path) -> bool {
         self.paths.iter().any(|hidden| real.starts_with(hidden))
     }
+
+    /// What of it is in a folder, as seen from there. If the folder itself is
+    /// hidden that is an empty path, with which every path begins.
+    pub(super) fn within(&self, folder: &Path) -> Vec<PathBuf> {
+        let seen = |hidden: &PathBuf| match folder.starts_with(hidden) {
+            true => Some(PathBuf::new()),
+            false => hidden.strip_prefix(folder).ok().map(Path::to_owned),
+        };
+        self.paths.iter().filter_map(seen).collect()
+    }
 }
 
 /// The real path of one of which only a beginning may be there.
@@ -46,5 +56,9 @@ mod tests {
         assert!(hidden.holds(&home.join("real/keys/ssh/id")));
         assert!(!hidden.holds(&home.join("real/keys/ssh2")));
         assert!(!hidden.holds(&home.join("real/keys")));
+        let within = |folder: &str| hidden.within(&home.join(folder));
+        assert_eq!(within("real"), [Path::new("keys/ssh")]);
+        assert_eq!(within("real/keys/ssh/deep"), [Path::new("")]);
+        assert!(within("else").is_empty());
     }
 }

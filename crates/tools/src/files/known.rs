@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn the_oldest_are_forgotten_first() {
-        let (known, agent) = (Known::default(), TaskId::from_bytes([7; 16]));
+        let (known, agent) = (Known::default(), TaskId::from_bytes([7; 16]).unwrap());
         let version = known.version(b"text");
         assert_ne!(version, known.version(b"test"));
         let path = |number: usize| std::path::PathBuf::from(number.to_string());
@@ -75,6 +75,6 @@ mod tests {
         }
         assert_eq!(known.of(agent, &path(0)), None);
         assert_eq!(known.of(agent, &path(1)), Some(version));
-        assert_eq!(known.of(TaskId::from_bytes([8; 16]), &path(1)), None);
+        assert_eq!(known.of(TaskId::from_bytes([8; 16]).unwrap(), &path(1)), None);
     }
 }

@@ -10,7 +10,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use offshoot_agent::ToolError;
@@ -29,6 +29,8 @@ pub(super) struct Root {
     /// Where the agent says it is: what its absolute paths begin with.
     named: PathBuf,
     hidden: Arc<Hidden>,
+    /// What of it is here, as seen from here.
+    hidden_here: Vec<PathBuf>,
 }
 
 /// Something that is open.
@@ -65,7 +67,8 @@ impl Root {
             ),
             error => ToolError::new(format!("The folder you work in cannot be opened: {error}.")),
         })?;
-        Ok(Self { folder, path, named, hidden })
+        let hidden_here = hidden.within(&path);
+        Ok(Self { folder, path, named, hidden, hidden_here })
     }
 
     /// The place that a model wrote.
@@ -118,7 +121,7 @@ impl Root {
 
     /// Whether agents do not see what really is at this path, as seen from here.
     pub(super) fn hides(&self, path: &Path) -> bool {
-        self.hidden.holds(&self.path.join(path))
+        self.hidden_here.iter().any(|hidden| path.starts_with(hidden))
     }
 
     /// What is open, unless agents do not see it.
@@ -201,11 +204,6 @@ fn real(fd: BorrowedFd<'_>) -> Result<PathBuf, Errno> {
 /// A path of these bytes.
 pub(super) fn path_of(bytes: Vec<u8>) -> PathBuf {
     std::ffi::OsString::from_vec(bytes).into()
-}
-
-/// Whether names lead upwards.
-pub(super) fn climbs(path: &Path) -> bool {
-    path.components().any(|part| part == Component::ParentDir)
 }
 
 /// What a model is told of a place at which something went wrong.

@@ -3,7 +3,12 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod disk;
+mod editing;
+mod fetching;
 mod listing;
 mod reading;
 mod searching;
+mod server;
 mod support;
+mod writing;

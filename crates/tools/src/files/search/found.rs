@@ -118,10 +118,10 @@ impl Found {
         };
         for (number, why) in [
             (self.unread.into_inner(), "could not be read"),
-            (self.large.into_inner(), "too large to be searched, left out"),
+            (self.large.into_inner(), "left out: too large to be searched"),
         ] {
             if number > 0 {
-                let _ = writeln!(said, "[{}: {why}.]", count(number, "file or folder"));
+                let _ = writeln!(said, "[{number} {why}.]");
             }
         }
         if self.late.into_inner() > 0 {
