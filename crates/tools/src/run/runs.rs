@@ -193,18 +193,21 @@ impl Inner {
     }
 
     async fn run(self: Arc<Self>, cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
-        if asked.background && asked.timeout_seconds.is_some() {
-            return Err(ToolError::new(
-                "Nothing was run: a command in the background is not waited for. Leave out \
-                 timeout_seconds, or use background=false.",
-            ));
-        }
-        let span = Duration::from_secs(asked.timeout_seconds.unwrap_or(USUAL).clamp(1, LONGEST));
-        let background = asked.background;
-        let begun = Box::pin(self.begin(&cx, asked)).await?;
-        match background {
-            true => Ok(told::begun(begun.handle())),
-            false => self.wait(&cx, &begun, span).await,
+        let wait = match (asked.background, asked.timeout_seconds) {
+            (true, None) => None,
+            (true, Some(_)) => {
+                return Err(ToolError::new(
+                    "Nothing was run: a command in the background is not waited for. Leave out \
+                     timeout_seconds, or use background=false.",
+                ));
+            }
+            (false, span) => Some(Duration::from_secs(span.unwrap_or(USUAL).clamp(1, LONGEST))),
+        };
+        // In a box, so that a wait that follows does not keep room for it.
+        let command = Box::pin(self.begin(&cx, asked)).await?;
+        match wait {
+            None => Ok(told::begun(command.handle())),
+            Some(span) => self.wait(&cx, &command, span).await,
         }
     }
 
@@ -265,8 +268,8 @@ impl Inner {
         };
         // It may have ended at that very moment.
         Ok(match record.ended() {
-            Some(_) => told::ended(&self.commands, &record).await,
-            None => told::goes_on(&self.commands, &record, &why).await,
+            Some(_) => Box::pin(told::ended(&self.commands, &record)).await,
+            None => Box::pin(told::goes_on(&self.commands, &record, &why)).await,
         })
     }
 }
