@@ -19,7 +19,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::environment::{Variables, cleaned};
-use super::ground::{Ground, Scratch, confinement};
+use super::ground::{Ground, Scratch};
 use super::{NAME, line, output, told};
 
 /// How long a call waits unless told.
@@ -67,6 +67,7 @@ struct Inner {
     commands: Commands,
     confines: Confines,
     hidden: Vec<PathBuf>,
+    writable: Vec<PathBuf>,
     scratch: Scratch,
     given: Arc<Given>,
 }
@@ -95,6 +96,7 @@ impl Runs {
             commands,
             confines: Confines::No,
             hidden: Vec::new(),
+            writable: Vec::new(),
             scratch: Scratch::usual(),
             given: Arc::new(|_| std::env::vars_os().collect()),
         }))
@@ -113,6 +115,13 @@ impl Runs {
     #[must_use]
     pub fn hiding<P: Into<PathBuf>>(self, paths: impl IntoIterator<Item = P>) -> Self {
         self.change(|inner| inner.hidden.extend(paths.into_iter().map(Into::into)))
+    }
+
+    /// Lets confined commands write below these folders, too, by their real paths:
+    /// those where a person's programs keep what they share. They must be there.
+    #[must_use]
+    pub fn writing<P: Into<PathBuf>>(self, folders: impl IntoIterator<Item = P>) -> Self {
+        self.change(|inner| inner.writable.extend(folders.into_iter().map(Into::into)))
     }
 
     /// Has agents keep what is temporary in folders of their own below this one,
@@ -176,7 +185,8 @@ impl Inner {
         if self.confines == Confines::No {
             return None;
         }
-        confinement(cx.folder()?, self.scratch.of(cx.task().id()), &self.hidden)
+        let own = [cx.folder()?.to_owned(), self.scratch.of(cx.task().id())];
+        Confinement::new(own.into_iter().chain(self.writable.clone()), self.hidden.clone()).ok()
     }
 
     fn wish(&self, cx: &ToolContext, asked: &Arguments) -> Wish {
