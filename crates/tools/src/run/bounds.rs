@@ -14,7 +14,8 @@ const LAST: u64 = 7_000;
 pub(super) const PART: usize = 8_000;
 
 /// The beginning and the end of an output of so many bytes: both streams, in the
-/// order in which they came. What is left out is said, and where it can be read.
+/// order in which they came, as far as two pipes tell it. What is left out is said,
+/// and where it can be read.
 pub(super) async fn ends(log: &Log, total: u64, handle: &str) -> io::Result<String> {
     if total <= FIRST + LAST {
         let (bytes, _) = read(log, 0, total).await?;

@@ -6,7 +6,6 @@ use std::path::{Component, Path, PathBuf};
 
 use offshoot_agent::ToolError;
 use offshoot_core::TaskId;
-use offshoot_sandbox::Confinement;
 
 /// Where the commands of agents keep what is temporary: a folder for each agent.
 #[derive(Clone, Debug)]
@@ -145,15 +144,6 @@ fn inside(root: &Path, within: &str) -> Result<PathBuf, ToolError> {
 
 fn not_there(name: &str, error: &io::Error) -> ToolError {
     ToolError::new(format!("Nothing was run: the folder {name} is not there: {error}."))
-}
-
-/// What a command may do, if it can be confined to it.
-pub(super) fn confinement(
-    root: &Path,
-    scratch: PathBuf,
-    hidden: &[PathBuf],
-) -> Option<Confinement> {
-    Confinement::new([root.to_owned(), scratch], hidden.to_owned()).ok()
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::environment::{Variables, cleaned};
-use super::ground::{Ground, Scratch, confinement};
+use super::ground::{Ground, Scratch};
 use super::{NAME, line, output, told};
 
 /// How long a call waits unless told.
@@ -67,6 +67,7 @@ struct Inner {
     commands: Commands,
     confines: Confines,
     hidden: Vec<PathBuf>,
+    writable: Vec<PathBuf>,
     scratch: Scratch,
     given: Arc<Given>,
 }
@@ -95,6 +96,7 @@ impl Runs {
             commands,
             confines: Confines::No,
             hidden: Vec::new(),
+            writable: Vec::new(),
             scratch: Scratch::usual(),
             given: Arc::new(|_| std::env::vars_os().collect()),
         }))
@@ -113,6 +115,13 @@ impl Runs {
     #[must_use]
     pub fn hiding<P: Into<PathBuf>>(self, paths: impl IntoIterator<Item = P>) -> Self {
         self.change(|inner| inner.hidden.extend(paths.into_iter().map(Into::into)))
+    }
+
+    /// Lets confined commands write below these folders, too, by their real paths:
+    /// those where a person's programs keep what they share. They must be there.
+    #[must_use]
+    pub fn writing<P: Into<PathBuf>>(self, folders: impl IntoIterator<Item = P>) -> Self {
+        self.change(|inner| inner.writable.extend(folders.into_iter().map(Into::into)))
     }
 
     /// Has agents keep what is temporary in folders of their own below this one,
@@ -176,7 +185,8 @@ impl Inner {
         if self.confines == Confines::No {
             return None;
         }
-        confinement(cx.folder()?, self.scratch.of(cx.task().id()), &self.hidden)
+        let own = [cx.folder()?.to_owned(), self.scratch.of(cx.task().id())];
+        Confinement::new(own.into_iter().chain(self.writable.clone()), self.hidden.clone()).ok()
     }
 
     fn wish(&self, cx: &ToolContext, asked: &Arguments) -> Wish {
@@ -193,18 +203,21 @@ impl Inner {
     }
 
     async fn run(self: Arc<Self>, cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
-        if asked.background && asked.timeout_seconds.is_some() {
-            return Err(ToolError::new(
-                "Nothing was run: a command in the background is not waited for. Leave out \
-                 timeout_seconds, or use background=false.",
-            ));
-        }
-        let span = Duration::from_secs(asked.timeout_seconds.unwrap_or(USUAL).clamp(1, LONGEST));
-        let background = asked.background;
-        let begun = Box::pin(self.begin(&cx, asked)).await?;
-        match background {
-            true => Ok(told::begun(begun.handle())),
-            false => self.wait(&cx, &begun, span).await,
+        let wait = match (asked.background, asked.timeout_seconds) {
+            (true, None) => None,
+            (true, Some(_)) => {
+                return Err(ToolError::new(
+                    "Nothing was run: a command in the background is not waited for. Leave out \
+                     timeout_seconds, or use background=false.",
+                ));
+            }
+            (false, span) => Some(Duration::from_secs(span.unwrap_or(USUAL).clamp(1, LONGEST))),
+        };
+        // In a box, so that a wait that follows does not keep room for it.
+        let command = Box::pin(self.begin(&cx, asked)).await?;
+        match wait {
+            None => Ok(told::begun(command.handle())),
+            Some(span) => self.wait(&cx, &command, span).await,
         }
     }
 
@@ -265,8 +278,8 @@ impl Inner {
         };
         // It may have ended at that very moment.
         Ok(match record.ended() {
-            Some(_) => told::ended(&self.commands, &record).await,
-            None => told::goes_on(&self.commands, &record, &why).await,
+            Some(_) => Box::pin(told::ended(&self.commands, &record)).await,
+            None => Box::pin(told::goes_on(&self.commands, &record, &why)).await,
         })
     }
 }

@@ -3,7 +3,7 @@
 use std::io;
 
 use offshoot_agent::Output;
-use offshoot_backends::{Commands, Log, Report};
+use offshoot_backends::{Command, Commands, Log, Report};
 use offshoot_core::{FailureKind, Outcome, Task, text};
 
 use super::bounds;
@@ -27,6 +27,18 @@ const WANTS: [&str; 12] = [
     "[Y/n]",
 ];
 
+/// What is said then.
+const NO_INPUT: &str = "[Commands get no input: one that asks for something finds the end of its \
+     input at once. Give it what it needs by options or files.]";
+
+/// What programs say that may not do something.
+const DENIED: [&str; 3] = ["Permission denied", "Operation not permitted", "EACCES"];
+
+/// What is said then of a command that is confined.
+const CONFINED: &str = "[Commands are confined: they can write only in the folder you work in and in \
+     $TMPDIR, and do not see some folders. Another spelling does not help. Do without it, or say \
+     what has to be done by somebody else.]";
+
 /// The end of a command, with what it has written. It is told once.
 pub(super) async fn ended(commands: &Commands, task: &Task) -> Output {
     let shown = shown(commands, task).await;
@@ -36,12 +48,8 @@ pub(super) async fn ended(commands: &Commands, task: &Task) -> Output {
         "" => said.push("It wrote nothing.".to_owned()),
         text => said.push(format!("It wrote:\n{text}")),
     }
-    if failed && wants_input(task, &shown) {
-        said.push(
-            "[Commands get no input: one that asks for something finds the end of its input at \
-             once. Give it what it needs by options or files.]"
-                .to_owned(),
-        );
+    if failed && exited(task) {
+        said.extend(hints(task, &shown).map(str::to_owned));
     }
     let mut output = Output::text(said.join("\n")).tells(task.id());
     output.failed = failed;
@@ -129,8 +137,21 @@ fn verdict(task: &Task) -> (String, bool) {
     (said + &left, failed)
 }
 
-/// Whether a command that failed may have wanted some input.
-fn wants_input(task: &Task, shown: &str) -> bool {
-    let exited = matches!(task.ended(), Some(Outcome::Failed(failure)) if matches!(failure.kind, FailureKind::Exit(_)));
-    exited && (shown.is_empty() || WANTS.iter().any(|want| shown.contains(want)))
+/// Whether a command ended by itself.
+fn exited(task: &Task) -> bool {
+    let Some(Outcome::Failed(failure)) = task.ended() else { return false };
+    matches!(failure.kind, FailureKind::Exit(_))
+}
+
+/// What may help with a failure.
+fn hints(task: &Task, shown: &str) -> impl Iterator<Item = &'static str> {
+    let says = |words: &[&str]| words.iter().any(|word| shown.contains(word));
+    let wants_input = shown.is_empty() || says(&WANTS);
+    let is_denied = says(&DENIED) && is_confined(task);
+    [wants_input.then_some(NO_INPUT), is_denied.then_some(CONFINED)].into_iter().flatten()
+}
+
+fn is_confined(task: &Task) -> bool {
+    let command = task.spec.input.decode::<Command>();
+    command.is_ok_and(|command| command.shown().confinement.is_some())
 }

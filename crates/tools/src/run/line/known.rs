@@ -63,10 +63,10 @@ fn asks_version(rest: &[String]) -> bool {
 }
 
 /// A program of many commands, of which the first words say which.
-pub(super) struct Tool {
+struct Tool {
     name: &'static str,
     /// How many words say which.
-    pub(super) depth: usize,
+    depth: usize,
     /// Its commands, if it may take others for one of these or find them
     /// elsewhere.
     commands: &'static str,
@@ -75,7 +75,7 @@ pub(super) struct Tool {
 }
 
 /// What is known of a program of many commands.
-pub(super) fn tool(name: &str) -> Option<&'static Tool> {
+fn tool(name: &str) -> Option<&'static Tool> {
     TOOLS.iter().find(|tool| tool.name == name)
 }
 
@@ -183,12 +183,18 @@ const RUNNERS: &str = "
     hyperfine direnv dotenv mise asdf rbenv pyenv nvm npx uvx bunx pnpx pipx rlwrap
     dbus-run-session dbus-launch xvfb-run ccache sccache distcc at batch crontab screen tmux
     expect socat nc ncat netcat m4 dc run-parts start-stop-daemon setarch linux32 linux64
-    catchsegv eatmydata torsocks proxychains chpst softlimit envdir nix-shell
+    catchsegv eatmydata torsocks proxychains chpst softlimit envdir nix-shell gosu su-exec
+    runcon sandbox-exec arch caffeinate cpulimit faketime tini dumb-init wine
+    systemd-inhibit xcrun gtimeout gnice genv gnohup gstdbuf gxargs gfind gsed gsort gsplit
+    gchroot chronic ifne pee zrun retry timelimit daemonize daemon nsjail op aws-vault
+    doppler chamber sops honcho foreman dotenvx envchain ssh-agent gpg-agent xinit startx
+    xterm mpirun srun torify i386 x86_64 uname26 hub logsave
 ";
 
 /// Programs that take commands at a prompt, and others for what they edit.
 const EDITORS: &str = "
-    vi vim nvim view ex ed emacs emacsclient nano less more man ftp telnet hg mail
+    vi vim nvim view ex ed emacs emacsclient nano less more man ftp telnet hg mail vimdiff
+    gvim lftp
 ";
 
 /// Programs that run a script they are given.
@@ -200,7 +206,7 @@ const INTERPRETERS: &str = "
 /// Programs whose arguments are code.
 const CODE: &str = "
     awk gawk mawk nawk ipython irb R ghci runghc scala jshell sbcl clisp osascript sqlite3
-    psql mysql mariadb mongo mongosh redis-cli erl wish
+    psql mysql mariadb mongo mongosh redis-cli erl wish gnuplot octave maxima gp sage matlab
 ";
 
 /// Options by which programs run what they are told: long ones, short ones.
@@ -222,7 +228,9 @@ const RUNS_BY_OPTION: &[(&str, &[&str], &str)] = &[
     ("gcc", &["-wrapper", "-fplugin"], ""),
     ("g++", &["-wrapper", "-fplugin"], ""),
     ("cc", &["-wrapper", "-fplugin"], ""),
+    ("c++", &["-wrapper", "-fplugin"], ""),
     ("clang", &["-wrapper", "-fplugin"], ""),
+    ("clang++", &["-wrapper", "-fplugin"], ""),
     ("zip", &["--unzip-command"], "T"),
     ("rpm", &["--eval", "--pipe"], "E"),
     ("ag", &["--pager"], ""),

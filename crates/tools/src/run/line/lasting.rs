@@ -18,7 +18,7 @@ const CHECKERS: &str = "
 /// What programs of many commands do within the project.
 const WITHIN: [(&str, &str); 6] = [
     ("git", "status diff log show blame add commit ls-files rev-parse"),
-    ("cargo", "build check test bench clippy fmt doc run tree metadata nextest"),
+    ("cargo", "build check test bench clippy fmt doc tree metadata nextest"),
     ("npm", "test"),
     ("pnpm", "test"),
     ("yarn", "test"),
