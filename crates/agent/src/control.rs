@@ -25,7 +25,7 @@ use crate::tool::{Tool, Toolbox};
 pub(crate) use cancel_task::{Stopping, stop};
 pub(crate) use inspect_task::result;
 pub(crate) use send_message::{Said, say};
-pub(crate) use spawn_agent::{Sent, say as send_off};
+pub(crate) use spawn_agent::{APART, Sent, say as send_off};
 pub(crate) use told::{brief, line};
 pub(crate) use wait_tasks::{Stand, Wait};
 
@@ -55,9 +55,10 @@ impl Place {
         Self { may_spawn: cx.may_have_children(), is_sent: cx.lineage().parent.is_some() }
     }
 
-    /// Our tools for an agent that stands here.
-    fn tools(self) -> Vec<Arc<dyn Tool>> {
-        let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
+    /// The tools of an agent that stands here: those of the user first, which
+    /// nothing replaces. One of ours that is called the same is not offered.
+    fn tools(self, seat: &Seat) -> Vec<Arc<dyn Tool>> {
+        let mut tools = seat.tools.clone();
         if self.may_spawn {
             tools.push(Arc::new(spawn_agent::tool()));
         }
@@ -76,15 +77,19 @@ impl Place {
         tools
     }
 
-    /// What an agent that stands here has: the tools of the user first, which
-    /// nothing replaces. One of ours that is called the same is not offered.
+    /// What an agent that stands here has, as far as its brief offers it. What is
+    /// offered is decided by what our tools are called, and said in its dialect
+    /// after that.
     fn make(self, seat: &Seat, brief: &Brief) -> Shared {
+        let mut tools = self.tools(seat);
+        if let Some(authority) = &brief.authority {
+            tools.retain(|tool| authority.offers(tool.known_as()));
+        }
         let profiles = match &seat.roster {
             Some(roster) if brief.dialect.names_profiles() => roster.all(brief.folder.as_deref()).0,
             _ => Vec::new(),
         };
-        let scene = Scene { brought: &seat.tools, ours: self.tools(), profiles };
-        let tools = Toolbox::new(brief.dialect.tools(scene));
+        let tools = Toolbox::new(brief.dialect.tools(Scene::of(seat, tools, profiles)));
         let sending = match tools.iter().any(|tool| sends_off(seat, tool)) {
             true => brief.dialect.reword(SENDING),
             false => String::new(),
@@ -94,8 +99,11 @@ impl Place {
 
     /// What is on the shelf for an agent that stands here.
     fn shared(self, seat: &Seat, brief: &Brief) -> Shared {
+        let is_narrow = brief.authority.as_ref().is_some_and(|authority| {
+            self.tools(seat).iter().any(|tool| !authority.offers(tool.known_as()))
+        });
         // What there is to choose from may change meanwhile.
-        if brief.dialect.names_profiles() && seat.roster.is_some() {
+        if is_narrow || (brief.dialect.names_profiles() && seat.roster.is_some()) {
             return self.make(seat, brief);
         }
         let at = usize::from(self.may_spawn) + 2 * usize::from(self.is_sent);

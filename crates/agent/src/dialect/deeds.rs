@@ -32,15 +32,30 @@ impl Sending {
     }
 
     /// Sends it off; the one that does the same already if there is one.
-    pub(super) async fn sent(self, cx: &ToolContext) -> Result<Sent, ToolError> {
-        control::send_off(cx, Value::Object(self.0)).await
+    pub(super) async fn sent(self, cx: &ToolContext) -> Result<Off, ToolError> {
+        Ok(match control::send_off(cx, Value::Object(self.0)).await? {
+            Sent::Off(task) => Off { task, is_new: true },
+            Sent::Already(task) => Off { task, is_new: false },
+        })
     }
 
     /// The same for a call that waits for it anyway.
     pub(super) async fn off(self, cx: &ToolContext) -> Result<TaskRef, ToolError> {
-        Ok(match self.sent(cx).await? {
-            Sent::Off(task) | Sent::Already(task) => task,
-        })
+        Ok(self.sent(cx).await?.task)
+    }
+}
+
+/// An agent that does what was asked for.
+pub(super) struct Off {
+    pub(super) task: TaskRef,
+    /// Whether it was sent off by this call.
+    is_new: bool,
+}
+
+impl Off {
+    /// What is said of it, under the name that the model knows.
+    pub(super) fn told(&self, id: &str) -> String {
+        if self.is_new { open(id) } else { already(id) }
     }
 }
 
@@ -51,13 +66,15 @@ const GENERAL: [&str; 5] = ["agent", "default", "general-purpose", "task", "work
 /// sent off here is for `spawn_agent` to say.
 pub(super) fn profile_of(cx: &ToolContext, role: &str) -> Result<Option<String>, ToolError> {
     let role = role.trim();
+    if GENERAL.contains(&role) {
+        return Ok(None);
+    }
     let found = match &cx.seat.roster {
         Some(roster) => roster.find(role, cx.folder()).map(|_| ()),
         None => Err(NoProfile::Unknown { name: role.into(), known: GENERAL[0].into() }),
     };
     match found {
         Ok(()) => Ok(Some(role.to_owned())),
-        Err(NoProfile::Unknown { .. }) if GENERAL.contains(&role) => Ok(None),
         Err(error) => Err(ToolError::new(format!("Nothing was started: {error}."))),
     }
 }
@@ -138,7 +155,7 @@ pub(super) fn open(id: &str) -> String {
 }
 
 /// What is said of one that does already what another was wanted for.
-pub(super) fn already(id: &str) -> String {
+fn already(id: &str) -> String {
     format!(
         "Nothing was started: {id} is doing exactly this task already. Its result comes to you by \
          itself."
