@@ -15,7 +15,7 @@ use super::deeds::{self, ENDLESS, SPOKEN_TO, Sending, profile_of, waiting};
 use super::instead::{COMMAND, instead};
 use super::naming::{self, missing};
 use super::phrase::{Words, looks, manages};
-use super::standing::{self, Standing, telling};
+use super::standing::{self, Standing, is_asking, telling};
 use super::{Said, Scene};
 use crate::KIND;
 use crate::control::{self, Stand, Wait};
@@ -193,8 +193,8 @@ async fn ended(wait: Wait, stand: Stand) -> Result<Output, ToolError> {
     let record = &waited.task;
     let id = id(record);
     if !waited.is_ended() {
-        let note = match Standing::of(record) {
-            Standing::Asking => deeds::asks(task.handle(), "SendMessage"),
+        let note = match is_asking(waited) {
+            true => deeds::asks(task.handle(), "SendMessage"),
             _ if stand.is_spoken_to => format!("{SPOKEN_TO} {}", deeds::open(task.handle())),
             _ => deeds::open(task.handle()),
         };

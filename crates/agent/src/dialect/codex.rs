@@ -19,7 +19,7 @@ use super::deeds::{self, SPOKEN_TO, Sending, profile_of, waiting};
 use super::instead::{COMMAND, instead};
 use super::naming;
 use super::phrase::{Words, looks, manages, waits};
-use super::standing::{self, Standing, telling};
+use super::standing::{self, Standing, is_asking, telling};
 use super::{Said, Scene};
 use crate::control::{self, Stand, Wait};
 use crate::tool::{Output, ToolContext, ToolError};
@@ -271,7 +271,7 @@ async fn told(
     for (name, waited) in names.into_iter().zip(&stand.tasks) {
         if waited.is_ended() {
             statuses.insert(name, status(waited).await?);
-        } else if Standing::of(&waited.task) == Standing::Asking {
+        } else if is_asking(waited) {
             notes.push(deeds::asks(&name, "send_input"));
         }
     }

@@ -7,7 +7,7 @@ use offshoot_runtime::{Error, TaskRef};
 use serde_json::{Map, Value};
 
 use super::naming::{Naming, missing};
-use super::standing::{self, Standing, telling};
+use super::standing::{self, Standing, is_asking, telling};
 use crate::control::{self, Sent, Stand, Stopping, Wait};
 use crate::notice;
 use crate::profile::NoProfile;
@@ -102,17 +102,17 @@ pub(super) async fn answer(
     let id = naming.id(&waited.task);
     let output = match Standing::of(&waited.task) {
         Standing::Completed => Output::text(standing::result(waited).await?.unwrap_or_default()),
-        Standing::Asking => {
+        _ if is_asking(waited) => {
             let asked = standing::question(task).await?.map(|asked| asked.text.to_string());
             let asked = text::cut(asked.as_deref().unwrap_or_default(), ASKED).into_owned();
             let attributes = [("task", task.handle()), ("as", &id)];
             let asked = notice::envelope("question", &attributes, &asked);
             Output::text(asks(&id, answer)).noting(asked)
         }
-        Standing::Queued | Standing::Running if stand.is_spoken_to => {
-            Output::text(format!("{SPOKEN_TO} {}", open(&id)))
-        }
-        Standing::Queued | Standing::Running => Output::text(open(&id)),
+        Standing::Queued | Standing::Running | Standing::Asking => match stand.is_spoken_to {
+            true => Output::text(format!("{SPOKEN_TO} {}", open(&id))),
+            false => Output::text(open(&id)),
+        },
         Standing::Failed | Standing::Cancelled | Standing::Lost => {
             Output::failure(offshoot_core::digest(&waited.task, usize::MAX))
         }

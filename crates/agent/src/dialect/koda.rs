@@ -19,7 +19,7 @@ use super::deeds::{self, ENDLESS, SPOKEN_TO, Sending, profile_of, waiting};
 use super::instead::{COMMAND, instead};
 use super::naming::{self, Naming};
 use super::phrase::{Words, looks, manages, waits};
-use super::standing::{self, Standing, telling};
+use super::standing::{self, Standing, is_asking, telling};
 use super::{Said, Scene};
 use crate::KIND;
 use crate::control::{Stand, Wait};
@@ -339,8 +339,8 @@ async fn ended(now: Stamp, waited: &Waited, spoken_to: bool) -> Result<Value, To
     let (task, id) = (&waited.task, id(&waited.task));
     if !waited.is_ended() {
         let current = entry(now, task);
-        return Ok(match Standing::of(task) {
-            Standing::Asking => {
+        return Ok(match is_asking(waited) {
+            true => {
                 let note = deeds::asks(&id, "send_message");
                 json!({"task_id": id, "status": "awaiting_input", "current": current, "note": note})
             }
