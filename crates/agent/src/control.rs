@@ -30,7 +30,7 @@ pub(crate) use cancel_task::{Stopping, stop};
 pub(crate) use inspect_task::result;
 pub(crate) use send_message::{Said, say};
 use spawn_agent::Choice;
-pub(crate) use spawn_agent::{Sent, say as send_off};
+pub(crate) use spawn_agent::{APART, Sent, say as send_off};
 pub(crate) use told::{brief, line};
 pub(crate) use wait_tasks::{Stand, Wait};
 
@@ -116,10 +116,9 @@ impl Place {
     fn shaped(self, seat: &Seat, shape: &Shape, profiles: Vec<Arc<Profile>>) -> Toolbox {
         let is_offered =
             |tool: &Arc<dyn Tool>| !shape.lacks.iter().any(|lacking| **lacking == *tool.known_as());
-        let brought: Vec<_> = seat.tools.iter().filter(|tool| is_offered(tool)).cloned().collect();
-        let mut ours = self.tools(&shape.profiles);
-        ours.retain(is_offered);
-        Toolbox::new(shape.dialect.tools(Scene { brought: &brought, ours, profiles }))
+        let tools = seat.tools.iter().cloned().chain(self.tools(&shape.profiles));
+        let tools = tools.filter(is_offered).collect();
+        Toolbox::new(shape.dialect.tools(Scene::of(seat, tools, profiles)))
     }
 
     /// What an agent that stands here is told about sending others off.

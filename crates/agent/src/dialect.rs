@@ -25,6 +25,8 @@ use std::sync::Arc;
 use offshoot_core::Task;
 use serde::{Deserialize, Serialize};
 
+use crate::agents::Seat;
+use crate::control::is_brought;
 use crate::profile::Profile;
 use crate::tool::Tool;
 
@@ -65,13 +67,23 @@ struct Lexicon {
 type Said = (&'static str, Arc<dyn Tool>);
 
 /// What there is to say.
-pub(crate) struct Scene<'a> {
+pub(crate) struct Scene {
     /// The tools that the user brings. None of them is ever replaced.
-    pub(crate) brought: &'a [Arc<dyn Tool>],
+    brought: Vec<Arc<dyn Tool>>,
     /// Ours, as far as they are offered.
-    pub(crate) ours: Vec<Arc<dyn Tool>>,
+    ours: Vec<Arc<dyn Tool>>,
     /// The profiles to choose from, for a dialect that makes a tool of each.
-    pub(crate) profiles: Vec<Arc<Profile>>,
+    profiles: Vec<Arc<Profile>>,
+}
+
+impl Scene {
+    /// The tools that an agent is offered, the user's and ours, and the profiles
+    /// that it can choose from.
+    pub(crate) fn of(seat: &Seat, tools: Vec<Arc<dyn Tool>>, profiles: Vec<Arc<Profile>>) -> Self {
+        let is_brought = |tool: &Arc<dyn Tool>| is_brought(seat, &tool.spec().name);
+        let (brought, ours) = tools.into_iter().partition(is_brought);
+        Self { brought, ours, profiles }
+    }
 }
 
 /// What every agent keeps unless its dialect has a word for it.
@@ -96,32 +108,30 @@ impl Dialect {
     }
 
     /// The tools of an agent that speaks it: the user's first.
-    pub(crate) fn tools(self, scene: Scene<'_>) -> Vec<Arc<dyn Tool>> {
+    pub(crate) fn tools(self, scene: Scene) -> Vec<Arc<dyn Tool>> {
         let Some(lexicon) = self.lexicon(&scene) else {
-            return scene.brought.iter().cloned().chain(scene.ours).collect();
+            return scene.brought.into_iter().chain(scene.ours).collect();
         };
         let Scene { brought, ours, .. } = scene;
         let named = |tools: &[Arc<dyn Tool>], name: &str| {
             tools.iter().any(|tool| &*tool.spec().name == name)
         };
         let is_offered = |own: &str| match own {
-            instead::COMMAND => named(brought, own),
+            instead::COMMAND => named(&brought, own),
             own => named(&ours, own),
         };
         let (words, mut phrases) = (lexicon.words, lexicon.phrases);
-        let taken = phrases.iter().filter(|(_, tool)| named(brought, &tool.spec().name));
+        let taken = phrases.iter().filter(|(_, tool)| named(&brought, &tool.spec().name));
         let taken: Vec<_> = taken.map(|(own, _)| *own).collect();
-        phrases.retain(|(own, tool)| is_offered(own) && !named(brought, &tool.spec().name));
+        phrases.retain(|(own, tool)| is_offered(own) && !named(&brought, &tool.spec().name));
         let is_said = |name: &str| phrases.iter().any(|(own, _)| *own == name);
         // Where a tool of the user's has taken the word for it, ours stays.
         let is_kept = |name: &str| {
             let kept = KEPT.contains(&name) || lexicon.keeps.contains(&name);
             kept && !is_said(name) || taken.contains(&name)
         };
-        let brought = brought.iter().filter(|tool| {
-            let name = &*tool.spec().name;
-            name != instead::COMMAND || !is_said(name)
-        });
+        let stays = |name: &str| name != instead::COMMAND || !is_said(name);
+        let brought = brought.iter().filter(|tool| stays(&tool.spec().name));
         let mut tools: Vec<_> = brought.cloned().collect();
         let kept = ours.into_iter().filter(|tool| is_kept(&tool.spec().name));
         let said = phrases.iter().map(|(own, tool)| Phrase::of(own, tool.clone(), words));
@@ -148,7 +158,7 @@ impl Dialect {
         })
     }
 
-    fn lexicon(self, scene: &Scene<'_>) -> Option<Lexicon> {
+    fn lexicon(self, scene: &Scene) -> Option<Lexicon> {
         let (keeps, phrases): (&[&str], _) = match self {
             Self::Offshoot => return None,
             Self::Everruns => (everruns::KEEPS, everruns::phrases()),

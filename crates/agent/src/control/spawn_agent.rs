@@ -285,7 +285,7 @@ async fn send_off(cx: &ToolContext, asked: Arguments) -> Result<Sent, ToolError>
 }
 
 /// What is said of a child that works elsewhere.
-const APART: &str = "It works in a git worktree of its own: what you have not committed is not \
+pub(crate) const APART: &str = "It works in a git worktree of its own: what you have not committed is not \
      there, and what it changes is not in your folder.";
 
 fn started(handle: &str) -> String {

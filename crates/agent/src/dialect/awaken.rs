@@ -37,7 +37,7 @@ const NAMING: Naming = Naming { before: "bg_", stem: KIND };
 /// What an agent is called that is made of no profile.
 const GENERAL: &str = "agent";
 
-pub(super) fn phrases(scene: &Scene<'_>) -> Vec<Said> {
+pub(super) fn phrases(scene: &Scene) -> Vec<Said> {
     let mut phrases: Vec<_> = scene
         .profiles
         .iter()

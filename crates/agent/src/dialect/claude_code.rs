@@ -5,8 +5,6 @@
 //! stays. Where an agent has not ended, a field `note` of ours says that nothing is
 //! done. Who has sent an agent off is `main` to it.
 
-use std::time::Duration;
-
 use offshoot_core::{Mode, Task, TaskId};
 use offshoot_runtime::TaskRef;
 use schemars::JsonSchema;
@@ -17,10 +15,10 @@ use super::deeds::{self, ENDLESS, SPOKEN_TO, Sending, profile_of, waiting};
 use super::instead::{COMMAND, instead};
 use super::naming::{self, missing};
 use super::phrase::{Words, looks, manages};
-use super::standing::{self, Standing, telling};
+use super::standing::{self, Standing, is_asking, telling};
 use super::{Said, Scene};
 use crate::KIND;
-use crate::control::{self, Sent, Stand, Wait};
+use crate::control::{self, Stand, Wait};
 use crate::report::Report;
 use crate::tool::{Output, ToolContext, ToolError};
 
@@ -34,7 +32,7 @@ pub(super) const WORDS: Words = &[
 
 pub(super) const KEEPS: &[&str] = &["inspect_task"];
 
-pub(super) fn phrases(scene: &Scene<'_>) -> Vec<Said> {
+pub(super) fn phrases(scene: &Scene) -> Vec<Said> {
     let mut phrases = vec![
         manages(
             "spawn_agent",
@@ -69,7 +67,7 @@ pub(super) fn phrases(scene: &Scene<'_>) -> Vec<Said> {
     ];
     let bash = "Runs a command. With run_in_background it runs while you go on, and its end comes \
                 to you.";
-    phrases.extend(instead(scene.brought, COMMAND, ("Bash", bash), command));
+    phrases.extend(instead(&scene.brought, COMMAND, ("Bash", bash), command));
     phrases
 }
 
@@ -170,16 +168,11 @@ async fn begin(cx: ToolContext, asked: Agent) -> Result<Begun, ToolError> {
         let task = sending.off(&cx).await?;
         return Ok(Begun::Awaited(waiting(&cx, vec![task], ENDLESS)));
     }
-    let (task, mut note) = match sending.sent(&cx).await? {
-        Sent::Off(task, ..) => {
-            let note = deeds::open(task.handle());
-            (task, note)
-        }
-        Sent::Already(task) => {
-            let note = deeds::already(task.handle());
-            (task, note)
-        }
-    };
+    let off = sending.sent(&cx).await?;
+    let (task, mut note) = (&off.task, off.told(off.task.handle()));
+    if worktree.is_some() {
+        note = format!("{note} {}", control::APART);
+    }
     if unknown || asked.effort.is_some() {
         note.push_str(" Its model and effort are as yours: what you said of them has no effect.");
     }
@@ -200,8 +193,8 @@ async fn ended(wait: Wait, stand: Stand) -> Result<Output, ToolError> {
     let record = &waited.task;
     let id = id(record);
     if !waited.is_ended() {
-        let note = match Standing::of(record) {
-            Standing::Asking => deeds::asks(task.handle(), "SendMessage"),
+        let note = match is_asking(waited) {
+            true => deeds::asks(task.handle(), "SendMessage"),
             _ if stand.is_spoken_to => format!("{SPOKEN_TO} {}", deeds::open(task.handle())),
             _ => deeds::open(task.handle()),
         };
@@ -318,7 +311,7 @@ async fn list(cx: ToolContext, _: Nothing) -> Result<Output, ToolError> {
 struct Bash {
     /// The command.
     command: String,
-    /// How many milliseconds it may take.
+    /// How many milliseconds to wait for it: then it goes on in the background.
     timeout: Option<u64>,
     /// What it is for.
     #[expect(dead_code, reason = "the command says it")]
@@ -331,9 +324,9 @@ struct Bash {
     unconfined: bool,
 }
 
-/// How long a command may take in the foreground, and in the background.
-const FOREGROUND: (u64, u64) = (120_000, 600_000);
-const BACKGROUND: (u64, u64) = (600_000, 7_200_000);
+/// For how many milliseconds a command is waited for, usually and at the most.
+const USUAL: u64 = 120_000;
+const MOST: u64 = 600_000;
 
 fn command(asked: Bash) -> Result<Value, ToolError> {
     if asked.unconfined {
@@ -341,12 +334,9 @@ fn command(asked: Bash) -> Result<Value, ToolError> {
             "Nothing was run: dangerouslyDisableSandbox cannot be set by a call.",
         ));
     }
-    let (usual, most) = if asked.run_in_background { BACKGROUND } else { FOREGROUND };
-    let span = Duration::from_millis(asked.timeout.unwrap_or(usual).min(most));
-    let seconds = span.as_millis().div_ceil(1_000) as u64;
-    let mut told = json!({"command": asked.command, "timeout_seconds": seconds});
     if asked.run_in_background {
-        told["background"] = json!(true);
+        return Ok(json!({"command": asked.command, "background": true}));
     }
-    Ok(told)
+    let millis = asked.timeout.unwrap_or(USUAL).min(MOST);
+    Ok(json!({"command": asked.command, "timeout_seconds": millis.div_ceil(1_000)}))
 }

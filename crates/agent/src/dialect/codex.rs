@@ -19,9 +19,9 @@ use super::deeds::{self, SPOKEN_TO, Sending, profile_of, waiting};
 use super::instead::{COMMAND, instead};
 use super::naming;
 use super::phrase::{Words, looks, manages, waits};
-use super::standing::{self, Standing, telling};
+use super::standing::{self, Standing, is_asking, telling};
 use super::{Said, Scene};
-use crate::control::{self, Sent, Stand, Wait};
+use crate::control::{self, Stand, Wait};
 use crate::tool::{Output, ToolContext, ToolError};
 
 pub(super) const WORDS: Words = &[
@@ -34,7 +34,7 @@ pub(super) const WORDS: Words = &[
 
 pub(super) const KEEPS: &[&str] = &[];
 
-pub(super) fn phrases(scene: &Scene<'_>) -> Vec<Said> {
+pub(super) fn phrases(scene: &Scene) -> Vec<Said> {
     let mut phrases = vec![
         manages(
             "spawn_agent",
@@ -75,7 +75,7 @@ pub(super) fn phrases(scene: &Scene<'_>) -> Vec<Said> {
         ),
     ];
     let told = "Runs a command.";
-    phrases.extend(instead(scene.brought, COMMAND, ("exec_command", told), command));
+    phrases.extend(instead(&scene.brought, COMMAND, ("exec_command", told), command));
     phrases
 }
 
@@ -166,16 +166,8 @@ async fn spawn(cx: ToolContext, asked: Spawn) -> Result<Output, ToolError> {
     let profile = role.map(|role| profile_of(&cx, role)).transpose()?.flatten();
     let sending = Sending::of(&message).with("profile", profile).with("model", asked.model);
     let sending = sending.with("context", asked.fork_context.then_some("fork"));
-    let (task, mut note) = match sending.sent(&cx).await? {
-        Sent::Off(task, ..) => {
-            let note = deeds::open(task.handle());
-            (task, note)
-        }
-        Sent::Already(task) => {
-            let note = deeds::already(task.handle());
-            (task, note)
-        }
-    };
+    let off = sending.sent(&cx).await?;
+    let (task, mut note) = (&off.task, off.told(off.task.handle()));
     if asked.reasoning_effort.is_some() || asked.service_tier.is_some() {
         note.push_str(" reasoning_effort and service_tier have no effect here.");
     }
@@ -279,7 +271,7 @@ async fn told(
     for (name, waited) in names.into_iter().zip(&stand.tasks) {
         if waited.is_ended() {
             statuses.insert(name, status(waited).await?);
-        } else if Standing::of(&waited.task) == Standing::Asking {
+        } else if is_asking(waited) {
             notes.push(deeds::asks(&name, "send_input"));
         }
     }
@@ -327,14 +319,18 @@ async fn close(cx: ToolContext, asked: Close) -> Result<Output, ToolError> {
 struct Exec {
     /// The command.
     cmd: String,
-    /// How many milliseconds to wait for its output.
+    /// Where it starts, as seen from the folder you work in.
+    workdir: Option<String>,
+    /// How many milliseconds to wait for it, from 250 to 30000; 10000 unless you
+    /// say. Then it goes on in the background.
     yield_time_ms: Option<u64>,
 }
 
 fn command(asked: Exec) -> Result<Value, ToolError> {
-    let mut told = json!({"command": asked.cmd});
-    if let Some(millis) = asked.yield_time_ms {
-        told["timeout_seconds"] = json!(millis.clamp(250, 30_000).div_ceil(1_000));
+    let millis = asked.yield_time_ms.unwrap_or(10_000).clamp(250, 30_000);
+    let mut told = json!({"command": asked.cmd, "timeout_seconds": millis.div_ceil(1_000)});
+    if let Some(folder) = asked.workdir {
+        told["folder"] = json!(folder);
     }
     Ok(told)
 }

@@ -7,7 +7,7 @@ use offshoot_runtime::{Error, TaskRef};
 use serde_json::{Map, Value};
 
 use super::naming::{Naming, missing};
-use super::standing::{self, Standing, telling};
+use super::standing::{self, Standing, is_asking, telling};
 use crate::control::{self, Sent, Stand, Stopping, Wait};
 use crate::notice;
 use crate::profile::NoProfile;
@@ -32,15 +32,30 @@ impl Sending {
     }
 
     /// Sends it off; the one that does the same already if there is one.
-    pub(super) async fn sent(self, cx: &ToolContext) -> Result<Sent, ToolError> {
-        control::send_off(cx, Value::Object(self.0)).await
+    pub(super) async fn sent(self, cx: &ToolContext) -> Result<Off, ToolError> {
+        Ok(match control::send_off(cx, Value::Object(self.0)).await? {
+            Sent::Off(task, ..) => Off { task, is_new: true },
+            Sent::Already(task) => Off { task, is_new: false },
+        })
     }
 
     /// The same for a call that waits for it anyway.
     pub(super) async fn off(self, cx: &ToolContext) -> Result<TaskRef, ToolError> {
-        Ok(match self.sent(cx).await? {
-            Sent::Off(task, ..) | Sent::Already(task) => task,
-        })
+        Ok(self.sent(cx).await?.task)
+    }
+}
+
+/// An agent that does what was asked for.
+pub(super) struct Off {
+    pub(super) task: TaskRef,
+    /// Whether it was sent off by this call.
+    is_new: bool,
+}
+
+impl Off {
+    /// What is said of it, under the name that the model knows.
+    pub(super) fn told(&self, id: &str) -> String {
+        if self.is_new { open(id) } else { already(id) }
     }
 }
 
@@ -51,13 +66,15 @@ const GENERAL: [&str; 5] = ["agent", "default", "general-purpose", "task", "work
 /// sent off here is for `spawn_agent` to say.
 pub(super) fn profile_of(cx: &ToolContext, role: &str) -> Result<Option<String>, ToolError> {
     let role = role.trim();
+    if GENERAL.contains(&role) {
+        return Ok(None);
+    }
     let found = match &cx.seat.roster {
         Some(roster) => roster.find(role, cx.folder()).map(|_| ()),
         None => Err(NoProfile::Unknown { name: role.into(), known: GENERAL[0].into() }),
     };
     match found {
         Ok(()) => Ok(Some(role.to_owned())),
-        Err(NoProfile::Unknown { .. }) if GENERAL.contains(&role) => Ok(None),
         Err(error) => Err(ToolError::new(format!("Nothing was started: {error}."))),
     }
 }
@@ -85,17 +102,17 @@ pub(super) async fn answer(
     let id = naming.id(&waited.task);
     let output = match Standing::of(&waited.task) {
         Standing::Completed => Output::text(standing::result(waited).await?.unwrap_or_default()),
-        Standing::Asking => {
+        _ if is_asking(waited) => {
             let asked = standing::question(task).await?.map(|asked| asked.text.to_string());
             let asked = text::cut(asked.as_deref().unwrap_or_default(), ASKED).into_owned();
             let attributes = [("task", task.handle()), ("as", &id)];
             let asked = notice::envelope("question", &attributes, &asked);
             Output::text(asks(&id, answer)).noting(asked)
         }
-        Standing::Queued | Standing::Running if stand.is_spoken_to => {
-            Output::text(format!("{SPOKEN_TO} {}", open(&id)))
-        }
-        Standing::Queued | Standing::Running => Output::text(open(&id)),
+        Standing::Queued | Standing::Running | Standing::Asking => match stand.is_spoken_to {
+            true => Output::text(format!("{SPOKEN_TO} {}", open(&id))),
+            false => Output::text(open(&id)),
+        },
         Standing::Failed | Standing::Cancelled | Standing::Lost => {
             Output::failure(offshoot_core::digest(&waited.task, usize::MAX))
         }
@@ -138,7 +155,7 @@ pub(super) fn open(id: &str) -> String {
 }
 
 /// What is said of one that does already what another was wanted for.
-pub(super) fn already(id: &str) -> String {
+fn already(id: &str) -> String {
     format!(
         "Nothing was started: {id} is doing exactly this task already. Its result comes to you by \
          itself."

@@ -17,7 +17,7 @@ use super::naming::{self, Naming};
 use super::phrase::{Words, looks, manages};
 use super::standing::{self, Standing};
 use crate::KIND;
-use crate::control::{Sent, Wait};
+use crate::control::Wait;
 use crate::tool::{Output, ToolContext, ToolError};
 
 pub(super) const WORDS: Words = &[
@@ -112,14 +112,10 @@ async fn begin(cx: ToolContext, asked: Spawn) -> Result<Begun, ToolError> {
         let task = sending.off(&cx).await?;
         return Ok(Begun::Awaited(waiting(&cx, vec![task], ENDLESS)));
     }
-    Ok(Begun::Told(Output::text(match sending.sent(&cx).await? {
-        Sent::Off(task, ..) => {
-            let id = NAMING.of(task.handle());
-            let label = asked.profile.trim();
-            format!("Started the sub-agent {label} as background task `{id}`. {}", deeds::open(&id))
-        }
-        Sent::Already(task) => deeds::already(&NAMING.of(task.handle())),
-    })))
+    let off = sending.sent(&cx).await?;
+    let (id, label) = (NAMING.of(off.task.handle()), asked.profile.trim());
+    let told = format!("The sub-agent {label} is background task `{id}`. {}", off.told(&id));
+    Ok(Begun::Told(Output::text(told)))
 }
 
 #[derive(Deserialize, JsonSchema)]

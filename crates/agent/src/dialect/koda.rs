@@ -19,10 +19,10 @@ use super::deeds::{self, ENDLESS, SPOKEN_TO, Sending, profile_of, waiting};
 use super::instead::{COMMAND, instead};
 use super::naming::{self, Naming};
 use super::phrase::{Words, looks, manages, waits};
-use super::standing::{self, Standing, telling};
+use super::standing::{self, Standing, is_asking, telling};
 use super::{Said, Scene};
 use crate::KIND;
-use crate::control::{Sent, Stand, Wait};
+use crate::control::{Stand, Wait};
 use crate::profile::{Origin, Profile};
 use crate::report::Report;
 use crate::tool::{Output, ToolContext, ToolError};
@@ -42,7 +42,7 @@ const PROCESS: Naming = Naming { before: "process:", stem: "command" };
 /// A number alone is an agent's.
 const BARE: Naming = Naming { before: "", stem: KIND };
 
-pub(super) fn phrases(scene: &Scene<'_>) -> Vec<Said> {
+pub(super) fn phrases(scene: &Scene) -> Vec<Said> {
     let mut phrases = vec![
         manages(
             "spawn_agent",
@@ -82,7 +82,7 @@ pub(super) fn phrases(scene: &Scene<'_>) -> Vec<Said> {
         ),
     ];
     let bash = "Runs a command. With background it runs while you go on, and its end comes to you.";
-    phrases.extend(instead(scene.brought, COMMAND, ("Bash", bash), command));
+    phrases.extend(instead(&scene.brought, COMMAND, ("Bash", bash), command));
     let user = "Asks whoever you work for, and waits until the answer comes.";
     phrases.extend(instead(&scene.ours, "ask", ("AskUser", user), question));
     phrases
@@ -147,13 +147,9 @@ async fn begin(cx: ToolContext, asked: Invoke) -> Result<Begun, ToolError> {
         let task = sending.off(&cx).await?;
         return Ok(Begun::Awaited(waiting(&cx, vec![task], ENDLESS)));
     }
-    Ok(Begun::Told(Output::text(match sending.sent(&cx).await? {
-        Sent::Off(task, ..) => {
-            let id = AGENT.of(task.handle());
-            format!("Started the agent {name} ({id}) in the background. {}", deeds::open(&id))
-        }
-        Sent::Already(task) => deeds::already(&AGENT.of(task.handle())),
-    })))
+    let off = sending.sent(&cx).await?;
+    let id = AGENT.of(off.task.handle());
+    Ok(Begun::Told(Output::text(format!("The agent {name} ({id}): {}", off.told(&id)))))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -343,8 +339,8 @@ async fn ended(now: Stamp, waited: &Waited, spoken_to: bool) -> Result<Value, To
     let (task, id) = (&waited.task, id(&waited.task));
     if !waited.is_ended() {
         let current = entry(now, task);
-        return Ok(match Standing::of(task) {
-            Standing::Asking => {
+        return Ok(match is_asking(waited) {
+            true => {
                 let note = deeds::asks(&id, "send_message");
                 json!({"task_id": id, "status": "awaiting_input", "current": current, "note": note})
             }

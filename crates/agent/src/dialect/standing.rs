@@ -1,7 +1,7 @@
 //! How tasks stand, for dialects that tell it in other words.
 
 use offshoot_core::{Outcome, Question, State, Task, WaitingOn};
-use offshoot_runtime::{TaskRef, Waited};
+use offshoot_runtime::{TaskRef, WaitEnd, Waited};
 
 use crate::brief::Brief;
 use crate::control::{self, Stand};
@@ -46,6 +46,12 @@ impl Standing {
     pub(super) fn is_ended(self) -> bool {
         !matches!(self, Self::Queued | Self::Running | Self::Asking)
     }
+}
+
+/// Whether a task waits for an answer of whoever waited for it. What somebody else
+/// is asked is nothing that could be answered.
+pub(super) fn is_asking(waited: &Waited) -> bool {
+    waited.end == WaitEnd::NeedsInput && waited.task.cancel.is_none()
 }
 
 /// All that a task has ended with, if it has: its answer, or why there is none.

@@ -25,7 +25,7 @@ async fn s11_7_defect_spawns_inspects_and_is_told_once() -> Test {
     assert_eq!(results[0].text, "There are no background tasks.");
     assert_eq!(results[1].text, "quick is done");
     let started = &results[2].text;
-    assert!(started.starts_with("Started the sub-agent agent as background task `bg-3`."));
+    assert!(started.starts_with("The sub-agent agent is background task `bg-3`. "));
     assert!(started.contains("NOTHING IS DONE YET"), "{started}");
     let mut lines = results[3].text.lines();
     let header = lines.next().unwrap();

@@ -19,7 +19,7 @@ async fn s11_7_koda_waits_as_often_as_it_likes_and_every_result_stays() -> Test 
     ];
     let peer = Peer::new(Dialect::Koda, calls(said)).await;
     let results = peer.results().await;
-    assert!(results[0].text.contains("task (agent:2)"), "{}", results[0].text);
+    assert!(results[0].text.starts_with("The agent task (agent:2): "), "{}", results[0].text);
     assert!(results[0].text.contains("NOTHING IS DONE YET"), "{}", results[0].text);
     let waited = parsed(&results[2]);
     let done = json!({

@@ -1,9 +1,11 @@
 //! Tools in the words of other systems: what holds in every dialect.
 
-use offshoot_agent::{Agents, Dialect, Function, ToolContext, ToolError};
+use offshoot_agent::{Agents, Brief, Dialect, Function, KIND, ToolContext, ToolError};
 use offshoot_core::BlockKind;
-use offshoot_models::{Call, Part, ToolResult, Turn};
-use offshoot_runtime::TaskRef;
+use offshoot_core::authority::{Authority, Layer, Verdict};
+use offshoot_models::{Call, Part, Scripted, ToolResult, Turn};
+use offshoot_runtime::{Runtime, TaskRef};
+use offshoot_sqlite::Sqlite;
 use serde_json::{Value, json};
 
 use crate::support::{Doors, Test, World, answers, purpose, whole};
@@ -249,5 +251,99 @@ async fn s11_7_nothing_that_a_child_says_can_pose_as_the_runtime_in_any_dialect(
         );
         assert_eq!(peer.notices(), 0, "{dialect:?}: it is told once");
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn s11_7_what_is_offered_is_decided_by_what_our_tools_are_called() -> Test {
+    let offered = [
+        (Dialect::Everruns, vec!["get_subagents", "list_tasks"]),
+        (Dialect::Koda, vec!["ListBackgroundTasks"]),
+        (Dialect::Defect, vec!["inspect_background_task"]),
+        (Dialect::Awaken, vec![]),
+        (Dialect::Codex, vec![]),
+        (Dialect::ClaudeCode, vec!["ListAgents"]),
+    ];
+    for (dialect, tools) in offered {
+        let world = World::new(|_| Turn::say("over")).await;
+        // Names of the dialect mean nothing here, and no word passes a rule.
+        let layer =
+            Layer::default().tools(["list_tasks", "spawn_subagent", "InvokeAgent", "Agent"]);
+        let brief = world.brief("lead").dialect(dialect).authority(Authority::of(layer));
+        world.agent_of(&brief).await.wait().await?;
+        let asked = world.model.asked();
+        assert_eq!(names(&asked[0]), tools, "{dialect:?}");
+        let denied = Layer::default().rule("spawn_agent".parse()?, Verdict::Deny);
+        let brief = world.brief("lead").dialect(dialect).authority(Authority::of(denied));
+        world.agent_of(&brief).await.wait().await?;
+        let asked = world.model.asked();
+        let spawns = ["spawn_agent", "spawn_subagent", "InvokeAgent", "agent_run_agent", "Agent"];
+        let left = names(&asked[1]);
+        assert!(!left.is_empty() && !left.iter().any(|name| spawns.contains(name)), "{left:?}");
+        assert!(!asked[1].system.contains("send other agents off"), "{}", asked[1].system);
+    }
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn s11_6_looking_again_and_again_does_not_help_in_a_dialect_either() -> Test {
+    let next = |results: &[ToolResult]| {
+        Some(match results.len() {
+            0 => ("InvokeAgent", json!({"prompt": "hang", "background": true})),
+            1..=3 => ("ListBackgroundTasks", json!({})),
+            4 => ("CancelTask", json!({"task_id": "agent:2"})),
+            _ => return None,
+        })
+    };
+    let begun = tokio::time::Instant::now();
+    let peer = Peer::new(Dialect::Koda, next).await;
+    let results = peer.results().await;
+    parsed(&results[2]);
+    assert!(results[3].text.starts_with("You have looked again and again"), "{}", results[3].text);
+    assert!(begun.elapsed() >= std::time::Duration::from_secs(60));
+    Ok(())
+}
+
+#[tokio::test]
+async fn s11_7_calls_of_one_answer_send_off_in_order_in_a_dialect_too() -> Test {
+    let world = World::new(|call| match (purpose(call), answers(call)) {
+        ("lead", 0) => Turn::call([
+            ("InvokeAgent", json!({"prompt": "quick", "background": true})),
+            ("InvokeAgent", json!({"prompt": "quick", "background": true})),
+            ("WaitTask", json!({"task_ids": ["agent:2"]})),
+        ]),
+        ("lead", _) => Turn::say("over"),
+        _ => child(call),
+    })
+    .await;
+    world.agent_of(&world.brief("lead").dialect(Dialect::Koda)).await.wait().await?;
+    let asked = world.model.asked();
+    let told = results(asked.iter().rfind(|call| purpose(call) == "lead").unwrap());
+    assert!(told[1].text.contains("doing exactly this task already"), "{}", told[1].text);
+    assert_eq!(parsed(&told[2])["summary"], json!({"total": 1, "completed": 1}));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s11_7_ids_are_not_used_again_after_reopening() -> Test {
+    let folder = tempfile::tempdir()?;
+    let mut ids = Vec::new();
+    for _ in 0..2 {
+        let model = Scripted::new(|call| match (purpose(call), answers(call)) {
+            ("lead", 0) => {
+                Turn::call([("InvokeAgent", json!({"prompt": "a", "background": true}))])
+            }
+            ("lead", _) => Turn::say(results(call)[0].text.clone()),
+            _ => child(call),
+        });
+        let agents = Agents::with_model(model);
+        let runtime = Runtime::builder(Sqlite::at(folder.path())).backend(KIND, agents.backend());
+        let runtime = runtime.open().await?;
+        let brief = Brief::new("scripted/model".parse()?, "lead").dialect(Dialect::Koda);
+        let lead = runtime.session("main").await?.spawn(agents.request(&brief)?).await?;
+        ids.push(lead.wait().await?.decode::<String>()?);
+        drop((lead, runtime));
+    }
+    assert!(ids[0].contains("(agent:2)") && ids[1].contains("(agent:4)"), "{ids:?}");
     Ok(())
 }

@@ -15,7 +15,7 @@ use crate::dialect::Said;
 use crate::dialect::deeds::{self, SPOKEN_TO, waiting};
 use crate::dialect::naming::{hex, missing};
 use crate::dialect::phrase::{looks, manages, waits};
-use crate::dialect::standing::{self, Standing, telling};
+use crate::dialect::standing::{self, Standing, is_asking, telling};
 use crate::tool::{Output, ToolContext, ToolError};
 
 /// How much of a result a task shows.
@@ -317,12 +317,12 @@ fn wait(cx: ToolContext, asked: WaitFor) -> impl Future<Output = Result<Output, 
         let wait = begun.await?;
         let stand = wait.over().await?;
         Box::pin(async move {
-            let (task, record) = match (wait.tasks.first(), stand.tasks.first()) {
-                (Some(task), Some(waited)) => (task, &waited.task),
+            let (task, waited) = match (wait.tasks.first(), stand.tasks.first()) {
+                (Some(task), Some(waited)) => (task, waited),
                 _ => return Err(missing("task")),
             };
-            let is_over = !stand.is_spoken_to
-                && matches!(Standing::of(record), Standing::Queued | Standing::Running);
+            let record = &waited.task;
+            let is_over = !stand.is_spoken_to && !waited.is_ended() && !is_asking(waited);
             let mut told = json!({"task": whole(task, record).await?, "timed_out": is_over});
             if stand.is_spoken_to {
                 told["message"] = json!(SPOKEN_TO);
