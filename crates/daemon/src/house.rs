@@ -9,7 +9,7 @@ use offshoot_backends::Commands;
 use offshoot_client::Place;
 use offshoot_client::wire::{Code, Fault, Hello, Named, Stopped};
 use offshoot_core::{Blob, Caps, Ceiling, Name, Phase, Question, SessionId, Stamp, Task, TaskId};
-use offshoot_models::Differs;
+use offshoot_models::{Differs, Keys};
 use offshoot_profiles::Profiles;
 use offshoot_runtime::{Runtime, Session, TaskRef};
 use offshoot_sqlite::Sqlite;
@@ -120,8 +120,8 @@ impl House {
         };
         // What follows finds room, too, and may be read whatever else is full.
         reserve.share();
-        let commands = Commands::holding(place.data()).sole_session().helper(tools::confiner());
-        let commands = commands.open();
+        let commands = Commands::holding(place.data()).sole_session();
+        let commands = commands.helper(tools::confiner()).secrets(Keys::names()).open();
         let commands = commands.map_err(|error| no_output(&error, &place))?;
         let keys = KeyRing::default();
         let grants = Grants::in_folder(place.data());
