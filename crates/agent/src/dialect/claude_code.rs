@@ -11,11 +11,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::deeds::{self, ENDLESS, SPOKEN_TO, Sending, profile_of, waiting};
+use super::deeds::{self, ENDLESS, Sending, profile_of, waiting};
 use super::instead::{COMMAND, instead};
 use super::naming::{self, missing};
 use super::phrase::{Words, looks, manages};
-use super::standing::{self, Standing, is_asking, telling};
+use super::standing::{self, Standing, telling};
 use super::{Said, Scene};
 use crate::KIND;
 use crate::control::{self, Stand, Wait};
@@ -140,7 +140,7 @@ fn spawn(cx: ToolContext, asked: Agent) -> impl Future<Output = Result<Output, T
             Begun::Told(output) => Ok(output),
             Begun::Awaited(wait) => {
                 let stand = wait.over().await?;
-                Box::pin(ended(wait, stand)).await
+                Box::pin(ended(stand)).await
             }
         }
     }
@@ -186,18 +186,12 @@ async fn begin(cx: ToolContext, asked: Agent) -> Result<Begun, ToolError> {
     }))?))
 }
 
-async fn ended(wait: Wait, stand: Stand) -> Result<Output, ToolError> {
-    let (Some(task), Some(waited)) = (wait.tasks.first(), stand.tasks.first()) else {
-        return Err(missing("list of tasks"));
-    };
+async fn ended(stand: Stand) -> Result<Output, ToolError> {
+    let Some(waited) = stand.tasks.first() else { return Err(missing("list of tasks")) };
     let record = &waited.task;
     let id = id(record);
     if !waited.is_ended() {
-        let note = match is_asking(waited) {
-            true => deeds::asks(task.handle(), "SendMessage"),
-            _ if stand.is_spoken_to => format!("{SPOKEN_TO} {}", deeds::open(task.handle())),
-            _ => deeds::open(task.handle()),
-        };
+        let note = deeds::note(&stand, waited, "SendMessage");
         return Output::json(&json!({
             "status": "async_launched",
             "agentId": id,

@@ -225,7 +225,7 @@ fn wait(cx: ToolContext, asked: WaitFor) -> impl Future<Output = Result<Output, 
     async move {
         let (wait, names, unknown) = begun.await?;
         let stand = wait.over().await?;
-        Box::pin(told((wait, stand), names, unknown)).await
+        Box::pin(told(stand, names, unknown)).await
     }
 }
 
@@ -263,7 +263,7 @@ async fn prepare(cx: ToolContext, asked: WaitFor) -> Result<Prepared, ToolError>
 }
 
 async fn told(
-    (_wait, stand): (Wait, Stand),
+    stand: Stand,
     names: Vec<String>,
     mut statuses: Map<String, Value>,
 ) -> Result<Output, ToolError> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use offshoot_core::{Task, text};
-use offshoot_runtime::{Error, TaskRef};
+use offshoot_runtime::{Error, TaskRef, Waited};
 use serde_json::{Map, Value};
 
 use super::naming::{Naming, missing};
@@ -168,6 +168,16 @@ pub(super) fn asks(id: &str, answer: &str) -> String {
         "{id} has no result yet: it asks something and waits. Answer with {answer}; it goes on in \
          the background then, and its result will come to you by itself."
     )
+}
+
+/// What is said of one that was waited for and has not ended.
+pub(super) fn note(stand: &Stand, waited: &Waited, answer: &str) -> String {
+    let handle = waited.task.handle();
+    match is_asking(waited) {
+        true => asks(handle, answer),
+        false if stand.is_spoken_to => format!("{SPOKEN_TO} {}", open(handle)),
+        false => open(handle),
+    }
 }
 
 /// What is said where a message has ended a wait.

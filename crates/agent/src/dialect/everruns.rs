@@ -14,10 +14,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::deeds::{self, SPOKEN_TO, Sending, profile_of, waiting};
+use super::deeds::{self, Sending, profile_of, waiting};
 use super::naming::hex;
 use super::phrase::{Words, looks, manages};
-use super::standing::{self, Standing, is_asking, telling};
+use super::standing::{self, Standing, telling};
 use super::{Said, naming};
 use crate::KIND;
 use crate::control::{self, Stand};
@@ -144,11 +144,7 @@ async fn ended<T>(
     told.insert("result".to_owned(), json!(standing::result(waited).await?));
     told.insert("task_id".to_owned(), json!(id(task)));
     if !waited.is_ended() {
-        let note = match is_asking(waited) {
-            true => deeds::asks(task.handle(), "message_task, after get_task"),
-            _ if stand.is_spoken_to => format!("{SPOKEN_TO} {}", deeds::open(task.handle())),
-            _ => deeds::open(task.handle()),
-        };
+        let note = deeds::note(&stand, waited, "message_task, after get_task");
         told.insert("note".to_owned(), json!(note));
     }
     more(&mut told);
