@@ -25,7 +25,7 @@ use self::call::{guarded, left};
 use crate::agents::Seat;
 use crate::block::Entry;
 use crate::brief::Brief;
-use crate::control::sends_off;
+use crate::control::{is_brought, sends_off};
 use crate::conversation::{Closing, Conversation};
 use crate::delta::Delta;
 use crate::leave::{self, Judged, Pleas, Stop};
@@ -209,7 +209,10 @@ impl Life {
         let (step, branch) = (talk.step(), talk.branch());
         let (looks, changed) = (Mutex::new(talk.looks().clone()), OnceCell::new());
         let company = if calls.len() == 1 { Company::Alone } else { Company::Others };
-        let sending = calls.iter().enumerate().filter(|(_, call)| sends_off(seat, &call.name));
+        let sending = calls
+            .iter()
+            .enumerate()
+            .filter(|(_, call)| tools.find(&call.name).is_some_and(|tool| sends_off(seat, tool)));
         let sendings = Sendings::new(sending.map(|(number, _)| number).take(AT_ONCE).collect());
         let hands =
             Hands { seat, cx, brief, tools, step, branch, looks, changed, company, sendings };
@@ -322,7 +325,9 @@ impl Hands<'_> {
     /// The output, unless it is that of a look which shows once more what others
     /// have shown.
     fn news(&self, call: &ToolCall, output: Output) -> Option<Output> {
-        let is_old = looks::is_one(call) && self.looks.lock().note(call, &output.read(|_| false));
+        let tool = self.tools.find(&call.name).filter(|_| !is_brought(self.seat, &call.name));
+        let is_look = tool.is_some_and(|tool| looks::is_looking(tool.known_as()));
+        let is_old = is_look && self.looks.lock().note(call, &output.read(|_| false));
         (!is_old).then_some(output)
     }
 
@@ -332,7 +337,7 @@ impl Hands<'_> {
         (number, key): (usize, &str),
         call: &ToolCall,
     ) -> Result<Output, Trouble> {
-        self.changed.get_or_try_init(|| wait_for_change(self.cx)).await?;
+        self.changed.get_or_try_init(|| wait_for_change(self.cx, self.brief)).await?;
         // What the first look has shown is kept under the other key.
         let again = self.run_once((number, &format!("{key} again")), call).await?;
         Ok(Output { text: looks::waited(&again.text), ..again })

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use offshoot_core::authority::{Deed, Rule, Wish};
-use offshoot_core::{Addressee, Phase, Question, Stamp, TaskId, Wants, text};
+use offshoot_core::{Addressee, Phase, Question, Stamp, State, TaskId, Wants, text};
 use offshoot_runtime::{Error, Runtime, TaskRef};
 use serde::{Deserialize, Serialize};
 
@@ -145,10 +145,14 @@ impl Asked {
         let mut page = live().await?;
         loop {
             for task in &page.items {
-                // One whose process died has asked if it had begun, whatever its
-                // record says now.
-                let is_back = task.state.phase() != Phase::Waiting && task.attempts > 0;
-                if task.state.question().is_none() && !(is_back && task.crashes > 0) {
+                // One that an attempt has left may have asked, whatever its record
+                // says now.
+                let may_ask = match task.state {
+                    State::Queued => task.attempts > 0,
+                    State::Running => task.attempts > 1,
+                    state => state.question().is_some(),
+                };
+                if !may_ask {
                     continue;
                 }
                 match runtime.task(&task.id().to_string()).await {

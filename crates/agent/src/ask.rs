@@ -178,9 +178,9 @@ impl Life {
                     AtGate::Late => return Ok(Told::Late),
                 },
             };
-            let pass = match &self.purse {
-                None => pass,
-                Some(_) => match Box::pin(self.pay(asking, pass)).await? {
+            let pass = match self.purse.as_ref().is_some_and(|purse| purse.is_limited()) {
+                false => pass,
+                true => match Box::pin(self.pay(asking, pass)).await? {
                     Paid::Yes(pass) => pass,
                     Paid::Again => continue,
                     Paid::Wanted => return Ok(Told::Interrupted),

@@ -250,6 +250,9 @@ fn time(written: &str) -> Result<Duration, String> {
                 _ => "the number is missing".to_owned(),
             });
         }
+        if number.contains('.') && !matches!(unit, "" | "k" | "m") {
+            return Err("a time is written in whole numbers, such as 1h30m".to_owned());
+        }
         if number.contains('.') || matches!(unit, "" | "k") {
             exactly(number, 9)?;
             return Err(format!(

@@ -92,7 +92,7 @@ impl Clock {
     /// Has the agent say its last words: once, however often it is asked for them.
     pub(crate) fn ask_for_words(&self) {
         let mut hands = self.hands.lock();
-        let until = hands.until.max(Instant::now()) + LAST_WORDS;
+        let until = with_words(hands.until.max(Instant::now()));
         hands.words_until.get_or_insert(until);
     }
 
@@ -105,7 +105,7 @@ impl Clock {
                 let hands = self.hands.lock();
                 match closing {
                     Closing::No => hands.stopped.is_none().then_some(hands.until),
-                    _ => Some(hands.words_until.unwrap_or(hands.until + LAST_WORDS)),
+                    _ => Some(hands.words_until.unwrap_or_else(|| with_words(hands.until))),
                 }
             };
             match due {
@@ -169,10 +169,15 @@ impl Hands {
     fn run(&mut self) {
         if let Some(stopped) = self.stopped.take() {
             let span = stopped.elapsed();
-            self.until += span;
-            self.free += span;
+            self.until = self.until.checked_add(span).unwrap_or(self.until);
+            self.free = self.free.saturating_add(span);
         }
     }
+}
+
+/// Until when last words are waited for that are asked for then.
+fn with_words(until: Instant) -> Instant {
+    until.checked_add(LAST_WORDS).unwrap_or(until)
 }
 
 fn millis(at: Stamp) -> u64 {

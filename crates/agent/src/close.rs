@@ -107,6 +107,9 @@ impl Life {
             let text = envelope(LIMIT, &[], &said);
             self.write(vec![Entry::Notice { text }], None, &[]).await?;
         }
+        if limit == Limit::Time(Duration::ZERO) {
+            return self.end_without_words(limit).await;
+        }
         if let (Limit::Budget(short @ Some(_)), Some(purse)) = (limit, &mut self.purse) {
             purse.short = short;
         }

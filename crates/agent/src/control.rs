@@ -21,10 +21,18 @@ use parking_lot::Mutex;
 
 use crate::agents::Seat;
 use crate::brief::Brief;
+use crate::dialect::{Dialect, Scene};
 use crate::finish::{BadSchema, FINISH, Finish};
+use crate::profile::Profile;
 use crate::tool::{Tool, Toolbox};
 
-pub(crate) use told::line;
+pub(crate) use cancel_task::{Stopping, stop};
+pub(crate) use inspect_task::result;
+pub(crate) use send_message::{Said, say};
+use spawn_agent::Choice;
+pub(crate) use spawn_agent::{APART, Sent, say as send_off};
+pub(crate) use told::{brief, line};
+pub(crate) use wait_tasks::{Stand, Wait};
 
 /// What agents have that differ only in where they stand, made once for all of
 /// them. Whatever is made for each agent it keeps while it waits.
@@ -33,16 +41,17 @@ pub(crate) struct Shelf(Arc<Shelves>);
 
 #[derive(Debug, Default)]
 struct Shelves {
-    /// For agents that have all that there is where they stand.
-    whole: [OnceLock<Shared>; 4],
+    /// For agents that have all that there is where they stand, in each dialect.
+    whole: [[OnceLock<Shared>; 4]; Dialect::COUNT],
     /// For the others.
     shaped: Mutex<HashMap<Shape, Arc<Toolbox>>>,
 }
 
 /// How the tools of agents differ from what there is where they stand.
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Debug, Default, PartialEq, Eq, Hash)]
 struct Shape {
     place: usize,
+    dialect: Dialect,
     /// The tools that they are not offered.
     lacks: Box<[Arc<str>]>,
     /// The profiles that they can choose from, in words.
@@ -78,11 +87,9 @@ impl Place {
         usize::from(self.may_spawn) + 2 * usize::from(self.is_sent)
     }
 
-    /// The tools of an agent that stands here and can choose from these profiles:
-    /// those of the user first, which nothing replaces. One of ours that is called
-    /// the same is not offered.
-    fn tools(self, seat: &Seat, profiles: &str) -> Vec<Arc<dyn Tool>> {
-        let mut tools = seat.tools.clone();
+    /// Our tools for an agent that stands here and can choose from these profiles.
+    fn tools(self, profiles: &str) -> Vec<Arc<dyn Tool>> {
+        let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
         if self.may_spawn {
             tools.push(Arc::new(spawn_agent::tool(profiles)));
         }
@@ -104,36 +111,50 @@ impl Place {
         tools
     }
 
-    /// Whether it can send others off, and how it is told of that.
-    fn sends_off(self, seat: &Seat) -> &'static str {
-        if self.may_spawn && sends_off(seat, SPAWN) { SENDING } else { "" }
+    /// What an agent of this shape has: the tools of the user first, which nothing
+    /// replaces. One of ours that is called the same is not offered.
+    fn shaped(self, seat: &Seat, shape: &Shape, profiles: Vec<Arc<Profile>>) -> Toolbox {
+        let is_offered =
+            |tool: &Arc<dyn Tool>| !shape.lacks.iter().any(|lacking| **lacking == *tool.known_as());
+        let tools = seat.tools.iter().cloned().chain(self.tools(&shape.profiles));
+        let tools = tools.filter(is_offered).collect();
+        Toolbox::new(shape.dialect.tools(Scene::of(seat, tools, profiles)))
+    }
+
+    /// What an agent that stands here is told about sending others off.
+    fn sending(self, seat: &Seat, dialect: Dialect) -> String {
+        let nobody = dialect.names_profiles() && seat.roster.is_none();
+        match self.may_spawn && !nobody && !is_brought(seat, SPAWN) {
+            true => dialect.reword(SENDING),
+            false => String::new(),
+        }
     }
 
     /// What is on the shelf for an agent that stands here.
-    fn shared(self, seat: &Seat) -> &Shared {
-        seat.shelf.0.whole[self.at()].get_or_init(|| {
-            let tools = Toolbox::new(self.tools(seat, ""));
-            let system = [NOTICES, self.sends_off(seat)].concat().into();
-            Shared { tools: Arc::new(tools), system }
+    fn shared(self, seat: &Seat, dialect: Dialect) -> &Shared {
+        seat.shelf.0.whole[dialect.number()][self.at()].get_or_init(|| {
+            let shape = Shape { place: self.at(), dialect, ..Shape::default() };
+            let tools = Arc::new(self.shaped(seat, &shape, Vec::new()));
+            Shared { tools, system: [NOTICES, &self.sending(seat, dialect)].concat().into() }
         })
     }
 
     /// The tools of an agent that stands here, as far as its brief offers them.
-    fn offered(self, seat: &Seat, brief: &Brief, profiles: String) -> Arc<Toolbox> {
-        let whole = &self.shared(seat).tools;
-        let specs = whole.specs();
-        let lacks = specs.iter().map(|spec| &spec.name).filter(|tool| !offers(seat, brief, tool));
+    fn offered(self, seat: &Seat, brief: &Brief, choice: Choice) -> Arc<Toolbox> {
+        // What is offered is decided by our names, whatever a dialect calls it.
+        let all = self.shared(seat, Dialect::Offshoot).tools.specs();
+        let lacks = all.iter().map(|spec| &spec.name).filter(|tool| !offers(seat, brief, tool));
         let lacks: Box<[_]> = lacks.cloned().collect();
-        if lacks.is_empty() && profiles.is_empty() {
-            return whole.clone();
+        let Choice { words, profiles } = choice;
+        if lacks.is_empty() && words.is_empty() {
+            return self.shared(seat, brief.dialect).tools.clone();
         }
-        let shape = Shape { place: self.at(), lacks, profiles: profiles.into() };
+        let (place, dialect) = (self.at(), brief.dialect);
+        let shape = Shape { place, dialect, lacks, profiles: words.into() };
         if let Some(made) = seat.shelf.0.shaped.lock().get(&shape) {
             return made.clone();
         }
-        let mut tools = self.tools(seat, &shape.profiles);
-        tools.retain(|tool| !shape.lacks.contains(&tool.spec().name));
-        let made = Arc::new(Toolbox::new(tools));
+        let made = Arc::new(self.shaped(seat, &shape, profiles));
         let mut shaped = seat.shelf.0.shaped.lock();
         if shaped.len() >= SHAPES {
             shaped.clear();
@@ -146,13 +167,18 @@ impl Place {
 fn offers(seat: &Seat, brief: &Brief, tool: &str) -> bool {
     let nobody = brief.agents.as_ref().is_some_and(|agents| agents.is_empty());
     let is_offered = brief.authority.as_ref().is_none_or(|authority| authority.offers(tool));
-    is_offered && !(nobody && sends_off(seat, tool))
+    is_offered && !(nobody && tool == SPAWN && !is_brought(seat, SPAWN))
 }
 
-/// Whether the tool of this name sends others off. One of the user's that is
-/// called as ours is something else.
-pub(crate) fn sends_off(seat: &Seat, tool: &str) -> bool {
-    tool == SPAWN && !seat.tools.iter().any(|tool| &*tool.spec().name == SPAWN)
+/// Whether a tool sends others off. One of the user's that is called as ours is
+/// something else.
+pub(crate) fn sends_off(seat: &Seat, tool: &Arc<dyn Tool>) -> bool {
+    tool.known_as() == SPAWN && !is_brought(seat, &tool.spec().name)
+}
+
+/// Whether the tool of this name is one of the user's.
+pub(crate) fn is_brought(seat: &Seat, name: &str) -> bool {
+    seat.tools.iter().any(|tool| &*tool.spec().name == name)
 }
 
 /// The tools of an agent.
@@ -162,15 +188,15 @@ pub(crate) async fn toolbox(
     brief: &Brief,
 ) -> Result<Arc<Toolbox>, BadSchema> {
     let place = Place::of(cx);
-    let profiles = match place.may_spawn && sends_off(seat, SPAWN) && offers(seat, brief, SPAWN) {
+    let choice = match place.may_spawn && !is_brought(seat, SPAWN) && offers(seat, brief, SPAWN) {
         true => spawn_agent::profiles(seat, brief).await,
-        false => String::new(),
+        false => Choice::default(),
     };
-    let tools = place.offered(seat, brief, profiles);
+    let tools = place.offered(seat, brief, choice);
     Ok(match &brief.result_schema {
         None => tools,
         // It would never be ours that is called.
-        Some(_) if place.shared(seat).tools.find(FINISH).is_some() => {
+        Some(_) if place.shared(seat, Dialect::Offshoot).tools.find(FINISH).is_some() => {
             return Err(BadSchema::taken());
         }
         Some(schema) => Arc::new(tools.with(Arc::new(Finish::new(schema)?))),
@@ -180,7 +206,7 @@ pub(crate) async fn toolbox(
 /// The names of all the tools that an agent can have.
 pub(crate) fn known(seat: &Seat) -> impl Iterator<Item = Arc<str>> + use<> {
     let place = Place { may_spawn: true, is_sent: true };
-    let specs = place.shared(seat).tools.specs();
+    let specs = place.shared(seat, Dialect::Offshoot).tools.specs();
     let names: Vec<_> = specs.iter().map(|spec| spec.name.clone()).collect();
     names.into_iter().chain([Arc::from(FINISH)])
 }
@@ -189,7 +215,7 @@ pub(crate) fn known(seat: &Seat) -> impl Iterator<Item = Arc<str>> + use<> {
 pub(crate) fn system(seat: &Seat, cx: &Context, brief: &Brief) -> Arc<str> {
     let place = Place::of(cx);
     let may_spawn = place.may_spawn && offers(seat, brief, SPAWN);
-    let shared = &Place { may_spawn, ..place }.shared(seat).system;
+    let shared = &Place { may_spawn, ..place }.shared(seat, brief.dialect).system;
     match brief.system.as_str() {
         "" => shared.clone(),
         more => format!("{shared}\n{more}").into(),

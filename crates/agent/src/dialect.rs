@@ -1,6 +1,36 @@
 //! Dialects: how tools are called to a model that knows those of another system.
+//!
+//! A model that was taught the tools of another system calls them by the names
+//! and in the shapes it knows. A dialect is a table of such tools, each of which
+//! says an operation of ours in other words: there is one way to send a task off,
+//! to wait for it and to stop it, and what holds for it holds in every dialect.
+//! Nothing is told twice or lost, ids are ours, and a rule is written for our
+//! tools alone: which tool of ours stands behind a word decides what is offered
+//! and what is allowed.
 
+mod awaken;
+mod claude_code;
+mod codex;
+mod deeds;
+mod defect;
+mod everruns;
+mod instead;
+mod koda;
+mod naming;
+mod phrase;
+mod standing;
+
+use std::sync::Arc;
+
+use offshoot_core::Task;
 use serde::{Deserialize, Serialize};
+
+use crate::agents::Seat;
+use crate::control::is_brought;
+use crate::profile::Profile;
+use crate::tool::Tool;
+
+use phrase::{Phrase, Words};
 
 /// How tools for tasks are called, and what shapes they take and give.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -23,8 +53,133 @@ pub enum Dialect {
     ClaudeCode,
 }
 
+/// What a dialect says instead of ours.
+struct Lexicon {
+    /// What our tools are called in it, for texts that name them.
+    words: Words,
+    /// Those of ours that it has no word for and that nothing works without.
+    keeps: &'static [&'static str],
+    /// Its tools, each with the one of ours that stands behind it.
+    phrases: Vec<Said>,
+}
+
+/// A tool of a dialect, and the one of ours that it is.
+type Said = (&'static str, Arc<dyn Tool>);
+
+/// What there is to say.
+pub(crate) struct Scene {
+    /// The tools that the user brings. None of them is ever replaced.
+    brought: Vec<Arc<dyn Tool>>,
+    /// Ours, as far as they are offered.
+    ours: Vec<Arc<dyn Tool>>,
+    /// The profiles to choose from, for a dialect that makes a tool of each.
+    profiles: Vec<Arc<Profile>>,
+}
+
+impl Scene {
+    /// The tools that an agent is offered, the user's and ours, and the profiles
+    /// that it can choose from.
+    pub(crate) fn of(seat: &Seat, tools: Vec<Arc<dyn Tool>>, profiles: Vec<Arc<Profile>>) -> Self {
+        let is_brought = |tool: &Arc<dyn Tool>| is_brought(seat, &tool.spec().name);
+        let (brought, ours) = tools.into_iter().partition(is_brought);
+        Self { brought, ours, profiles }
+    }
+}
+
+/// What every agent keeps unless its dialect has a word for it.
+const KEPT: [&str; 4] = ["read_output", "answer_request", "report_progress", "ask"];
+
 impl Dialect {
+    /// All, for whoever makes something for each.
+    pub(crate) const COUNT: usize = 7;
+
     pub(crate) fn is_own(&self) -> bool {
         *self == Self::Offshoot
+    }
+
+    /// Which one it is, counted from zero.
+    pub(crate) fn number(self) -> usize {
+        self as usize
+    }
+
+    /// Whether its tools depend on which profiles there are.
+    pub(crate) fn names_profiles(self) -> bool {
+        self == Self::Awaken
+    }
+
+    /// The tools of an agent that speaks it: the user's first.
+    pub(crate) fn tools(self, scene: Scene) -> Vec<Arc<dyn Tool>> {
+        let Some(lexicon) = self.lexicon(&scene) else {
+            return scene.brought.into_iter().chain(scene.ours).collect();
+        };
+        let Scene { brought, ours, .. } = scene;
+        let named = |tools: &[Arc<dyn Tool>], name: &str| {
+            tools.iter().any(|tool| &*tool.spec().name == name)
+        };
+        let is_offered = |own: &str| match own {
+            instead::COMMAND => named(&brought, own),
+            own => named(&ours, own),
+        };
+        let (words, mut phrases) = (lexicon.words, lexicon.phrases);
+        let taken = phrases.iter().filter(|(_, tool)| named(&brought, &tool.spec().name));
+        let taken: Vec<_> = taken.map(|(own, _)| *own).collect();
+        phrases.retain(|(own, tool)| is_offered(own) && !named(&brought, &tool.spec().name));
+        let is_said = |name: &str| phrases.iter().any(|(own, _)| *own == name);
+        // Where a tool of the user's has taken the word for it, ours stays.
+        let is_kept = |name: &str| {
+            let kept = KEPT.contains(&name) || lexicon.keeps.contains(&name);
+            kept && !is_said(name) || taken.contains(&name)
+        };
+        let stays = |name: &str| name != instead::COMMAND || !is_said(name);
+        let brought = brought.iter().filter(|tool| stays(&tool.spec().name));
+        let mut tools: Vec<_> = brought.cloned().collect();
+        let kept = ours.into_iter().filter(|tool| is_kept(&tool.spec().name));
+        let said = phrases.iter().map(|(own, tool)| Phrase::of(own, tool.clone(), words));
+        tools.extend(said.map(|phrase| Arc::new(phrase) as Arc<dyn Tool>));
+        tools.extend(kept);
+        tools
+    }
+
+    /// A text of ours with our tools called as they are in it.
+    pub(crate) fn reword(self, text: &str) -> String {
+        phrase::reword(text, self.words())
+    }
+
+    /// What a model that speaks it calls a task, if not by its handle.
+    pub(crate) fn id(self, task: &Task) -> Option<String> {
+        Some(match self {
+            // Its id stands in the notice as it is.
+            Self::Offshoot | Self::Codex => return None,
+            Self::Everruns => everruns::id(task),
+            Self::Koda => koda::id(task),
+            Self::Defect => defect::id(task),
+            Self::Awaken => awaken::id(task),
+            Self::ClaudeCode => claude_code::id(task),
+        })
+    }
+
+    fn lexicon(self, scene: &Scene) -> Option<Lexicon> {
+        let (keeps, phrases): (&[&str], _) = match self {
+            Self::Offshoot => return None,
+            Self::Everruns => (everruns::KEEPS, everruns::phrases()),
+            Self::Koda => (koda::KEEPS, koda::phrases(scene)),
+            Self::Defect => (defect::KEEPS, defect::phrases()),
+            Self::Awaken => (awaken::KEEPS, awaken::phrases(scene)),
+            Self::Codex => (codex::KEEPS, codex::phrases(scene)),
+            Self::ClaudeCode => (claude_code::KEEPS, claude_code::phrases(scene)),
+        };
+        Some(Lexicon { words: self.words(), keeps, phrases })
+    }
+
+    fn words(self) -> Words {
+        match self {
+            Self::Offshoot => &[],
+            Self::Everruns => everruns::WORDS,
+            Self::Koda => koda::WORDS,
+            Self::Defect => defect::WORDS,
+            Self::Awaken => awaken::WORDS,
+            Self::Codex => codex::WORDS,
+            Self::ClaudeCode => claude_code::WORDS,
+        }
     }
 }

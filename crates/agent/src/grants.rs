@@ -38,7 +38,10 @@ pub fn covers<'a>(rules: impl IntoIterator<Item = &'a Rule>, wish: &Wish) -> boo
 
 /// Lasting leave that lasts as long as the process.
 #[derive(Clone, Debug, Default)]
-pub struct GrantsInMemory(Arc<Mutex<Vec<(Option<PathBuf>, Rule)>>>);
+pub struct GrantsInMemory(Arc<Mutex<Vec<Grant>>>);
+
+/// A rule, and the folder in which it allows what fits it.
+type Grant = (Option<PathBuf>, Rule);
 
 impl Grants for GrantsInMemory {
     fn granted(&self, folder: Option<&Path>, wish: &Wish) -> bool {

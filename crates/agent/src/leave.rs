@@ -65,12 +65,19 @@ pub(crate) fn judge(tool: &Arc<dyn Tool>, cx: ToolContext, arguments: &str) -> J
 }
 
 /// What an agent of this authority may do of its own accord.
-pub(crate) fn verdict(authority: Option<&Authority>, wish: &Wish) -> Verdict {
+fn verdict(authority: Option<&Authority>, wish: &Wish) -> Verdict {
     match (authority, &wish.guarded) {
         (Some(authority), _) => authority.judge(wish),
         (None, Some(_)) => Verdict::Ask,
         (None, None) => Verdict::Allow,
     }
+}
+
+/// Whether an agent of this authority can give the leave that is asked for: only
+/// for what it may do unasked itself.
+pub(crate) fn may_give(authority: Option<&Authority>, question: &Question) -> bool {
+    let wish = Approval::of(question).map(|approval| approval.wish());
+    wish.map(|wish| verdict(authority, &wish)) == Some(Verdict::Allow)
 }
 
 fn asks(authority: Option<&Authority>) -> Asks {
@@ -318,10 +325,9 @@ pub(crate) async fn withdraw(cx: &Context, step: u64) -> Result<(), Trouble> {
         asked.closed.is_none() && asked.wants == Wants::Approval && is_of_step
     });
     for asked in open {
-        match again(cx, asked).unless(ready(())).await {
-            Err(Error::Store(error)) => return Err(Error::Store(error).into()),
-            // Answered or withdrawn: whichever, it is open no more.
-            Ok(_) | Err(_) => {}
+        // Answered or withdrawn: whichever, it is open no more.
+        if let Err(Error::Store(error)) = again(cx, asked).unless(ready(())).await {
+            return Err(Error::Store(error).into());
         }
     }
     Ok(())

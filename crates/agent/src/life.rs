@@ -107,6 +107,8 @@ impl Life {
     pub(crate) async fn begin(seat: Arc<Seat>, cx: Context) -> Result<Box<Self>, BodyError> {
         let mut brief = cx.input::<Brief>().await?;
         let (model, gate) = seat.find(&brief, cx.lineage().session)?;
+        let mut purse = spend::purse(&seat, &cx, &brief)
+            .map_err(|error| Failure::new(FailureKind::Budget, error.to_string()))?;
         let tools = control::toolbox(&seat, &cx, &brief).await?;
         let mut system = control::system(&seat, &cx, &brief);
         let tree = match brief.isolation {
@@ -118,8 +120,6 @@ impl Life {
         if let Some(tree) = &tree {
             system = format!("{system}\n{}", tree.told()).into();
         }
-        let mut purse = spend::purse(&seat, &cx, &brief)
-            .map_err(|error| Failure::new(FailureKind::Budget, error.to_string()))?;
         if let Some(purse) = &mut purse {
             purse.preface = estimate::preface(&system, &tools.specs(), &brief.model);
         }
@@ -313,6 +313,9 @@ impl Life {
         entries: Vec<Entry>,
         mut counts: Vec<Count>,
     ) -> Result<(), Trouble> {
+        if counts.is_empty() {
+            return self.write(entries, None, &[]).await;
+        }
         let at = self.cx.now();
         let blocks: Result<Vec<_>, _> = entries.iter().map(|entry| entry.to_block(at)).collect();
         let blocks = blocks?;

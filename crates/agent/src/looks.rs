@@ -7,8 +7,20 @@ use serde_json::Value;
 
 use crate::output;
 
-/// The tools that look at tasks.
-const LOOKING: [&str; 2] = ["list_tasks", "inspect_task"];
+/// The tools that look at tasks, in whatever dialect.
+const LOOKING: [&str; 8] = [
+    "list_tasks",
+    "inspect_task",
+    "get_subagents",
+    "get_task",
+    "ListBackgroundTasks",
+    "inspect_background_task",
+    "resume_agent",
+    "ListAgents",
+];
+
+/// What stands before the age of a task where it is told as a field.
+const AGE: &str = "\"age_secs\":";
 
 /// How many different looks are remembered.
 const REMEMBERED: usize = 32;
@@ -63,6 +75,11 @@ impl Looks {
     }
 }
 
+/// Whether a tool of ours looks at tasks, whatever a model calls it.
+pub(crate) fn is_looking(known_as: &str) -> bool {
+    LOOKING[..2].contains(&known_as)
+}
+
 /// Whether a call is a look.
 pub(crate) fn is_one(call: &ToolCall) -> bool {
     LOOKING.contains(&call.name.as_str())
@@ -86,7 +103,10 @@ impl Look {
         let target = format!("{} {arguments}", call.name);
         let shown = shown.replace(POLLED, "");
         let (shown, is_cut) = output::without_cut(&shown);
-        Some(Self { target, shown: shown.split(" for ").map(timeless).collect(), is_cut })
+        let shown: String = shown.split(" for ").map(timeless).collect();
+        let shown =
+            shown.split(AGE).map(|part| part.trim_start_matches(|c: char| c.is_ascii_digit()));
+        Some(Self { target, shown: shown.collect(), is_cut })
     }
 
     fn shows_the_same_as(&self, other: &Self) -> bool {

@@ -98,7 +98,7 @@ impl Life {
         allowance: usize,
         place: u64,
     ) -> Result<(Names, Option<Kept>), Trouble> {
-        let mut names = Names::default();
+        let mut names = Names { dialect: self.brief.dialect, ..Names::default() };
         let mut long = None;
         match row.body() {
             RowBody::Message(message) => {

@@ -10,6 +10,7 @@ use offshoot_core::{Caller, Message, Outcome, Question, RowBody, Task, TaskId, d
 use offshoot_runtime::Arrival;
 
 use crate::block::Entry;
+use crate::dialect::Dialect;
 use crate::report::Report;
 
 /// The tag of the envelope.
@@ -32,6 +33,8 @@ pub(crate) struct Names {
     pub(crate) asked: Option<Question>,
     /// How it reads if it is a request for leave.
     pub(crate) request: Option<String>,
+    /// How tools and tasks are called to the agent.
+    pub(crate) dialect: Dialect,
 }
 
 /// What is said by a row of the agent's inbox. What a person says is no notice:
@@ -39,7 +42,7 @@ pub(crate) struct Names {
 pub(crate) fn entry(row: Arrival<'_>, allowance: usize, names: &Names) -> Entry {
     match row.body() {
         RowBody::Result(_) => match row.task() {
-            Some(task) => Entry::Notice { text: result(task, allowance) },
+            Some(task) => Entry::Notice { text: result_in(task, allowance, names.dialect) },
             None => notice("result", &[], "A task has ended, and its record is gone."),
         },
         RowBody::Message(message) => said(message, names),
@@ -62,9 +65,9 @@ pub(crate) fn entry(row: Arrival<'_>, allowance: usize, names: &Names) -> Entry 
             let text = asked.map_or("(the question is gone)", |asked| &asked.text);
             let open = match asked.is_some_and(|asked| asked.closed.is_some()) {
                 true => "The task has withdrawn it or has its answer: it waits for no answer now.",
-                false => &format!(
+                false => &names.dialect.reword(&format!(
                     "The task waits for your answer: give it with send_message, to {handle:?}."
-                ),
+                )),
             };
             let body = format!("{}\n\n{open}", text::cut(text, allowance));
             notice("question", &[("task", handle), ("number", &number)], &body)
@@ -90,6 +93,11 @@ fn notice(kind: &str, attributes: &[(&str, &str)], body: &str) -> Entry {
 /// How the end of a task reads: which task, how it ended, what it did, and a
 /// bounded text.
 pub(crate) fn result(task: &Task, allowance: usize) -> String {
+    result_in(task, allowance, Dialect::Offshoot)
+}
+
+/// The same for an agent to which tasks are called so.
+fn result_in(task: &Task, allowance: usize, dialect: Dialect) -> String {
     let outcome = match task.ended() {
         Some(Outcome::Completed { .. }) => "completed",
         Some(Outcome::Failed(_)) => "failed",
@@ -105,6 +113,10 @@ pub(crate) fn result(task: &Task, allowance: usize) -> String {
     let mut attributes = vec![("task", task.handle()), ("id", &id), ("outcome", outcome)];
     if let Some(done) = &done {
         attributes.push(("did", done));
+    }
+    let other = dialect.id(task);
+    if let Some(other) = &other {
+        attributes.push(("as", other));
     }
     if let Some((path, branch)) = &left {
         attributes.extend([("worktree", &**path), ("branch", *branch)]);

@@ -13,6 +13,7 @@ use offshoot_models::{Money, Price, Usage};
 use offshoot_runtime::{Context, Error};
 use offshoot_store::{Count, Counter};
 use serde::{Deserialize, Serialize};
+use tokio::sync::futures::Notified;
 use tokio::time::Instant;
 
 use crate::budget::Budget;
@@ -159,6 +160,16 @@ pub(crate) enum Reserved {
     No(Short),
 }
 
+/// How long an answer may be.
+enum Room {
+    /// So long.
+    Now(u64),
+    /// Long enough once others have come back, perhaps.
+    Later(Short),
+    /// Not long enough.
+    No(Short),
+}
+
 /// The pools on which an agent draws.
 #[derive(Debug)]
 pub(crate) struct Purse {
@@ -247,6 +258,9 @@ impl Purse {
 
     /// Says what the agent needs for its last words, which those below it leave.
     pub(crate) fn keep(&self, input: u64) {
+        if !self.pools.iter().any(|pool| self.is_own(pool)) {
+            return;
+        }
         let need = Need { input, output: 0, steps: 1, closing: Some(input) };
         let of = |thing| u64::try_from(self.closing(thing, &need).fixed).unwrap_or(u64::MAX);
         let (tokens, money, steps) = (of(Thing::Tokens), of(Thing::Money), of(Thing::Steps));
@@ -289,24 +303,45 @@ impl Purse {
         Ok(values)
     }
 
+    /// How long an answer may be now.
+    async fn look(&self, cx: &Context, need: &Need) -> Result<Room, Error> {
+        // In this order: what comes back in between is counted twice, and so waited
+        // for, rather than missed.
+        let held: Vec<_> = self.pools.iter().map(|pool| self.flights.held(pool.task)).collect();
+        let values = self.read(cx).await?;
+        let short = match self.room(&values, need) {
+            Ok(room) => return Ok(Room::Now(room)),
+            Err(short) => short,
+        };
+        let back = values.iter().zip(&held).map(|(value, held)| value.minus(*held));
+        let back: Vec<_> = back.collect();
+        Ok(match self.room(&back, need) {
+            Ok(_) if back != values => Room::Later(short),
+            _ => Room::No(short),
+        })
+    }
+
+    /// Resolves when it is of use to try again.
+    pub(crate) async fn changed(&self, cx: &Context, need: Need, returned: Notified<'_>) {
+        let mut returned = Box::pin(returned);
+        loop {
+            returned.await;
+            returned = Box::pin(self.flights.returned());
+            // In a box, so that it takes no room between two looks.
+            if !matches!(Box::pin(self.look(cx, &need)).await, Ok(Room::Later(_))) {
+                return;
+            }
+        }
+    }
+
     /// Reserves what a call needs from all pools at once, with as long an answer
     /// as they allow.
     pub(crate) async fn reserve(&self, cx: &Context, need: Need) -> Result<Reserved, Error> {
         for _ in 0..TRIES {
-            // In this order: what comes back in between is counted twice, and so
-            // waited for, rather than missed.
-            let held: Vec<_> = self.pools.iter().map(|pool| self.flights.held(pool.task)).collect();
-            let values = self.read(cx).await?;
-            let room = match self.room(&values, &need) {
-                Ok(room) => room,
-                Err(short) => {
-                    let back: Vec<_> =
-                        values.iter().zip(&held).map(|(value, held)| value.minus(*held)).collect();
-                    return Ok(match self.room(&back, &need) {
-                        Ok(_) if back != values => Reserved::Later(short),
-                        _ => Reserved::No(short),
-                    });
-                }
+            let room = match self.look(cx, &need).await? {
+                Room::Now(room) => room,
+                Room::Later(short) => return Ok(Reserved::Later(short)),
+                Room::No(short) => return Ok(Reserved::No(short)),
             };
             let shared = (room / 2).max(room.min(COMFORT));
             let output = need.output.min(shared);
@@ -373,6 +408,11 @@ impl Purse {
         let held: Vec<_> = self.pools.iter().map(|pool| self.flights.held(pool.task)).collect();
         let values = self.read(cx).await?;
         Ok(values.into_iter().zip(held).map(|(value, held)| value.minus(held)).collect())
+    }
+
+    /// Whether anything is limited that calls take.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.pools.iter().any(|pool| pool.limited().next().is_some())
     }
 
     /// Whether a pool is the agent's own.

@@ -185,8 +185,10 @@ impl Life {
         let due = self.cx.now().after(left);
         self.tell_held(due, &format!("what is left of {} is in flight", short.whole())).await;
         let (over, late) = (pin!(tokio::time::sleep(left)), pin!(self.late()));
-        let (returned, wanted) = (pin!(returned), pin!(due_now(&self.cx)));
-        let waited = select(select(returned, over), select(wanted, late));
+        let Some(purse) = &self.purse else { return Ok(Paid::Again) };
+        let changed = pin!(purse.changed(&self.cx, need, returned));
+        let wanted = pin!(due_now(&self.cx));
+        let waited = select(select(changed, over), select(wanted, late));
         Ok(match self.cx.waiting(WaitingOn::Timer(due), waited).await? {
             Either::Left(_) => Paid::Again,
             Either::Right((Either::Left(_), _)) => Paid::Wanted,

@@ -16,15 +16,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use offshoot_core::authority::{Deed, Wish};
-use offshoot_core::{Task, TaskId};
+use offshoot_core::{RunId, Task, TaskId};
 use offshoot_models::{Image, ToolSpec};
-use offshoot_runtime::{BoxFuture, Context};
+use offshoot_runtime::{BoxFuture, Context, Registered, Request, Spawn};
 use serde::{Deserialize, Serialize};
 
 use crate::conversation::Start;
+use crate::mail;
 use crate::notice;
 use crate::sendings::Turn;
 
+pub(crate) use arguments::read;
+pub(crate) use function::schema_of;
 pub use function::{Function, Returns};
 pub use survey::survey;
 pub(crate) use toolbox::Toolbox;
@@ -33,6 +36,12 @@ pub(crate) use toolbox::Toolbox;
 pub trait Tool: Send + Sync + fmt::Debug + 'static {
     /// How a model sees it.
     fn spec(&self) -> &ToolSpec;
+
+    /// What rules call it, and lists of the tools that are offered. It is the name
+    /// by which a model calls it, unless the model is told another.
+    fn known_as(&self) -> &str {
+        &self.spec().name
+    }
 
     /// What a call of it does to the world.
     fn effect(&self) -> Effect;
@@ -150,6 +159,24 @@ impl ToolContext {
     pub fn key(&self) -> &str {
         &self.key
     }
+
+    /// A task that this call sends off. A call that is repeated after a crash
+    /// finds the task that it has sent off before, so it may send off one.
+    pub fn spawn(&self, request: Request) -> Spawn<Registered> {
+        let spawn = self.cx.spawn(request).key(&format!("call {}", self.key));
+        let spawn = spawn.tool_call(&self.call).agent(self.cx.handle());
+        // An agent's life is one run, and its own.
+        match RunId::from_bytes(self.cx.id().to_bytes()) {
+            Some(run) => spawn.run(run),
+            None => spawn,
+        }
+    }
+
+    /// Resolves when there is a message for the agent that is not meant for the
+    /// end of its turn: for a call that looks out for messages itself.
+    pub async fn spoken_to(&self) {
+        mail::steered(&self.cx).await;
+    }
 }
 
 /// What a call returns to the model.
@@ -197,6 +224,13 @@ impl Output {
 
     pub(crate) fn failure(text: impl Into<String>) -> Self {
         Self { text: text.into(), failed: true, ..Self::default() }
+    }
+
+    /// It tells the end of this task, which is not told again.
+    #[must_use]
+    pub fn tells(mut self, task: TaskId) -> Self {
+        self.tells.push(task);
+        self
     }
 
     /// With the end of a task, which is not told again.

@@ -9,11 +9,12 @@ use offshoot_backends::Commands;
 use offshoot_client::Place;
 use offshoot_client::wire::{Code, Fault, Hello, Named, Stopped};
 use offshoot_core::{Blob, Caps, Ceiling, Name, Phase, Question, SessionId, Stamp, Task, TaskId};
-use offshoot_models::Differs;
+use offshoot_models::{Differs, Keys};
 use offshoot_profiles::Profiles;
 use offshoot_runtime::{Runtime, Session, TaskRef};
 use offshoot_sqlite::Sqlite;
 use offshoot_store::{OpenStore, Store, StoreError, TaskQuery, Within};
+use offshoot_tools::Runs;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -69,6 +70,8 @@ pub(crate) struct House {
     store: Arc<dyn Store>,
     pub(crate) commands: Commands,
     pub(crate) agents: Agents,
+    /// The commands of agents.
+    runs: Runs,
     pub(crate) keys: KeyRing,
     /// Leave that people have given for ever.
     pub(crate) grants: Grants,
@@ -117,12 +120,13 @@ impl House {
         };
         // What follows finds room, too, and may be read whatever else is full.
         reserve.share();
-        let commands = Commands::holding(place.data()).sole_session().open();
+        let commands = Commands::holding(place.data()).sole_session();
+        let commands = commands.helper(tools::confiner()).secrets(Keys::names()).open();
         let commands = commands.map_err(|error| no_output(&error, &place))?;
         let keys = KeyRing::default();
         let grants = Grants::in_folder(place.data());
-        let profiles = Profiles::own();
-        let agents = tools::agents(&place, &keys, &grants).profiles(profiles.clone());
+        let (runs, profiles) = (tools::runs(&place, &commands), Profiles::own());
+        let agents = tools::agents(&place, &keys, &grants, &runs).profiles(profiles.clone());
         let runtime = Runtime::builder(store.clone())
             .backend(Commands::KIND, commands.backend())
             .backend(offshoot_agent::KIND, agents.backend())
@@ -135,6 +139,7 @@ impl House {
             store,
             commands,
             agents,
+            runs,
             keys,
             grants,
             profiles,
@@ -383,13 +388,18 @@ impl House {
         }
     }
 
-    /// Removes the worktrees of agents that have ended and left nothing in them.
+    /// Removes what agents that have ended left behind: what was temporary, and
+    /// worktrees with nothing in them.
     async fn sweep_worktrees(&self, runtime: &Runtime) {
         let fate = async |id| match runtime.get(id).await {
             Ok(None) => Fate::Gone,
             Ok(Some(task)) if !task.is_live() => Fate::Ended,
             _ => Fate::Live,
         };
+        let kept = async |id| !matches!(fate(id).await, Fate::Gone | Fate::Ended);
+        if let Err(error) = self.runs.sweep(kept).await {
+            tracing::warn!(%error, "what agents kept for a while could not be deleted");
+        }
         match self.agents.sweep_worktrees(fate).await {
             Ok(0) => {}
             Ok(swept) => tracing::info!(swept, "worktrees with nothing in them were removed"),

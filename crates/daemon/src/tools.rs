@@ -1,13 +1,70 @@
 //! What the agents of a daemon have: their models, tools, profiles and leave.
 
+use std::path::PathBuf;
+
 use offshoot_agent::Agents;
+use offshoot_backends::Commands;
 use offshoot_client::Place;
+use offshoot_sandbox::Helper;
+use offshoot_tools::{Files, Runs};
 
 use crate::grants::Grants;
 use crate::keyring::KeyRing;
 
+/// What people keep in their home that is for no agent to read: keys, and what is
+/// as good as one.
+const SECRETS: [&str; 16] = [
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".kube",
+    ".docker",
+    ".netrc",
+    ".git-credentials",
+    ".npmrc",
+    ".pypirc",
+    ".password-store",
+    ".cargo/credentials.toml",
+    ".config/gcloud",
+    ".config/gh",
+    ".config/op",
+    ".local/share/keyrings",
+];
+
+/// What agents and their commands do not see: the data folder, and the secrets of
+/// whoever runs the daemon.
+pub(crate) fn hidden(place: &Place) -> Vec<PathBuf> {
+    let home = std::env::home_dir().filter(|home| home.is_absolute());
+    let home = home.and_then(|home| std::fs::canonicalize(home).ok());
+    let secrets = home.iter().flat_map(|home| SECRETS.map(|secret| home.join(secret)));
+    secrets.chain([place.data().to_owned()]).collect()
+}
+
+/// What confines commands here, if something does.
+pub(crate) fn confiner() -> Option<Helper> {
+    Helper::own().filter(|_| offshoot_sandbox::probe().confines())
+}
+
+/// The commands of agents.
+pub(crate) fn runs(place: &Place, commands: &Commands) -> Runs {
+    let runs = Runs::new(commands.clone()).hiding(hidden(place));
+    let runs = runs.scratch(place.data().join("scratch"));
+    match confiner() {
+        Some(_) => runs.confining(offshoot_sandbox::probe()),
+        None => runs,
+    }
+}
+
 /// The agents of a daemon of this place.
-pub(crate) fn agents(place: &Place, keys: &KeyRing, grants: &Grants) -> Agents {
+pub(crate) fn agents(place: &Place, keys: &KeyRing, grants: &Grants, runs: &Runs) -> Agents {
+    let hidden = hidden(place);
     let agents = Agents::new(keys.clone()).tool(offshoot_agent::survey());
-    agents.worktrees(place.worktrees()).grants(grants.clone())
+    let agents = Files::hiding(hidden.iter().cloned()).give(agents);
+    let agents = agents.tool(runs.run_command()).tool(runs.command_output());
+    let agents = agents.worktrees(place.worktrees()).grants(grants.clone());
+    match confiner() {
+        Some(helper) => agents.confined(helper, hidden),
+        None => agents,
+    }
 }

@@ -46,6 +46,7 @@ fn s8_2_what_is_no_budget_is_told_with_what_would_be() {
         ("2usd,", "it says nothing"),
         ("200k", "it has no unit: write 200k tokens"),
         ("1.5m", "it has no unit: write 1.5m tokens"),
+        ("1.5h", "in whole numbers, such as 1h30m"),
         ("5", "it has no unit: write 5 tokens"),
         ("-2usd", "nothing less than nothing"),
         ("usd", "the number is missing"),

@@ -1,12 +1,11 @@
 //! `answer_request`: gives or denies leave to a task that asks its owner for it.
 
-use offshoot_core::authority::Verdict;
 use offshoot_core::{Addressee, Caller, Closed, Owner, Question, Wants};
 use offshoot_runtime::TaskRef;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::approval::{Approval, Leave};
+use crate::approval::Leave;
 use crate::leave;
 use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
 
@@ -50,7 +49,7 @@ async fn answer(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> 
     let question = request(&cx, &task, number).await?;
     let leave = match asked.verdict {
         Says::Allow => {
-            if !may_allow(&cx, &question) {
+            if !leave::may_give(cx.brief.authority.as_deref(), &question) {
                 return Err(ToolError::new(format!(
                     "No leave was given. {}",
                     leave::unmet(&handle, number)
@@ -92,13 +91,6 @@ async fn request(cx: &ToolContext, task: &TaskRef, number: u32) -> Result<Questi
         }
         Some(asked) => Ok(asked),
     }
-}
-
-/// Whether the agent may do itself, unasked, what the request is for.
-fn may_allow(cx: &ToolContext, question: &Question) -> bool {
-    let wish = Approval::of(question).map(|approval| approval.wish());
-    let verdict = |wish| leave::verdict(cx.brief.authority.as_deref(), &wish);
-    wish.map(verdict) == Some(Verdict::Allow)
 }
 
 fn is_answered(cx: &ToolContext, question: &Question, leave: &Leave) -> bool {

@@ -1,5 +1,7 @@
 //! `cancel_task`: stops a task and everything below it.
 
+use offshoot_core::Task;
+use offshoot_runtime::{Error, TaskRef};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -31,9 +33,8 @@ async fn cancel(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> 
     let own = asked.task.trim() == "self";
     let handle = if own { cx.cx.id().to_string() } else { asked.task.clone() };
     let task = cx.cx.task(&handle).await?;
-    let reason = asked.reason.as_deref().unwrap_or("no longer needed");
-    let reached = task.cancel(reason).await?;
-    let ended = task.record().await?.state.is_terminal();
+    let Stopping { reached, record } = stop(&task, asked.reason.as_deref()).await?;
+    let ended = record.state.is_terminal();
     Ok(Output::text(match reached {
         0 if ended => format!("{} had ended before: nothing was stopped.", task.handle()),
         0 => format!("{} was asked to stop before, and has not stopped yet.", task.handle()),
@@ -44,4 +45,17 @@ async fn cancel(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> 
             live - 1
         ),
     }))
+}
+
+/// What a cancel has reached, and how the task stands after it.
+pub(crate) struct Stopping {
+    /// How many live tasks were asked to stop that had not been asked before.
+    pub(crate) reached: usize,
+    pub(crate) record: Task,
+}
+
+/// Asks a task to stop, and everything below it.
+pub(crate) async fn stop(task: &TaskRef, reason: Option<&str>) -> Result<Stopping, Error> {
+    let reached = task.cancel(reason.unwrap_or("no longer needed")).await?;
+    Ok(Stopping { reached, record: task.record().await? })
 }

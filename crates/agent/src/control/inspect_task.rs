@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use offshoot_core::{BlockKind, Outcome};
-use offshoot_runtime::{PeekedBlock, TaskRef};
+use offshoot_runtime::{PeekedBlock, TaskRef, Waited};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -104,15 +104,22 @@ fn shown(block: &PeekedBlock) -> String {
 /// A part of the result of a task that has ended.
 async fn read_on(cx: &ToolContext, task: &TaskRef, from: usize) -> Result<Output, ToolError> {
     let waited = task.wait().timeout(Duration::ZERO).await?;
-    let text = match waited.outcome() {
-        None => return Err(ToolError::new(format!("{} has no result yet.", task.handle()))),
-        Some(Outcome::Completed { .. }) => match waited.load::<Value>().await? {
-            Value::String(text) => text,
-            value => value.to_string(),
-        },
-        Some(_) => offshoot_core::digest(&waited.task, usize::MAX),
+    let Some(text) = result(&waited).await? else {
+        return Err(ToolError::new(format!("{} has no result yet.", task.handle())));
     };
     let part = output::part(&text, from, cx.seat.limits.tool_result / PART);
     let part = notice::envelope("result", &[("task", task.handle())], &part);
     Ok(Output::default().noting(part))
+}
+
+/// All of what a task has ended with, if it has.
+pub(crate) async fn result(waited: &Waited) -> Result<Option<String>, ToolError> {
+    Ok(match waited.outcome() {
+        None => None,
+        Some(Outcome::Completed { .. }) => Some(match waited.load::<Value>().await? {
+            Value::String(text) => text,
+            value => value.to_string(),
+        }),
+        Some(_) => Some(offshoot_core::digest(&waited.task, usize::MAX)),
+    })
 }

@@ -1,7 +1,7 @@
 //! `send_message`: steers a task, answers its question, or tells the owner.
 
 use offshoot_core::{Caller, Closed, Mode, TaskId, Wants};
-use offshoot_runtime::{Address, BodyError, StepError, TaskRef};
+use offshoot_runtime::{Address, BodyError, Receipts, StepError, TaskRef};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -45,22 +45,17 @@ pub(super) fn tool() -> impl Tool {
 }
 
 async fn send(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
-    cx.turn.comes().await;
-    // Who interrupts a task wants it to leave what it is at, its question too.
-    if !matches!(asked.to.trim(), "parent" | "all") && !matches!(asked.mode, Reads::Interrupt) {
-        let task = cx.cx.task(&asked.to).await?;
-        if let Some(number) = question(&cx, &task).await? {
-            answer(&cx, (&task, number), &asked.text).await?;
-            return Ok(Output::text(format!("Answered question {number} of {}.", task.handle())));
-        }
-    }
     let mode = match asked.mode {
         Reads::Steer => Mode::Steer,
         Reads::Interrupt => Mode::Interrupt,
         Reads::FollowUp => Mode::FollowUp,
     };
-    let sending = cx.cx.send(Address::Handle(&asked.to), &asked.text).mode(mode);
-    let receipts = sending.key(&format!("call {}", cx.key)).await?;
+    let receipts = match say(&cx, (&asked.to, mode), &asked.text).await? {
+        Said::Answered(task, number) => {
+            return Ok(Output::text(format!("Answered question {number} of {}.", task.handle())));
+        }
+        Said::Sent(receipts) => receipts,
+    };
     let mut lines = Vec::new();
     for receipt in receipts.iter() {
         lines.push(format!("Queued for {}.", called(&cx, &asked.to, receipt.task).await));
@@ -73,6 +68,33 @@ async fn send(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
         lines.push("You have no live tasks: nobody was told.".to_owned());
     }
     Ok(Output::text(lines.join("\n")))
+}
+
+/// What became of what was said.
+pub(crate) enum Said {
+    /// It was the answer to the question of this number.
+    Answered(TaskRef, u32),
+    /// It is a message.
+    Sent(Receipts),
+}
+
+/// Says something to a task: the answer if it asks, else a message.
+pub(crate) async fn say(
+    cx: &ToolContext,
+    (to, mode): (&str, Mode),
+    text: &str,
+) -> Result<Said, ToolError> {
+    cx.turn.comes().await;
+    // Who interrupts a task wants it to leave what it is at, its question too.
+    if !matches!(to.trim(), "parent" | "all") && mode != Mode::Interrupt {
+        let task = cx.cx.task(to).await?;
+        if let Some(number) = question(cx, &task).await? {
+            answer(cx, (&task, number), text).await?;
+            return Ok(Said::Answered(task, number));
+        }
+    }
+    let sending = cx.cx.send(Address::Handle(to), text).mode(mode);
+    Ok(Said::Sent(sending.key(&format!("call {}", cx.key)).await?))
 }
 
 /// What whoever gets the message is called. It is sent already, so a look that

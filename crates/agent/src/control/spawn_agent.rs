@@ -21,7 +21,7 @@ use crate::grant::{Bond, Grant};
 use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
 use crate::worktree;
 
-pub(super) use self::listing::profiles;
+pub(super) use self::listing::{Choice, profiles};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -204,12 +204,24 @@ async fn begin(cx: ToolContext, asked: Arguments) -> Result<Begun, ToolError> {
 }
 
 /// What became of a request to send an agent off.
-enum Sent {
+pub(crate) enum Sent {
     /// This one does it, and works there. What its owner is told of its budget, if
     /// anything.
     Off(TaskRef, Isolation, Option<String>),
     /// This one does the same.
     Already(TaskRef),
+}
+
+/// Sends an agent off for a tool that takes other arguments and has made these
+/// of them.
+pub(crate) async fn say(cx: &ToolContext, asked: Value) -> Result<Sent, ToolError> {
+    let asked = serde_json::from_value(asked).map_err(|error| ToolError::of(&error));
+    let sent = match asked {
+        Ok(asked) => send_off(cx, asked).await,
+        Err(error) => Err(error),
+    };
+    cx.turn.passes();
+    sent
 }
 
 async fn send_off(cx: &ToolContext, asked: Arguments) -> Result<Sent, ToolError> {
@@ -273,7 +285,7 @@ async fn send_off(cx: &ToolContext, asked: Arguments) -> Result<Sent, ToolError>
 }
 
 /// What is said of a child that works elsewhere.
-const APART: &str = "It works in a git worktree of its own: what you have not committed is not \
+pub(crate) const APART: &str = "It works in a git worktree of its own: what you have not committed is not \
      there, and what it changes is not in your folder.";
 
 fn started(handle: &str) -> String {

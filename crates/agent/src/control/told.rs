@@ -34,7 +34,7 @@ fn purpose(task: &Task) -> Option<String> {
 }
 
 /// What an agent is asked to do.
-pub(super) fn brief(task: &Task) -> Option<Brief> {
+pub(crate) fn brief(task: &Task) -> Option<Brief> {
     let agent = &*task.spec.kind == crate::KIND;
     agent.then(|| task.spec.input.decode().ok()).flatten()
 }

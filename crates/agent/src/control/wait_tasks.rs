@@ -47,13 +47,20 @@ pub(super) fn tool() -> impl Tool {
 }
 
 /// What to wait for, and how.
-struct Wait {
-    cx: Context,
-    tasks: Vec<TaskRef>,
-    any: bool,
-    span: Duration,
+pub(crate) struct Wait {
+    pub(crate) cx: Context,
+    pub(crate) tasks: Vec<TaskRef>,
+    pub(crate) any: bool,
+    pub(crate) span: Duration,
     /// How many Unicode scalars of each result are told.
-    allowance: usize,
+    pub(crate) allowance: usize,
+}
+
+/// How the tasks stand when a wait is over.
+pub(crate) struct Stand {
+    pub(crate) tasks: Vec<Waited>,
+    /// Whether a message for the agent has ended it.
+    pub(crate) is_spoken_to: bool,
 }
 
 fn wait(cx: ToolContext, asked: Arguments) -> impl Future<Output = Result<Output, ToolError>> {
@@ -72,23 +79,30 @@ async fn prepare(cx: ToolContext, asked: Arguments) -> Result<Wait, ToolError> {
 
 impl Wait {
     async fn wait(&self) -> Result<Output, ToolError> {
+        let stand = self.over().await?;
+        let spoken_to = "A message for you has come. It follows; if it is meant for the end of \
+                         your turn, end your turn to read it.";
+        let lines = stand.is_spoken_to.then(|| spoken_to.to_owned());
+        Ok(self.told(&stand.tasks, lines.into_iter().collect()))
+    }
+
+    /// Waits until the tasks have ended, a message has come, or the time is over.
+    pub(crate) async fn over(&self) -> Result<Stand, ToolError> {
         let mut wait = self.cx.wait(&self.tasks).timeout(self.span);
         if self.any {
             wait = wait.any();
         }
         let (wait, message) = (pin!(wait.into_future()), pin!(wanted(&self.cx)));
         match select(wait, message).await {
-            Either::Left((waited, _)) => Ok(self.told(&waited?, Vec::new())),
+            Either::Left((waited, _)) => Ok(Stand { tasks: waited?, is_spoken_to: false }),
             Either::Right(_) => Box::pin(self.stand()).await,
         }
     }
 
     /// How the tasks stand now that a message has come.
-    async fn stand(&self) -> Result<Output, ToolError> {
-        let waited = self.cx.wait(&self.tasks).timeout(Duration::ZERO).await?;
-        let spoken_to = "A message for you has come. It follows; if it is meant for the end of \
-                         your turn, end your turn to read it.";
-        Ok(self.told(&waited, vec![spoken_to.to_owned()]))
+    async fn stand(&self) -> Result<Stand, ToolError> {
+        let tasks = self.cx.wait(&self.tasks).timeout(Duration::ZERO).await?;
+        Ok(Stand { tasks, is_spoken_to: true })
     }
 
     fn told(&self, waited: &[Waited], mut lines: Vec<String>) -> Output {

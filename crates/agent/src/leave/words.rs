@@ -1,10 +1,10 @@
 //! What is said of leave: to the model whose call waits for it, and to the one
 //! that is asked.
 
-use offshoot_core::authority::{Authority, Mode, Verdict, Wish};
+use offshoot_core::authority::{Authority, Mode, Wish};
 use offshoot_core::{Question, text};
 
-use super::{GaveUp, Stop, verdict};
+use super::{GaveUp, Stop, may_give};
 use crate::approval::Approval;
 use crate::tool::Output;
 
@@ -124,12 +124,12 @@ pub(crate) fn request(
     if question.closed.is_some() {
         return format!("{asked}\n\nIt has its answer, or has withdrawn the request.");
     }
-    let how = match verdict(authority, &approval.wish()) {
-        Verdict::Allow => format!(
+    let how = match may_give(authority, question) {
+        true => format!(
             "It waits. Give or deny leave with answer_request, task {handle:?}, request {number}. \
              Nothing else that you say is an answer."
         ),
-        Verdict::Ask | Verdict::Deny => unmet(handle, number),
+        false => unmet(handle, number),
     };
     format!("{asked}\n\n{how}")
 }

@@ -15,8 +15,15 @@ use crate::notice::envelope;
 const SPEAKS: [&str; 3] = ["report_progress", "ask", "finish"];
 
 /// What looks after tasks. Whoever can begin one has these as well.
-const TASKS: [&str; 6] =
-    ["list_tasks", "inspect_task", "wait_tasks", "send_message", "cancel_task", "read_output"];
+const TASKS: [&str; 7] = [
+    "list_tasks",
+    "inspect_task",
+    "wait_tasks",
+    "send_message",
+    "cancel_task",
+    "read_output",
+    "answer_request",
+];
 
 /// What begins tasks.
 const BEGINS: [&str; 2] = ["spawn_agent", "run_command"];
@@ -52,10 +59,10 @@ impl Profile {
             }
             brief.model = model.clone();
         }
-        brief.system = match (self.prompt.as_str(), brief.system.as_str()) {
-            ("", _) => brief.system,
-            (prompt, "") => prompt.to_owned(),
-            (prompt, more) => format!("{prompt}\n{more}"),
+        brief.system = match (self.words(), brief.system.as_str()) {
+            (None, _) => brief.system,
+            (Some(words), "") => words,
+            (Some(words), more) => format!("{words}\n{more}"),
         };
         brief.authority = self.narrows(brief.authority);
         brief.agents = self.sends_off(brief.agents);
@@ -68,6 +75,18 @@ impl Profile {
         brief.profile = Some(self.name.as_str().into());
         brief.budget = brief.budget.within(self.budget);
         brief
+    }
+
+    /// How its agents shall behave. What nobody stands behind is told as what the
+    /// project says, so that it poses as nobody else.
+    fn words(&self) -> Option<String> {
+        let prompt = Some(self.prompt.as_str()).filter(|prompt| !prompt.is_empty())?;
+        Some(match self.standing {
+            Standing::Trusted => prompt.to_owned(),
+            Standing::Untrusted => {
+                envelope("profile", &[("name", &self.name), ("from", "project")], prompt)
+            }
+        })
     }
 
     /// With a configuration, if it is one that the profile takes: what an agent is

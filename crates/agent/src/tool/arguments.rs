@@ -27,7 +27,7 @@ const FIELDS: usize = 20;
 const DEEP: u32 = 3;
 
 /// The arguments that a model wrote for a tool with this schema.
-pub(super) fn read<A: DeserializeOwned>(written: &str, schema: &Value) -> Result<A, ToolError> {
+pub(crate) fn read<A: DeserializeOwned>(written: &str, schema: &Value) -> Result<A, ToolError> {
     // A tool without arguments is often called with none at all.
     let written = if written.trim().is_empty() { "{}" } else { written };
     serde_json::from_str(written).map_err(|error| {

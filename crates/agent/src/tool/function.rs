@@ -151,9 +151,10 @@ where
         self
     }
 
-    /// It takes as long as it takes, and looks out for messages itself.
+    /// It takes as long as it takes, and looks out for messages itself: see
+    /// [`ToolContext::spoken_to`].
     #[must_use]
-    pub(crate) fn watchful(mut self) -> Self {
+    pub fn watchful(mut self) -> Self {
         self.span = Span::Watchful;
         self
     }
@@ -208,7 +209,7 @@ where
 
 /// The schema of arguments, as providers take it: an object without the parts
 /// that only tools for people use.
-pub(super) fn schema_of<A: JsonSchema>() -> Value {
+pub(crate) fn schema_of<A: JsonSchema>() -> Value {
     let settings = schemars::generate::SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;

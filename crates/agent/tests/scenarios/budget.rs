@@ -60,11 +60,11 @@ async fn s8_2_four_steps_are_four_answers_with_the_last_words() -> Test {
 
 #[tokio::test]
 async fn s8_2_zero_means_none_and_absent_means_unlimited() -> Test {
-    for limits in ["0 tokens", "0usd", "0 steps"] {
+    for limits in ["0 tokens", "0usd", "0 steps", "0s"] {
         let world = World::with(tireless, priced).await;
         let agent = world.agent_of(&world.brief("loop").budget(budget(limits))).await;
         let (kind, words) = failure(&agent.wait().await?);
-        assert_eq!(kind, FailureKind::Budget, "{limits}");
+        assert!(matches!(kind, FailureKind::Budget | FailureKind::Timeout), "{limits}: {kind:?}");
         assert!(words.contains("without closing words"), "{limits}: {words}");
         assert_eq!(world.model.asked().len(), 0, "{limits}");
         let spent = world.agents.spent(&agent).await?.unwrap();
@@ -83,8 +83,9 @@ async fn s8_2_zero_means_none_and_absent_means_unlimited() -> Test {
 async fn s8_2_a_small_budget_is_enough_for_a_small_task() -> Test {
     let meter = Meter::default();
     let world = World::of(meter.model(|_| Turn::say("done")), priced).await;
-    let agent = world.agent_of(&world.brief("Say done.").budget(budget("6k tokens"))).await;
+    let agent = world.agent_of(&world.brief("Say done.").budget(budget("5k tokens"))).await;
     assert_eq!(agent.wait().await?.decode::<String>()?, "done");
+    assert!(world.model.asked()[0].max_output.unwrap() >= 256);
     Ok(())
 }
 
@@ -140,8 +141,10 @@ async fn s8_2_most_of_it_is_told_once_also_across_a_crash() -> Test {
             let (_, words) = failure(&ended);
             let asked = model.asked();
             assert!(asked.len() <= 8, "{fault:?} at {commit}: {}", asked.len());
-            let last = asked.last().unwrap();
-            assert_eq!(warnings(last), 1, "{fault:?} at {commit}: {words}");
+            let blocks = agent.peek().last(100).limit(100).await?.blocks;
+            let notices = blocks.iter().filter_map(|block| block.text.as_deref());
+            let told = notices.filter(|text| text.starts_with("<notice kind=\"budget\"")).count();
+            assert_eq!(told, 1, "{fault:?} at {commit}: {words}");
             let spent = agents.spent(&agent).await?.unwrap();
             assert!(spent.steps <= 8, "{fault:?} at {commit}: {spent:?}");
             taken_up += 1;

@@ -1,6 +1,7 @@
 //! Trees of agents with a budget whose process dies at any commit.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use offshoot_agent::{Agents, Brief, KIND};
 use offshoot_models::{Call, ToolChoice, Turn};
@@ -35,11 +36,12 @@ async fn live(memory: &Memory, agents: &Agents, (limits, fault): (&str, At)) -> 
     };
     let brief = Brief::new("scripted/model".parse().unwrap(), "r").budget(budget(limits));
     if let Ok(session) = runtime.session("main").await
-        && let Ok(root) = session.spawn(agents.request(&brief).unwrap()).name("root").await
+        && let Ok(root) = session.spawn(agents.request(&brief).unwrap()).name("top").await
     {
         let mut ended = std::pin::pin!(root.wait().into_future());
+        // Time is virtual, and goes on where whoever tries again waits.
         while !store.has_crashed() && !futures_util::poll!(&mut ended).is_ready() {
-            tokio::task::yield_now().await;
+            tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
     drop(runtime);
@@ -68,7 +70,7 @@ async fn dies(script: fn(&Call) -> Turn, limits: &str, every: usize) -> Test {
         let runtime = Runtime::builder(memory).backend(KIND, agents.backend());
         let runtime = runtime.restarts(Restarts { max_attempts: 100, ..Restarts::default() });
         let runtime = runtime.open().await?;
-        let Ok(root) = runtime.task("root").await else { continue };
+        let Ok(root) = runtime.task("top").await else { continue };
         root.wait().await?;
         all_ended(&runtime).await?;
         let what = format!("{fault:?} at {commit}: {meter:?}");

@@ -2,9 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod approvals;
+mod approvals_crashes;
+mod approvals_ended;
+mod approvals_owner;
 mod authority;
 mod bad_models;
 mod budget;
+mod budget_counts;
 mod budget_crashes;
 mod budget_support;
 mod budget_time;
@@ -13,9 +18,17 @@ mod calls;
 mod children;
 mod continuing;
 mod delivery;
+mod dialect_awaken;
+mod dialect_claude_code;
+mod dialect_codex;
+mod dialect_defect;
+mod dialect_everruns;
+mod dialect_koda;
+mod dialects;
 mod finishing;
 mod gate;
 mod hitch;
+mod injection;
 mod interrupting;
 mod isolation;
 mod isolation_escape;

@@ -126,7 +126,7 @@ async fn s7_3_what_an_owner_lacks_no_child_has_however_it_is_asked_for() -> Test
         ("a", &["read", "run_command", "spawn_agent", "wait_tasks", "report_progress"]),
         ("b", &["read", "run_command", "spawn_agent", "wait_tasks", "report_progress"]),
         ("c", &["read", "spawn_agent", "wait_tasks", "report_progress"]),
-        ("d", &["read", "report_progress"]),
+        ("d", &["read", "wait_tasks", "report_progress"]),
     ] {
         assert_eq!(names(&asked(&world, who)), tools, "{who}");
     }

@@ -163,6 +163,11 @@ impl Doors {
         self.door(name).acquire().await.unwrap().forget();
     }
 
+    /// Whether one could go through.
+    pub(crate) fn is_open(&self, name: &str) -> bool {
+        self.door(name).available_permits() > 0
+    }
+
     /// The tool with which an agent stands before a door.
     pub(crate) fn tool(&self) -> impl Tool + use<> {
         let doors = self.clone();

@@ -3,13 +3,14 @@
 //! The process that is started is the helper, which becomes the program. So
 //! what the system would say of the program is found out before.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
 use offshoot_sandbox::{Helper, Support};
-use rustix::fs::Access;
+use rustix::fs::{Access, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::line::Command;
@@ -67,8 +68,12 @@ pub(crate) fn helper_refused(
 /// What the system would refuse to execute, as far as that can be told.
 pub(crate) fn check_program(program: &Path, folder: &Path) -> Result<(), Errno> {
     rustix::fs::access(program, Access::EXEC_OK)?;
+    // Not to be waited for, should somebody have put a pipe in its place.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let mut head = Vec::new();
-    let read = std::fs::File::open(program).and_then(|file| file.take(256).read_to_end(&mut head));
+    let read = rustix::fs::open(program, flags, Mode::empty())
+        .map_err(std::io::Error::from)
+        .and_then(|file| std::fs::File::from(file).take(256).read_to_end(&mut head));
     if read.is_err() || head.starts_with(b"\x7fELF") {
         return Ok(());
     }
@@ -80,9 +85,7 @@ pub(crate) fn check_program(program: &Path, folder: &Path) -> Result<(), Errno> 
     if interpreter.is_empty() {
         return Err(Errno::NOEXEC);
     }
-    let interpreter = std::os::unix::ffi::OsStrExt::from_bytes(interpreter);
-    let interpreter: &std::ffi::OsStr = interpreter;
-    rustix::fs::access(folder.join(interpreter), Access::EXEC_OK)
+    rustix::fs::access(folder.join(OsStr::from_bytes(interpreter)), Access::EXEC_OK)
 }
 
 /// Whether somebody has told this system of formats of their own.

@@ -8,6 +8,7 @@ mod approvals;
 mod bad_input;
 mod completions;
 mod daemon;
+mod day;
 mod death;
 mod demo;
 mod doctor;

@@ -142,7 +142,7 @@ fn brief(owner: Option<Authority>, agents: Option<Vec<String>>) -> Brief {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
     fn s7_3_what_nobody_trusts_gives_an_agent_nothing_that_it_lacks_without(

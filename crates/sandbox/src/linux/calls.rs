@@ -81,8 +81,11 @@ const FCHMODAT2: i64 = 452;
 /// An unnamed file in a folder, which can be given a name later.
 const UNNAMED_FILE: u64 = 0o20_000_000;
 
-/// Puts text before what a person types, and pastes.
-const TERMINAL_INPUT: [u64; 2] = [libc::TIOCSTI, 0x541c];
+/// Puts text before what a person types, and pastes: `TIOCSTI`, `TIOCLINUX`.
+const TERMINAL_INPUT: [u64; 2] = [0x5412, 0x541c];
+
+/// The limit on real-time computation, by which a task's processes are known.
+const BRANDED: u64 = 15;
 
 /// Bits of a mode that lend the rights of a file's user, or its group's, to
 /// whoever executes it.
@@ -136,13 +139,12 @@ fn refused() -> Result<Refused, BackendError> {
     calls.insert(libc::SYS_socketpair, loose.into_iter().collect::<Result<_, _>>()?);
     let terminal = TERMINAL_INPUT.map(|request| rule([is(1, request)]));
     calls.insert(libc::SYS_ioctl, terminal.into_iter().collect::<Result<_, _>>()?);
-    // The limit that a task's processes are known by, and those of others.
-    let branded = u64::from(libc::RLIMIT_RTTIME);
+    // Nor are the limits of others its own to set.
     let sets = || SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0);
-    calls.insert(libc::SYS_setrlimit, vec![rule([is(0, branded)])?]);
+    calls.insert(libc::SYS_setrlimit, vec![rule([is(0, BRANDED)])?]);
     calls.insert(
         libc::SYS_prlimit64,
-        vec![rule([is(1, branded), sets()])?, rule([is_not(0, 0), sets()])?],
+        vec![rule([is(1, BRANDED), sets()])?, rule([is_not(0, 0), sets()])?],
     );
     // Whoever is root in a world of its own asks the kernel for more.
     let own_users = u64::from(libc::CLONE_NEWUSER.unsigned_abs());

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use offshoot_core::authority::{Authority, Layer};
+use offshoot_core::authority::Layer;
 use offshoot_core::text;
 use offshoot_runtime::{BodyError, StepError};
 
@@ -21,6 +21,7 @@ pub(super) async fn brief(cx: &ToolContext, asked: &Arguments) -> Result<Brief, 
     brief.folder.clone_from(&own.folder);
     brief.authority.clone_from(&own.authority);
     brief.agents.clone_from(&own.agents);
+    brief.dialect = own.dialect;
     match &asked.profile {
         Some(name) => {
             let profile = kept(cx, name).await?.map_err(|error| nothing(error.into()))?;
@@ -74,8 +75,7 @@ fn narrow(cx: &ToolContext, asked: &Arguments, mut brief: Brief) -> Result<Brief
     let mut layer = Layer::default();
     if let Some(tools) = &asked.tools {
         let known: Vec<_> = control::known(&cx.seat).collect();
-        if let Some(tool) = tools.iter().find(|tool| !known.iter().any(|known| **known == ***tool))
-        {
+        if let Some(tool) = tools.iter().find(|tool| !known.iter().any(|known| **known == **tool)) {
             return Err(ToolError::new(format!(
                 "Nothing was started: there is no tool {:?}; the tools are {}.",
                 text::cut(tool, 80),
@@ -89,7 +89,7 @@ fn narrow(cx: &ToolContext, asked: &Arguments, mut brief: Brief) -> Result<Brief
     }
     if layer != Layer::default() {
         let owner = brief.authority.take().map(Arc::unwrap_or_clone);
-        brief.authority = Some(Arc::new(owner.unwrap_or_else(Authority::default).under(layer)));
+        brief.authority = Some(Arc::new(owner.unwrap_or_default().under(layer)));
     }
     Ok(brief)
 }

@@ -1,6 +1,7 @@
 //! The profiles that an agent can choose from, in words for its model.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use offshoot_core::text;
 
@@ -15,19 +16,28 @@ const LISTED: usize = 30;
 /// How many characters of what one is for.
 const SHOWN: usize = 240;
 
+/// The profiles that an agent can choose from.
+#[derive(Debug, Default)]
+pub(in crate::control) struct Choice {
+    /// In words.
+    pub(in crate::control) words: String,
+    pub(in crate::control) profiles: Vec<Arc<Profile>>,
+}
+
 /// The profiles that an agent can choose from. They are read when it begins; which
 /// one it gets is looked up when it asks.
-pub(in crate::control) async fn profiles(seat: &Seat, brief: &Brief) -> String {
+pub(in crate::control) async fn profiles(seat: &Seat, brief: &Brief) -> Choice {
     let (Some(roster), folder) = (seat.roster.clone(), brief.folder.clone()) else {
-        return String::new();
+        return Choice::default();
     };
     let all = tokio::task::spawn_blocking(move || roster.all(folder.as_deref()).0).await;
-    let all = all.unwrap_or_default();
+    let mut profiles = all.unwrap_or_default();
     let agents = brief.agents.as_deref();
     let may = |profile: &Profile| {
         agents.is_none_or(|agents| agents.iter().any(|agent| is_name(agent, &profile.name)))
     };
-    listed(all.iter().map(|profile| &**profile).filter(|profile| may(profile)))
+    profiles.retain(|profile| may(profile));
+    Choice { words: listed(profiles.iter().map(|profile| &**profile)), profiles }
 }
 
 /// What a project says of its profiles while nobody trusts it is told as what it

@@ -67,6 +67,7 @@ fn task(errand: &Errand, outcome: Outcome) -> Task {
         waiting_on: None,
         lacks: None,
         question: None,
+        approval: None,
         outcome: Some(outcome),
         lineage: Lineage {
             session: "session".into(),
@@ -93,6 +94,7 @@ fn task(errand: &Errand, outcome: Outcome) -> Task {
             restart: errand.restart,
         }),
         agent: None,
+        spent: None,
         settling: false,
         unresponsive: false,
     }

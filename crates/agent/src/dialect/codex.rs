@@ -1,0 +1,336 @@
+//! The tools of Codex, as its models have them unless told otherwise.
+//!
+//! An agent is its id, which is a UUID as theirs are, and its nickname is its
+//! handle; a target may be either. A wait takes nothing away, and what it has told
+//! does not come again by itself. Where an agent has not ended, a field `note` of
+//! ours says that nothing is done. An agent that is closed is stopped, and one that
+//! has ended takes input all the same: it goes on in another task, under another
+//! id.
+
+use std::time::Duration;
+
+use offshoot_core::Mode;
+use offshoot_runtime::{Error, Waited};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::deeds::{self, SPOKEN_TO, Sending, profile_of, waiting};
+use super::instead::{COMMAND, instead};
+use super::naming;
+use super::phrase::{Words, looks, manages, waits};
+use super::standing::{self, Standing, is_asking, telling};
+use super::{Said, Scene};
+use crate::control::{self, Stand, Wait};
+use crate::tool::{Output, ToolContext, ToolError};
+
+pub(super) const WORDS: Words = &[
+    ("list_tasks", "wait_agent"),
+    ("inspect_task", "resume_agent"),
+    ("wait_tasks", "wait_agent"),
+    ("send_message", "send_input"),
+    ("cancel_task", "close_agent"),
+];
+
+pub(super) const KEEPS: &[&str] = &[];
+
+pub(super) fn phrases(scene: &Scene) -> Vec<Said> {
+    let mut phrases = vec![
+        manages(
+            "spawn_agent",
+            (
+                "spawn_agent",
+                "Sends an agent off to do a task. It returns at once and WITHOUT any result: that \
+                 comes to you later by itself.",
+            ),
+            spawn,
+        ),
+        manages(
+            "send_message",
+            (
+                "send_input",
+                "Says something to an agent. If it asks something, this is the answer. One that \
+                 has ended goes on with it, under another id.",
+            ),
+            send,
+        ),
+        waits(
+            "wait_tasks",
+            (
+                "wait_agent",
+                "Waits until one of these agents has ended or asks something, a message for you \
+                 comes, or the time is over. Use it only if you can do nothing without a result.",
+            ),
+            wait,
+        ),
+        looks(
+            "inspect_task",
+            ("resume_agent", "Says how an agent stands. With send_input it goes on."),
+            resume,
+        ),
+        manages(
+            "cancel_task",
+            ("close_agent", "Asks an agent, and everything below it, to stop."),
+            close,
+        ),
+    ];
+    let told = "Runs a command.";
+    phrases.extend(instead(&scene.brought, COMMAND, ("exec_command", told), command));
+    phrases
+}
+
+/// How an agent stands.
+async fn status(waited: &Waited) -> Result<Value, ToolError> {
+    Ok(match Standing::of(&waited.task) {
+        Standing::Queued => json!("pending_init"),
+        Standing::Running | Standing::Asking => json!("running"),
+        Standing::Cancelled => json!("shutdown"),
+        Standing::Completed => json!({"completed": standing::result(waited).await?}),
+        Standing::Failed | Standing::Lost => json!({"errored": standing::result(waited).await?}),
+    })
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Item {
+    /// What it is: text, skill or mention.
+    r#type: String,
+    /// Its text.
+    text: Option<String>,
+    /// What it is called.
+    name: Option<String>,
+    /// Where it is.
+    path: Option<String>,
+    /// A picture; none can be sent on.
+    image_url: Option<String>,
+    /// A sound; none can be sent on.
+    audio_url: Option<String>,
+}
+
+/// What is said, in one text.
+fn said(message: Option<String>, items: Option<Vec<Item>>) -> Result<String, ToolError> {
+    let said = match (message, items) {
+        (Some(_), Some(_)) => return Err(ToolError::new("Say message or items, not both.")),
+        (Some(message), None) => message,
+        (None, Some(items)) => {
+            let lines: Result<Vec<_>, _> = items.into_iter().map(line).collect();
+            lines?.join("\n")
+        }
+        (None, None) => return Err(ToolError::new("Say message or items.")),
+    };
+    if said.trim().is_empty() {
+        return Err(ToolError::new("There is nothing to say: message and items are empty."));
+    }
+    Ok(said)
+}
+
+fn line(item: Item) -> Result<String, ToolError> {
+    let Item { r#type: kind, text, name, path, image_url, audio_url } = item;
+    if image_url.is_some() || audio_url.is_some() || !matches!(&*kind, "text" | "skill" | "mention")
+    {
+        return Err(ToolError::new(format!(
+            "Nothing was sent: an item of type {kind:?} cannot be sent on. Say in words where it is."
+        )));
+    }
+    Ok([name, text, path].into_iter().flatten().collect::<Vec<_>>().join(" "))
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Spawn {
+    /// What it shall do. It sees nothing of your conversation unless it is forked.
+    message: Option<String>,
+    /// The same, part by part.
+    items: Option<Vec<Item>>,
+    /// true: it knows your conversation.
+    #[serde(default)]
+    fork_context: bool,
+    /// Which sort of agent.
+    agent_type: Option<String>,
+    /// Another model than yours, as <provider>/<name>.
+    model: Option<String>,
+    /// It has no effect here.
+    reasoning_effort: Option<String>,
+    /// It has no effect here.
+    service_tier: Option<String>,
+}
+
+async fn spawn(cx: ToolContext, asked: Spawn) -> Result<Output, ToolError> {
+    if asked.fork_context && asked.agent_type.is_some() {
+        return Err(ToolError::new(
+            "Nothing was started: a fork is what you are. Leave out agent_type, or fork_context.",
+        ));
+    }
+    let message = said(asked.message, asked.items)?;
+    let role = asked.agent_type.as_deref();
+    let profile = role.map(|role| profile_of(&cx, role)).transpose()?.flatten();
+    let sending = Sending::of(&message).with("profile", profile).with("model", asked.model);
+    let sending = sending.with("context", asked.fork_context.then_some("fork"));
+    let off = sending.sent(&cx).await?;
+    let (task, mut note) = (&off.task, off.told(off.task.handle()));
+    if asked.reasoning_effort.is_some() || asked.service_tier.is_some() {
+        note.push_str(" reasoning_effort and service_tier have no effect here.");
+    }
+    let id = task.id().to_string();
+    Output::json(&json!({"agent_id": id, "nickname": task.handle(), "note": note}))
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Send {
+    /// The id or nickname of the agent.
+    target: String,
+    /// What to say.
+    message: Option<String>,
+    /// The same, part by part.
+    items: Option<Vec<Item>>,
+    /// true: it leaves what it is at.
+    #[serde(default)]
+    interrupt: bool,
+}
+
+async fn send(cx: ToolContext, asked: Send) -> Result<Output, ToolError> {
+    let message = said(asked.message, asked.items)?;
+    let task = naming::find(&cx, &[], &asked.target).await?;
+    let mode = if asked.interrupt { Mode::Interrupt } else { Mode::Steer };
+    let to = task.id().to_string();
+    Output::json(&match control::say(&cx, (&to, mode), &message).await? {
+        control::Said::Answered(_, number) => json!({"submission_id": format!("{to}/{number}")}),
+        control::Said::Sent(receipts) => match receipts.first() {
+            Some(receipt) if receipt.task != task.id() => json!({
+                "submission_id": receipt.message,
+                "note": format!("It had ended: it goes on as {}.", receipt.task),
+            }),
+            Some(receipt) => json!({"submission_id": receipt.message}),
+            None => return Err(ToolError::new("Nobody was told.")),
+        },
+    })
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct WaitFor {
+    /// The ids or nicknames of the agents: at least one.
+    #[schemars(length(min = 1))]
+    targets: Vec<String>,
+    /// How many milliseconds to wait, from 10000 to 3600000; 30000 unless you say.
+    timeout_ms: Option<i64>,
+}
+
+/// How many agents can be waited for at once.
+const MOST: usize = 64;
+
+fn wait(cx: ToolContext, asked: WaitFor) -> impl Future<Output = Result<Output, ToolError>> {
+    let begun = Box::pin(prepare(cx, asked));
+    async move {
+        let (wait, names, unknown) = begun.await?;
+        let stand = wait.over().await?;
+        Box::pin(told(stand, names, unknown)).await
+    }
+}
+
+/// What is waited for, what the model calls each, and which are unknown.
+type Prepared = (Wait, Vec<String>, Map<String, Value>);
+
+async fn prepare(cx: ToolContext, asked: WaitFor) -> Result<Prepared, ToolError> {
+    if asked.targets.is_empty() || asked.targets.len() > MOST {
+        return Err(ToolError::new(format!("Name 1 to {MOST} agents to wait for.")));
+    }
+    let millis = asked.timeout_ms.unwrap_or(30_000);
+    if millis <= 0 {
+        return Err(ToolError::new("timeout_ms must be greater than zero."));
+    }
+    let (mut found, mut names, mut unknown) = (Vec::new(), Vec::new(), Map::new());
+    for target in asked.targets {
+        match naming::find(&cx, &[], &target).await {
+            Ok(task) => {
+                found.push(task);
+                names.push(target);
+            }
+            Err(Error::NotFound { .. }) => {
+                unknown.insert(target, json!("not_found"));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    // One that is not there is an end: nobody need wait for the others.
+    let span = match unknown.is_empty() {
+        true => Duration::from_millis(millis.unsigned_abs().clamp(10_000, 3_600_000)),
+        false => Duration::ZERO,
+    };
+    let wait = Wait { any: true, ..waiting(&cx, found, span) };
+    Ok((wait, names, unknown))
+}
+
+async fn told(
+    stand: Stand,
+    names: Vec<String>,
+    mut statuses: Map<String, Value>,
+) -> Result<Output, ToolError> {
+    let mut notes = Vec::new();
+    for (name, waited) in names.into_iter().zip(&stand.tasks) {
+        if waited.is_ended() {
+            statuses.insert(name, status(waited).await?);
+        } else if is_asking(waited) {
+            notes.push(deeds::asks(&name, "send_input"));
+        }
+    }
+    if stand.is_spoken_to {
+        notes.push(SPOKEN_TO.to_owned());
+    }
+    let is_over = statuses.is_empty() && notes.is_empty();
+    let mut told = json!({"status": statuses, "timed_out": is_over});
+    if !notes.is_empty() {
+        told["note"] = json!(notes.join("\n"));
+    }
+    Ok(telling(Output::json(&told)?, &stand))
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Resume {
+    /// The id or nickname of the agent.
+    id: String,
+}
+
+async fn resume(cx: ToolContext, asked: Resume) -> Result<Output, ToolError> {
+    let task = naming::find(&cx, &[], &asked.id).await?;
+    let waited = task.wait().timeout(Duration::ZERO).await?;
+    Output::json(&json!({"status": status(&waited).await?}))
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Close {
+    /// The id or nickname of the agent.
+    target: String,
+}
+
+async fn close(cx: ToolContext, asked: Close) -> Result<Output, ToolError> {
+    let task = naming::find(&cx, &[], &asked.target).await?;
+    let before = task.wait().timeout(Duration::ZERO).await?;
+    let before = status(&before).await?;
+    deeds::stop(&task, None).await?;
+    Output::json(&json!({"previous_status": before}))
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Exec {
+    /// The command.
+    cmd: String,
+    /// Where it starts, as seen from the folder you work in.
+    workdir: Option<String>,
+    /// How many milliseconds to wait for it, from 250 to 30000; 10000 unless you
+    /// say. Then it goes on in the background.
+    yield_time_ms: Option<u64>,
+}
+
+fn command(asked: Exec) -> Result<Value, ToolError> {
+    let millis = asked.yield_time_ms.unwrap_or(10_000).clamp(250, 30_000);
+    let mut told = json!({"command": asked.cmd, "timeout_seconds": millis.div_ceil(1_000)});
+    if let Some(folder) = asked.workdir {
+        told["folder"] = json!(folder);
+    }
+    Ok(told)
+}

@@ -1,0 +1,273 @@
+//! The tools of everruns.
+//!
+//! A task is `task_`, an agent `session_`, each with the 32 digits of our id: both
+//! name the same task. Where an agent has not ended, a field `note` of ours says
+//! that nothing is done. A blueprint is a profile.
+
+mod tasks;
+
+use std::time::Duration;
+
+use offshoot_core::{Mode, Task, TaskId};
+use offshoot_runtime::TaskRef;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::deeds::{self, Sending, profile_of, waiting};
+use super::naming::hex;
+use super::phrase::{Words, looks, manages};
+use super::standing::{self, Standing, telling};
+use super::{Said, naming};
+use crate::KIND;
+use crate::control::{self, Stand};
+use crate::tool::{Output, ToolContext, ToolError};
+
+pub(super) const WORDS: Words = &[
+    ("spawn_agent", "spawn_subagent"),
+    ("list_tasks", "list_tasks"),
+    ("inspect_task", "get_subagents"),
+    ("wait_tasks", "wait_task"),
+    ("send_message", "message_task"),
+];
+
+pub(super) const KEEPS: &[&str] = &[];
+
+/// How long a call waits for an agent.
+const FOREGROUND: Duration = Duration::from_secs(300);
+
+pub(super) fn phrases() -> Vec<Said> {
+    let mut phrases = vec![
+        manages(
+            "spawn_agent",
+            (
+                "spawn_subagent",
+                "Sends a sub-agent off to do a task and waits up to 300 seconds for its result. If \
+                 it has not ended by then it goes on in the background, and its result comes to \
+                 you by itself.",
+            ),
+            spawn,
+        ),
+        looks(
+            "list_tasks",
+            ("get_subagents", "Lists your sub-agents, or shows one of them with its whole result."),
+            subagents,
+        ),
+        manages(
+            "send_message",
+            (
+                "message_subagent",
+                "Says something to a sub-agent and waits up to 300 seconds for its result. One that \
+                 has ended goes on with it. With cancel it is asked to stop instead.",
+            ),
+            message_subagent,
+        ),
+    ];
+    phrases.extend(tasks::phrases());
+    phrases
+}
+
+/// The id of a task.
+pub(super) fn id(task: &Task) -> String {
+    task_id(task.id())
+}
+
+fn task_id(id: TaskId) -> String {
+    format!("task_{}", hex(id))
+}
+
+fn subagent_id(id: TaskId) -> String {
+    format!("session_{}", hex(id))
+}
+
+/// The task of this id, however it is written.
+async fn find(cx: &ToolContext, written: &str) -> Result<TaskRef, ToolError> {
+    let written = written.trim();
+    let digits = written.strip_prefix("task_").or_else(|| written.strip_prefix("session_"));
+    let own = digits.and_then(|digits| digits.parse::<TaskId>().ok()).map(|id| id.to_string());
+    Ok(naming::find(cx, &[], own.as_deref().unwrap_or(written)).await?)
+}
+
+fn status(task: &Task) -> &'static str {
+    match Standing::of(task) {
+        Standing::Queued => "spawning",
+        Standing::Running | Standing::Asking => "running",
+        Standing::Completed => "completed",
+        Standing::Failed | Standing::Lost => "failed",
+        Standing::Cancelled => "cancelled",
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Spawn {
+    /// A name for it, such as "docs".
+    name: String,
+    /// What it shall do. It sees nothing of your conversation.
+    task: String,
+    /// The blueprint of which it is made.
+    blueprint: Option<String>,
+    /// What the blueprint is configured with.
+    config: Option<Map<String, Value>>,
+}
+
+fn spawn(cx: ToolContext, asked: Spawn) -> impl Future<Output = Result<Output, ToolError>> {
+    let begun = Box::pin(async move {
+        if asked.config.is_some() && asked.blueprint.is_none() {
+            return Err(ToolError::new("Nothing was started: config goes with a blueprint only."));
+        }
+        let blueprint = asked.blueprint.as_deref();
+        let profile = blueprint.map(|role| profile_of(&cx, role)).transpose()?.flatten();
+        let sending = Sending::of(&asked.task).with("name", Some(asked.name));
+        let sending = sending.with("profile", profile).with("config", asked.config);
+        let task = sending.off(&cx).await?;
+        Ok((waiting(&cx, vec![task], FOREGROUND), asked.blueprint))
+    });
+    async move {
+        let (wait, blueprint) = begun.await?;
+        let stand = wait.over().await?;
+        Box::pin(ended(stand, |told| told.insert("blueprint".to_owned(), json!(blueprint)))).await
+    }
+}
+
+/// How an agent stands that was waited for.
+async fn ended<T>(
+    stand: Stand,
+    more: impl FnOnce(&mut Map<String, Value>) -> T,
+) -> Result<Output, ToolError> {
+    let Some(waited) = stand.tasks.first() else { return Err(naming::missing("list of tasks")) };
+    let task = &waited.task;
+    let mut told = Map::new();
+    told.insert("subagent_id".to_owned(), json!(subagent_id(task.id())));
+    told.insert("name".to_owned(), json!(task.handle()));
+    told.insert("status".to_owned(), json!(status(task)));
+    told.insert("result".to_owned(), json!(standing::result(waited).await?));
+    told.insert("task_id".to_owned(), json!(id(task)));
+    if !waited.is_ended() {
+        let note = deeds::note(&stand, waited, "message_task, after get_task");
+        told.insert("note".to_owned(), json!(note));
+    }
+    more(&mut told);
+    Ok(telling(Output::json(&told)?, &stand))
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Subagents {
+    /// The name or id of one to show.
+    name_or_id: Option<String>,
+    /// Which to list.
+    #[serde(default)]
+    status_filter: Filter,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Filter {
+    #[default]
+    All,
+    Running,
+    Completed,
+    Failed,
+}
+
+async fn subagents(cx: ToolContext, asked: Subagents) -> Result<Output, ToolError> {
+    let shown = |task: &Task| {
+        json!({
+            "subagent_id": subagent_id(task.id()),
+            "name": task.handle(),
+            "task": standing::purpose(task),
+            "status": status(task),
+            "created_at": task.spec.spawned_at,
+            "blueprint_id": standing::profile(task),
+        })
+    };
+    if let Some(name) = &asked.name_or_id {
+        let task = find(&cx, name).await?;
+        let record = task.record().await?;
+        let mut told = shown(&record);
+        let session = match Standing::of(&record) {
+            Standing::Running => "running",
+            _ => "idle",
+        };
+        told["session_status"] = json!(session);
+        told["result"] = json!(standing::result_of(&task).await?);
+        return Output::json(&told);
+    }
+    let wanted = |task: &Task| match (asked.status_filter, Standing::of(task)) {
+        (Filter::All, _) | (Filter::Completed, Standing::Completed) => true,
+        (Filter::Failed, Standing::Failed | Standing::Lost) => true,
+        (Filter::Running, standing) => !standing.is_ended(),
+        _ => false,
+    };
+    let all = deeds::tasks(&cx).await?;
+    let agents = all.iter().filter(|task| &*task.spec.kind == KIND && wanted(task));
+    let subagents: Vec<_> = agents.map(shown).collect();
+    Output::json(&json!({"count": subagents.len(), "subagents": subagents}))
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct MessageSubagent {
+    /// Its name or id.
+    name_or_id: String,
+    /// What to say.
+    message: String,
+    /// true: ask it to stop instead; the message is recorded as the reason.
+    #[serde(default)]
+    cancel: bool,
+}
+
+fn message_subagent(
+    cx: ToolContext,
+    asked: MessageSubagent,
+) -> impl Future<Output = Result<Output, ToolError>> {
+    let begun = Box::pin(async move {
+        let task = find(&cx, &asked.name_or_id).await?;
+        if asked.cancel {
+            return Ok(Err(Box::pin(stopped(task, asked.message)).await?));
+        }
+        let to = task.id().to_string();
+        let task = match control::say(&cx, (&to, Mode::Steer), &asked.message).await? {
+            control::Said::Answered(task, _) => task,
+            control::Said::Sent(receipts) => match receipts.first() {
+                // One that had ended goes on in another task.
+                Some(receipt) => cx.cx.task(&receipt.task.to_string()).await?,
+                None => task,
+            },
+        };
+        Ok::<_, ToolError>(Ok(waiting(&cx, vec![task], FOREGROUND)))
+    });
+    async move {
+        let wait = match begun.await? {
+            Ok(wait) => wait,
+            Err(output) => return Ok(output),
+        };
+        let stand = wait.over().await?;
+        let delivered = |told: &mut Map<String, Value>| {
+            told.remove("task_id");
+            told.insert("delivered".to_owned(), json!(true));
+        };
+        Box::pin(ended(stand, delivered)).await
+    }
+}
+
+async fn stopped(task: TaskRef, reason: String) -> Result<Output, ToolError> {
+    let stopping = deeds::stop(&task, Some(&reason)).await?;
+    Output::json(&json!({
+        "subagent_id": subagent_id(task.id()),
+        "name": task.handle(),
+        "delivered": true,
+        "cancel_requested": true,
+        "note": executor(&stopping),
+    }))
+}
+
+/// What became of a request to stop.
+fn executor(stopping: &control::Stopping) -> String {
+    match stopping.reached {
+        0 if stopping.record.state.is_terminal() => "it had ended before: nothing was stopped",
+        _ => "asked to stop, with everything below it; its end comes to you as a notice",
+    }
+    .to_owned()
+}

@@ -1,0 +1,336 @@
+//! The tools of everruns for tasks of all kinds.
+
+use std::time::Duration;
+
+use offshoot_core::{BlockKind, Mode, Outcome, Stamp, Task, digest, text};
+use offshoot_runtime::{PeekedBlock, TaskRef};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{FOREGROUND, executor, find, id, subagent_id, task_id};
+use crate::KIND;
+use crate::control;
+use crate::dialect::Said;
+use crate::dialect::deeds::{self, SPOKEN_TO, waiting};
+use crate::dialect::naming::{hex, missing};
+use crate::dialect::phrase::{looks, manages, waits};
+use crate::dialect::standing::{self, Standing, is_asking, telling};
+use crate::tool::{Output, ToolContext, ToolError};
+
+/// How much of a result a task shows.
+const SUMMARY: usize = 2_048;
+
+/// How many messages of a task are shown.
+const MESSAGES: usize = 20;
+
+/// How long a wait is at the least and at the most.
+const LEAST: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(86_400);
+
+pub(super) fn phrases() -> [Said; 5] {
+    [
+        looks(
+            "list_tasks",
+            ("list_tasks", "Lists your background tasks. Results come to you by themselves."),
+            list,
+        ),
+        looks(
+            "inspect_task",
+            ("get_task", "Shows one of your tasks and the end of its conversation."),
+            get,
+        ),
+        manages(
+            "send_message",
+            ("message_task", "Says something to a task, or answers what it asks."),
+            message_task,
+        ),
+        manages(
+            "cancel_task",
+            (
+                "cancel_task",
+                "Asks a task, and everything below it, to stop. Its end comes to you as a notice.",
+            ),
+            cancel,
+        ),
+        waits(
+            "wait_tasks",
+            (
+                "wait_task",
+                "Waits until a task has ended or asks something, a message for you comes, or the \
+                 time is over. Use it only if you can do nothing without the result.",
+            ),
+            wait,
+        ),
+    ]
+}
+
+fn state(task: &Task) -> &'static str {
+    match Standing::of(task) {
+        Standing::Queued => "queued",
+        Standing::Running => "running",
+        Standing::Asking => "awaiting_input",
+        Standing::Completed => "succeeded",
+        Standing::Failed | Standing::Lost => "failed",
+        Standing::Cancelled => "canceled",
+    }
+}
+
+fn kind(task: &Task) -> &str {
+    match &*task.spec.kind {
+        KIND => "subagent",
+        "command" => "background_tool",
+        kind => kind,
+    }
+}
+
+fn finished_at(task: &Task) -> Option<Stamp> {
+    task.state.is_terminal().then_some(task.since)
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct List {
+    /// Only those in this state.
+    state: Option<States>,
+    /// Only those of this kind, such as "subagent".
+    kind: Option<String>,
+}
+
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum States {
+    Queued,
+    Running,
+    AwaitingInput,
+    Succeeded,
+    Failed,
+    Canceled,
+}
+
+impl States {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::AwaitingInput => "awaiting_input",
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Canceled => "canceled",
+        }
+    }
+}
+
+async fn list(cx: ToolContext, asked: List) -> Result<Output, ToolError> {
+    let all = deeds::tasks(&cx).await?;
+    let wanted = all.iter().filter(|task| {
+        asked.state.is_none_or(|wanted| wanted.word() == state(task))
+            && asked.kind.as_deref().is_none_or(|wanted| wanted == kind(task))
+    });
+    let tasks: Vec<_> = wanted
+        .map(|task| {
+            json!({
+                "id": id(task),
+                "kind": kind(task),
+                "display_name": task.handle(),
+                "state": state(task),
+                "state_detail": detail(task),
+                "progress": progress(task),
+                "summary": summary(task),
+                "created_at": task.spec.spawned_at,
+                "finished_at": finished_at(task),
+            })
+        })
+        .collect();
+    Output::json(&json!({"count": tasks.len(), "tasks": tasks}))
+}
+
+/// What a state leaves to be said.
+fn detail(task: &Task) -> Option<String> {
+    match Standing::of(task) {
+        Standing::Running if task.cancel.is_some() => Some("asked to stop".to_owned()),
+        Standing::Running | Standing::Lost => Some(task.state.to_string()),
+        _ => None,
+    }
+}
+
+fn progress(task: &Task) -> Option<Value> {
+    standing::note(task).map(|note| json!({"label": note}))
+}
+
+fn summary(task: &Task) -> Option<String> {
+    let digest = || digest(task, SUMMARY);
+    match task.ended()? {
+        Outcome::Completed { value, .. } => match value.decode::<String>() {
+            Ok(said) => Some(text::cut(&said, SUMMARY).into_owned()),
+            Err(_) => Some(digest()),
+        },
+        _ => Some(digest()),
+    }
+}
+
+/// A task with all that is known of it.
+async fn whole(task: &TaskRef, record: &Task) -> Result<Value, ToolError> {
+    let request = standing::question(task)
+        .await?
+        .map(|asked| json!({"id": request_id(asked.number), "prompt": asked.text}));
+    let error = matches!(Standing::of(record), Standing::Failed | Standing::Lost);
+    let error = match error {
+        true => standing::result_of(task).await?,
+        false => None,
+    };
+    let error = error.map(|message| json!({"kind": record.state.to_string(), "message": message}));
+    let mut told = json!({
+        "id": id(record),
+        "session_id": format!("session_{}", hex(record.spec.lineage.session)),
+        "kind": kind(record),
+        "display_name": record.handle(),
+        "spec": {"task": standing::purpose(record), "blueprint": standing::profile(record)},
+        "state": state(record),
+        "attempt": record.attempts,
+        "wake_policy": record.spec.wake,
+        "created_at": record.spec.spawned_at,
+        "updated_at": record.since,
+    });
+    let seldom = [
+        ("state_detail", json!(detail(record))),
+        ("progress", json!(progress(record))),
+        ("input_request", json!(request)),
+        ("cancel_requested_at", json!(record.cancel.as_ref().map(|cancel| cancel.at))),
+        ("summary", json!(summary(record))),
+        ("error", json!(error)),
+        ("links", json!({"child_session_id": subagent_id(record.id())})),
+        ("started_at", json!(record.started_at)),
+        ("finished_at", json!(finished_at(record))),
+    ];
+    for (key, value) in seldom.into_iter().filter(|(_, value)| !value.is_null()) {
+        told[key] = value;
+    }
+    Ok(told)
+}
+
+fn request_id(number: u32) -> String {
+    format!("request_{number}")
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct One {
+    /// Its id or name.
+    task_id: String,
+}
+
+async fn get(cx: ToolContext, asked: One) -> Result<Output, ToolError> {
+    let task = find(&cx, &asked.task_id).await?;
+    let record = task.record().await?;
+    let blocks = task.peek().last(MESSAGES).limit(SUMMARY).await?.blocks;
+    let said = blocks.iter().filter_map(|block| message(&record, block));
+    let messages: Vec<_> = said.collect();
+    Output::json(&json!({"task": whole(&task, &record).await?, "messages": messages}))
+}
+
+/// What was said to a task or by it. Its place in the conversation is its number.
+fn message(task: &Task, block: &PeekedBlock) -> Option<Value> {
+    let direction = match block.kind {
+        BlockKind::User | BlockKind::Notice => "inbound",
+        BlockKind::Assistant => "outbound",
+        _ => return None,
+    };
+    let number = format!("{}{:012x}", &hex(task.id())[12..], block.position);
+    Some(json!({
+        "id": format!("tmsg_{number}"),
+        "task_id": id(task),
+        "direction": direction,
+        "content": [{"type": "text", "text": block.text}],
+        "created_at": task.spec.spawned_at,
+    }))
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct MessageTask {
+    /// Its id or name.
+    task_id: String,
+    /// What to say.
+    message: String,
+    /// The id of the input request that this answers.
+    in_reply_to: Option<String>,
+}
+
+async fn message_task(cx: ToolContext, asked: MessageTask) -> Result<Output, ToolError> {
+    let task = find(&cx, &asked.task_id).await?;
+    if let Some(wanted) = &asked.in_reply_to {
+        let open = standing::question(&task).await?.map(|asked| request_id(asked.number));
+        // A call that is repeated has answered it.
+        let is_known = task.questions().await?.iter().any(|one| request_id(one.number) == *wanted);
+        if !is_known || open.is_some_and(|open| open != *wanted) {
+            return Err(ToolError::new(format!(
+                "Nothing was said: {} does not wait for the answer to {wanted:?}.",
+                task.handle()
+            )));
+        }
+    }
+    let to = task.id().to_string();
+    let (task, message) = match control::say(&cx, (&to, Mode::Steer), &asked.message).await? {
+        control::Said::Answered(task, number) => (task.id(), request_id(number)),
+        control::Said::Sent(receipts) => match receipts.first() {
+            Some(receipt) => (receipt.task, format!("tmsg_{}", hex(receipt.message))),
+            None => return Err(ToolError::new("Nobody was told.")),
+        },
+    };
+    Output::json(&json!({
+        "task_id": task_id(task),
+        "message_id": message,
+        "recorded": true,
+        "delivery": "delivered",
+    }))
+}
+
+async fn cancel(cx: ToolContext, asked: One) -> Result<Output, ToolError> {
+    let task = find(&cx, &asked.task_id).await?;
+    let stopping = deeds::stop(&task, None).await?;
+    Output::json(&json!({
+        "task_id": id(&stopping.record),
+        "state": state(&stopping.record),
+        "cancel_requested": true,
+        "executor": executor(&stopping),
+    }))
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct WaitFor {
+    /// Its id or name.
+    task_id: String,
+    /// How many seconds to wait at the most; 300 unless you say.
+    #[schemars(range(min = 1, max = 86_400))]
+    timeout_seconds: Option<u64>,
+}
+
+fn wait(cx: ToolContext, asked: WaitFor) -> impl Future<Output = Result<Output, ToolError>> {
+    let begun = Box::pin(async move {
+        let task = find(&cx, &asked.task_id).await?;
+        let span = asked.timeout_seconds.map_or(FOREGROUND, Duration::from_secs);
+        Ok::<_, ToolError>(waiting(&cx, vec![task], span.clamp(LEAST, LONGEST)))
+    });
+    async move {
+        let wait = begun.await?;
+        let stand = wait.over().await?;
+        Box::pin(async move {
+            let (task, waited) = match (wait.tasks.first(), stand.tasks.first()) {
+                (Some(task), Some(waited)) => (task, waited),
+                _ => return Err(missing("task")),
+            };
+            let record = &waited.task;
+            let is_over = !stand.is_spoken_to && !waited.is_ended() && !is_asking(waited);
+            let mut told = json!({"task": whole(task, record).await?, "timed_out": is_over});
+            if stand.is_spoken_to {
+                told["message"] = json!(SPOKEN_TO);
+            } else if is_over {
+                told["message"] = json!(deeds::open(record.handle()));
+            }
+            Ok(telling(Output::json(&told)?, &stand))
+        })
+        .await
+    }
+}

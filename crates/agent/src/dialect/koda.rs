@@ -1,0 +1,404 @@
+//! The tools of koda.
+//!
+//! An agent is `agent:` and a command `process:`, each with the number that the
+//! session has counted for it, or with its handle. A wait takes nothing away: it
+//! shows the same however often it is made, and what it has shown does not come
+//! again by itself. An agent that was stopped is told as such. Koda has no word
+//! for messages, so ours stays: an agent may ask something.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use offshoot_core::{FailureKind, Outcome, Stamp, Task};
+use offshoot_runtime::{Error, TaskRef, Waited};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::deeds::{self, ENDLESS, SPOKEN_TO, Sending, profile_of, waiting};
+use super::instead::{COMMAND, instead};
+use super::naming::{self, Naming};
+use super::phrase::{Words, looks, manages, waits};
+use super::standing::{self, Standing, is_asking, telling};
+use super::{Said, Scene};
+use crate::KIND;
+use crate::control::{Stand, Wait};
+use crate::profile::{Origin, Profile};
+use crate::report::Report;
+use crate::tool::{Output, ToolContext, ToolError};
+
+pub(super) const WORDS: Words = &[
+    ("spawn_agent", "InvokeAgent"),
+    ("list_tasks", "ListBackgroundTasks"),
+    ("inspect_task", "WaitTask"),
+    ("wait_tasks", "WaitTask"),
+    ("cancel_task", "CancelTask"),
+];
+
+pub(super) const KEEPS: &[&str] = &["send_message"];
+
+const AGENT: Naming = Naming { before: "agent:", stem: KIND };
+const PROCESS: Naming = Naming { before: "process:", stem: "command" };
+/// A number alone is an agent's.
+const BARE: Naming = Naming { before: "", stem: KIND };
+
+pub(super) fn phrases(scene: &Scene) -> Vec<Said> {
+    let mut phrases = vec![
+        manages(
+            "spawn_agent",
+            (
+                "InvokeAgent",
+                "Sends an agent off to do a task and returns what it answers. With background it \
+                 returns at once and WITHOUT any result: that comes to you later by itself.",
+            ),
+            invoke,
+        ),
+        looks("spawn_agent", ("ListAgents", "Lists the agents that InvokeAgent knows."), agents),
+        looks(
+            "list_tasks",
+            (
+                "ListBackgroundTasks",
+                "Lists your background tasks. Their results come to you by themselves.",
+            ),
+            list,
+        ),
+        manages(
+            "cancel_task",
+            (
+                "CancelTask",
+                "Asks a background task, and everything below it, to stop. Its end comes to you as \
+                 a notice.",
+            ),
+            cancel,
+        ),
+        waits(
+            "wait_tasks",
+            (
+                "WaitTask",
+                "Waits until all of these tasks have ended, one of them asks something, a message \
+                 for you comes, or the time is over. It can be repeated: it takes nothing away.",
+            ),
+            wait,
+        ),
+    ];
+    let bash = "Runs a command. With background it runs while you go on, and its end comes to you.";
+    phrases.extend(instead(&scene.brought, COMMAND, ("Bash", bash), command));
+    let user = "Asks whoever you work for, and waits until the answer comes.";
+    phrases.extend(instead(&scene.ours, "ask", ("AskUser", user), question));
+    phrases
+}
+
+/// The id of a task.
+pub(super) fn id(task: &Task) -> String {
+    naming(task).id(task)
+}
+
+fn naming(task: &Task) -> Naming {
+    if &*task.spec.kind == KIND { AGENT } else { PROCESS }
+}
+
+async fn find(cx: &ToolContext, written: &str) -> Result<TaskRef, Error> {
+    naming::find(cx, &[AGENT, PROCESS, BARE], written).await
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Invoke {
+    /// What it shall do. It sees nothing of your conversation unless it is a fork.
+    prompt: String,
+    /// Which agent, as ListAgents names them; "task" unless you say. "fork" knows
+    /// your conversation.
+    #[serde(default = "general")]
+    agent_name: String,
+    /// true: it works while you go on.
+    #[serde(default)]
+    background: bool,
+}
+
+fn general() -> String {
+    "task".to_owned()
+}
+
+/// What is told at once, or what is waited for.
+enum Begun {
+    Told(Output),
+    Awaited(Wait),
+}
+
+fn invoke(cx: ToolContext, asked: Invoke) -> impl Future<Output = Result<Output, ToolError>> {
+    let begun = Box::pin(begin(cx, asked));
+    async move {
+        match begun.await? {
+            Begun::Told(output) => Ok(output),
+            Begun::Awaited(wait) => {
+                let stand = wait.over().await?;
+                Box::pin(deeds::answer((wait, stand), AGENT, "send_message")).await
+            }
+        }
+    }
+}
+
+async fn begin(cx: ToolContext, asked: Invoke) -> Result<Begun, ToolError> {
+    let name = asked.agent_name.trim();
+    let fork = (name == "fork").then_some("fork");
+    let profile = if fork.is_some() { None } else { profile_of(&cx, name)? };
+    let sending = Sending::of(&asked.prompt).with("context", fork).with("profile", profile);
+    if !asked.background {
+        let task = sending.off(&cx).await?;
+        return Ok(Begun::Awaited(waiting(&cx, vec![task], ENDLESS)));
+    }
+    let off = sending.sent(&cx).await?;
+    let id = AGENT.of(off.task.handle());
+    Ok(Begun::Told(Output::text(format!("The agent {name} ({id}): {}", off.told(&id)))))
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Agents {
+    /// true: also how each is told to behave.
+    #[serde(default)]
+    detail: bool,
+}
+
+/// How much of a prompt is shown.
+const PROMPT: usize = 500;
+
+async fn agents(cx: ToolContext, asked: Agents) -> Result<Output, ToolError> {
+    let known = cx.seat.roster.as_ref().map(|roster| roster.all(cx.folder()).0);
+    let mut lines = vec![
+        "task: does whatever it is told to.".to_owned(),
+        "fork: the same, and knows your conversation.".to_owned(),
+    ];
+    lines.extend(known.iter().flatten().map(|profile| shown(profile, asked.detail)));
+    Ok(Output::text(lines.join("\n")))
+}
+
+fn shown(profile: &Profile, detail: bool) -> String {
+    let tag = match profile.origin {
+        Origin::BuiltIn => "",
+        Origin::User(_) => " [user]",
+        Origin::Project(_) => " [project]",
+    };
+    let Profile { name, description, prompt, .. } = profile;
+    if detail {
+        let prompt = offshoot_core::text::cut(prompt, PROMPT);
+        return format!("## {name}{tag}\n{description}\n{prompt}");
+    }
+    format!("{name}: {description}{tag}")
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+async fn list(cx: ToolContext, _: Nothing) -> Result<Output, ToolError> {
+    let all = deeds::tasks(&cx).await?;
+    Output::json(&all.iter().map(|task| entry(cx.cx.now(), task)).collect::<Vec<_>>())
+}
+
+/// A task as a list shows it.
+fn entry(now: Stamp, task: &Task) -> Value {
+    let agent = &*task.spec.kind == KIND;
+    let mut told = json!({
+        "task_id": id(task),
+        "task_type": if agent { "agent" } else { "process" },
+        "description": standing::purpose(task).unwrap_or_else(|| task.handle().to_owned()),
+        "status": if agent { status(task) } else { process(task).0 },
+        "age_secs": now.since(task.spec.spawned_at).as_secs(),
+    });
+    if let (false, ("exited", code)) = (agent, process(task)) {
+        told["exit_code"] = json!(code);
+    }
+    told
+}
+
+fn status(task: &Task) -> &'static str {
+    match Standing::of(task) {
+        Standing::Queued => "pending",
+        Standing::Running | Standing::Asking => "running",
+        Standing::Completed => "completed",
+        Standing::Failed | Standing::Lost => "errored",
+        Standing::Cancelled => "cancelled",
+    }
+}
+
+/// How a command stands, and with which code it has ended if it has.
+fn process(task: &Task) -> (&'static str, Option<i32>) {
+    match task.ended() {
+        None => ("running", None),
+        Some(Outcome::Completed { .. }) => ("exited", Some(0)),
+        Some(Outcome::Failed(failure)) => match failure.kind {
+            FailureKind::Exit(code) => ("exited", Some(code)),
+            FailureKind::Signal(_) => ("killed", None),
+            _ => ("exited", None),
+        },
+        Some(Outcome::Cancelled { .. } | Outcome::Lost { .. }) => ("killed", None),
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Cancel {
+    /// The id of the task.
+    task_id: String,
+}
+
+async fn cancel(cx: ToolContext, asked: Cancel) -> Result<Output, ToolError> {
+    let task = find(&cx, &asked.task_id).await?;
+    let record = deeds::stop(&task, None).await?.record;
+    if record.state.is_terminal() && record.cancel.is_none() {
+        return Err(ToolError::new(format!(
+            "{} had ended before ({}): nothing was stopped.",
+            id(&record),
+            status(&record)
+        )));
+    }
+    Output::json(&json!({"task_id": id(&record), "cancelled": true}))
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct WaitFor {
+    /// The ids of the tasks: at least one.
+    #[schemars(length(min = 1))]
+    task_ids: Vec<String>,
+    /// How many seconds to wait, from 1 to 300; 60 unless you say.
+    timeout_secs: Option<u64>,
+}
+
+/// How many tasks can be waited for at once.
+const MOST: usize = 64;
+
+fn wait(cx: ToolContext, asked: WaitFor) -> impl Future<Output = Result<Output, ToolError>> {
+    let begun = Box::pin(async move {
+        if asked.task_ids.is_empty() || asked.task_ids.len() > MOST {
+            return Err(ToolError::new(format!("Name 1 to {MOST} tasks to wait for.")));
+        }
+        let mut found = Vec::new();
+        let mut places = Vec::new();
+        for written in asked.task_ids {
+            // One that is not there is no reason not to wait for the others.
+            places.push(match find(&cx, &written).await {
+                Ok(task) => {
+                    found.push(task);
+                    Place::Found(found.len() - 1)
+                }
+                Err(Error::Store(error)) => return Err(Error::Store(error).into()),
+                Err(error) => Place::Wrong(wrong(&written, error)),
+            });
+        }
+        let span = Duration::from_secs(asked.timeout_secs.unwrap_or(60).clamp(1, 300));
+        Ok((waiting(&cx, found, span), places))
+    });
+    async move {
+        let (wait, places) = begun.await?;
+        let stand = match wait.tasks.is_empty() {
+            true => Stand { tasks: Vec::new(), is_spoken_to: false },
+            false => wait.over().await?,
+        };
+        Box::pin(told(wait.cx.now(), places, stand)).await
+    }
+}
+
+/// What is said of an id.
+enum Place {
+    /// It is that of the task at this place.
+    Found(usize),
+    Wrong(Value),
+}
+
+fn wrong(written: &str, error: Error) -> Value {
+    let status = match error {
+        Error::Forbidden(_) => "forbidden",
+        Error::Name(_) => "parse_error",
+        _ => "not_found",
+    };
+    let error = ToolError::from(error).to_string();
+    json!({"task_id": written, "status": status, "error": error})
+}
+
+async fn told(now: Stamp, places: Vec<Place>, stand: Stand) -> Result<Output, ToolError> {
+    let mut tasks = Vec::new();
+    let mut summary = BTreeMap::from([("total".to_owned(), places.len())]);
+    for place in places {
+        let entry = match place {
+            Place::Found(at) => match stand.tasks.get(at) {
+                Some(waited) => ended(now, waited, stand.is_spoken_to).await?,
+                None => continue,
+            },
+            Place::Wrong(entry) => entry,
+        };
+        let status = entry["status"].as_str().unwrap_or_default().to_owned();
+        *summary.entry(status).or_default() += 1;
+        tasks.push(entry);
+    }
+    Ok(telling(Output::json(&json!({"tasks": tasks, "summary": summary}))?, &stand))
+}
+
+async fn ended(now: Stamp, waited: &Waited, spoken_to: bool) -> Result<Value, ToolError> {
+    let (task, id) = (&waited.task, id(&waited.task));
+    if !waited.is_ended() {
+        let current = entry(now, task);
+        return Ok(match is_asking(waited) {
+            true => {
+                let note = deeds::asks(&id, "send_message");
+                json!({"task_id": id, "status": "awaiting_input", "current": current, "note": note})
+            }
+            _ if spoken_to => {
+                json!({"task_id": id, "status": "interrupted", "current": current, "note": SPOKEN_TO})
+            }
+            _ => json!({"task_id": id, "status": "timed_out", "current": current}),
+        });
+    }
+    if &*task.spec.kind != KIND {
+        let (status, code) = process(task);
+        return Ok(json!({"task_id": id, "status": status, "exit_code": code}));
+    }
+    if Standing::of(task) == Standing::Cancelled {
+        return Ok(json!({"task_id": id, "status": "cancelled"}));
+    }
+    let events: Vec<_> = Report::of(task).map(|report| report.told()).into_iter().collect();
+    Ok(json!({
+        "task_id": id,
+        "status": status(task),
+        "agent_name": standing::profile(task).unwrap_or_else(general),
+        "prompt": standing::purpose(task),
+        "output": standing::result(waited).await?,
+        "events": events,
+    }))
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Bash {
+    /// The command.
+    command: String,
+    /// How many seconds it may take, up to 300; 60 unless you say.
+    timeout: Option<u64>,
+    /// true: it runs while you go on.
+    #[serde(default)]
+    background: bool,
+}
+
+fn command(asked: Bash) -> Result<Value, ToolError> {
+    let Bash { command, timeout, background } = asked;
+    Ok(match background {
+        true => json!({"command": command, "background": true}),
+        false => json!({"command": command, "timeout_seconds": timeout.unwrap_or(60).min(300)}),
+    })
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct AskUser {
+    /// What you must know to go on.
+    question: String,
+    /// What may be answered.
+    #[serde(default)]
+    options: Vec<String>,
+}
+
+fn question(asked: AskUser) -> Result<Value, ToolError> {
+    let options = asked.options.iter().map(|option| format!("\n- {option}"));
+    Ok(json!({"question": format!("{}{}", asked.question, options.collect::<String>())}))
+}

@@ -1,0 +1,254 @@
+//! All the profiles that were found, and what comes of one that refers to others.
+//!
+//! What a project brings that nobody trusts may only narrow. So a profile of it has
+//! no model and nobody to be asked of its own, and if it is called as one that a
+//! person stands behind, that one's layers lie under its own.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use offshoot_agent::{Isolation, Origin, Profile, Standing};
+use offshoot_core::Name;
+use offshoot_models::ModelName;
+
+use crate::draft::Draft;
+use crate::error::{BadProfile, Wrong, shown};
+use crate::project::{Found, Hand};
+use crate::{claude, front};
+
+/// How many profiles may extend one another in a row.
+const CHAIN: usize = 16;
+
+/// Where a profile stands among others, the first first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Rank {
+    Project,
+    User,
+    BuiltIn,
+}
+
+/// A profile that was read.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) key: String,
+    pub(crate) draft: Draft,
+    pub(crate) rank: Rank,
+    pub(crate) origin: Origin,
+    pub(crate) standing: Standing,
+}
+
+/// A file that could not be read as one.
+#[derive(Debug)]
+pub(crate) struct Broken {
+    key: String,
+    /// How many profiles come before it.
+    after: usize,
+    rank: Rank,
+    standing: Standing,
+    pub(crate) error: BadProfile,
+}
+
+/// Who looks for a profile. The person's own profiles extend nothing that a project
+/// brings, and what is trusted nothing that is not.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seeker {
+    rank: Rank,
+    standing: Standing,
+}
+
+impl Seeker {
+    pub(crate) const ANYBODY: Self = Self { rank: Rank::Project, standing: Standing::Untrusted };
+
+    fn sees(self, rank: Rank, standing: Standing) -> bool {
+        rank >= self.rank && (self.standing == Standing::Untrusted || standing == Standing::Trusted)
+    }
+}
+
+/// All that was found, the nearest first.
+#[derive(Debug, Default)]
+pub(crate) struct Gathered {
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) broken: Vec<Broken>,
+    pub(crate) remarks: Vec<String>,
+    /// Where the folder begins that is read now.
+    begins: usize,
+}
+
+impl Gathered {
+    /// Begins with another folder.
+    pub(crate) fn begin(&mut self) {
+        self.begins = self.entries.len();
+    }
+
+    pub(crate) fn take(
+        &mut self,
+        found: Found,
+        (rank, origin, standing): (Rank, Origin, Standing),
+        aliases: &BTreeMap<String, ModelName>,
+    ) {
+        let stem = found.stem();
+        let read = match &found.bytes {
+            Err(error) => Err(Wrong::all(error.to_string())),
+            Ok(bytes) => front::text(bytes).and_then(|written| match found.hand {
+                Hand::Own => crate::own::read(&written, &stem),
+                Hand::Claude => claude::read(&written, &stem, aliases),
+            }),
+        };
+        let here = &self.entries[self.begins..];
+        let read = read.and_then(|draft| {
+            let key = Name::key_of(&draft.name);
+            let twin = here.iter().find(|entry| entry.key == key).map(|entry| &entry.origin);
+            match twin {
+                // The same agent for two programs, side by side.
+                Some(Origin::Project(twin))
+                    if found.hand == Hand::Claude && twin.parent() != found.path.parent() =>
+                {
+                    Ok(None)
+                }
+                Some(Origin::Project(twin) | Origin::User(twin)) => {
+                    let (name, twin) = (&draft.name, shown(twin));
+                    Err(Wrong::all(format!(
+                        "it is called {name:?}, and so is {twin}, which counts"
+                    )))
+                }
+                _ => Ok(Some(Entry { key, draft, rank, origin, standing })),
+            }
+        });
+        match read {
+            Ok(entry) => self.entries.extend(entry),
+            Err(wrong) => {
+                let (key, after) = (Name::key_of(&stem), self.entries.len());
+                let error = wrong.of_file(&found.path);
+                self.broken.push(Broken { key, after, rank, standing, error });
+            }
+        }
+    }
+
+    /// The profile of this name, with all that it refers to.
+    pub(crate) fn resolve(
+        &self,
+        key: &str,
+        seeker: Seeker,
+        path: &mut Vec<String>,
+    ) -> Result<Option<Profile>, Stuck> {
+        let sees = |entry: &&Entry| entry.key == key && seeker.sees(entry.rank, entry.standing);
+        let found = self.entries.iter().position(|entry| sees(&entry));
+        // One that is broken does not let another take its place, which may allow
+        // more. Only what nobody stands behind is passed over.
+        let broken = self.broken.iter().find(|broken| {
+            let comes_first = found.is_none_or(|found| broken.after <= found);
+            let counts = broken.standing == Standing::Trusted || found.is_none();
+            broken.key == key && seeker.sees(broken.rank, broken.standing) && comes_first && counts
+        });
+        if let Some(broken) = broken {
+            return Err(Stuck::Here(broken.error.clone()));
+        }
+        let Some(found) = found else { return Ok(None) };
+        let entry = &self.entries[found];
+        if entry.standing == Standing::Trusted {
+            return self.finish(entry, path).map(Some);
+        }
+        let stands = |other: &&Entry| other.key == key && other.standing == Standing::Trusted;
+        let before = self.entries[found..].iter().find(stands);
+        let before = before.map(|before| self.finish(before, &mut Vec::new())).transpose()?;
+        match (self.finish(entry, path), before) {
+            (Ok(profile), before) => Ok(Some(narrowed(profile, before.as_ref()))),
+            // What nobody stands behind cannot take away what somebody does.
+            (Err(_), Some(before)) => Ok(Some(before)),
+            (Err(error), None) => Err(error),
+        }
+    }
+
+    /// A profile with what it extends.
+    pub(crate) fn finish(&self, entry: &Entry, path: &mut Vec<String>) -> Result<Profile, Stuck> {
+        let from = (entry.origin.clone(), entry.standing);
+        let Some(extends) = &entry.draft.extends else {
+            return Ok(entry.draft.profile(None, from));
+        };
+        let file = match &entry.origin {
+            Origin::Project(file) | Origin::User(file) => file.as_path(),
+            Origin::BuiltIn => Path::new(""),
+        };
+        let wrong = |why: String| Stuck::There(Wrong::all(why).of_file(file));
+        path.push(entry.draft.name.clone());
+        let key = Name::key_of(extends);
+        if let Some(begins) = path.iter().position(|name| Name::key_of(name) == key) {
+            let round: Vec<_> =
+                path[begins..].iter().chain([&path[begins]]).map(String::as_str).collect();
+            let round = round.join(" → ");
+            return Err(wrong(format!("profiles extend one another in a loop: {round}")));
+        }
+        if path.len() > CHAIN {
+            return Err(wrong(format!("more than {CHAIN} profiles extend one another in a row")));
+        }
+        let seeker = Seeker { rank: entry.rank, standing: entry.standing };
+        match self.resolve(&key, seeker, path) {
+            Ok(Some(base)) => {
+                path.pop();
+                Ok(entry.draft.profile(Some(&base), from))
+            }
+            Ok(None) => Err(wrong(format!("it extends {extends:?}, and there is no such profile"))),
+            Err(Stuck::Here(error)) => {
+                Err(wrong(format!("it extends {extends:?}, which cannot be used: {error}")))
+            }
+            Err(there) => Err(there),
+        }
+    }
+}
+
+/// Why a profile cannot be told from its file and those that it refers to.
+#[derive(Debug)]
+pub(crate) enum Stuck {
+    /// Its own file is broken.
+    Here(BadProfile),
+    /// Something that it refers to is wrong, and this tells it all.
+    There(BadProfile),
+}
+
+impl Stuck {
+    pub(crate) fn told(&self) -> &BadProfile {
+        match self {
+            Self::Here(error) | Self::There(error) => error,
+        }
+    }
+}
+
+/// What is left of a profile behind which nobody stands: with it an agent has
+/// nothing that it would lack without, nor anything that the profile lacks whose
+/// name it bears.
+fn narrowed(mut profile: Profile, before: Option<&Profile>) -> Profile {
+    let mut note = |what: &str| {
+        profile.notes.push(format!(
+            "{what} does not count, because nobody trusts the folder: `offshoot trust` does"
+        ));
+    };
+    if profile.model.is_some() {
+        note("its model");
+    }
+    if profile.asks.is_some() {
+        note("who it says is asked");
+    }
+    profile.standing = Standing::Untrusted;
+    profile.model = before.and_then(|before| before.model.clone());
+    profile.asks = before.and_then(|before| before.asks);
+    let Some(before) = before else { return profile };
+    let under = before.under.iter().chain([&before.layer]).cloned();
+    profile.under = under.chain(profile.under).collect();
+    profile.budget = profile.budget.within(before.budget);
+    if before.isolation == Isolation::Worktree {
+        profile.isolation = Isolation::Worktree;
+    }
+    profile.agents = match (profile.agents, &before.agents) {
+        (Some(own), Some(before)) => Some(
+            own.into_iter()
+                .filter(|name| before.iter().any(|other| is_name(other, name)))
+                .collect(),
+        ),
+        (own, before) => own.or_else(|| before.clone()),
+    };
+    profile
+}
+
+fn is_name(one: &str, other: &str) -> bool {
+    Name::key_of(one) == Name::key_of(other)
+}

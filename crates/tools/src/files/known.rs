@@ -1,0 +1,80 @@
+//! What agents have read, so that nothing is replaced that they have not seen.
+//!
+//! It is kept in memory alone: after a restart an agent reads a file again
+//! before it changes it, and is told so.
+
+use std::collections::hash_map::RandomState;
+use std::collections::{HashMap, VecDeque};
+use std::hash::BuildHasher;
+use std::path::Path;
+
+use offshoot_core::TaskId;
+use parking_lot::Mutex;
+
+/// How many files are remembered, of all agents together. The oldest are
+/// forgotten first.
+const MOST: usize = 20_000;
+
+/// What agents have read.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    /// With keys that nobody outside of the process knows.
+    hasher: RandomState,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    versions: HashMap<(TaskId, u64), Version>,
+    order: VecDeque<(TaskId, u64)>,
+}
+
+/// What tells one content of a file from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Version(u64, u64);
+
+impl Known {
+    /// The version of a file that holds this.
+    pub(super) fn version(&self, content: &[u8]) -> Version {
+        Version(self.hasher.hash_one(content), content.len() as u64)
+    }
+
+    /// An agent knows this version of the file that really is at this path.
+    pub(super) fn note(&self, agent: TaskId, path: &Path, version: Version) {
+        let key = (agent, self.hasher.hash_one(path));
+        let mut seen = self.seen.lock();
+        if seen.versions.insert(key, version).is_none() {
+            seen.order.push_back(key);
+        }
+        if seen.order.len() > MOST
+            && let Some(oldest) = seen.order.pop_front()
+        {
+            seen.versions.remove(&oldest);
+        }
+    }
+
+    /// The version that an agent knows.
+    pub(super) fn of(&self, agent: TaskId, path: &Path) -> Option<Version> {
+        let key = (agent, self.hasher.hash_one(path));
+        self.seen.lock().versions.get(&key).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_are_forgotten_first() {
+        let (known, agent) = (Known::default(), TaskId::from_bytes([7; 16]).unwrap());
+        let version = known.version(b"text");
+        assert_ne!(version, known.version(b"test"));
+        let path = |number: usize| std::path::PathBuf::from(number.to_string());
+        for number in 0..=MOST {
+            known.note(agent, &path(number), version);
+        }
+        assert_eq!(known.of(agent, &path(0)), None);
+        assert_eq!(known.of(agent, &path(1)), Some(version));
+        assert_eq!(known.of(TaskId::from_bytes([8; 16]).unwrap(), &path(1)), None);
+    }
+}

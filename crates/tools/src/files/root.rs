@@ -1,0 +1,233 @@
+//! The one way to files: from the agent's folder down.
+//!
+//! A path is resolved once, by the kernel, from an open folder; what comes of it
+//! is a descriptor, and everything else is done with that. So there is no moment
+//! between a check and a use at which a link could be put in between.
+
+mod walk;
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use offshoot_agent::ToolError;
+use rustix::fs::{FileType, Mode, OFlags, Stat, fstat};
+use rustix::io::Errno;
+
+use super::hidden::Hidden;
+use super::place::{self, Place};
+
+/// The agent's folder, open.
+#[derive(Debug)]
+pub(super) struct Root {
+    folder: OwnedFd,
+    /// Where it really is.
+    path: PathBuf,
+    /// Where the agent says it is: what its absolute paths begin with.
+    named: PathBuf,
+    hidden: Arc<Hidden>,
+    /// What of it is here, as seen from here.
+    hidden_here: Vec<PathBuf>,
+}
+
+/// Something that is open.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) fd: OwnedFd,
+    /// Where it really is, as seen from the root.
+    pub(super) path: PathBuf,
+    pub(super) stat: Stat,
+}
+
+impl Opened {
+    pub(super) fn kind(&self) -> FileType {
+        FileType::from_raw_mode(self.stat.st_mode)
+    }
+
+    pub(super) fn size(&self) -> u64 {
+        u64::try_from(self.stat.st_size).unwrap_or_default()
+    }
+}
+
+/// How what is there is opened.
+const LOOK: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+
+impl Root {
+    /// Opens the folder. No part of its path may be a link: if one is, somebody
+    /// has put it there since the agent was given the folder.
+    pub(super) fn open(folder: &Path, hidden: Arc<Hidden>) -> Result<Self, ToolError> {
+        let named = folder.to_owned();
+        let opened = walk::root(folder).and_then(|fd| Ok((real(fd.as_fd())?, fd)));
+        let (path, folder) = opened.map_err(|error| match error {
+            Errno::LOOP | Errno::NOTDIR => ToolError::new(
+                "The folder you work in cannot be opened: it or one above it is a link now.",
+            ),
+            error => ToolError::new(format!("The folder you work in cannot be opened: {error}.")),
+        })?;
+        let hidden_here = hidden.within(&path);
+        Ok(Self { folder, path, named, hidden, hidden_here })
+    }
+
+    /// The place that a model wrote.
+    pub(super) fn place(&self, written: &str) -> Result<Place, ToolError> {
+        Place::of(&self.named, written)
+    }
+
+    /// Opens what is at a place to be looked at. Links that stay within are
+    /// followed. It may be of any kind, and is not waited for.
+    pub(super) fn look(&self, place: &Place) -> Result<Opened, ToolError> {
+        let opened = walk::beneath(self.folder.as_fd(), place.path(), LOOK);
+        let opened = opened.and_then(|fd| self.known(fd));
+        opened.map_err(|error| told(place, error))?.ok_or_else(|| kept(place))
+    }
+
+    /// Opens a folder in which something shall be made or replaced.
+    pub(super) fn folder(&self, place: &Place) -> Result<Result<Opened, Errno>, ToolError> {
+        let flags = OFlags::DIRECTORY | LOOK;
+        match walk::beneath(self.folder.as_fd(), place.path(), flags).and_then(|fd| self.known(fd))
+        {
+            Ok(Some(opened)) => Ok(Ok(opened)),
+            Ok(None) => Err(kept(place)),
+            Err(Errno::NOENT) => Ok(Err(Errno::NOENT)),
+            Err(error) => Err(told(place, error)),
+        }
+    }
+
+    /// Opens the folder that really is at a path, over no link.
+    pub(super) fn beneath(&self, path: &Path) -> Result<Opened, Errno> {
+        let fd = walk::unlinked(self.folder.as_fd(), path)?;
+        let stat = fstat(&fd)?;
+        Ok(Opened { fd, path: path.to_owned(), stat })
+    }
+
+    /// Opens what has a name in an open folder, and is no link.
+    pub(super) fn entry(&self, folder: &Opened, name: &OsStr) -> Result<Option<Opened>, Errno> {
+        let fd = rustix::fs::openat(
+            &folder.fd,
+            name,
+            LOOK | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+            Mode::empty(),
+        )?;
+        let path = folder.path.join(name);
+        if self.hides(&path) {
+            return Ok(None);
+        }
+        let stat = fstat(&fd)?;
+        Ok(Some(Opened { fd, path, stat }))
+    }
+
+    /// Whether agents do not see what really is at this path, as seen from here.
+    pub(super) fn hides(&self, path: &Path) -> bool {
+        self.hidden_here.iter().any(|hidden| path.starts_with(hidden))
+    }
+
+    /// What is open, unless agents do not see it.
+    fn known(&self, fd: OwnedFd) -> Result<Option<Opened>, Errno> {
+        let real = real(fd.as_fd())?;
+        if self.hidden.holds(&real) {
+            return Ok(None);
+        }
+        // Whoever moves the folder while it is worked in leaves nothing to go by.
+        let path = real.strip_prefix(&self.path).map_err(|_| Errno::STALE)?.to_owned();
+        let stat = fstat(&fd)?;
+        Ok(Some(Opened { fd, path, stat }))
+    }
+}
+
+/// The file, if it is one that can be read to its end.
+pub(super) fn file(opened: Opened, shown: &str) -> Result<(File, Opened), ToolError> {
+    let what = match opened.kind() {
+        FileType::RegularFile if is_made_up(opened.fd.as_fd()) => {
+            "no file but a view of the system"
+        }
+        FileType::RegularFile => {
+            let fd = opened.fd.try_clone().map_err(|error| ToolError::of(&error))?;
+            return Ok((fd.into(), opened));
+        }
+        FileType::Directory => {
+            return Err(ToolError::new(format!("{shown} is a folder. Use list to see inside.")));
+        }
+        FileType::Fifo => "a pipe",
+        FileType::Socket => "a socket",
+        FileType::CharacterDevice | FileType::BlockDevice => "a device",
+        _ => "no file",
+    };
+    Err(ToolError::new(format!("{shown} is {what}. Only files can be read and written.")))
+}
+
+/// Whether the system makes up what is read as it is read.
+#[cfg(target_os = "linux")]
+pub(super) fn is_made_up(fd: BorrowedFd<'_>) -> bool {
+    // proc, sysfs, debugfs, tracefs, securityfs, cgroup, cgroup2, selinuxfs.
+    const KINDS: [u64; 8] = [
+        0x9fa0,
+        0x6265_6572,
+        0x6462_6720,
+        0x7472_6163,
+        0x7363_6673,
+        0x27_e0eb,
+        0x6367_7270,
+        0xf97c_ff8c,
+    ];
+    rustix::fs::fstatfs(fd).is_ok_and(|found| KINDS.contains(&(found.f_type as u64 & 0xffff_ffff)))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn is_made_up(_fd: BorrowedFd<'_>) -> bool {
+    false
+}
+
+/// Where what is open really is.
+#[cfg(target_os = "linux")]
+fn real(fd: BorrowedFd<'_>) -> Result<PathBuf, Errno> {
+    use std::os::fd::AsRawFd;
+
+    let link = format!("/proc/self/fd/{}", fd.as_raw_fd());
+    let path = rustix::fs::readlink(link, Vec::new())?.into_bytes();
+    // What has no name any more is nowhere.
+    if path.ends_with(b" (deleted)") && rustix::fs::fstat(fd)?.st_nlink == 0 {
+        return Err(Errno::NOENT);
+    }
+    Ok(path_of(path))
+}
+
+/// Where what is open really is.
+#[cfg(target_vendor = "apple")]
+fn real(fd: BorrowedFd<'_>) -> Result<PathBuf, Errno> {
+    let path = rustix::fs::getpath(fd)?.into_bytes();
+    Ok(path_of(path))
+}
+
+/// A path of these bytes.
+pub(super) fn path_of(bytes: Vec<u8>) -> PathBuf {
+    std::ffi::OsString::from_vec(bytes).into()
+}
+
+/// What a model is told of a place at which something went wrong.
+pub(super) fn told(place: &Place, error: Errno) -> ToolError {
+    let shown = place.shown();
+    ToolError::new(match error {
+        Errno::NOENT => format!("There is no {shown}."),
+        Errno::NOTDIR => format!("{shown}: a part of the path is no folder."),
+        Errno::XDEV => format!(
+            "{shown} leads out of the folder you work in, by .. or over a link. That cannot be \
+             followed."
+        ),
+        Errno::LOOP => format!("{shown}: a link there leads nowhere, in a circle, or out."),
+        Errno::ACCESS | Errno::PERM => format!("{shown}: the system does not permit it."),
+        Errno::ROFS => format!("{shown}: it is on a disk that can only be read."),
+        Errno::NOSPC | Errno::DQUOT => format!("{shown}: the disk is full."),
+        Errno::NAMETOOLONG => format!("{shown}: the name is too long."),
+        Errno::NXIO | Errno::NODEV => format!("{shown} is a socket or a device, not a file."),
+        Errno::STALE => "The folder you work in was moved meanwhile. Try again.".to_owned(),
+        error => format!("{shown}: {error}."),
+    })
+}
+
+/// What a model is told of a place that it may not see.
+fn kept(place: &Place) -> ToolError {
+    ToolError::new(format!("{} is kept from agents.", place::shown(place.path())))
+}

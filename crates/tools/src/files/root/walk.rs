@@ -1,0 +1,128 @@
+//! How a path is resolved from an open folder without leaving it.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Component, Path};
+
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::Errno;
+
+/// How often it is tried again when folders are moved at the same time.
+#[cfg(target_os = "linux")]
+const TRIES: usize = 64;
+
+/// How a folder on the way is opened.
+const STEP: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// Opens a folder by its real path: no part of it may be a link.
+pub(super) fn root(path: &Path) -> Result<OwnedFd, Errno> {
+    if !path.is_absolute() {
+        return Err(Errno::INVAL);
+    }
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{ResolveFlags, openat2};
+
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        match openat2(CWD, path, flags, Mode::empty(), resolve) {
+            Err(Errno::NOSYS) => {}
+            opened => return opened,
+        }
+    }
+    let top = openat(CWD, "/", STEP, Mode::empty())?;
+    let below = path.strip_prefix("/").unwrap_or(path);
+    step_by_step(top.as_fd(), below, OFlags::RDONLY | OFlags::DIRECTORY)
+}
+
+/// Opens what is at a path below a folder. Links that stay below it are followed.
+#[cfg(target_os = "linux")]
+pub(super) fn beneath(
+    folder: BorrowedFd<'_>,
+    path: &Path,
+    flags: OFlags,
+) -> Result<OwnedFd, Errno> {
+    use rustix::fs::{ResolveFlags, openat2};
+
+    let named = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    for _ in 0..TRIES {
+        match openat2(folder, named, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
+            // Something was moved at that moment, and `..` could mean anything.
+            Err(Errno::AGAIN) => {}
+            Err(Errno::NOSYS) => return step_by_step(folder, path, flags),
+            opened => return opened,
+        }
+    }
+    Err(Errno::AGAIN)
+}
+
+/// Opens what is at a path below a folder. No link is followed.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn beneath(
+    folder: BorrowedFd<'_>,
+    path: &Path,
+    flags: OFlags,
+) -> Result<OwnedFd, Errno> {
+    step_by_step(folder, path, flags)
+}
+
+/// Opens a folder below another over no link.
+pub(super) fn unlinked(folder: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd, Errno> {
+    step_by_step(folder, path, OFlags::RDONLY | OFlags::DIRECTORY)
+}
+
+/// Opens one part after the other, and follows no link. `..` is the folder that
+/// was come from, whatever the system says.
+fn step_by_step(folder: BorrowedFd<'_>, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let mut way: Vec<OwnedFd> = Vec::new();
+    let mut parts = path.components().peekable();
+    while let Some(part) = parts.next() {
+        let here = way.last().map_or(folder, AsFd::as_fd);
+        match part {
+            Component::Normal(name) if parts.peek().is_none() => {
+                let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                return openat(here, name, flags, Mode::empty());
+            }
+            Component::Normal(name) => {
+                let next = openat(here, name, STEP, Mode::empty())?;
+                way.push(next);
+            }
+            Component::ParentDir => {
+                way.pop().ok_or(Errno::XDEV)?;
+            }
+            Component::CurDir => {}
+            Component::RootDir | Component::Prefix(_) => return Err(Errno::XDEV),
+        }
+    }
+    let here = way.last().map_or(folder, AsFd::as_fd);
+    openat(here, ".", flags | OFlags::CLOEXEC, Mode::empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn step_by_step_no_link_is_followed_and_nothing_is_above() {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(home.path().join("in/deep")).unwrap();
+        std::fs::write(home.path().join("out"), "").unwrap();
+        std::fs::write(home.path().join("in/deep/file"), "").unwrap();
+        symlink("deep", home.path().join("in/link")).unwrap();
+        symlink("../out", home.path().join("in/leaves")).unwrap();
+        let folder = root(&home.path().canonicalize().unwrap().join("in")).unwrap();
+        let open =
+            |path: &str| step_by_step(folder.as_fd(), Path::new(path), OFlags::RDONLY).map(|_| ());
+        assert_eq!(open("deep/file"), Ok(()));
+        assert_eq!(open("deep/../deep/file"), Ok(()));
+        assert_eq!(open(""), Ok(()));
+        assert_eq!(open("../out"), Err(Errno::XDEV));
+        assert_eq!(open("deep/../../out"), Err(Errno::XDEV));
+        assert_eq!(open("leaves"), Err(Errno::LOOP));
+        assert!(matches!(open("link/file"), Err(Errno::LOOP | Errno::NOTDIR)));
+        assert_eq!(open("none"), Err(Errno::NOENT));
+    }
+}

@@ -1,0 +1,114 @@
+//! `search`: the lines of files that match a pattern.
+//!
+//! The expressions, the globs and the rules of what is ignored are ripgrep's. The
+//! walk is its own: it goes from open folder to open folder and follows no link,
+//! where a walk by paths could be led out between two of its steps.
+
+mod found;
+mod matching;
+mod walk;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use offshoot_agent::{Function, Tool, ToolContext, ToolError};
+use rustix::fs::FileType;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use self::found::Found;
+use self::matching::{Glob, Pattern};
+use self::walk::Walk;
+use super::place::Place;
+use super::root;
+use super::{Shared, Work, within};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Arguments {
+    /// What lines must match: a regular expression as Rust and ripgrep write
+    /// them. It is searched for within lines.
+    pattern: String,
+    /// The file or folder to search; the folder you work in if you do not say.
+    #[serde(default)]
+    path: Option<String>,
+    /// Which files: *.rs, src/**/*.{ts,tsx}, or !*.lock for all others. Without a
+    /// slash it is about names, with one about paths as seen from the folder you
+    /// work in.
+    #[serde(default)]
+    glob: Option<String>,
+    /// Whether capital letters count.
+    #[serde(default)]
+    case: Case,
+    /// How many lines are shown before and after each that matches; at most 10.
+    #[serde(default)]
+    context: Option<u32>,
+    /// true: names the files that match, without their lines.
+    #[serde(default)]
+    files_only: bool,
+}
+
+/// Whether capital letters count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Case {
+    /// Only if the pattern has some.
+    #[default]
+    Smart,
+    /// They do.
+    Sensitive,
+    /// They do not.
+    Insensitive,
+}
+
+/// What is shown of a file that matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Show {
+    /// Its name.
+    Name,
+    /// Lines, each with so many others before and after it.
+    Lines(usize),
+}
+
+/// How long a search may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How many lines around a match may be asked for.
+const AROUND: u32 = 10;
+
+pub(super) fn tool(shared: Arc<Shared>) -> impl Tool {
+    Function::new(
+        "search",
+        "Searches files for lines that match a regular expression. Leaves out ignored files, \
+         binary files, links and .git.",
+        move |cx, asked| call(shared.clone(), cx, asked),
+    )
+    .read_only()
+    .long_running()
+}
+
+async fn call(shared: Arc<Shared>, cx: ToolContext, asked: Arguments) -> Result<String, ToolError> {
+    within(shared, &cx, move |work| work.search(&asked)).await
+}
+
+impl Work {
+    fn search(&self, asked: &Arguments) -> Result<String, ToolError> {
+        let pattern = Pattern::new(&asked.pattern, asked.case)?;
+        let glob = asked.glob.as_deref().map(Glob::new).transpose()?;
+        let place = asked.path.as_deref().map_or(Ok(Place::top()), |path| self.root.place(path))?;
+        let opened = self.root.look(&place)?;
+        let show = match asked.files_only {
+            true => Show::Name,
+            false => Show::Lines(asked.context.unwrap_or(0).min(AROUND) as usize),
+        };
+        let found = Found::new(show);
+        let until = Instant::now() + PATIENCE;
+        let walk = Walk { work: self, pattern: &pattern, glob, found: &found, until };
+        match opened.kind() {
+            FileType::Directory => walk.folder(opened),
+            _ => walk.file(root::file(opened, &place.shown())?.1),
+        }
+        self.stop.check()?;
+        Ok(found.told(&place))
+    }
+}

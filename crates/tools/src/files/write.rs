@@ -1,0 +1,90 @@
+//! `write`: a file as a whole.
+
+use std::sync::Arc;
+
+use offshoot_agent::{Function, Tool, ToolContext, ToolError};
+use offshoot_core::authority::{Deed, Rule, Wish};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::place::Place;
+use super::read::{WHOLE, no_text};
+use super::text::{Content, count};
+use super::{Shared, Work, diff, guard, within};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// The file, as seen from the folder you work in. Folders that are missing
+    /// are made.
+    path: String,
+    /// All that it shall hold.
+    content: String,
+}
+
+/// What the tool is called.
+const NAME: &str = "write";
+
+pub(super) fn tool(shared: Arc<Shared>) -> impl Tool {
+    Function::new(
+        NAME,
+        "Writes a whole file. One that is there is replaced, if you have read it as it is. To \
+         change a part of a file use edit.",
+        move |cx, asked| call(shared.clone(), cx, asked),
+    )
+    .wishing(|cx, asked: &Arguments| wish(cx, NAME, &asked.path))
+    // What holds the content already is left alone, and after a crash nothing is
+    // replaced before it was read again.
+    .idempotent()
+}
+
+/// What a call wants that changes the file of this path.
+pub(super) fn wish(cx: &ToolContext, tool: &str, path: &str) -> Wish {
+    let wish = Wish::new(tool, Deed::Change);
+    let place = cx.folder().map(|folder| Place::of(folder, path));
+    // A path that leads out is refused by the call.
+    let why = place.and_then(Result::ok).and_then(|place| guard::why(place.path()));
+    match why {
+        Some(why) => wish.guarded(&why),
+        None => wish.lasting(Rule::tool(tool)),
+    }
+}
+
+async fn call(shared: Arc<Shared>, cx: ToolContext, asked: Arguments) -> Result<String, ToolError> {
+    within(shared, &cx, move |work| work.write(&asked)).await
+}
+
+impl Work {
+    fn write(&self, Arguments { path, content }: &Arguments) -> Result<String, ToolError> {
+        if content.len() as u64 > WHOLE {
+            return Err(ToolError::new(format!(
+                "A file may be written with {WHOLE} bytes at most."
+            )));
+        }
+        let mut target = self.target(path)?;
+        let shown = super::place::shown(&target.path);
+        let size = format!(
+            "{}, {}",
+            count(content.len() as u64, "byte"),
+            count(content.lines().count() as u64, "line")
+        );
+        let Some(old) = target.old.take() else {
+            self.replace(target, content.as_bytes())?;
+            return Ok(format!("{shown} was made: {size}."));
+        };
+        if old.bytes == content.as_bytes() {
+            let version = self.shared.known.version(&old.bytes);
+            self.shared.known.note(self.agent, &target.path, version);
+            return Ok(format!("{shown} holds exactly this already: {size}."));
+        }
+        let before = match Content::of(&old.bytes) {
+            Content::Binary(_) => return Err(no_text(&shown, &old.bytes)),
+            Content::Text(text) => text.text.into_owned(),
+        };
+        self.check_known(&target, &old)?;
+        target.old = Some(old);
+        self.replace(target, content.as_bytes())?;
+        let diff = diff::unified(&before, content);
+        Ok(format!("{shown} was replaced: {size}.\n{}", diff.trim_end_matches('\n')))
+    }
+}

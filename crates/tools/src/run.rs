@@ -1,0 +1,43 @@
+//! `run_command`: has a shell run something, as a task of the agent's.
+//!
+//! A command is a task like any other: it is seen, can be stopped, keeps its
+//! output, and its end is told once, by the call that waits for it or by a notice.
+//! A call that is repeated after a crash finds the command it has begun, and never
+//! begins it twice.
+//!
+//! # What holds for a command
+//! - It is confined where the system can do that: it writes only below the folder
+//!   of its agent and into a folder for temporary files of that agent's own, and
+//!   sees nothing of what is hidden. Where it cannot be confined, somebody is
+//!   asked before, whatever is allowed.
+//! - It has the environment of whoever began the session, without keys of
+//!   providers, what Offshoot is told by, and what would make a shell read a line
+//!   as something else.
+//! - It reads no input: what asks for some finds its end at once.
+//!
+//! # What does not
+//! An agent that works in a worktree of a repository elsewhere does not write to
+//! that repository: its commands cannot commit. What they change stays in the
+//! worktree, and whoever sent the agent off commits or merges it. To let them
+//! commit, they would have to write where the objects of all branches are, and
+//! where it says which repository the worktree belongs to; the system knows no
+//! rule by which that could be added to and not be replaced. In a repository
+//! within its folder an agent's command may do anything, its hooks and its
+//! configuration included.
+
+mod bounds;
+mod environment;
+mod ground;
+mod line;
+mod output;
+mod runs;
+mod told;
+
+pub use line::{lasting, read};
+pub use runs::Runs;
+
+/// What the tool is called.
+pub(crate) const NAME: &str = "run_command";
+
+/// What the tool is called that reads on in what a command has written.
+pub(crate) const OUTPUT: &str = "command_output";

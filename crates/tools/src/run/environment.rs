@@ -1,0 +1,99 @@
+//! The environment of commands.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use offshoot_models::Keys;
+
+/// Variables as pairs of name and value.
+pub(super) type Variables = Vec<(OsString, OsString)>;
+
+/// What is set for every command: nobody is there to look at colours, to turn
+/// pages or to answer.
+const SET: [(&str, &str); 9] = [
+    ("PAGER", "cat"),
+    ("GIT_PAGER", "cat"),
+    ("MANPAGER", "cat"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_EDITOR", "true"),
+    ("DEBIAN_FRONTEND", "noninteractive"),
+    ("TERM", "dumb"),
+    ("NO_COLOR", "1"),
+    ("PIP_NO_INPUT", "1"),
+];
+
+/// What no command is given. Some of these would make a shell read a line as
+/// something else, some would lead git to another repository, and some ask for
+/// what is set otherwise.
+const DROPPED: &str = "
+    BASH_ENV ENV SHELLOPTS BASHOPTS CDPATH IFS PS4 PROMPT_COMMAND GLOBIGNORE OLDPWD
+    GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES
+    GIT_COMMON_DIR GIT_NAMESPACE GIT_PREFIX GIT_EXEC_PATH GIT_CONFIG_PARAMETERS GIT_ASKPASS
+    SSH_ASKPASS SUDO_ASKPASS FORCE_COLOR CLICOLOR_FORCE CARGO_TERM_COLOR COLORTERM DISPLAY
+    WAYLAND_DISPLAY
+";
+
+/// What of the given variables a command of an agent gets, and what is set for it.
+pub(super) fn cleaned(given: Variables, scratch: &Path, folder: &Path) -> Variables {
+    let mut kept: Variables = given.into_iter().filter(|(name, _)| is_given(name)).collect();
+    for (name, value) in &mut kept {
+        if name == "PATH" {
+            *value = absolute(value);
+        }
+    }
+    let mut set = |name: &str, value: &OsStr| {
+        kept.retain(|(kept, _)| kept != name);
+        kept.push((name.into(), value.to_owned()));
+    };
+    for (name, value) in SET {
+        set(name, value.as_ref());
+    }
+    for name in ["TMPDIR", "TMP", "TEMP"] {
+        set(name, scratch.as_os_str());
+    }
+    set("PWD", folder.as_os_str());
+    kept
+}
+
+fn is_given(name: &OsStr) -> bool {
+    // What is no text is nobody's key.
+    let Some(name) = name.to_str() else { return true };
+    let begins = ["OFFSHOOT_", "BASH_FUNC_"].iter().any(|begin| name.starts_with(begin));
+    let ends = ["_API_KEY", "_AUTH_TOKEN", "_OAUTH_TOKEN"].iter().any(|end| name.ends_with(end));
+    let dropped = DROPPED.split_ascii_whitespace().any(|dropped| dropped == name);
+    !begins && !ends && !dropped && !Keys::names().any(|key| key == name)
+}
+
+/// A search path without what means another folder wherever one is: a program
+/// must not be found where the agent has put one of that name.
+fn absolute(path: &OsStr) -> OsString {
+    let places = std::env::split_paths(path).filter(|place| place.is_absolute());
+    std::env::join_paths(places).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_and_what_bends_a_line_are_not_given() {
+        let names = "OPENAI_API_KEY ANTHROPIC_API_KEY GOOGLE_API_KEY OPENAI_BASE_URL OTHER_API_KEY \
+             ANTHROPIC_AUTH_TOKEN OFFSHOOT_DATA OFFSHOOT_TASK BASH_ENV BASH_FUNC_rm%% GIT_DIR \
+             CDPATH PWD TERM";
+        let given = names.split(' ').map(|name| (name.into(), "was given".into()));
+        let given =
+            given.chain([("HOME".into(), "/home/me".into()), ("PATH".into(), "/a:.::b:/c".into())]);
+        let kept = cleaned(given.collect(), Path::new("/tmp/x"), Path::new("/work"));
+        let value = |wanted: &str| {
+            let mut found = kept.iter().filter(|(name, _)| name == wanted);
+            let value = found.next().map(|(_, value)| value.to_str().unwrap());
+            assert!(found.next().is_none(), "{wanted} is there once");
+            value
+        };
+        assert!(!kept.iter().any(|(_, value)| value == "was given"), "{kept:?}");
+        assert_eq!(value("HOME"), Some("/home/me"));
+        assert_eq!(value("PATH"), Some("/a:/c"));
+        assert_eq!((value("TMPDIR"), value("PWD")), (Some("/tmp/x"), Some("/work")));
+        assert_eq!(value("PAGER"), Some("cat"));
+    }
+}

@@ -1,0 +1,195 @@
+//! Where a command runs, and what it may write to.
+
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Component, Path, PathBuf};
+
+use offshoot_agent::ToolError;
+use offshoot_core::TaskId;
+
+/// Where the commands of agents keep what is temporary: a folder for each agent.
+#[derive(Clone, Debug)]
+pub(super) struct Scratch(PathBuf);
+
+impl Scratch {
+    /// In this folder, by its real path, which is this user's and nobody else's.
+    pub(super) fn at(folder: PathBuf) -> Self {
+        Self(folder)
+    }
+
+    /// Where the system has such folders.
+    pub(super) fn usual() -> Self {
+        let temporary = std::env::temp_dir();
+        let temporary = std::fs::canonicalize(&temporary).unwrap_or(temporary);
+        Self(temporary.join(format!("offshoot-{}", rustix::process::getuid().as_raw())))
+    }
+
+    /// Where those of an agent do.
+    pub(super) fn of(&self, agent: TaskId) -> PathBuf {
+        self.0.join(agent.to_string())
+    }
+
+    /// Makes the folder of an agent.
+    fn make(&self, agent: TaskId) -> io::Result<PathBuf> {
+        let own = self.of(agent);
+        for folder in [&self.0, &own] {
+            match std::fs::DirBuilder::new().mode(0o700).create(folder) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                _ => {}
+            }
+            // Where anybody may make files, this may be somebody else's.
+            let found = std::fs::symlink_metadata(folder)?;
+            let ours = found.is_dir() && found.uid() == rustix::process::getuid().as_raw();
+            if !ours || found.mode() & 0o022 != 0 {
+                let message = format!("{} is not a folder of this user alone", folder.display());
+                return Err(io::Error::other(message));
+            }
+        }
+        Ok(own)
+    }
+
+    /// Removes the folders of those agents of which `keep` is false; how many.
+    pub(super) async fn sweep<F, Keep>(&self, mut keep: F) -> io::Result<usize>
+    where
+        F: FnMut(TaskId) -> Keep,
+        Keep: Future<Output = bool>,
+    {
+        let entries = match std::fs::read_dir(&self.0) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+            entries => entries?,
+        };
+        let mut swept = 0;
+        for entry in entries.flatten() {
+            let agent = entry.file_name().to_str().and_then(|name| name.parse().ok());
+            let Some(agent) = agent else { continue };
+            if keep(agent).await {
+                continue;
+            }
+            let folder = entry.path();
+            let removed = tokio::task::spawn_blocking(move || std::fs::remove_dir_all(folder));
+            removed.await.map_err(io::Error::other)??;
+            swept += 1;
+        }
+        Ok(swept)
+    }
+}
+
+/// Where a command runs.
+#[derive(Debug)]
+pub(super) struct Ground {
+    /// Where it starts.
+    pub(super) folder: PathBuf,
+    /// Where it keeps what is temporary.
+    pub(super) scratch: PathBuf,
+}
+
+impl Ground {
+    /// Finds the place of a command of this agent. Blocks as files do.
+    pub(super) fn find(
+        root: &Path,
+        within: Option<&str>,
+        scratch: &Scratch,
+        agent: TaskId,
+    ) -> Result<Self, ToolError> {
+        // What is written to is a folder and not a name, which may lead elsewhere
+        // by the time.
+        let real = std::fs::canonicalize(root);
+        let real = real.map_err(|error| not_there(&root.display().to_string(), &error))?;
+        if real != root {
+            return Err(ToolError::new(format!(
+                "Nothing was run: the folder you work in, {}, is reached over a link. Whoever \
+                 started you has to name it by its real path, {}.",
+                root.display(),
+                real.display()
+            )));
+        }
+        let folder = match within {
+            Some(within) => inside(root, within)?,
+            None => real,
+        };
+        let scratch = scratch.make(agent).map_err(|error| {
+            ToolError::new(format!(
+                "Nothing was run: there is no folder for temporary files: {error}."
+            ))
+        })?;
+        Ok(Self { folder, scratch })
+    }
+}
+
+/// The folder of this name below another, not over links.
+fn inside(root: &Path, within: &str) -> Result<PathBuf, ToolError> {
+    let path = Path::new(within);
+    let path = path.strip_prefix(root).unwrap_or(path);
+    let plain = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+    if !path.components().all(plain) {
+        return Err(ToolError::new(format!(
+            "Nothing was run: the folder {within:?} is not inside of the one you work in. Name it \
+             as seen from there, without `..`."
+        )));
+    }
+    let folder: PathBuf =
+        root.join(path).components().filter(|part| *part != Component::CurDir).collect();
+    let real = std::fs::canonicalize(&folder).map_err(|error| not_there(within, &error))?;
+    if real != folder {
+        return Err(ToolError::new(format!(
+            "Nothing was run: the folder {within:?} is reached over a link. Name it by its real \
+             path, inside of the folder you work in."
+        )));
+    }
+    if !real.is_dir() {
+        return Err(ToolError::new(format!("Nothing was run: {within:?} is not a folder.")));
+    }
+    Ok(real)
+}
+
+fn not_there(name: &str, error: &io::Error) -> ToolError {
+    ToolError::new(format!("Nothing was run: the folder {name} is not there: {error}."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_named_inside_of_the_root_and_not_over_links() {
+        let place = tempfile::tempdir().unwrap();
+        let place = place.path().canonicalize().unwrap();
+        let root = place.join("root");
+        std::fs::create_dir_all(root.join("a/b")).unwrap();
+        std::fs::create_dir(place.join("root2")).unwrap();
+        std::fs::write(root.join("file"), "").unwrap();
+        std::os::unix::fs::symlink(place.join("root2"), root.join("out")).unwrap();
+        std::os::unix::fs::symlink("a", root.join("in")).unwrap();
+        for (name, folder) in [("a/b", "a/b"), ("./a/.", "a"), (".", ""), ("", ""), ("a/b/", "a/b")]
+        {
+            assert_eq!(
+                inside(&root, name).unwrap(),
+                root.join(folder).components().collect::<PathBuf>()
+            );
+        }
+        let whole = root.join("a");
+        assert_eq!(inside(&root, whole.to_str().unwrap()).unwrap(), whole);
+        for name in [
+            "..", "a/../..", "/", "/etc", "out", "in", "in/b", "out/x", "file", "none", "../root2",
+            "\0",
+        ] {
+            let refused = inside(&root, name).unwrap_err().to_string();
+            assert!(refused.starts_with("Nothing was run"), "{refused}");
+        }
+        assert!(inside(&root, place.join("root2").to_str().unwrap()).is_err());
+    }
+
+    #[test]
+    fn a_folder_of_somebody_else_is_not_used_for_temporary_files() {
+        let place = tempfile::tempdir().unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        let agent = TaskId::mint(offshoot_core::Stamp::from_micros(1), 7);
+        let base = place.path().join("scratch");
+        std::os::unix::fs::symlink(elsewhere.path(), &base).unwrap();
+        assert!(Scratch::at(base.clone()).make(agent).is_err(), "a link");
+        std::fs::remove_file(&base).unwrap();
+        let made = Scratch::at(base.clone()).make(agent).unwrap();
+        assert_eq!(std::fs::metadata(&made).unwrap().mode() & 0o777, 0o700);
+        assert_eq!(Scratch::at(base).make(agent).unwrap(), made, "a second time");
+    }
+}

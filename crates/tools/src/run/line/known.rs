@@ -1,0 +1,275 @@
+//! What is known of programs: which run what they are told to, so that their
+//! names say nothing about what is run.
+//!
+//! Programs that run the project's own code (`make`, `cargo test`, a script by
+//! its name) are what they are called: whoever allows them allows that code.
+
+mod git;
+mod options;
+
+use super::among;
+use options::any_option;
+
+/// Whether a command runs what it is called, and not something else that it is
+/// told to.
+pub(super) fn is_plain(command: &[String]) -> bool {
+    let Some((name, rest)) = command.split_first() else { return false };
+    let name = name.as_str();
+    if [RUNNERS, BUILTINS, EDITORS, CODE].iter().any(|names| among(names, name)) {
+        return false;
+    }
+    if name.starts_with("git-") || name.starts_with("ld-") || name.starts_with("ld.") {
+        return false;
+    }
+    if is_interpreter(name) {
+        return asks_version(rest) || rest.first().is_some_and(|script| is_script(script));
+    }
+    if let Some(tool) = tool(name) {
+        return asks_version(rest) || tool.is_plain(rest);
+    }
+    match name {
+        "git" => asks_version(rest) || git::is_plain(rest),
+        "sed" => is_plain_sed(rest),
+        "tar" | "bsdtar" | "gtar" => is_plain_tar(rest),
+        // It takes variables, options and several targets in any order.
+        "make" | "gmake" | "ninja" | "just" => match rest {
+            [] => true,
+            [target] => !target.starts_with('-') && !target.contains('='),
+            _ => false,
+        },
+        "test" => !rest.iter().any(|word| matches!(word.as_str(), "-v" | "-R")),
+        "printf" => rest.first().is_none_or(|word| !word.starts_with('-')),
+        _ => !RUNS_BY_OPTION
+            .iter()
+            .filter(|(program, _, _)| *program == name)
+            .any(|(_, long, short)| any_option(rest, long, short)),
+    }
+}
+
+/// Whether a program runs a script that it is given.
+fn is_interpreter(name: &str) -> bool {
+    // As in `python3.11`.
+    let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+    among(INTERPRETERS, name) || among(INTERPRETERS, bare)
+}
+
+/// Whether a word names a file in which a script is kept.
+fn is_script(word: &str) -> bool {
+    !word.is_empty() && !["-", "/dev", "/proc"].iter().any(|begin| word.starts_with(begin))
+}
+
+fn asks_version(rest: &[String]) -> bool {
+    matches!(rest, [only] if matches!(only.as_str(), "--version" | "--help" | "-V"))
+}
+
+/// A program of many commands, of which the first words say which.
+struct Tool {
+    name: &'static str,
+    /// How many words say which.
+    depth: usize,
+    /// Its commands, if it may take others for one of these or find them
+    /// elsewhere.
+    commands: &'static str,
+    /// Those that run what they are told to.
+    runs: &'static str,
+}
+
+/// What is known of a program of many commands.
+fn tool(name: &str) -> Option<&'static Tool> {
+    TOOLS.iter().find(|tool| tool.name == name)
+}
+
+impl Tool {
+    /// An option before its command could stand for the command, or be followed
+    /// by it.
+    fn is_plain(&self, rest: &[String]) -> bool {
+        let Some(command) = rest.first() else { return self.commands.is_empty() };
+        let plain = |word: &String| !word.starts_with(['-', '+']);
+        rest.iter().take(self.depth).all(plain)
+            && (self.commands.is_empty() || among(self.commands, command))
+            && !among(self.runs, command)
+            && !any_option(rest, RUN_BY, "")
+    }
+}
+
+/// Options of such programs by which they run what they are told.
+const RUN_BY: &[&str] = &[
+    "--config",
+    "--script-shell",
+    "--exec",
+    "-exec",
+    "--toolexec",
+    "-toolexec",
+    "--vettool",
+    "-vettool",
+];
+
+const fn tool_of(name: &'static str, depth: usize, runs: &'static str) -> Tool {
+    Tool { name, depth, commands: "", runs }
+}
+
+/// npm takes the beginning of a command for the whole of it.
+const NPM: &str = "
+    test run run-script start stop restart install ci uninstall update publish unpublish
+    audit outdated view ls pack version prune init
+";
+
+/// Others are names that a configuration gives to commands.
+const CARGO: &str = "
+    build check test bench clippy fmt doc run clean tree metadata update fetch add remove
+    install uninstall publish package search login logout owner yank new init fix vendor
+    nextest
+";
+
+const TOOLS: &[Tool] = &[
+    Tool { name: "npm", depth: 1, commands: NPM, runs: "" },
+    Tool { name: "pnpm", depth: 1, commands: NPM, runs: "" },
+    Tool { name: "yarn", depth: 1, commands: NPM, runs: "" },
+    Tool { name: "cargo", depth: 1, commands: CARGO, runs: "" },
+    tool_of("bun", 1, "x exec repl"),
+    tool_of("deno", 1, "eval repl run x task"),
+    tool_of("go", 1, "tool env"),
+    tool_of("rustup", 1, "run"),
+    tool_of("docker", 2, "run exec compose container buildx"),
+    tool_of("podman", 2, "run exec compose container unshare"),
+    tool_of("kubectl", 1, "exec run debug"),
+    tool_of("helm", 1, "plugin"),
+    tool_of("gh", 2, "alias extension"),
+    tool_of("glab", 2, "alias"),
+    tool_of("pip", 1, ""),
+    tool_of("pip3", 1, ""),
+    tool_of("uv", 1, "run tool x"),
+    tool_of("poetry", 1, "run shell"),
+    tool_of("pipenv", 1, "run shell"),
+    tool_of("conda", 1, "run"),
+    tool_of("gem", 1, "exec"),
+    tool_of("bundle", 1, "exec"),
+    tool_of("composer", 1, "exec run-script"),
+    tool_of("dotnet", 1, "exec tool"),
+    tool_of("brew", 1, "sh ruby"),
+    tool_of("apt", 1, ""),
+    tool_of("apt-get", 1, ""),
+    tool_of("dnf", 1, "shell"),
+    tool_of("yum", 1, "shell"),
+    tool_of("apk", 1, ""),
+    tool_of("nix", 1, "run shell develop"),
+    tool_of("systemctl", 1, "edit"),
+    tool_of("aws", 2, ""),
+    tool_of("gcloud", 2, ""),
+    tool_of("az", 2, ""),
+    tool_of("terraform", 1, "console"),
+    tool_of("ip", 2, "netns vrf"),
+    tool_of("opam", 1, "exec"),
+    tool_of("stack", 1, "exec runghc ghci"),
+    tool_of("cabal", 1, "exec"),
+    tool_of("jj", 1, "util"),
+];
+
+/// What a shell does itself, and what bends what follows.
+const BUILTINS: &str = "
+    alias bg bind break builtin caller command complete compgen continue declare dirs disown
+    enable eval exec export fc fg getopts hash history let local logout mapfile popd pushd
+    read readarray readonly return set shift shopt source suspend trap typeset ulimit
+    unalias unset
+";
+
+/// Programs that run a program they are told.
+const RUNNERS: &str = "
+    sh bash dash zsh ksh mksh ash fish csh tcsh rbash pwsh nu xonsh elvish env nohup nice
+    ionice chrt taskset timeout time setsid stdbuf unbuffer script scriptreplay strace
+    ltrace perf valgrind gdb lldb rr watch entr watchexec parallel xargs sudo doas su pkexec
+    runuser sg newgrp ssh scp sftp rsync mosh busybox toybox chroot unshare nsenter setpriv
+    capsh firejail bwrap proot fakeroot flock prlimit choom numactl cgexec systemd-run
+    hyperfine direnv dotenv mise asdf rbenv pyenv nvm npx uvx bunx pnpx pipx rlwrap
+    dbus-run-session dbus-launch xvfb-run ccache sccache distcc at batch crontab screen tmux
+    expect socat nc ncat netcat m4 dc run-parts start-stop-daemon setarch linux32 linux64
+    catchsegv eatmydata torsocks proxychains chpst softlimit envdir nix-shell gosu su-exec
+    runcon sandbox-exec arch caffeinate cpulimit faketime tini dumb-init wine
+    systemd-inhibit xcrun gtimeout gnice genv gnohup gstdbuf gxargs gfind gsed gsort gsplit
+    gchroot chronic ifne pee zrun retry timelimit daemonize daemon nsjail op aws-vault
+    doppler chamber sops honcho foreman dotenvx envchain ssh-agent gpg-agent xinit startx
+    xterm mpirun srun torify i386 x86_64 uname26 hub logsave
+";
+
+/// Programs that take commands at a prompt, and others for what they edit.
+const EDITORS: &str = "
+    vi vim nvim view ex ed emacs emacsclient nano less more man ftp telnet hg mail vimdiff
+    gvim lftp
+";
+
+/// Programs that run a script they are given.
+const INTERPRETERS: &str = "
+    python pypy node nodejs perl ruby php lua luajit tclsh Rscript julia groovy guile racket
+    ts-node tsx elixir
+";
+
+/// Programs whose arguments are code.
+const CODE: &str = "
+    awk gawk mawk nawk ipython irb R ghci runghc scala jshell sbcl clisp osascript sqlite3
+    psql mysql mariadb mongo mongosh redis-cli erl wish gnuplot octave maxima gp sage matlab
+";
+
+/// Options by which programs run what they are told: long ones, short ones.
+const RUNS_BY_OPTION: &[(&str, &[&str], &str)] = &[
+    (
+        "find",
+        &[
+            "-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprintf", "-fprint0",
+            "-fls",
+        ],
+        "",
+    ),
+    ("fd", &["--exec", "--exec-batch"], "xX"),
+    ("fdfind", &["--exec", "--exec-batch"], "xX"),
+    ("rg", &["--pre", "--hostname-bin"], ""),
+    ("sort", &["--compress-program"], ""),
+    ("split", &["--filter"], ""),
+    ("cmake", &["-E", "-P"], ""),
+    ("gcc", &["-wrapper", "-fplugin"], ""),
+    ("g++", &["-wrapper", "-fplugin"], ""),
+    ("cc", &["-wrapper", "-fplugin"], ""),
+    ("c++", &["-wrapper", "-fplugin"], ""),
+    ("clang", &["-wrapper", "-fplugin"], ""),
+    ("clang++", &["-wrapper", "-fplugin"], ""),
+    ("zip", &["--unzip-command"], "T"),
+    ("rpm", &["--eval", "--pipe"], "E"),
+    ("ag", &["--pager"], ""),
+    ("wget", &["--use-askpass"], ""),
+    ("pytest", &["--pdbcls"], "pc"),
+];
+
+/// Some of sed's commands run others or write files, so only those scripts are
+/// plain that are seen to hold none of them.
+fn is_plain_sed(rest: &[String]) -> bool {
+    let mut words = rest.iter().skip_while(|word| matches!(word.as_str(), "-n" | "-E" | "-r"));
+    let Some(script) = words.next() else { return false };
+    let plain = |rest: &str| rest.bytes().all(|byte| matches!(byte, b'g' | b'p' | b'0'..=b'9'));
+    let is_plain = match script.strip_prefix("s/") {
+        Some(parts) => match parts.split('/').collect::<Vec<_>>()[..] {
+            [from, to, flags] => !from.contains('\n') && !to.contains('\n') && plain(flags),
+            _ => false,
+        },
+        None => {
+            let command =
+                script.trim_start_matches(|c: char| c.is_ascii_digit() || c == ',' || c == '$');
+            matches!(command, "p" | "d" | "q" | "=")
+        }
+    };
+    // An option behind it may bring another script.
+    is_plain && words.all(|word| !word.starts_with('-'))
+}
+
+fn is_plain_tar(rest: &[String]) -> bool {
+    let long = [
+        "--to-command",
+        "--checkpoint-action",
+        "--use-compress-program",
+        "--rsh-command",
+        "--info-script",
+        "--new-volume-script",
+        "--rmt-command",
+    ];
+    // The first word may hold options without a dash.
+    let letters = rest.first().is_some_and(|word| word.contains(['I', 'F']));
+    !letters && !any_option(rest, &long, "IF")
+}

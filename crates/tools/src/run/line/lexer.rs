@@ -1,0 +1,176 @@
+//! The parts of a line, as every POSIX shell takes it apart.
+
+use std::iter::Peekable;
+use std::str::Chars;
+
+/// A part of a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Token {
+    Word(Word),
+    /// A redirection into this file.
+    Writes(String),
+    /// A redirection from a file, or from nothing.
+    Reads,
+    /// A stream that goes where another one goes, or nowhere.
+    Passes,
+    /// `&&`, `||` or `|`: a command follows.
+    Joins,
+    /// `;` or `&`.
+    Ends,
+    Newline,
+    End,
+}
+
+/// A word of a command.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Word {
+    pub(super) text: String,
+    /// Where the first character stands that makes it a pattern.
+    pub(super) pattern: Option<usize>,
+    /// Whether some of it is quoted.
+    pub(super) quoted: bool,
+}
+
+/// Takes a line apart. Nothing comes of what is not certain to mean the same to
+/// every shell.
+pub(super) struct Lexer<'a> {
+    rest: Peekable<Chars<'a>>,
+}
+
+/// Files in which nothing is left of what is written to them.
+const NOWHERE: [&str; 3] = ["/dev/null", "/dev/stdout", "/dev/stderr"];
+
+impl<'a> Lexer<'a> {
+    pub(super) fn new(line: &'a str) -> Self {
+        Self { rest: line.chars().peekable() }
+    }
+
+    /// The next part; nothing if it is not certain what it is.
+    pub(super) fn next(&mut self) -> Option<Token> {
+        self.skip_blanks();
+        let Some(&first) = self.rest.peek() else { return Some(Token::End) };
+        match first {
+            '\n' => self.take(Token::Newline),
+            ';' => self.take(Token::Ends),
+            '&' => {
+                self.rest.next();
+                match self.rest.peek() {
+                    Some('&') => self.take(Token::Joins),
+                    // To some shells it is a redirection.
+                    Some('>') => None,
+                    _ => Some(Token::Ends),
+                }
+            }
+            '|' => {
+                self.rest.next();
+                match self.rest.peek() {
+                    Some('|') => self.take(Token::Joins),
+                    Some('&') => None,
+                    _ => Some(Token::Joins),
+                }
+            }
+            '<' | '>' => self.redirection(),
+            '#' => None,
+            _ => self.word_or_number(),
+        }
+    }
+
+    fn take(&mut self, token: Token) -> Option<Token> {
+        self.rest.next();
+        Some(token)
+    }
+
+    fn skip_blanks(&mut self) {
+        while self.rest.next_if(|c| matches!(c, ' ' | '\t')).is_some() {}
+    }
+
+    /// A word, or the number of the stream that is redirected behind it.
+    fn word_or_number(&mut self) -> Option<Token> {
+        let word = self.word()?;
+        let digits = !word.quoted && word.text.bytes().all(|byte| byte.is_ascii_digit());
+        if digits && matches!(self.rest.peek(), Some('<' | '>')) {
+            // Of more digits some shells make a word.
+            return if word.text.len() == 1 { self.redirection() } else { None };
+        }
+        Some(Token::Word(word))
+    }
+
+    fn word(&mut self) -> Option<Word> {
+        let mut word = Word::default();
+        loop {
+            match self.rest.peek() {
+                None | Some(' ' | '\t' | '\n' | ';' | '&' | '|' | '<' | '>') => break,
+                Some('\'') => self.quoted('\'', &mut word)?,
+                Some('"') => self.quoted('"', &mut word)?,
+                Some(&letter) => {
+                    if matches!(letter, '*' | '?' | '[' | ']') {
+                        word.pattern.get_or_insert(word.text.len());
+                    } else if !is_plain(letter) {
+                        return None;
+                    }
+                    word.text.push(letter);
+                    self.rest.next();
+                }
+            }
+        }
+        Some(word)
+    }
+
+    fn quoted(&mut self, quote: char, word: &mut Word) -> Option<()> {
+        self.rest.next();
+        word.quoted = true;
+        loop {
+            let letter = self.rest.next()?;
+            match letter {
+                _ if letter == quote => return Some(()),
+                '$' | '`' | '\\' if quote == '"' => return None,
+                '\n' | '\t' => {}
+                _ if offshoot_core::text::is_unsafe(letter) => return None,
+                // What cannot be seen must not tell two lines apart.
+                '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => {
+                    return None;
+                }
+                _ => {}
+            }
+            word.text.push(letter);
+        }
+    }
+
+    /// A redirection, from its bracket on.
+    fn redirection(&mut self) -> Option<Token> {
+        let bracket = self.rest.next()?;
+        match (bracket, self.rest.peek()) {
+            (_, Some('&')) => {
+                self.rest.next();
+                let stream = self.word()?;
+                let whole = matches!(stream.text.as_bytes(), [b'0'..=b'9' | b'-']);
+                return (whole && !stream.quoted).then_some(Token::Passes);
+            }
+            ('>', Some('>')) => {
+                self.rest.next();
+            }
+            (_, Some('<' | '>' | '|' | '(')) => return None,
+            _ => {}
+        }
+        self.skip_blanks();
+        let file = self.word()?;
+        let comment = !file.quoted && file.text.starts_with('#');
+        if file.text.is_empty() || file.pattern.is_some() || comment {
+            return None;
+        }
+        let nowhere = NOWHERE.contains(&file.text.as_str());
+        match bracket {
+            '>' if nowhere => Some(Token::Passes),
+            '>' => Some(Token::Writes(file.text)),
+            // Some shells open what is no file at such a path.
+            _ if file.text.starts_with("/dev/") && !nowhere => None,
+            _ => Some(Token::Reads),
+        }
+    }
+}
+
+/// Whether a letter outside of quotes stands for itself in every shell.
+fn is_plain(letter: char) -> bool {
+    letter.is_ascii_alphanumeric()
+        || matches!(letter, '_' | '-' | '.' | '/' | ':' | '=' | ',' | '@' | '%' | '+' | '^' | '#')
+}

@@ -1,0 +1,43 @@
+//! Words that are a simple command.
+
+use super::among;
+use super::lexer::Word;
+
+/// What a shell takes for more than the name of a command.
+const RESERVED: &str = "
+    if then else elif fi do done case esac while until for in select function time coproc
+    namespace repeat foreach end nocorrect noglob
+";
+
+/// The words of a simple command; nothing if they are more than that.
+pub(super) fn command(words: Vec<Word>) -> Option<Vec<String>> {
+    let name = words.first()?;
+    if name.pattern.is_some() || !is_name(&name.text) || among(RESERVED, &name.text) {
+        return None;
+    }
+    words.iter().all(is_certain).then(|| words.into_iter().map(|word| word.text).collect())
+}
+
+/// Whether a word names a program that is looked for as programs are. What is
+/// named by its path may be a program of any other name.
+fn is_name(text: &str) -> bool {
+    let of_name =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'+' | b':');
+    // Where files are found in spite of another case, so are programs.
+    let folded = cfg!(target_os = "macos") && text.bytes().any(|byte| byte.is_ascii_uppercase());
+    !text.is_empty()
+        && !folded
+        && text.bytes().all(of_name)
+        && (text == ":" || text.as_bytes()[0].is_ascii_alphanumeric())
+}
+
+/// Whether it is certain what becomes of a word.
+fn is_certain(word: &Word) -> bool {
+    match word.pattern {
+        None => true,
+        Some(at) => {
+            let begins = &word.text[..at];
+            !word.quoted && begins.contains('/') && !begins.starts_with('-')
+        }
+    }
+}

@@ -1,0 +1,298 @@
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use offshoot_core::authority::{Authority, Deed, Layer, Mode, Verdict, Wish};
+use proptest::prelude::*;
+
+use super::*;
+
+fn clear(line: &str) -> Vec<Vec<String>> {
+    match read(line) {
+        Line::Clear(commands) => commands,
+        Line::Unclear => panic!("unclear: {line:?}"),
+    }
+}
+
+/// Lines that are written with bars between them.
+fn each(lines: &'static str) -> impl Iterator<Item = &'static str> {
+    lines.split('¦').map(str::trim)
+}
+
+fn words(command: &str) -> Vec<String> {
+    command.split(' ').map(str::to_owned).collect()
+}
+
+#[test]
+fn simple_commands_are_read_word_for_word() {
+    assert_eq!(clear("cargo test --all"), [words("cargo test --all")]);
+    assert_eq!(clear("  a\t'b c' \"d\"e ''"), [["a", "b c", "de", ""]]);
+    let all = ["a 1", "b 2", "c", "d", "e", "f"].map(words);
+    assert_eq!(clear("a 1 && b 2 || c; d | e &\n\nf\n"), all);
+    assert_eq!(clear("a &&\n b"), [["a"], ["b"]]);
+    assert_eq!(
+        clear("git commit -m 'Say what\n\nand why: $x `y`'")[0][3],
+        "Say what\n\nand why: $x `y`"
+    );
+    assert_eq!(clear("ls src/*.rs ./[ab]?"), [["ls", "src/*.rs", "./[ab]?"]]);
+    assert_eq!(
+        clear("git show HEAD^ a#b x=1 +%s @ a,b"),
+        [words("git show HEAD^ a#b x=1 +%s @ a,b")]
+    );
+    assert_eq!(
+        clear("cd crates && python3 x.py < in.txt"),
+        [words("cd crates"), words("python3 x.py")]
+    );
+}
+
+#[test]
+fn what_is_written_is_told_as_a_command() {
+    for quiet in ["a >/dev/null", "a 2>&1", "a >/dev/null 2>&1 < /dev/null", "a 2>&-", "2>&1 a"] {
+        assert_eq!(clear(quiet), [["a"]], "{quiet}");
+    }
+    assert_eq!(
+        clear("a > x 2>> 'y z' | b"),
+        [words("a"), words("> x"), ["> ", "y z"].map(|w| w.trim().to_owned()).to_vec(), words("b")]
+    );
+}
+
+#[test]
+fn whatever_a_shell_might_make_something_else_of_is_unclear() {
+    for line in each(
+        r##"
+        # a  ¦ a # b  ¦ && a  ¦ a ;; b  ¦ a & & b  ¦ a | | b  ¦ ; a  ¦ a |& b  ¦ $a  ¦
+        a $b  ¦ a ${b}  ¦ $(a)  ¦ a `b`  ¦ a "$b"  ¦ a "`b`"  ¦ a \b  ¦ r\m x  ¦ a "\b"  ¦
+        $'a'  ¦ $"a"  ¦ ~/a  ¦ a ~  ¦ a=1 b  ¦ a=1  ¦ 'a=1' b  ¦ A+=1 b  ¦ (a)  ¦ { a; }  ¦
+        a {b,c}  ¦ ! a  ¦ [ -f a ]  ¦ [[ a ]]  ¦ if a; then b; fi  ¦
+        for i in a; do b; done  ¦ while a  ¦ case a in  ¦ time a  ¦ function a  ¦
+        a() { b; }  ¦ coproc a  ¦ select a  ¦ a <<b  ¦ a <<<b  ¦ a <(b)  ¦ a >(b)  ¦ a <>b  ¦
+        a >|b  ¦ a &>b  ¦ a >&b  ¦ a 10>b  ¦ a >  ¦ a > *  ¦ a > #b  ¦ > a  ¦ a 'b  ¦ a "b  ¦
+        a < /dev/tcp/x/1  ¦ é  ¦ a é  ¦ *  ¦ a *  ¦ a *.rs  ¦ git pu*  ¦ a -*/x  ¦ a 'x/'*  ¦
+        a '*'*  ¦ /bin/rm x  ¦ ./rm x  ¦ bin/x  ¦ ../x  ¦ .  ¦ . x  ¦ -x  ¦ _x
+    "##,
+    )
+    .chain([
+        "",
+        "  ",
+        "\n",
+        "a && ",
+        "a\rb",
+        "a\u{a0}b",
+        "a\u{200b}",
+        "a 'x\u{202e}y'",
+        "a 'x\u{200b}'",
+        "a\0",
+        "a\u{1b}[1m",
+    ]) {
+        assert_eq!(read(line), Line::Unclear, "{line:?}");
+    }
+    assert_eq!(read(&format!("a {}", "b".repeat(LONGEST))), Line::Unclear);
+}
+
+#[test]
+fn programs_that_run_what_they_are_told_are_unclear() {
+    for line in each(
+        r##"
+        sh x  ¦ bash -c 'rm x'  ¦ env rm x  ¦ command rm  ¦ builtin cd  ¦ exec rm  ¦
+        eval rm  ¦ source x  ¦ nohup rm  ¦ nice rm  ¦ timeout 1 rm  ¦ xargs rm  ¦
+        a | xargs rm  ¦ sudo rm  ¦ ssh h rm  ¦ find . -exec rm  ¦ find . -delete  ¦
+        find . -ok rm  ¦ parallel rm  ¦ watch rm  ¦ setsid rm  ¦ busybox rm  ¦ flock x rm  ¦
+        alias ls=rm  ¦ export PATH=x  ¦ set -x  ¦ trap x EXIT  ¦ read PATH  ¦ hash -p x ls  ¦
+        unset PATH  ¦ python3 -c x  ¦ python3  ¦ python3 -  ¦ python3.11 -c x  ¦
+        a | python3  ¦ python3 /dev/stdin  ¦ python -m pip  ¦ perl -e x  ¦ node -e x  ¦
+        awk x  ¦ gawk x  ¦ sqlite3 a b  ¦ npx x  ¦ uvx x  ¦ npm exec x  ¦ npm x y  ¦
+        npm pub  ¦ npm --prefix x publish  ¦ uv run x  ¦ poetry run rm  ¦ docker run x  ¦
+        bundle exec rm  ¦ git -C x push  ¦ git -c a=b push  ¦ git --git-dir=x push  ¦
+        git --no-pager push  ¦ git psuh  ¦ git-push  ¦ git rebase -x rm  ¦
+        git rebase --exec=rm  ¦ git rebase --exe rm  ¦ git bisect run rm  ¦
+        git submodule foreach rm  ¦ git grep -Orm x  ¦ git clone ext::rm  ¦
+        git fetch --upload-pack=rm x  ¦ git diff --output=x  ¦ cargo +x publish  ¦
+        cargo -q publish  ¦ cargo t  ¦ cargo --config x publish  ¦ cargo test --config x  ¦
+        gh -R x pr merge  ¦ gh pr -R x merge  ¦ go test -exec rm  ¦ go build -toolexec=rm  ¦
+        tar -xf x --to-command=rm  ¦ tar --to-com rm  ¦ tar cIf rm x  ¦ tar -I rm -xf x  ¦
+        sort --compress-prog=rm  ¦ rg --pre rm x  ¦ fd -x rm  ¦ fd x -Xrm  ¦
+        split --filter=rm  ¦ sed 1e  ¦ sed -i s/a/b/ x  ¦ sed s/a/b/e  ¦
+        sed -n 's/a/b/w x'  ¦ sed -e 1p  ¦ sed 1p -e 1e  ¦ make -f x  ¦ make SHELL=rm  ¦
+        make a b  ¦ test -v x  ¦ printf -v PATH x  ¦ vim x  ¦ less x  ¦ man x  ¦
+        cmake -E rm x  ¦ pytest -p x
+    "##,
+    ) {
+        assert_eq!(read(line), Line::Unclear, "{line:?}");
+    }
+    for line in each(
+        r##"
+        make  ¦ make test  ¦ cargo test  ¦ npm test  ¦ npm run build  ¦ pytest -x  ¦
+        python3 x.py -c  ¦ git push  ¦ find . -name x  ¦ sed -n 1,10p x  ¦ sed s/a/b/g x  ¦
+        tar -xzf x  ¦ docker ps  ¦ gh pr merge  ¦ node --version  ¦ test -f x  ¦
+        go test ./x  ¦ cd x  ¦ echo a  ¦ rg x src  ¦ cargo --version
+    "##,
+    ) {
+        clear(line);
+    }
+}
+
+/// What a line is answered with by whoever denies some commands.
+fn judged(line: &str) -> Verdict {
+    let rule = |text: &str| text.parse().unwrap();
+    let layer = Layer::mode(Mode::Auto)
+        .rule(rule("run_command(rm)"), Verdict::Deny)
+        .rule(rule("run_command(git push)"), Verdict::Deny);
+    Authority::of(layer).judge(&Wish::new("run_command", Deed::Run(read(line))))
+}
+
+#[test]
+fn a_denied_prefix_is_not_passed_by_spelling() {
+    for line in each(
+        r##"
+        rm x  ¦ "rm" x  ¦ 'rm' x  ¦ r'm' x  ¦ r""m x  ¦ a;rm  ¦ a&&rm x  ¦ a|rm  ¦ a&rm  ¦
+        rm>x  ¦ rm 2>&1  ¦ >x rm  ¦ 2>/dev/null rm x  ¦ git 'push'  ¦ git pu"sh" -f  ¦
+        cd x && git push  ¦ true || rm x
+    "##,
+    )
+    .chain([" rm", "a\nrm"])
+    {
+        assert_eq!(judged(line), Verdict::Deny, "{line:?}");
+    }
+    for line in each(
+        r##"
+        /bin/rm x  ¦ r\m x  ¦ $(echo rm) x  ¦ env rm x  ¦ command rm x  ¦ busybox rm x  ¦
+        x=rm; $x y  ¦ git -C . push  ¦ git -c a.b=c push  ¦ git --no-pager push  ¦
+        sh -c 'rm x'  ¦ echo x | xargs rm  ¦ find . -exec rm {} +  ¦ git pu*  ¦
+        `echo rm` x  ¦ ECHO=1 rm x  ¦ { rm x; }  ¦ (rm x)  ¦ if true; then rm x; fi  ¦
+        ! rm x  ¦ eval rm x  ¦ nohup rm x  ¦ r$@m x  ¦ git p  ¦ time rm x
+    "##,
+    )
+    .chain(["\\rm x", "rm\u{a0}x", "cat <<x\nrm\nx"])
+    {
+        assert_eq!(judged(line), Verdict::Ask, "{line:?}");
+    }
+    assert_eq!(judged("cargo test"), Verdict::Allow);
+}
+
+#[test]
+fn leave_for_ever_is_given_narrowly_or_not_at_all() {
+    let lasting = |line: &str| lasting(line).map(|rule| rule.to_string());
+    for (line, rule) in [
+        ("cargo test --all", "run_command(cargo test)"),
+        ("git status", "run_command(git status)"),
+        ("npm run build -- -x", "run_command(npm run build)"),
+        ("ls -la src", "run_command(ls)"),
+        ("rg x 2>/dev/null", "run_command(rg)"),
+        ("pytest -x", "run_command(pytest)"),
+    ] {
+        assert_eq!(lasting(line).as_deref(), Some(rule));
+        let read: offshoot_core::authority::Rule = rule.parse().unwrap();
+        assert_eq!(read.to_string(), rule, "it is kept as text");
+        let asks = Layer::mode(Mode::Ask).rule(read, Verdict::Allow);
+        let wish = Wish::new("run_command", Deed::Run(super::read(line)));
+        assert_eq!(asks.judge(&wish), Verdict::Allow, "the wish itself fits: {line}");
+    }
+    for line in each(
+        r##"
+        rm x  ¦ rm -rf target  ¦ python3 x.py  ¦ node x.js  ¦ sh x  ¦ env ls  ¦ npx tsc  ¦
+        uvx ruff  ¦ X=1 ls  ¦ ls; ls  ¦ ls > x  ¦ ls | wc  ¦ cargo publish  ¦
+        cargo install x  ¦ cargo  ¦ git push  ¦ git reset --hard  ¦ git clean -fd  ¦
+        git config a b  ¦ git checkout .  ¦ npm install  ¦ npm run  ¦ npm run '-x'  ¦
+        npm run 'a b'  ¦ npm publish  ¦ make  ¦ make test  ¦ curl x  ¦ mv a b  ¦ cp a b  ¦
+        cd x  ¦ unknown  ¦ unknown check  ¦ docker ps  ¦ gh pr merge  ¦ ssh h ls  ¦ kill 1  ¦
+        tee x  ¦ find . -name x  ¦ sed -n 1p x
+    "##,
+    )
+    .chain([""])
+    {
+        assert_eq!(lasting(line), None, "{line}");
+    }
+}
+
+/// The programs that a test has.
+const PROGRAMS: [&str; 5] = ["a", "b", "rm", "git", "cargo"];
+
+/// What each program writes down of how it was called.
+const RECORDER: &str =
+    "#!/bin/sh\nexport R=${R:?}\np=${0##*/}\nprintf '%s\\0' \"$p\" \"$@\" >\"$R/$$\"\n";
+
+/// What a shell runs for a line, and which files it leaves.
+fn ran(shell: &str, line: &str) -> (Vec<Vec<String>>, Vec<String>) {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    for name in ["bin", "calls", "work"] {
+        fs::create_dir(at(name)).unwrap();
+    }
+    for program in PROGRAMS {
+        fs::write(at("bin").join(program), RECORDER).unwrap();
+        fs::set_permissions(at("bin").join(program), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let mut command = Command::new(shell);
+    command.args(["-c", &format!("{line}\nwait")]).current_dir(at("work")).env_clear();
+    command.env("PATH", at("bin")).env("R", at("calls")).stdin(Stdio::null());
+    command.output().unwrap();
+    let names = |folder: &Path| -> Vec<_> {
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
+    };
+    let calls = names(&at("calls")).into_iter().map(|call| {
+        let written = fs::read_to_string(call).unwrap();
+        let words = written.strip_suffix('\0').unwrap().split('\0');
+        words.map(str::to_owned).collect()
+    });
+    let files = names(&at("work")).into_iter();
+    let files = files.map(|file| file.file_name().unwrap().to_str().unwrap().to_owned());
+    (calls.collect(), files.collect())
+}
+
+/// Each of these taken out of those; whether all were there.
+fn take(those: &mut Vec<Vec<String>>, these: &[Vec<String>]) -> bool {
+    these.iter().all(|one| {
+        let at = those.iter().position(|other| other == one);
+        at.map(|at| those.swap_remove(at)).is_some()
+    })
+}
+
+fn lines() -> impl Strategy<Value = String> {
+    let part = prop_oneof![
+        8 => prop::sample::select(&PROGRAMS[..]).prop_map(str::to_owned),
+        4 => Just(" ".to_owned()),
+        3 => prop::sample::select(&[
+            " && ", " || ", "; ", " | ", " & ", "\n", " >x", " 2>y", " >>z", " 2>&1", " <", ">", "&",
+        ][..]).prop_map(str::to_owned),
+        3 => prop::sample::select(&["push", "-x", "1", "2", "/", "x=1", "d/*", "a,b", "#", "^", "%", "@", ":", "+"][..])
+            .prop_map(str::to_owned),
+        3 => prop::sample::select(&["'", "\"", "''", "'a b'", "\"c;d\"", "'$x'", "'\\'", "\"é\""][..])
+            .prop_map(str::to_owned),
+        1 => prop::sample::select(&["$", "`", "\\", "{", "}", "~", "!", "(", ")", "*", "=", "\t"][..])
+            .prop_map(str::to_owned),
+    ];
+    let spaced =
+        (part, prop::bool::ANY).prop_map(|(part, space)| if space { part + " " } else { part });
+    prop::collection::vec(spaced, 1..9).prop_map(|parts| parts.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_shell_runs_exactly_the_commands_of_a_clear_line(line in lines()) {
+        let Line::Clear(told) = read(&line) else { return Ok(()) };
+        let is_file = |command: &Vec<String>| command[0] == WRITES;
+        let (files, commands): (Vec<_>, Vec<_>) = told.into_iter().partition(is_file);
+        for shell in ["/bin/sh", "/bin/bash"] {
+            let (calls, left) = ran(shell, &line);
+            let mut rest = commands.clone();
+            prop_assert!(take(&mut rest, &calls), "{shell} ran {calls:?} for {line:?}");
+            let all_known = rest.iter().all(|command| PROGRAMS.contains(&&*command[0]));
+            let reads = line.contains('<') || line.contains('/');
+            if all_known && !reads && !line.contains("||") {
+                prop_assert!(rest.is_empty(), "{shell} did not run {rest:?} of {line:?}");
+            }
+            for file in left {
+                prop_assert!(files.iter().any(|told| told[1].trim_start_matches("./") == file), "{file} by {line:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn any_text_is_read(line in "\\PC{0,60}|[ -~\n]{0,60}") {
+        read(&line);
+        lasting(&line);
+    }
+}

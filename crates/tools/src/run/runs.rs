@@ -1,0 +1,285 @@
+//! The tool itself.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{Either, select};
+use offshoot_agent::{Function, Output, Tool, ToolContext, ToolError};
+use offshoot_backends::{Attach, Command, Commands, Input, Surroundings};
+use offshoot_core::authority::{Deed, Wish};
+use offshoot_core::{SessionId, TaskId, Wake};
+use offshoot_runtime::{Error, TaskRef};
+use offshoot_sandbox::{Confinement, Support};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::environment::{Variables, cleaned};
+use super::ground::{Ground, Scratch};
+use super::{NAME, line, output, told};
+
+/// How long a call waits unless told.
+const USUAL: u64 = 120;
+
+/// How long a call waits at the most.
+const LONGEST: u64 = 3_600;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// The command line, for a POSIX shell.
+    command: String,
+    /// false (the default): this call returns when the command has ended. true: it
+    /// runs while you go on, and its end comes to you later.
+    #[serde(default)]
+    background: bool,
+    /// How many seconds to wait for it: 120 unless you say, 3600 at the most. Then
+    /// it goes on in the background. Not with background=true.
+    timeout_seconds: Option<u64>,
+    /// Where it starts, as seen from the folder you work in, without `..`.
+    folder: Option<String>,
+    /// A short name for it, such as "tests". Without one it gets a number.
+    name: Option<String>,
+}
+
+/// Gives the variables of whoever began a session.
+type Given = dyn Fn(SessionId) -> Variables + Send + Sync;
+
+/// Makes the tools `run_command` and `command_output`. Cheap to clone.
+///
+/// ```
+/// # fn example(commands: offshoot_backends::Commands, agents: offshoot_agent::Agents) {
+/// use offshoot_tools::Runs;
+///
+/// let runs = Runs::new(commands).confining(offshoot_sandbox::probe()).hiding(["/var/lib/me"]);
+/// let agents = agents.tool(runs.run_command()).tool(runs.command_output());
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Runs(Arc<Inner>);
+
+#[derive(Clone)]
+struct Inner {
+    commands: Commands,
+    confines: Confines,
+    hidden: Vec<PathBuf>,
+    writable: Vec<PathBuf>,
+    scratch: Scratch,
+    given: Arc<Given>,
+}
+
+/// Whether commands are confined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Confines {
+    Yes,
+    No,
+}
+
+impl fmt::Debug for Runs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { confines, hidden, scratch, .. } = &*self.0;
+        let mut debug = f.debug_struct("Runs");
+        debug.field("confines", confines).field("hidden", hidden).field("scratch", scratch);
+        debug.finish_non_exhaustive()
+    }
+}
+
+impl Runs {
+    /// Runs commands here, in the environment of this process. Until it is said
+    /// that they are confined, somebody is asked of each.
+    pub fn new(commands: Commands) -> Self {
+        Self(Arc::new(Inner {
+            commands,
+            confines: Confines::No,
+            hidden: Vec::new(),
+            writable: Vec::new(),
+            scratch: Scratch::usual(),
+            given: Arc::new(|_| std::env::vars_os().collect()),
+        }))
+    }
+
+    /// Confines commands as far as this system can. The commands must have what
+    /// confines them: see
+    /// [`Holding::helper`](offshoot_backends::Holding::helper).
+    #[must_use]
+    pub fn confining(self, support: Support) -> Self {
+        let confines = if support.confines() { Confines::Yes } else { Confines::No };
+        self.change(|inner| inner.confines = confines)
+    }
+
+    /// Hides these from confined commands, by their real paths.
+    #[must_use]
+    pub fn hiding<P: Into<PathBuf>>(self, paths: impl IntoIterator<Item = P>) -> Self {
+        self.change(|inner| inner.hidden.extend(paths.into_iter().map(Into::into)))
+    }
+
+    /// Lets confined commands write below these folders, too, by their real paths:
+    /// those where a person's programs keep what they share. They must be there.
+    #[must_use]
+    pub fn writing<P: Into<PathBuf>>(self, folders: impl IntoIterator<Item = P>) -> Self {
+        self.change(|inner| inner.writable.extend(folders.into_iter().map(Into::into)))
+    }
+
+    /// Has agents keep what is temporary in folders of their own below this one,
+    /// given by its real path. It may be hidden, and is made when it is needed.
+    #[must_use]
+    pub fn scratch(self, folder: impl Into<PathBuf>) -> Self {
+        self.change(|inner| inner.scratch = Scratch::at(folder.into()))
+    }
+
+    /// Takes the variables of commands from here: those of whoever began the
+    /// session. What no command is given is left out of them.
+    #[must_use]
+    pub fn surroundings(
+        self,
+        given: impl Fn(SessionId) -> Vec<(OsString, OsString)> + Send + Sync + 'static,
+    ) -> Self {
+        self.change(|inner| inner.given = Arc::new(given))
+    }
+
+    /// Removes what is temporary of the agents that `keep` does not want kept:
+    /// those that have ended. How many had something.
+    pub async fn sweep<F, Keep>(&self, keep: F) -> io::Result<usize>
+    where
+        F: FnMut(TaskId) -> Keep,
+        Keep: Future<Output = bool>,
+    {
+        self.0.scratch.sweep(keep).await
+    }
+
+    /// The tool that runs commands.
+    pub fn run_command(&self) -> impl Tool + use<> {
+        let (runs, wishes) = (self.0.clone(), self.0.clone());
+        Function::new(
+            NAME,
+            "Has a shell run a command line in the folder you work in, and returns what it wrote \
+             and how it ended. It gets no input: what asks for some finds its end. It can write \
+             only in your folder and in $TMPDIR, unless somebody has given leave for more. With \
+             background=true it runs while you go on.",
+            move |cx, asked| runs.clone().run(cx, asked),
+        )
+        .idempotent()
+        .watchful()
+        .wishing(move |cx, asked| wishes.wish(cx, asked))
+    }
+
+    /// The tool that reads what commands have written.
+    pub fn command_output(&self) -> impl Tool + use<> {
+        output::tool(self.0.commands.clone())
+    }
+
+    fn change(self, change: impl FnOnce(&mut Inner)) -> Self {
+        let mut inner = Arc::unwrap_or_clone(self.0);
+        change(&mut inner);
+        Self(Arc::new(inner))
+    }
+}
+
+impl Inner {
+    /// What a command of this agent may do; nothing if it cannot be confined.
+    fn confinement(&self, cx: &ToolContext) -> Option<Confinement> {
+        if self.confines == Confines::No {
+            return None;
+        }
+        let own = [cx.folder()?.to_owned(), self.scratch.of(cx.task().id())];
+        Confinement::new(own.into_iter().chain(self.writable.clone()), self.hidden.clone()).ok()
+    }
+
+    fn wish(&self, cx: &ToolContext, asked: &Arguments) -> Wish {
+        let mut wish = Wish::new(NAME, Deed::Run(line::read(&asked.command)));
+        if let Some(rule) = line::lasting(&asked.command) {
+            wish = wish.lasting(rule);
+        }
+        if self.confines == Confines::No {
+            wish = wish.guarded("commands are not confined on this system");
+        } else if self.confinement(cx).is_none() {
+            wish = wish.guarded("commands cannot be confined to the folder it works in");
+        }
+        wish
+    }
+
+    async fn run(self: Arc<Self>, cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
+        let wait = match (asked.background, asked.timeout_seconds) {
+            (true, None) => None,
+            (true, Some(_)) => {
+                return Err(ToolError::new(
+                    "Nothing was run: a command in the background is not waited for. Leave out \
+                     timeout_seconds, or use background=false.",
+                ));
+            }
+            (false, span) => Some(Duration::from_secs(span.unwrap_or(USUAL).clamp(1, LONGEST))),
+        };
+        // In a box, so that a wait that follows does not keep room for it.
+        let command = Box::pin(self.begin(&cx, asked)).await?;
+        match wait {
+            None => Ok(told::begun(command.handle())),
+            Some(span) => self.wait(&cx, &command, span).await,
+        }
+    }
+
+    /// Begins the command, or finds it if this call has begun it before a crash.
+    async fn begin(&self, cx: &ToolContext, asked: Arguments) -> Result<TaskRef, ToolError> {
+        if asked.command.trim().is_empty() {
+            return Err(ToolError::new("Nothing was run: the command is empty. Say what to run."));
+        }
+        let Some(root) = cx.folder().map(ToOwned::to_owned) else {
+            return Err(ToolError::new("Nothing was run: you work in no folder."));
+        };
+        let (scratch, agent) = (self.scratch.clone(), cx.task().id());
+        let folder = asked.folder;
+        let found = tokio::task::spawn_blocking(move || {
+            Ground::find(&root, folder.as_deref(), &scratch, agent)
+        });
+        let ground = found.await.map_err(|error| ToolError::of(&error))??;
+        let command = Command::new("/bin/sh", &ground.folder)
+            .and_then(|command| command.args(["-c", &asked.command]));
+        let mut command = command.map_err(|error| ToolError::of(&error))?;
+        if let Some(confinement) = self.confinement(cx) {
+            command = command.confined(confinement);
+        }
+        let given = (self.given)(cx.task().lineage().session);
+        // Nobody feeds it, so it reads the end at once.
+        let (_, nothing) = Input::new();
+        let variables = cleaned(given, &ground.scratch, &ground.folder);
+        let surroundings = Surroundings::new(variables).with_input(nothing);
+        let request = self.commands.request(command, Some(surroundings), Attach::No);
+        let request = request.map_err(|error| ToolError::of(&error))?;
+        let mut spawn = cx.spawn(request).wake(Wake::OnTerminal);
+        if let Some(name) = &asked.name {
+            spawn = spawn.name(name);
+        }
+        match spawn.await {
+            // What it would be now differs from what it was. It was begun then.
+            Err(Error::KeyReused { task, .. }) => Ok(cx.task().task(&task.to_string()).await?),
+            begun => Ok(begun?),
+        }
+    }
+
+    /// Waits for the end, unless it takes too long or somebody has something to
+    /// say meanwhile: then the command goes on.
+    async fn wait(
+        &self,
+        cx: &ToolContext,
+        command: &TaskRef,
+        span: Duration,
+    ) -> Result<Output, ToolError> {
+        let wait = pin!(command.wait().timeout(span).into_future());
+        let spoken_to = pin!(cx.spoken_to());
+        let (record, why) = match select(wait, spoken_to).await {
+            Either::Left((waited, _)) => (waited?.task, format!("{} s are over.", span.as_secs())),
+            Either::Right(_) => {
+                let why = "A message for you came before it had ended.";
+                (command.record().await?, why.to_owned())
+            }
+        };
+        // It may have ended at that very moment.
+        Ok(match record.ended() {
+            Some(_) => Box::pin(told::ended(&self.commands, &record)).await,
+            None => Box::pin(told::goes_on(&self.commands, &record, &why)).await,
+        })
+    }
+}

@@ -1,0 +1,157 @@
+//! What a model is told of a command.
+
+use std::io;
+
+use offshoot_agent::Output;
+use offshoot_backends::{Command, Commands, Log, Report};
+use offshoot_core::{FailureKind, Outcome, Task, text};
+
+use super::bounds;
+
+/// How much of what a failure says is told.
+const SAID: usize = 2_000;
+
+/// What programs say that would have something typed.
+const WANTS: [&str; 12] = [
+    "EOF",
+    "end of file",
+    "end of input",
+    "stdin",
+    "not a tty",
+    "no tty",
+    "terminal prompts disabled",
+    "password",
+    "Password",
+    "[y/N]",
+    "(yes/no)",
+    "[Y/n]",
+];
+
+/// What is said then.
+const NO_INPUT: &str = "[Commands get no input: one that asks for something finds the end of its \
+     input at once. Give it what it needs by options or files.]";
+
+/// What programs say that may not do something.
+const DENIED: [&str; 3] = ["Permission denied", "Operation not permitted", "EACCES"];
+
+/// What is said then of a command that is confined.
+const CONFINED: &str = "[Commands are confined: they can write only in the folder you work in and in \
+     $TMPDIR, and do not see some folders. Another spelling does not help. Do without it, or say \
+     what has to be done by somebody else.]";
+
+/// The end of a command, with what it has written. It is told once.
+pub(super) async fn ended(commands: &Commands, task: &Task) -> Output {
+    let shown = shown(commands, task).await;
+    let (verdict, failed) = verdict(task);
+    let mut said = vec![verdict];
+    match shown.as_str() {
+        "" => said.push("It wrote nothing.".to_owned()),
+        text => said.push(format!("It wrote:\n{text}")),
+    }
+    if failed && exited(task) {
+        said.extend(hints(task, &shown).map(str::to_owned));
+    }
+    let mut output = Output::text(said.join("\n")).tells(task.id());
+    output.failed = failed;
+    output
+}
+
+/// A command that goes on, and what it has written so far.
+pub(super) async fn goes_on(commands: &Commands, task: &Task, why: &str) -> Output {
+    let (handle, shown) = (task.handle(), shown(commands, task).await);
+    let so_far = match shown.as_str() {
+        "" => "It has written nothing so far.".to_owned(),
+        text => format!("So far it has written:\n{text}"),
+    };
+    Output::text(format!(
+        "{why} The command HAS NOT ENDED: it goes on in the background as {handle}, and how it \
+         ends is not known yet. Do not run it again. Its end will come to you by itself, as a \
+         notice with task=\"{handle}\". To stop it use cancel_task, to read on {}.\n{so_far}",
+        super::OUTPUT
+    ))
+}
+
+/// A command that was begun in the background.
+pub(super) fn begun(handle: &str) -> Output {
+    Output::text(format!(
+        "Started in the background: {handle}. IT HAS NOT ENDED, and there is no result to report \
+         or to guess. Its end will come to you by itself, as a notice with task=\"{handle}\"; what \
+         it writes is read with {}. Go on with other work now, or end your turn. Do not poll. If \
+         you can do nothing at all without it, call wait_tasks.",
+        super::OUTPUT
+    ))
+}
+
+/// How much a command has written. Its record tells that now and then; what is in
+/// its log meanwhile counts, too.
+pub(super) async fn written(log: &Log, task: &Task) -> io::Result<u64> {
+    let reported = report(task).map_or(0, |report| report.output.bytes);
+    Ok(reported.max(log.tail(0).await?))
+}
+
+fn report(task: &Task) -> Option<Report> {
+    task.progress.as_ref().and_then(|progress| progress.value.decode().ok())
+}
+
+/// What of its output is shown. That it cannot be read does not keep its end
+/// from being told.
+async fn shown(commands: &Commands, task: &Task) -> String {
+    let log = commands.log(task.id());
+    let shown = async { bounds::ends(&log, written(&log, task).await?, task.handle()).await };
+    shown.await.unwrap_or_else(|error| format!("[What it wrote cannot be read: {error}.]"))
+}
+
+/// How a command ended, and whether that is a failure.
+fn verdict(task: &Task) -> (String, bool) {
+    let report = report(task).unwrap_or_default();
+    let after = match report.duration_ms {
+        Some(span) => format!(" after {}.{} s", span / 1_000, span % 1_000 / 100),
+        None => String::new(),
+    };
+    let left = match report.left_behind {
+        0 => String::new(),
+        many => format!(" {many} processes that it left running were ended."),
+    };
+    let (said, failed) = match task.ended() {
+        Some(Outcome::Completed { .. }) => (format!("Exit code 0{after}."), false),
+        Some(Outcome::Failed(failure)) => match failure.kind {
+            FailureKind::Exit(code) => (format!("FAILED: exit code {code}{after}."), true),
+            FailureKind::Signal(_) => {
+                (format!("FAILED: it {}{after}.", text::cut(&failure.message, SAID)), true)
+            }
+            _ => (format!("FAILED: {}.", text::cut(&failure.to_string(), SAID)), true),
+        },
+        Some(Outcome::Cancelled { cancel, .. }) => {
+            let reason = text::cut(&cancel.reason, SAID);
+            (format!("CANCELLED{after}: it was stopped by {}: {reason}.", cancel.by), true)
+        }
+        Some(Outcome::Lost { reason }) => (
+            format!(
+                "LOST: whether it took effect is unknown, and it was not run again. {}.",
+                text::cut(reason, SAID)
+            ),
+            true,
+        ),
+        None => (format!("It has not ended: it is {}.", task.state), true),
+    };
+    (said + &left, failed)
+}
+
+/// Whether a command ended by itself.
+fn exited(task: &Task) -> bool {
+    let Some(Outcome::Failed(failure)) = task.ended() else { return false };
+    matches!(failure.kind, FailureKind::Exit(_))
+}
+
+/// What may help with a failure.
+fn hints(task: &Task, shown: &str) -> impl Iterator<Item = &'static str> {
+    let says = |words: &[&str]| words.iter().any(|word| shown.contains(word));
+    let wants_input = shown.is_empty() || says(&WANTS);
+    let is_denied = says(&DENIED) && is_confined(task);
+    [wants_input.then_some(NO_INPUT), is_denied.then_some(CONFINED)].into_iter().flatten()
+}
+
+fn is_confined(task: &Task) -> bool {
+    let command = task.spec.input.decode::<Command>();
+    command.is_ok_and(|command| command.shown().confinement.is_some())
+}

@@ -1,0 +1,102 @@
+//! A disk that is full, and one that can only be read.
+//!
+//! A small disk is mounted over the agent's folder. That needs a mount namespace,
+//! so each test runs itself once more inside of one; where the system permits
+//! none it says so and is skipped.
+
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::support::World;
+
+/// Set inside of the namespace.
+const INSIDE: &str = "ON_A_SMALL_DISK";
+
+/// Runs the test of this name where disks can be mounted. True inside of it.
+fn is_where_disks_can_be_mounted(name: &str) -> bool {
+    if std::env::var_os(INSIDE).is_some() {
+        return true;
+    }
+    let alone = if rustix::process::geteuid().is_root() { "-m" } else { "-rm" };
+    let again = Command::new("unshare")
+        .arg(alone)
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", &format!("disk::{name}"), "--nocapture"])
+        .env(INSIDE, "1")
+        .output();
+    let again = match again {
+        Ok(again) => again,
+        Err(error) => {
+            println!("skipped: there is no `unshare` here: {error}");
+            return false;
+        }
+    };
+    let (out, err) =
+        (String::from_utf8_lossy(&again.stdout), String::from_utf8_lossy(&again.stderr));
+    if err.starts_with("unshare:") {
+        println!("skipped: no mount namespace can be made here: {}", err.trim());
+        return false;
+    }
+    assert!(again.status.success() && out.contains("1 passed"), "{out}{err}");
+    print!("{out}");
+    false
+}
+
+/// Mounts something, or says why that cannot be.
+fn mount(arguments: &[&str], world: &World) -> bool {
+    let mounted = Command::new("mount").args(arguments).arg(world.folder()).output().unwrap();
+    if !mounted.status.success() {
+        let error = String::from_utf8_lossy(&mounted.stderr);
+        println!("skipped: no small disk can be mounted here: {}", error.trim());
+    }
+    mounted.status.success()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_disk_leaves_the_old_file_whole() {
+    if !is_where_disks_can_be_mounted("a_full_disk_leaves_the_old_file_whole") {
+        return;
+    }
+    let world = World::new();
+    if !mount(&["-t", "tmpfs", "-o", "size=256k", "tmpfs"], &world) {
+        return;
+    }
+    world.file("a", "one\n");
+    let agent = world.agent().await;
+    agent.call("read", json!({ "path": "a" })).await.done();
+    let content = "x\n".repeat(1 << 20);
+    let write = json!({ "path": "a", "content": content });
+    agent.call("write", write).await.refused("the disk is full. Nothing was changed.");
+    let new = json!({ "path": "new", "content": content });
+    agent.call("write", new).await.refused("the disk is full");
+    let edit = json!({ "path": "a", "old": "one", "new": content });
+    agent.call("edit", edit).await.refused("the disk is full");
+    assert_eq!(std::fs::read_to_string(world.inside("a")).unwrap(), "one\n");
+    assert_eq!(std::fs::read_dir(world.folder()).unwrap().count(), 1);
+    let small = json!({ "path": "a", "content": "two\n" });
+    agent.call("write", small).await.done();
+    Command::new("umount").arg(world.folder()).output().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_disk_that_can_only_be_read_is_told() {
+    if !is_where_disks_can_be_mounted("a_disk_that_can_only_be_read_is_told") {
+        return;
+    }
+    let world = World::new();
+    if !mount(&["-t", "tmpfs", "-o", "size=256k", "tmpfs"], &world) {
+        return;
+    }
+    world.file("a", "one\n");
+    assert!(mount(&["-o", "remount,ro"], &world));
+    let agent = world.agent().await;
+    agent.call("read", json!({ "path": "a" })).await.done();
+    for path in ["a", "new", "deep/new"] {
+        let write = json!({ "path": path, "content": "x" });
+        agent.call("write", write).await.refused("can only be read. Nothing was changed.");
+    }
+    let edit = json!({ "path": "a", "old": "one", "new": "two" });
+    agent.call("edit", edit).await.refused("can only be read");
+    Command::new("umount").arg(world.folder()).output().unwrap();
+}

@@ -1,0 +1,183 @@
+//! An agent whose model calls what a test says, one call after the other.
+
+use std::path::{Path, PathBuf};
+
+use futures_util::{StreamExt, stream};
+use offshoot_agent::{Agents, Brief, KIND};
+use offshoot_models::{
+    Answer, Call, Facts, Image, Model, ModelName, Part, Piece, Pieces, Stop, ToolCall, Usage,
+};
+use offshoot_runtime::Runtime;
+use offshoot_store::Memory;
+use offshoot_tools::Files;
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::sync::{Mutex, mpsc};
+
+/// A folder for an agent, and one beside it with what it must not reach.
+pub(crate) struct World {
+    home: TempDir,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        for folder in ["in", "out"] {
+            std::fs::create_dir(home.path().join(folder)).unwrap();
+        }
+        let world = Self { home };
+        std::fs::write(world.outside("secret"), SECRET).unwrap();
+        world
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.home.path().canonicalize().unwrap().join(path)
+    }
+
+    /// The agent's folder.
+    pub(crate) fn folder(&self) -> PathBuf {
+        self.at("in")
+    }
+
+    /// A path in the agent's folder.
+    pub(crate) fn inside(&self, path: &str) -> PathBuf {
+        self.folder().join(path)
+    }
+
+    /// A path beside the agent's folder.
+    pub(crate) fn outside(&self, path: &str) -> PathBuf {
+        self.at("out").join(path)
+    }
+
+    /// A file in the agent's folder, with all folders above it.
+    pub(crate) fn file(&self, path: &str, content: impl AsRef<[u8]>) {
+        let path = self.inside(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+
+    /// A link in the agent's folder.
+    pub(crate) fn link(&self, path: &str, to: impl AsRef<Path>) {
+        std::os::unix::fs::symlink(to, self.inside(path)).unwrap();
+    }
+
+    /// What is outside of the agent's folder is as it was.
+    pub(crate) fn assert_untouched(&self) {
+        assert_eq!(std::fs::read_to_string(self.outside("secret")).unwrap(), SECRET);
+        assert_eq!(std::fs::read_dir(self.at("out")).unwrap().count(), 1);
+    }
+
+    /// An agent with all tools for files.
+    pub(crate) async fn agent(&self) -> Agent {
+        self.agent_with(|agents| Files::new().give(agents)).await
+    }
+
+    /// An agent with these tools.
+    pub(crate) async fn agent_with(&self, give: impl FnOnce(Agents) -> Agents) -> Agent {
+        Agent::start(&self.folder(), give).await
+    }
+}
+
+/// What stands in the file outside.
+pub(crate) const SECRET: &str = "the secret outside\n";
+
+/// An agent that calls what it is told to.
+pub(crate) struct Agent {
+    calls: mpsc::UnboundedSender<(String, Value)>,
+    results: Mutex<mpsc::UnboundedReceiver<Told>>,
+    _runtime: Runtime,
+}
+
+/// What a call returned.
+#[derive(Debug)]
+pub(crate) struct Told {
+    pub(crate) text: String,
+    pub(crate) failed: bool,
+    pub(crate) images: Vec<Image>,
+}
+
+impl Told {
+    /// It did what was asked.
+    #[track_caller]
+    pub(crate) fn done(self) -> String {
+        assert!(!self.failed, "{}", self.text);
+        self.text
+    }
+
+    /// It did not, for a reason that holds these words, and tells no secret.
+    #[track_caller]
+    pub(crate) fn refused(self, why: &str) -> String {
+        assert!(self.failed, "{}", self.text);
+        assert!(self.text.contains(why), "{}", self.text);
+        assert!(!self.text.contains(SECRET.trim()), "{}", self.text);
+        self.text
+    }
+}
+
+impl Agent {
+    pub(crate) async fn start(folder: &Path, give: impl FnOnce(Agents) -> Agents) -> Self {
+        let (calls, to_make) = mpsc::unbounded_channel();
+        let (told, results) = mpsc::unbounded_channel();
+        let name: ModelName = "scripted/model".parse().unwrap();
+        let puppet = Puppet { name: name.clone(), told, to_make: Mutex::new(to_make).into() };
+        let agents = give(Agents::with_model(puppet));
+        let limits = offshoot_agent::Limits { steps: 100_000, ..Default::default() };
+        let agents = agents.limits(limits);
+        let runtime = Runtime::builder(Memory::new()).backend(KIND, agents.backend());
+        let runtime = runtime.open().await.unwrap();
+        let session = runtime.session("main").await.unwrap();
+        let mut brief = Brief::new(name, "Do as you are told.");
+        brief.folder = Some(folder.to_owned());
+        session.spawn(agents.request(&brief).unwrap()).await.unwrap();
+        Self { calls, results: Mutex::new(results), _runtime: runtime }
+    }
+
+    /// Calls a tool.
+    pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Told {
+        self.calls.send((tool.to_owned(), arguments)).unwrap();
+        self.results.lock().await.recv().await.unwrap()
+    }
+}
+
+/// A model that calls what a test says.
+#[derive(Debug)]
+struct Puppet {
+    name: ModelName,
+    told: mpsc::UnboundedSender<Told>,
+    to_make: std::sync::Arc<Mutex<mpsc::UnboundedReceiver<(String, Value)>>>,
+}
+
+impl Model for Puppet {
+    fn name(&self) -> &ModelName {
+        &self.name
+    }
+
+    fn facts(&self) -> Facts {
+        Facts { window: 100_000_000, ..Facts::default() }
+    }
+
+    fn call(&self, call: Call) -> Pieces {
+        let parts = call.messages.last().map_or(&[][..], |message| &message.parts[..]);
+        for part in parts {
+            if let Part::ToolResult(result) = part {
+                let (text, images) = (result.text.clone(), result.images.clone());
+                // A test that is over listens no more.
+                let _ = self.told.send(Told { text, failed: result.failed, images });
+            }
+        }
+        let to_make = self.to_make.clone();
+        let answer = stream::once(async move {
+            let next = to_make.lock().await.recv().await;
+            let (parts, stop) = match next {
+                Some((name, arguments)) => {
+                    let (id, arguments) = ("call".to_owned(), arguments.to_string());
+                    let call = ToolCall { id, name, arguments, item: Value::Null };
+                    (vec![Part::ToolCall(call)], Stop::ToolCalls)
+                }
+                None => (vec![Part::text("Done.")], Stop::Done),
+            };
+            Ok(Piece::Whole(Box::new(Answer { parts, stop, usage: Usage::default() })))
+        });
+        answer.boxed()
+    }
+}

@@ -1,0 +1,55 @@
+//! Commands whose runtime dies.
+
+use offshoot_models::{Call, Turn};
+use serde_json::json;
+
+use crate::support::{Confined, Place, Test, World, answers, notices, results, until_written};
+
+fn script(call: &Call) -> Turn {
+    match answers(call) {
+        0 => {
+            let command = "echo ran >> ran; echo > begun; sleep 1000";
+            Turn::call([("run_command", json!({"command": command, "name": "long"}))])
+        }
+        _ => Turn::say("over"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s9_4_a_call_that_is_repeated_finds_its_command_and_runs_nothing_twice() -> Test {
+    let place = Place::new();
+    let world = World::open(&place, Confined::No, script).await;
+    let agent = world.agent().await.id();
+    until_written(&place.at("work/begun")).await;
+    drop(world);
+    let world = World::open(&place, Confined::No, script).await;
+    let agent = world.runtime.task(&agent.to_string()).await?;
+    assert_eq!(agent.wait().await?.decode::<String>()?, "over");
+    let result = results(world.model.asked().last().unwrap()).remove(0);
+    assert!(
+        result.failed && result.text.starts_with("LOST: whether it took effect is unknown"),
+        "{result:?}"
+    );
+    assert_eq!(place.read("work/ran"), "ran\n", "it ran once");
+    assert_eq!(notices(&world.told(), "long"), 0, "its end is told once");
+    let tasks = world.runtime.tasks().kind("command").await?.items;
+    assert_eq!(tasks.len(), 1, "{tasks:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s9_4_what_a_repeated_call_would_be_now_does_not_matter() -> Test {
+    let place = Place::new();
+    let world = World::open(&place, Confined::No, script).await;
+    let agent = world.agent().await.id();
+    until_written(&place.at("work/begun")).await;
+    drop(world);
+    // Now it would be confined, and so another command.
+    let world = World::open(&place, Confined::Yes, script).await;
+    let agent = world.runtime.task(&agent.to_string()).await?;
+    assert_eq!(agent.wait().await?.decode::<String>()?, "over");
+    let result = results(world.model.asked().last().unwrap()).remove(0);
+    assert!(result.text.starts_with("LOST"), "{result:?}");
+    assert_eq!(place.read("work/ran"), "ran\n", "it ran once");
+    Ok(())
+}

@@ -1,0 +1,58 @@
+//! What commands have in their environment.
+
+use serde_json::json;
+
+use crate::support::{Confined, Place, World, calls, variables};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_key_and_nothing_of_offshoot_is_in_the_environment_but_the_mark() {
+    for confined in [Confined::No, Confined::Yes] {
+        let place = Place::new();
+        let given = [
+            ("OPENAI_API_KEY", "sk-secret"),
+            ("ANTHROPIC_API_KEY", "sk-secret"),
+            ("OTHER_API_KEY", "sk-secret"),
+            ("OFFSHOOT_DATA", "sk-secret"),
+            ("BASH_FUNC_ls%%", "() { echo sk-secret; }"),
+            ("LANG", "C.UTF-8"),
+            ("PATH", "/usr/bin:/bin:."),
+        ];
+        let script =
+            calls(json!({"command": "env; cat /proc/self/environ; cat /proc/$PPID/environ; true"}));
+        let world = World::with(&place, confined, script, |runs| {
+            runs.surroundings(move |_| variables(&given))
+        })
+        .await;
+        let text = world.result().await.text;
+        assert!(text.starts_with("Exit code 0"), "{text}");
+        assert!(!text.contains("sk-secret") && !text.contains("API_KEY"), "{text}");
+        let ours: Vec<_> = text.lines().filter(|line| line.starts_with("OFFSHOOT_")).collect();
+        assert!(ours.len() == 1 && ours[0].starts_with("OFFSHOOT_TASK="), "{ours:?}");
+        for line in ["LANG=C.UTF-8", "PATH=/usr/bin:/bin", "PAGER=cat", "TERM=dumb", "NO_COLOR=1"] {
+            assert!(text.lines().any(|one| one == line), "{line}: {text}");
+        }
+        let scratch = format!("TMPDIR={}/", place.at("scratch").display());
+        assert!(text.lines().any(|line| line.starts_with(&scratch)), "{text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_temporary_is_an_agents_own_and_goes_when_it_is_swept() {
+    let place = Place::new();
+    let mut kept = None;
+    let script = calls(json!({"command": "echo x > $TMPDIR/x; mktemp"}));
+    let world = World::with(&place, Confined::Yes, script, |runs| {
+        kept = Some(runs.clone());
+        runs
+    })
+    .await;
+    let result = world.result().await;
+    assert!(!result.failed, "{result:?}");
+    let agent = world.runtime.task("agent").await.unwrap().id();
+    let own = place.at("scratch").join(agent.to_string());
+    assert!(own.join("x").exists());
+    let runs = kept.unwrap();
+    assert_eq!(runs.sweep(|one| async move { one == agent }).await.unwrap(), 0);
+    assert_eq!(runs.sweep(|_| async { false }).await.unwrap(), 1);
+    assert!(!own.exists());
+}

@@ -1,0 +1,75 @@
+//! What a call says that it wants.
+
+use offshoot_agent::{Effect, Output, Span, Tool, ToolContext, ToolError};
+use offshoot_models::{ToolSpec, Turn};
+use offshoot_runtime::BoxFuture;
+use offshoot_sandbox::Support;
+use offshoot_tools::Runs;
+use serde_json::{Value, json};
+
+use crate::support::{Confined, Place, World, answers, results};
+
+/// Says what another tool would do, and does not do it.
+#[derive(Debug)]
+struct Says<T>(T);
+
+impl<T: Tool> Tool for Says<T> {
+    fn spec(&self) -> &ToolSpec {
+        self.0.spec()
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::ReadOnly
+    }
+
+    fn span(&self) -> Span {
+        Span::Short
+    }
+
+    fn call(&self, cx: ToolContext, arguments: String) -> BoxFuture<Result<Output, ToolError>> {
+        let wish = self.0.wish(&cx, &arguments);
+        Box::pin(async move {
+            let wish = wish?;
+            let lasting = wish.lasting.map(|rule| rule.to_string());
+            Ok(Output::text(format!("{:?} {:?} {lasting:?}", wish.deed, wish.guarded)))
+        })
+    }
+}
+
+/// What a call with these arguments says that it wants.
+async fn wish(arguments: Value, say: impl Fn(Runs, &Place) -> Runs) -> String {
+    let place = Place::new();
+    let world = World::open(&place, Confined::No, move |call| match answers(call) {
+        0 => Turn::call([("run_command", arguments.clone())]),
+        _ => Turn::say("over"),
+    })
+    .await;
+    let runs = say(Runs::new(world.commands.clone()), &place);
+    let agents = offshoot_agent::Agents::with_model(world.model.clone());
+    let agents = agents.tool(Says(runs.run_command()));
+    let request = world.agents.request(&world.brief()).unwrap();
+    let request = request.executed_by(std::sync::Arc::new(agents.backend()));
+    world.session.spawn(request).await.unwrap().wait().await.unwrap();
+    results(&world.model.asked()[1]).remove(0).text
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_wants_to_run_its_line_and_is_guarded_where_it_is_not_confined() {
+    let line = json!({"command": "cargo test && rm x"});
+    let clear = r#"Run(Clear([["cargo", "test"], ["rm", "x"]]))"#;
+    let open = wish(line.clone(), |runs, _| runs).await;
+    assert_eq!(open, format!("{clear} Some(\"commands are not confined on this system\") None"));
+    let confined = wish(line.clone(), |runs, _| runs.confining(Support::Whole)).await;
+    assert_eq!(confined, format!("{clear} None None"));
+    let around =
+        wish(line, |runs, place| runs.confining(Support::Whole).hiding([place.at("work/.keys")]));
+    let around = around.await;
+    assert!(around.contains("cannot be confined to the folder it works in"), "{around}");
+    let lasting =
+        wish(json!({"command": "cargo test -q"}), |runs, _| runs.confining(Support::Whole));
+    assert!(lasting.await.ends_with("None Some(\"run_command(cargo test)\")"));
+    let unclear = wish(json!({"command": "$x"}), |runs, _| runs.confining(Support::Whole)).await;
+    assert_eq!(unclear, "Run(Unclear) None None");
+    let wrong = wish(json!({"command": 1}), |runs, _| runs).await;
+    assert!(wrong.contains("do not fit"), "nobody is asked for what cannot be run: {wrong}");
+}
