@@ -34,6 +34,8 @@ pub(crate) enum Origin {
     Task(TaskId),
     /// A process of some task that does not say of which, or says so wrongly.
     Masked,
+    /// One that could not be looked at.
+    Unseen,
 }
 
 impl Origin {
@@ -43,6 +45,7 @@ impl Origin {
             (Seen::Free, None) => Self::Person,
             (Seen::Free | Seen::Ours, Some(task)) => Self::Task(task),
             (Seen::Branded(brand), Some(task)) if brand == brand_of(task) => Self::Task(task),
+            (Seen::Nothing, _) => Self::Unseen,
             _ => Self::Masked,
         }
     }
@@ -55,6 +58,12 @@ impl Origin {
                 let text = format!("{what} is for a person, and this is a process of a task");
                 let hint = "type it in a terminal of your own: what an agent runs cannot answer \
                             for you";
+                Err(Fault::new(Code::NotAPerson, text).hint(hint))
+            }
+            Self::Unseen => {
+                let text = format!("{what} is for a person, and who asks cannot be seen from here");
+                let hint = "its process has gone, or is in another namespace than the daemon: type \
+                            it where the daemon was started";
                 Err(Fault::new(Code::NotAPerson, text).hint(hint))
             }
         }
@@ -147,13 +156,13 @@ mod tests {
         let brand = Seen::Branded(brand_of(one));
         assert_eq!(Origin::of(Seen::Free, None), Origin::Person);
         assert_eq!(Origin::of(brand, Some(one)), Origin::Task(one));
-        for (seen, says) in
-            [(brand, Some(other)), (brand, None), (Seen::Ours, None), (Seen::Nothing, None)]
-        {
+        for (seen, says) in [(brand, Some(other)), (brand, None), (Seen::Ours, None)] {
             assert_eq!(Origin::of(seen, says), Origin::Masked, "{seen:?} {says:?}");
         }
+        assert_eq!(Origin::of(Seen::Nothing, None), Origin::Unseen);
+        assert_eq!(Origin::of(Seen::Nothing, Some(one)), Origin::Unseen);
         assert!(Origin::Person.must_be_person("this").is_ok());
-        for process in [Origin::Task(one), Origin::Masked] {
+        for process in [Origin::Task(one), Origin::Masked, Origin::Unseen] {
             let fault = process.must_be_person("this").unwrap_err();
             assert_eq!(fault.code, Code::NotAPerson);
         }

@@ -1,16 +1,19 @@
 //! Records, as visitors see them. What must not be shown does not get here.
 
-use offshoot_agent::{Brief, Hitch, Spent};
+mod agent;
+
 use offshoot_backends::{Command, Commands, Report, Restart};
 use offshoot_client::wire::{self, Fault};
 use offshoot_core::{
     Activity, Cancel, Doing, Outcome, Payload, Question, State, Task, Tie, WaitingOn, Wants, text,
 };
-use offshoot_models::{Differs, MissingKey};
+use offshoot_models::Differs;
 use offshoot_runtime::{Error, Reason, Snapshot};
 
+pub(crate) use self::agent::asking;
+use self::agent::{absent, agent, reported_spent, spent_now};
 use crate::asked::{self, Asked};
-use crate::house::{self, House};
+use crate::house::House;
 
 /// A task.
 pub(crate) async fn task(house: &House, snapshot: Snapshot) -> Result<wire::Task, Fault> {
@@ -262,55 +265,6 @@ fn command(task: &Task) -> Option<wire::CommandLine> {
     })
 }
 
-fn agent(task: &Task) -> Option<wire::AgentBrief> {
-    if *task.spec.kind != *offshoot_agent::KIND {
-        return None;
-    }
-    let brief: Brief = task.spec.input.decode().ok()?;
-    let authority = brief.authority.as_deref();
-    Some(wire::AgentBrief {
-        task: brief.task,
-        model: brief.model.to_string(),
-        profile: brief.profile.map(String::from),
-        mode: authority.map(|authority| word(authority.mode())),
-        asks: authority.map(|authority| word(authority.asks())),
-    })
-}
-
-/// What an agent and all below it have spent until now, if that is limited.
-async fn spent_now(house: &House, task: &Task) -> Result<Option<wire::Spent>, Fault> {
-    let told = |error| crate::fault::refusal(&error);
-    match house.runtime()?.task(&task.id().to_string()).await {
-        Ok(found) => Ok(house.agents.spent(&found).await.map_err(told)?.map(|one| spent(&one))),
-        Err(Error::NotFound { .. }) => Ok(None),
-        Err(error) => Err(told(error)),
-    }
-}
-
-/// The same, as the agent has last reported it.
-fn reported_spent(task: &Task) -> Option<wire::Spent> {
-    let report = offshoot_agent::Report::of(task)?;
-    report.spent.map(|one| spent(&one))
-}
-
-fn spent(spent: &Spent) -> wire::Spent {
-    let Spent { limits, tokens, money, steps, time } = spent;
-    let parts = [
-        limits.money.map(|limit| format!("{money} of {limit}")),
-        limits.tokens.map(|limit| format!("{tokens} of {limit} tokens")),
-        limits.time.map(|limit| format!("{}s of {}s", time.as_secs(), limit.as_secs())),
-        limits.steps.map(|limit| format!("{steps} of {limit} steps")),
-    ];
-    wire::Spent {
-        budget: limits.to_string(),
-        tokens: *tokens,
-        nanodollars: money.0,
-        steps: *steps,
-        time_ms: u64::try_from(time.as_millis()).unwrap_or(u64::MAX),
-        told: parts.into_iter().flatten().collect::<Vec<_>>().join(", "),
-    }
-}
-
 /// How much of what a session was about is told.
 const ABOUT: usize = 200;
 
@@ -323,57 +277,6 @@ pub(crate) fn about(task: &Task) -> Option<String> {
     };
     let words: Vec<&str> = said.split_whitespace().take(ABOUT).collect();
     Some(text::cut(&words.join(" "), ABOUT).into_owned()).filter(|about| !about.is_empty())
-}
-
-/// What an agent is at with its model: that it asks it, and why there is no
-/// answer, if something went wrong.
-pub(crate) fn asking(task: &Task) -> Option<wire::Reason> {
-    if !matches!(task.state, State::Running | State::Waiting(_)) {
-        return None;
-    }
-    let report = offshoot_agent::Report::of(task);
-    let Some(hitch) = report.and_then(|report| report.hitch) else {
-        let activity = task.activity.as_deref().filter(|_| task.state == State::Running)?;
-        let (model, step) = (agent(task)?.model, activity.step);
-        let text = format!("step {step}: asks {model}");
-        let asks = activity.doing == Doing::Model;
-        return asks.then(|| wire::Reason { is: "model".to_owned(), text });
-    };
-    let Hitch { error, failed, tries, until, held } = &hitch;
-    let mut text = match (held, failed) {
-        (Some(held), _) => {
-            let failing = hitch.failing().map(|failing| format!("; {failing}"));
-            format!("it is held back by {held}{}", failing.unwrap_or_default())
-        }
-        (None, 0) => error.clone(),
-        (None, _) => format!("its model failed {failed} of {tries} tries, the last time: {error}"),
-    };
-    if let Some(until) = until.filter(|until| *until > house::now()) {
-        text = format!("{text}; the next try is due at {until}");
-    }
-    Some(wire::Reason { is: "model".to_owned(), text })
-}
-
-/// What an agent lacks, as whoever only looks is told: nothing of theirs was
-/// tried, and it may well be set where they are.
-fn absent(what: &Differs) -> String {
-    const ABSENT: &str = "which the daemon does not have";
-    match what {
-        Differs::MissingKey(MissingKey { provider, variable }) => {
-            format!("the daemon has no key for {provider}: set {variable}")
-        }
-        Differs::NoKey(key) => format!("it began with {key}, {ABSENT}"),
-        Differs::Unset { variable, began } => format!("it began with {variable}={began}, {ABSENT}"),
-        Differs::Neither { variable, began, key } => {
-            format!("it began with {variable}={began} and {key}, {ABSENT}")
-        }
-        Differs::Elsewhere { variable, began, now } => {
-            format!("it began with {variable}={began}, and what the daemon was given is {now}")
-        }
-        Differs::Set { variable, now } => {
-            format!("it began without {variable}, and the daemon was given {variable}={now}")
-        }
-    }
 }
 
 /// What holds a task up, and what it lacks, if it does.
@@ -409,47 +312,4 @@ pub(crate) fn reason(reason: &Reason, lacks: Option<&Differs>) -> wire::Reason {
         reason => reason.to_string(),
     };
     wire::Reason { is: is.to_owned(), text }
-}
-
-#[cfg(test)]
-mod tests {
-    use offshoot_models::{Keys, Provider};
-
-    use super::*;
-
-    #[test]
-    fn whoever_only_looks_is_told_what_the_daemon_lacks_and_nothing_of_here() {
-        let (variable, began, now) = ("OPENAI_BASE_URL", "http://x/v1", "http://y/v1");
-        let [began, now] = [began, now].map(str::to_owned);
-        let key = "OPENAI_API_KEY".to_owned();
-        let missing = Keys::default().access(Provider::OpenAi).unwrap_err();
-        for (lacks, said) in [
-            (missing.into(), "the daemon has no key for openai: set OPENAI_API_KEY"),
-            (
-                Differs::NoKey(key.clone()),
-                "it began with OPENAI_API_KEY, which the daemon does not have",
-            ),
-            (
-                Differs::Unset { variable, began: began.clone() },
-                "it began with OPENAI_BASE_URL=http://x/v1, which the daemon does not have",
-            ),
-            (
-                Differs::Neither { variable, began: began.clone(), key },
-                "it began with OPENAI_BASE_URL=http://x/v1 and OPENAI_API_KEY, which the daemon \
-                 does not have",
-            ),
-            (
-                Differs::Elsewhere { variable, began, now: now.clone() },
-                "it began with OPENAI_BASE_URL=http://x/v1, and what the daemon was given is \
-                 http://y/v1",
-            ),
-            (
-                Differs::Set { variable, now },
-                "it began without OPENAI_BASE_URL, and the daemon was given \
-                 OPENAI_BASE_URL=http://y/v1",
-            ),
-        ] {
-            assert_eq!(absent(&lacks), said);
-        }
-    }
 }

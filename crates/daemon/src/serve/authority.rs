@@ -26,12 +26,12 @@ pub(super) async fn of(house: &House, run: &Run, origin: Origin) -> Result<Autho
     let above = match origin {
         Origin::Person => None,
         Origin::Task(task) => agent_above(house, task).await?,
-        Origin::Masked if mode <= Mode::Ask => {
+        Origin::Masked | Origin::Unseen if mode <= Mode::Ask => {
             return Ok(Authority::of(layer).asking(Asks::Nobody));
         }
-        Origin::Masked => {
-            let text = "a process of a task that does not say of which cannot have agents act \
-                        more freely than with --mode ask";
+        Origin::Masked | Origin::Unseen => {
+            let text = "whoever is not seen to be a person cannot have agents act more freely than \
+                        with --mode ask";
             let fault = Fault::new(Code::NotAPerson, text);
             return Err(fault.hint("type it in a terminal of your own").into());
         }
@@ -49,7 +49,7 @@ pub(super) async fn may_speak(house: &House, origin: Origin) -> Result<(), Stopp
     let held = match origin {
         Origin::Person => false,
         Origin::Task(task) => agent_above(house, task).await?.is_some(),
-        Origin::Masked => true,
+        Origin::Masked | Origin::Unseen => true,
     };
     match held {
         false => Ok(()),

@@ -5,6 +5,7 @@ mod glimpse;
 mod refusals;
 mod ticker;
 mod tty;
+mod watch;
 
 use std::io::{IsTerminal, Read};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};

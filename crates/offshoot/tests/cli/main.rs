@@ -4,6 +4,7 @@
 // A test that cannot go on is one that fails: a panic is how it says so.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod agents;
 mod approvals;
 mod bad_input;
 mod completions;
@@ -13,6 +14,7 @@ mod death;
 mod demo;
 mod doctor;
 mod full_disk;
+mod grants;
 mod interrupt;
 mod json;
 mod model;

@@ -207,7 +207,7 @@ impl Asks {
 
     fn look<'a>(&self, whole: &'a str) -> Look<'a> {
         let screen = self.desk.screen;
-        Look { width: screen.width, colour: screen.err, most: Some(SOME), whole }
+        Look { width: screen.err_width, colour: screen.err, most: Some(SOME), whole }
     }
 
     /// Shows what is asked, and what can be answered.

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use offshoot_agent::Hitch;
-use offshoot_client::Followed;
-use offshoot_client::wire::{Happened, Reply, Request, State, Task};
-use tokio::sync::mpsc::{Receiver, Sender, channel};
+use offshoot_client::wire::{State, Task};
+use tokio::sync::mpsc::{Receiver, channel};
 use tokio::time::Instant;
 
 use super::glimpse::Glimpses;
 use super::refusals::{Refusal, Refusals};
+use super::watch::{Event, watch};
 use crate::cli::desk::Desk;
 use crate::cli::show::{Form, Part, size, task, text, time};
 
@@ -61,22 +61,6 @@ pub(super) struct Ticker {
     /// When it is said who is at work if nothing else is to be said.
     due: Instant,
     silence: Duration,
-}
-
-/// What whoever watches has to tell.
-#[derive(Debug)]
-enum Event {
-    /// A task has changed. It is shown as it is now, which may be later.
-    Changed(Box<Task>),
-    /// A call of this task was not made.
-    Refused(Box<Task>, Refusal),
-    /// The lead has ended: nothing of those below it follows.
-    Ended(Box<Task>),
-    /// So much of the log was gone before it was read, at the most; what follows
-    /// are the tasks that are live.
-    Missed(u64),
-    /// Nothing more is told, because of this.
-    Broke(String),
 }
 
 /// What is known of a task to whoever reads along.
@@ -326,65 +310,10 @@ impl Ticker {
     }
 }
 
-/// Tells of what happens below the lead, as long as somebody listens. The log is
-/// read from its start, since some of it has happened already.
-async fn watch(desk: Desk, lead: String, mut refusals: Refusals, told: Sender<Event>) {
-    let mut place = 0;
-    loop {
-        let asked = Request::Events { session: desk.session.clone(), cursor: Some(place) };
-        let mut stream = match desk.client.follow(&asked).await {
-            Ok(stream) => stream,
-            Err(error) => return drop(told.send(Event::Broke(error.to_string())).await),
-        };
-        loop {
-            let happened = match stream.next().await {
-                Ok(Some(Followed::Said(Reply::Happened(happened)))) => happened,
-                Ok(Some(_)) => continue,
-                Err(error) if error.is_broken_off() => break,
-                Ok(None) => return drop(told.send(Event::Broke("the log has ended".into())).await),
-                Err(error) => return drop(told.send(Event::Broke(error.to_string())).await),
-            };
-            if let Some(missed) = missed(place, &happened)
-                && told.send(Event::Missed(missed)).await.is_err()
-            {
-                return;
-            }
-            place = happened.cursor;
-            let Some(task) = happened.task.filter(|task| task.lineage.root == lead) else {
-                continue;
-            };
-            if happened.change == "history_grew" {
-                for refusal in refusals.look(&desk, &task).await {
-                    let event = Event::Refused(Box::new(task.clone()), refusal);
-                    if told.send(event).await.is_err() {
-                        return;
-                    }
-                }
-            }
-            if happened.change == "ended" {
-                refusals.forget(&task);
-            }
-            let event = match happened.change.as_str() {
-                "ended" if task.id == lead => Event::Ended(Box::new(task)),
-                _ => Event::Changed(Box::new(task)),
-            };
-            if told.send(event).await.is_err() {
-                return;
-            }
-        }
-    }
-}
-
-/// How much of the log was gone before it was read, at the most: others may have
-/// written to it, too. What was before anything was read is nobody's loss.
-fn missed(place: u64, happened: &Happened) -> Option<u64> {
-    let missed = happened.cursor.saturating_sub(place);
-    (happened.change == "snapshot" && place > 0 && missed > 0).then_some(missed)
-}
-
 #[cfg(test)]
 mod tests {
     use offshoot_core::Stamp;
+    use tokio::sync::mpsc::Sender;
 
     use super::*;
     use crate::cli::globals::Globals;
@@ -424,20 +353,6 @@ mod tests {
         ticker.rest().await;
         assert!(!ticker.has_ended);
         assert_eq!(ticker.began.elapsed(), LAST_WORDS);
-    }
-
-    #[test]
-    fn what_was_gone_before_it_was_read_is_told_once() {
-        let happened = |cursor, change: &str| Happened {
-            cursor,
-            at: String::new(),
-            change: change.to_owned(),
-            task: None,
-        };
-        assert_eq!(missed(10, &happened(4_000, "snapshot")), Some(3_990));
-        assert_eq!(missed(4_000, &happened(4_000, "snapshot")), None, "the same snapshot");
-        assert_eq!(missed(0, &happened(4_000, "snapshot")), None, "nothing was read yet");
-        assert_eq!(missed(10, &happened(11, "ended")), None);
     }
 
     #[tokio::test(start_paused = true)]

@@ -29,6 +29,8 @@ pub(crate) struct Screen {
     pub(crate) err: Colour,
     /// How many columns the standard output has, if it is a terminal.
     pub(crate) width: Option<usize>,
+    /// How many columns the standard error has, if it is a terminal.
+    pub(crate) err_width: Option<usize>,
     /// Whether somebody watches the standard error.
     pub(crate) watched: Watched,
 }
@@ -58,6 +60,7 @@ impl Screen {
             out: Colour::of(&out),
             err: Colour::of(&err),
             width: columns(&out),
+            err_width: columns(&err),
             watched: Watched::of(&err),
         }
     }

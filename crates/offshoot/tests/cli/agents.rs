@@ -1,0 +1,151 @@
+//! `offshoot agents` and `offshoot trust`.
+
+use serde_json::json;
+
+use crate::model::{Model, says};
+use crate::support::World;
+
+/// Puts a profile into the project folder.
+fn profile(world: &World, name: &str, text: &str) {
+    let agents = world.folder.path().join(".offshoot/agents");
+    std::fs::create_dir_all(&agents).unwrap();
+    std::fs::write(agents.join(name), text).unwrap();
+}
+
+const REVIEW: &str = "---\nname: review\ndescription: Reads \u{1b}[2Jand tells.\nmode: plan\n\
+                      model: openai/other\n---\nRead it.\n";
+
+#[test]
+fn profiles_are_listed_with_where_they_come_from_and_what_is_broken() {
+    let world = World::new();
+    profile(&world, "review.md", REVIEW);
+    profile(&world, "odd.md", "---\ncolour: red\n---\nx\n");
+    profile(&world, "a.md", "---\nname: a\nextends: b\n---\nx\n");
+    profile(&world, "b.md", "---\nname: b\nextends: a\n---\nx\n");
+    let said = world.run(&["agents", "ls"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    for name in ["lead", "explore", "work", "verify", "review"] {
+        assert!(said.out.lines().any(|line| line.starts_with(name)), "{name}: {said:?}");
+    }
+    let line = said.out.lines().find(|line| line.starts_with("review")).unwrap();
+    assert!(line.contains("project") && line.contains("no") && line.contains("plan"), "{line}");
+    for broken in ["odd.md", "there is no field", "loop: "] {
+        assert!(said.err.contains(broken), "{broken}: {said:?}");
+    }
+    assert!(said.err.contains("offshoot trust "), "{said:?}");
+    assert!(!said.out.contains('\u{1b}') && !said.err.contains('\u{1b}'), "{said:?}");
+    let found = world.json(&["agents", "ls"]);
+    assert_eq!(found["trust"]["trusted"], false, "{found}");
+    let shown = world.json(&["agents", "show", "Review"]);
+    assert_eq!((&shown["mode"], &shown["trusted"]), (&json!("plan"), &json!(false)), "{shown}");
+    assert_eq!(shown["prompt"].as_str().unwrap().trim(), "Read it.");
+    let missing = world.run(&["agents", "show", "nobody"]);
+    assert_eq!(missing.code, 5, "{missing:?}");
+    assert!(missing.err.contains("there is no profile \"nobody\""), "{missing:?}");
+}
+
+#[test]
+fn a_folder_is_trusted_with_what_it_brings_until_that_changes() {
+    let world = World::new();
+    profile(&world, "review.md", REVIEW);
+    let model = |world: &World| world.json(&["agents", "show", "review"])["model"].clone();
+    assert_eq!(model(&world), json!(null), "what nobody trusts says no model");
+    let said = world.done(&["trust"]);
+    assert!(said.contains("is trusted with this:\n") && said.contains("review"), "{said}");
+    assert_eq!(model(&world), "openai/other");
+    let listed = world.json(&["trust", "--list"]);
+    assert_eq!(listed["folders"][0]["trusted"], true, "{listed}");
+    profile(&world, "review.md", &REVIEW.replace("Read it", "Do it"));
+    assert_eq!(model(&world), json!(null), "it is another one now");
+    assert!(world.done(&["trust", "--list"]).contains("no: it has changed"));
+    world.done(&["trust"]);
+    assert_eq!(model(&world), "openai/other");
+    assert!(world.done(&["trust", "--remove"]).contains("is not trusted any more"));
+    assert!(world.done(&["trust", "--remove"]).contains("was not trusted"));
+    assert_eq!(model(&world), json!(null));
+    let missing = world.run(&["trust", "/nowhere/at/all"]);
+    assert_eq!(missing.code, 5, "{missing:?}");
+    let empty = world.folder.path().join("empty");
+    std::fs::create_dir(&empty).unwrap();
+    assert!(world.done(&["trust", empty.to_str().unwrap()]).contains("brings nothing"));
+}
+
+#[test]
+fn what_a_task_runs_cannot_trust_a_folder() {
+    let world = World::new();
+    profile(&world, "review.md", REVIEW);
+    let program = env!("CARGO_BIN_EXE_offshoot");
+    for line in [format!("{program} trust"), format!("env -u OFFSHOOT_TASK {program} trust")] {
+        let said = world.run(&["spawn", "--no-stdin", "--", "sh", "-c", &line]);
+        assert!(said.err.contains("this is a process of a task"), "{said:?}");
+    }
+    assert_eq!(world.json(&["trust", "--list"])["folders"], json!([]));
+}
+
+#[test]
+fn an_agent_is_made_of_the_profile_that_is_named_and_stays_so() {
+    let (world, model) = (World::new(), Model::new(|_| says("Done.")));
+    profile(&world, "review.md", &REVIEW.replace("model: openai/other\n", ""));
+    profile(&world, "odd.md", "---\ncolour: red\n---\nx\n");
+    let run = |args: &[&str]| {
+        let args: Vec<&str> = ["run", "--session", "s"].iter().chain(args).copied().collect();
+        model.run(&world, &args)
+    };
+    let said = run(&["--profile", "nobody", "Do it."]);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.err.contains("there is no profile \"nobody\""), "{said:?}");
+    let said = run(&["--profile", "odd", "Do it."]);
+    assert!(said.code == 2 && said.err.contains("there is no field"), "{said:?}");
+    let said = run(&["--budget", "much", "Do it."]);
+    assert!(said.code == 2 && said.err.contains("is no budget"), "{said:?}");
+    let said = run(&["--mode", "free", "Do it."]);
+    assert!(said.code == 2 && said.err.contains("plan, ask, auto"), "{said:?}");
+    assert_eq!(world.json(&["sessions", "ls"])["sessions"], json!([]), "nothing was opened");
+
+    let said = run(&["--profile", "review", "--budget", "5 steps, 1m tokens", "Do it."]);
+    assert_eq!((said.out.as_str(), said.code), ("Done.\n", 0), "{said:?}");
+    assert!(said.err.contains("offshoot: spent ") && said.err.contains("1 of 5 steps"), "{said:?}");
+    let lead = world.json(&["--session", "s", "tasks", "show", "lead"]);
+    assert_eq!(
+        (&lead["agent"]["profile"], &lead["agent"]["mode"]),
+        (&json!("review"), &json!("plan"))
+    );
+    assert_eq!(lead["spent"]["steps"], 1, "{lead}");
+    assert_eq!(lead["spent"]["budget"], "1000000 tokens, 5 steps");
+    for args in [["--mode", "auto"], ["--profile", "lead"], ["--budget", "9 steps"]] {
+        let said = run(&[&args[..], &["And?"]].concat());
+        assert_eq!(said.code, 2, "{args:?}: {said:?}");
+        assert!(said.err.contains("the agent of this session began with"), "{said:?}");
+    }
+    assert_eq!(run(&["--mode", "plan", "--profile", "review", "And?"]).code, 0);
+}
+
+#[test]
+fn what_an_agent_runs_sends_off_agents_with_no_more_leave_than_it_has() {
+    let mut first = true;
+    let model = Model::new(move |_| match std::mem::take(&mut first) {
+        true => crate::model::hangs(),
+        false => says("Done."),
+    });
+    let world = World::new();
+    model.done(&world, &["run", "--detach", "--mode", "plan", "--session", "s", "Wait."]);
+    model.was_asked(1);
+    let program = env!("CARGO_BIN_EXE_offshoot");
+    let sends = |line: &str| {
+        let args = ["spawn", "--no-stdin", "--session", "s", "--parent", "lead", "--", "sh", "-c"];
+        let args: Vec<&str> = args.iter().copied().chain([line]).collect();
+        model.run(&world, &args)
+    };
+    let run = format!("{program} run --session t --mode auto --ask person --detach 'Do it.' </dev/null");
+    let said = sends(&run);
+    assert_eq!(said.code, 0, "{said:?}");
+    let lead = world.json(&["--session", "t", "tasks", "show", "lead"]);
+    assert_eq!(lead["agent"]["mode"], "plan", "{lead}");
+    // Nor does it speak for a person elsewhere, nor hide where it comes from.
+    let said = sends(&format!("{program} run --session t 'And now?' </dev/null"));
+    assert!(said.err.contains("to go on with a conversation is for a person"), "{said:?}");
+    let masked = run.replace("--session t", "--session u");
+    let said = sends(&format!("env -u OFFSHOOT_TASK {masked}"));
+    assert!(said.err.contains("cannot have agents act more freely"), "{said:?}");
+    world.done(&["--session", "s", "tasks", "cancel", "lead"]);
+}

@@ -1,0 +1,65 @@
+//! Leave that is given for ever, and taken back.
+
+use std::os::unix::fs::MetadataExt;
+
+use offshoot_wiretest::{Language, Say};
+use serde_json::{Value, json};
+
+use crate::model::{Model, says, talk};
+use crate::support::World;
+
+/// A lead that writes a file each time it is asked.
+fn writer() -> Model {
+    let mut calls = 0;
+    Model::new(move |asked| match talk(asked).last().is_some_and(|(role, _)| role == "user") {
+        true => {
+            calls += 1;
+            let arguments = json!({"path": format!("{calls}.txt"), "content": "hello\n"});
+            let id = format!("call-{calls}");
+            Language::Chat.reply(&[Say::call(&id, "write", &arguments.to_string())])
+        }
+        false => says("Written."),
+    })
+}
+
+fn asked(world: &World, model: &Model, session: &str) -> Vec<Value> {
+    model.done(world, &["run", "--detach", "--session", session, "Write."]);
+    let waited = world.run(&["--session", session, "tasks", "wait", "lead"]);
+    let page = world.json(&["--session", session, "approvals", "ls"]);
+    let open = page["approvals"].as_array().unwrap().clone();
+    assert_eq!(waited.code, if open.is_empty() { 0 } else { 6 }, "{waited:?}");
+    open
+}
+
+#[test]
+fn what_is_allowed_for_ever_is_not_asked_for_again_until_it_is_taken_back() {
+    let (world, model) = (World::new(), writer());
+    let first = &asked(&world, &model, "a")[0];
+    assert_eq!(first["always"], "write", "{first}");
+    let id = first["id"].as_str().unwrap();
+    let said = world.done(&["approve", "--always", id]);
+    assert!(
+        said.starts_with("allowed for ever: lead may use write, and so may others: "),
+        "{said}"
+    );
+    assert_eq!(world.run(&["--session", "a", "tasks", "wait", "lead"]).code, 0);
+    assert!(world.folder.path().join("1.txt").exists());
+    let file = world.data().join("grants.json");
+    assert_eq!(file.metadata().unwrap().mode() & 0o777, 0o600);
+
+    world.kill_daemon();
+    assert_eq!(asked(&world, &model, "b"), Vec::<Value>::new());
+    assert!(world.folder.path().join("2.txt").exists());
+    let grants = world.json(&["approvals", "grants"]);
+    let folder = world.folder.path().canonicalize().unwrap();
+    assert_eq!(grants["grants"][0]["rule"], "write", "{grants}");
+    assert_eq!(grants["grants"][0]["folder"], folder.to_str().unwrap());
+
+    assert_eq!(world.done(&["approvals", "revoke", "write"]), "write is asked for again\n");
+    assert_eq!(world.json(&["approvals", "grants"])["grants"], json!([]));
+    let again = asked(&world, &model, "c");
+    assert_eq!(again.len(), 1, "{again:?}");
+    world.done(&["deny", again[0]["id"].as_str().unwrap()]);
+    assert_eq!(world.run(&["--session", "c", "tasks", "wait", "lead"]).code, 0);
+    assert!(!world.folder.path().join("3.txt").exists());
+}
