@@ -93,8 +93,8 @@ fn plant(home: &Path, files: usize) -> Outcome<()> {
 /// How long ripgrep's library takes, and how many lines it finds.
 fn ripgrep(home: &Path, pattern: &str) -> Outcome<(Duration, u64)> {
     let begun = Instant::now();
-    let matcher = RegexMatcherBuilder::new().case_smart(true).line_terminator(Some(b'\n'));
-    let matcher = matcher.clone().build(pattern)?;
+    let mut matcher = RegexMatcherBuilder::new();
+    let matcher = matcher.case_smart(true).line_terminator(Some(b'\n')).build(pattern)?;
     let lines = AtomicU64::new(0);
     let threads = std::thread::available_parallelism().map_or(1, Into::into);
     // Both look into hidden files, and neither above the folder.
