@@ -149,7 +149,8 @@ impl<'a> Lexer<'a> {
                 self.rest.next();
                 let stream = self.word()?;
                 let whole = matches!(stream.text.as_bytes(), [b'0'..=b'9' | b'-']);
-                return (whole && !stream.quoted).then_some(Token::Passes);
+                let plain = whole && !stream.quoted && !self.is_number(&stream);
+                return plain.then_some(Token::Passes);
             }
             ('>', Some('>')) => {
                 self.rest.next();

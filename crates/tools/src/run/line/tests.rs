@@ -67,7 +67,7 @@ fn whatever_a_shell_might_make_something_else_of_is_unclear() {
         a {b,c}  ¦ ! a  ¦ [ -f a ]  ¦ [[ a ]]  ¦ if a; then b; fi  ¦
         for i in a; do b; done  ¦ while a  ¦ case a in  ¦ time a  ¦ function a  ¦
         a() { b; }  ¦ coproc a  ¦ select a  ¦ a <<b  ¦ a <<<b  ¦ a <(b)  ¦ a >(b)  ¦ a <>b  ¦
-        a >|b  ¦ a &>b  ¦ a >&b  ¦ a 10>b  ¦ a >  ¦ a > *  ¦ a > #b  ¦ a >2>b  ¦ > a  ¦ a 'b  ¦ a "b  ¦
+        a >|b  ¦ a &>b  ¦ a >&b  ¦ a 10>b  ¦ a >  ¦ a > *  ¦ a > #b  ¦ a >2>b  ¦ a 2>&1>b  ¦ > a  ¦ a 'b  ¦ a "b  ¦
         a < /dev/tcp/x/1  ¦ é  ¦ a é  ¦ *  ¦ a *  ¦ a *.rs  ¦ git pu*  ¦ a -*/x  ¦ a 'x/'*  ¦
         a '*'*  ¦ /bin/rm x  ¦ ./rm x  ¦ bin/x  ¦ ../x  ¦ .  ¦ . x  ¦ -x  ¦ _x
     "##,
