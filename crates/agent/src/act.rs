@@ -2,35 +2,39 @@
 //!
 //! All calls of an answer are made at once. Each result is journalled as it
 //! comes, and all of them enter the history together, in the order of the
-//! calls: a model never sees half of them.
+//! calls: a model never sees half of them. A call for which leave is asked waits
+//! for it while the others are made.
 
-use std::future::ready;
-use std::panic::AssertUnwindSafe;
+mod call;
+
+use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use offshoot_core::{Doing, TaskId, text};
 use offshoot_models::{ToolCall, ToolResult};
-use offshoot_runtime::{BodyError, BoxFuture, Context, StepError};
+use offshoot_runtime::{BodyError, Context, StepError};
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
+use self::call::{guarded, left};
 use crate::agents::Seat;
 use crate::block::Entry;
 use crate::brief::Brief;
 use crate::control::sends_off;
 use crate::conversation::{Closing, Conversation};
 use crate::delta::Delta;
+use crate::leave::{self, Judged, Pleas, Stop};
 use crate::life::{Life, Trouble, WHILE};
 use crate::looks::{self, Looks};
-use crate::mail;
 use crate::output;
 use crate::rest::wait_for_change;
 use crate::sendings::Sendings;
-use crate::tool::{Branch, Effect, Output, Span, Tool, ToolContext, ToolError, Toolbox};
+use crate::tool::{Branch, Effect, Output, ToolContext, Toolbox};
 
 /// How many calls there are beside a call, which decides how its result is
 /// kept.
@@ -71,17 +75,6 @@ impl Ran {
             Self::Late => "The call was cut short: the agent's time is over.",
         };
         format!("{why} {}", left(effect))
-    }
-}
-
-/// What a call that was cut short leaves behind.
-fn left(effect: Effect) -> &'static str {
-    match effect {
-        Effect::ReadOnly => "It has changed nothing.",
-        Effect::Idempotent => {
-            "Whether it took effect is unknown, but to repeat it does no more than it once does."
-        }
-        Effect::Lasting => "Whether it took effect is unknown. Find out before you repeat it.",
     }
 }
 
@@ -129,7 +122,8 @@ impl Life {
 
     /// Gives each call of an agent that stops what is known of it: what an attempt
     /// before this one has kept, or that it was begun, or that it was not made.
-    pub(crate) async fn leave(&mut self, calls: Vec<ToolCall>) -> Result<(), Trouble> {
+    pub(crate) async fn give_up(&mut self, calls: Vec<ToolCall>) -> Result<(), Trouble> {
+        leave::withdraw(&self.cx, self.talk.step()).await?;
         const STOPPED: &str = "The call was not made: the agent was asked to stop.";
         let mut outputs = Vec::new();
         for (number, call) in calls.iter().enumerate() {
@@ -219,42 +213,109 @@ impl Life {
         let sendings = Sendings::new(sending.map(|(number, _)| number).take(AT_ONCE).collect());
         let hands =
             Hands { seat, cx, brief, tools, step, branch, looks, changed, company, sendings };
-        let mut running: FuturesUnordered<_> = calls
-            .iter()
-            .take(AT_ONCE)
-            .enumerate()
-            .map(|(number, call)| hands.run(number, call).map(move |output| (number, output)))
-            .collect();
-        let all = pin!(async {
-            while let Some((number, output)) = running.next().await {
-                outputs[number] = Some(output?);
+        let mut pleas = Pleas::default();
+        let ran = {
+            let mut running = FuturesUnordered::new();
+            for (number, call) in calls.iter().enumerate().take(AT_ONCE) {
+                match hands.judge(number, call) {
+                    Judged::Goes => running.push(hands.run(number, call)),
+                    Judged::Refused(output) => outputs[number] = Some(output),
+                    Judged::Asks(plea) => pleas.push(number, plea),
+                }
             }
-            Ok(Ran::All)
-        });
-        let cancelled = pin!(cx.cancelled().map(|()| Ok(Ran::Cancelled)));
-        let late = pin!(late.map(|()| Ok(Ran::Late)));
-        let stopped = select(cancelled, late).map(|stopped| stopped.factor_first().0);
-        let mut ended = select(all, stopped).map(|ended| ended.factor_first().0);
-        // In a box, so that the time takes no room once it has passed.
-        let a_while = Box::pin(tokio::time::sleep(WHILE));
-        if let Either::Left((ended, _)) = select(&mut ended, a_while).await {
-            return ended;
+            let all = pin!(async {
+                while let Some(next) = next(&mut running, &mut pleas).await {
+                    match next {
+                        Next::Made(made) => {
+                            let (number, output) = made?;
+                            outputs[number] = Some(output);
+                        }
+                        Next::Settled(number, told) => match told? {
+                            Some(told) => outputs[number] = Some(told),
+                            None => running.push(hands.run(number, &calls[number])),
+                        },
+                    }
+                }
+                Ok::<_, Trouble>(Ran::All)
+            });
+            let cancelled = pin!(cx.cancelled().map(|()| Ok(Ran::Cancelled)));
+            let late = pin!(late.map(|()| Ok(Ran::Late)));
+            let stopped = select(cancelled, late).map(|stopped| stopped.factor_first().0);
+            let mut ended = select(all, stopped).map(|ended| ended.factor_first().0);
+            // In a box, so that the time takes no room once it has passed.
+            let a_while = Box::pin(tokio::time::sleep(WHILE));
+            match select(&mut ended, a_while).await {
+                Either::Left((ended, _)) => ended?,
+                Either::Right(_) => {
+                    *talk = Conversation::default();
+                    ended.await?
+                }
+            }
+        };
+        match ran {
+            Ran::All => {}
+            Ran::Cancelled => Box::pin(pleas.stop(Stop::Cancelled, outputs)).await?,
+            Ran::Late => Box::pin(pleas.stop(Stop::Late, outputs)).await?,
         }
-        *talk = Conversation::default();
-        ended.await
+        Ok(ran)
     }
 }
 
+/// What happens next to one of the calls of an answer.
+enum Next {
+    /// It was made.
+    Made(Result<(usize, Output), Trouble>),
+    /// Leave for it was given, or this is why not.
+    Settled(usize, Result<Option<Output>, Trouble>),
+}
+
+/// What happens next; nothing if all calls have ended.
+async fn next(
+    running: &mut FuturesUnordered<impl Future<Output = Result<(usize, Output), Trouble>>>,
+    pleas: &mut Pleas,
+) -> Option<Next> {
+    let poll = |task: &mut std::task::Context<'_>| {
+        let made = running.poll_next_unpin(task);
+        if let Poll::Ready(Some(made)) = made {
+            return Poll::Ready(Some(Next::Made(made)));
+        }
+        match pleas.poll_next(task) {
+            Poll::Ready(Some((number, told))) => Poll::Ready(Some(Next::Settled(number, told))),
+            Poll::Ready(None) if made.is_ready() => Poll::Ready(None),
+            Poll::Ready(None) | Poll::Pending => Poll::Pending,
+        }
+    };
+    poll_fn(poll).await
+}
+
 impl Hands<'_> {
+    /// What is said of a call before it is made. Others do not wait for one to send
+    /// an agent off for which leave is asked, or that is not made.
+    fn judge(&self, number: usize, call: &ToolCall) -> Judged {
+        // That there is none is told when it is called.
+        let Some(tool) = self.tools.find(&call.name) else { return Judged::Goes };
+        let cx = self.context((number, &self.key(number)), call);
+        let judged = leave::judge(tool, cx, &call.arguments);
+        if !matches!(judged, Judged::Goes) {
+            self.sendings.sent(number);
+        }
+        judged
+    }
+
+    /// What tells a call from all others of the agent's.
+    fn key(&self, number: usize) -> String {
+        format!("{}.{}", self.step, number + 1)
+    }
+
     /// Makes one call. A look that shows again what others have shown waits for a
     /// change first. Those of one answer wait together.
-    async fn run(&self, number: usize, call: &ToolCall) -> Result<Output, Trouble> {
-        let key = format!("{}.{}", self.step, number + 1);
+    async fn run(&self, number: usize, call: &ToolCall) -> Result<(usize, Output), Trouble> {
+        let key = self.key(number);
         let output = Box::pin(self.run_once((number, &key), call)).await?;
         self.sendings.sent(number);
         match self.news(call, output) {
-            Some(output) => Ok(output),
-            None => Box::pin(self.look_again((number, &key), call)).await,
+            Some(output) => Ok((number, output)),
+            None => Ok((number, Box::pin(self.look_again((number, &key), call)).await?)),
         }
     }
 
@@ -271,7 +332,7 @@ impl Hands<'_> {
         (number, key): (usize, &str),
         call: &ToolCall,
     ) -> Result<Output, Trouble> {
-        self.changed.get_or_try_init(|| wait_for_change(self.cx)).await?;
+        self.changed.get_or_try_init(|| wait_for_change(self.cx, self.brief)).await?;
         // What the first look has shown is kept under the other key.
         let again = self.run_once((number, &format!("{key} again")), call).await?;
         Ok(Output { text: looks::waited(&again.text), ..again })
@@ -358,65 +419,4 @@ fn unknown() -> Output {
         "Whether this call took effect is unknown: the process died while it was made, and it is \
          not made again by itself. Find out before you repeat it.",
     )
-}
-
-/// Calls a tool, and tells its error, its panic and its lateness in words. A
-/// message that cannot wait cuts it short, unless it looks out for messages
-/// itself.
-fn guarded(tool: Arc<dyn Tool>, cx: ToolContext, arguments: String) -> BoxFuture<Output> {
-    let (span, agent) = (cx.seat.limits.tool_span, cx.cx.clone());
-    let call = std::panic::catch_unwind(AssertUnwindSafe(|| tool.call(cx, arguments)));
-    let call = match call {
-        Ok(call) => AssertUnwindSafe(call).catch_unwind(),
-        Err(panic) => return Box::pin(ready(broken(&tool.spec().name, &*panic))),
-    };
-    match tool.span() {
-        Span::Watchful => Box::pin(call.map(move |ended| told(&tool, ended))),
-        Span::Long => Box::pin(async move {
-            let interrupted = pin!(mail::interrupted(&agent));
-            match select(call, interrupted).await {
-                Either::Left((ended, _)) => told(&tool, ended),
-                Either::Right(_) => interrupted_by_message(tool.effect()),
-            }
-        }),
-        Span::Short => Box::pin(async move {
-            let late = pin!(tokio::time::sleep(span));
-            let interrupted = pin!(mail::interrupted(&agent));
-            match select(call, select(late, interrupted)).await {
-                Either::Left((ended, _)) => told(&tool, ended),
-                Either::Right((Either::Left(_), _)) => Output::failure(format!(
-                    "The tool {} took longer than {} s and was stopped. {}",
-                    tool.spec().name,
-                    span.as_secs(),
-                    left(tool.effect())
-                )),
-                Either::Right((Either::Right(_), _)) => interrupted_by_message(tool.effect()),
-            }
-        }),
-    }
-}
-
-fn interrupted_by_message(effect: Effect) -> Output {
-    Output::failure(format!("The call was cut short by a message to you. {}", left(effect)))
-}
-
-/// What the model is told of how a call ended.
-fn told(tool: &Arc<dyn Tool>, ended: std::thread::Result<Result<Output, ToolError>>) -> Output {
-    match ended {
-        Ok(Ok(output)) => output,
-        Ok(Err(error)) => Output::failure(error.to_string()),
-        Err(panic) => broken(&tool.spec().name, &*panic),
-    }
-}
-
-fn broken(name: &str, panic: &(dyn std::any::Any + Send)) -> Output {
-    Output::failure(format!(
-        "The tool {name} broke: {}. Whether it took effect is unknown.",
-        text::cut(&said_in_panic(panic), 500)
-    ))
-}
-
-fn said_in_panic(panic: &(dyn std::any::Any + Send)) -> String {
-    let said = panic.downcast_ref::<&str>().map(|said| (*said).to_owned());
-    said.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic".to_owned())
 }

@@ -14,6 +14,7 @@ use crate::backend::AgentBackend;
 use crate::brief::Brief;
 use crate::control::Shelf;
 use crate::delta::Deltas;
+use crate::grants::{Granting, Grants};
 use crate::profile::Roster;
 use crate::tool::Tool;
 use crate::worktree::Worktrees;
@@ -103,6 +104,8 @@ pub struct Limits {
     pub tool_result: usize,
     /// How long a call of a tool may take that does not say that it takes long.
     pub tool_span: Duration,
+    /// How long a call waits for leave; then it counts as denied.
+    pub leave: Duration,
     /// How often a model is asked for the same answer.
     pub tries: u32,
     /// How many turns in a row an agent takes because something came home,
@@ -120,6 +123,7 @@ impl Default for Limits {
             allowance: offshoot_core::DEFAULT_ALLOWANCE,
             tool_result: 16_000,
             tool_span: Duration::from_secs(600),
+            leave: Duration::from_secs(24 * 60 * 60),
             tries: 6,
             wakes: 8,
         }
@@ -145,6 +149,8 @@ pub(crate) struct Seat {
     pub(crate) deltas: Deltas,
     /// Where profiles are found, if there are any.
     pub(crate) roster: Option<Arc<dyn Roster>>,
+    /// What people have given lasting leave for.
+    pub(crate) grants: Granting,
     /// Where the worktrees of isolated agents are, if there is a place.
     pub(crate) worktrees: Option<Worktrees>,
 }
@@ -174,6 +180,7 @@ impl Agents {
             prices: Prices::default(),
             deltas: Deltas::default(),
             roster: None,
+            grants: Granting::default(),
             worktrees: None,
         }))
     }
@@ -199,6 +206,13 @@ impl Agents {
             seat.roster = Some(Arc::new(roster));
             seat.shelf = Shelf::default();
         })
+    }
+
+    /// With these places for lasting leave. Without any, leave that is given for ever
+    /// is for one call.
+    #[must_use]
+    pub fn grants(self, grants: impl Grants) -> Self {
+        self.change(|seat| seat.grants = Granting::by(grants))
     }
 
     /// With these limits.

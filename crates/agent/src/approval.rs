@@ -2,8 +2,12 @@
 
 use std::sync::Arc;
 
-use offshoot_core::authority::Rule;
+use offshoot_core::authority::{Deed, Rule, Wish};
+use offshoot_core::{Addressee, Phase, Question, Stamp, State, TaskId, Wants, text};
+use offshoot_runtime::{Error, Runtime, TaskRef};
 use serde::{Deserialize, Serialize};
+
+use crate::KIND;
 
 /// What somebody is asked leave for: one call, exactly as it will be made. It is
 /// the matter of a question that wants an approval, so an answer is for this call
@@ -14,6 +18,8 @@ pub struct Approval {
     pub tool: Arc<str>,
     /// Its arguments, as the model wrote them.
     pub arguments: Arc<str>,
+    /// What the call would do.
+    pub deed: Deed,
     /// Why somebody is asked, if that is not just what the mode says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<Arc<str>>,
@@ -36,4 +42,142 @@ pub enum Leave {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
+}
+
+impl Approval {
+    /// Leave for a call with these arguments, which wishes this.
+    pub(crate) fn new(wish: Wish, arguments: &str) -> Self {
+        let Wish { tool, deed, guarded, lasting } = wish;
+        Self { tool, arguments: arguments.into(), deed, why: guarded, lasting }
+    }
+
+    /// What a question asks leave for, if it asks for leave.
+    pub fn of(question: &Question) -> Option<Self> {
+        match question.wants {
+            Wants::Approval => question.about.decode().ok(),
+            Wants::Input => None,
+        }
+    }
+
+    /// What the call wishes.
+    pub fn wish(&self) -> Wish {
+        let Self { tool, deed, why, lasting, .. } = self.clone();
+        Wish { tool, deed, guarded: why, lasting }
+    }
+
+    /// Whether it is for the same call.
+    pub(crate) fn is_for(&self, other: &Self) -> bool {
+        (&self.tool, &self.arguments) == (&other.tool, &other.arguments)
+    }
+
+    /// The call, with so many Unicode scalars of its arguments.
+    pub(crate) fn shown(&self, longest: usize) -> String {
+        let call = format!("{} {}", self.tool, text::cut(&self.arguments, longest));
+        match &self.why {
+            Some(why) => format!("{call}\n({why})"),
+            None => call,
+        }
+    }
+}
+
+/// A call that waits for leave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// The agent that would make it.
+    pub task: TaskId,
+    /// What people call that agent.
+    pub handle: String,
+    /// Which of the agent's questions it is.
+    pub number: u32,
+    /// Who is asked. A person may answer in any case.
+    pub addressee: Addressee,
+    /// Since when.
+    pub at: Stamp,
+    /// What leave is asked for.
+    pub approval: Approval,
+}
+
+/// Why leave was neither given nor denied.
+#[derive(Debug, thiserror::Error)]
+pub enum NotAnswered {
+    /// There is no such request.
+    #[error("{handle} has not asked for leave under number {number}: see what it asks")]
+    NotAsked {
+        /// What people call the agent.
+        handle: String,
+        /// The number.
+        number: u32,
+    },
+    /// It asks for words, not for leave.
+    #[error("{handle} asks for an answer in words, not for leave: answer question {number}")]
+    WantsWords {
+        /// What people call the agent.
+        handle: String,
+        /// The number.
+        number: u32,
+    },
+    /// The runtime refuses: somebody has answered before, the agent has withdrawn
+    /// it or has ended.
+    #[error(transparent)]
+    Refused(#[from] Error),
+}
+
+impl Asked {
+    /// What an agent asks leave for and nobody has answered yet.
+    pub async fn by(task: &TaskRef) -> Result<Vec<Self>, Error> {
+        let open = task.questions().await?.into_iter().filter(|asked| asked.closed.is_none());
+        let asked = open.filter_map(|question| {
+            let approval = Approval::of(&question)?;
+            let Question { task: id, number, addressee, at, .. } = question;
+            let handle = task.handle().to_owned();
+            Some(Self { task: id, handle, number, addressee, at, approval })
+        });
+        Ok(asked.collect())
+    }
+
+    /// The same of all live agents, those included that go on only later.
+    pub async fn by_all(runtime: &Runtime) -> Result<Vec<Self>, Error> {
+        let live = || {
+            let tasks = runtime.tasks().kind(KIND).phase(Phase::Waiting);
+            tasks.phase(Phase::Queued).phase(Phase::Running)
+        };
+        let mut asked = Vec::new();
+        let mut page = live().await?;
+        loop {
+            for task in &page.items {
+                // One that an attempt has left may have asked, whatever its record
+                // says now.
+                let may_ask = match task.state {
+                    State::Queued => task.attempts > 0,
+                    State::Running => task.attempts > 1,
+                    state => state.question().is_some(),
+                };
+                if !may_ask {
+                    continue;
+                }
+                match runtime.task(&task.id().to_string()).await {
+                    Ok(task) => asked.extend(Self::by(&task).await?),
+                    Err(Error::NotFound { .. }) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            match page.next {
+                Some(next) => page = live().after(next).await?,
+                None => return Ok(asked),
+            }
+        }
+    }
+
+    /// Answers a request. The first answer stands; any later one is refused.
+    pub async fn answer(task: &TaskRef, number: u32, leave: &Leave) -> Result<(), NotAnswered> {
+        let asked = task.questions().await?;
+        let handle = || task.handle().to_owned();
+        match asked.iter().find(|asked| asked.number == number) {
+            None => Err(NotAnswered::NotAsked { handle: handle(), number }),
+            Some(asked) if asked.wants == Wants::Input => {
+                Err(NotAnswered::WantsWords { handle: handle(), number })
+            }
+            Some(_) => Ok(task.answer(number, leave).await?),
+        }
+    }
 }

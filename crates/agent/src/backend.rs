@@ -38,6 +38,7 @@ impl Backend for AgentBackend {
         Capabilities::CANCEL
             .with(Capabilities::RESUME)
             .with(Capabilities::MESSAGES)
+            .with(Capabilities::APPROVALS)
             .with(Capabilities::STRUCTURED_OUTPUT)
             .with(Capabilities::TRANSCRIPT)
     }

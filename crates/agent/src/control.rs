@@ -1,5 +1,6 @@
 //! The tools with which an agent sends others off and keeps track of them.
 
+mod answer_request;
 mod ask;
 mod awaited;
 mod cancel_task;
@@ -64,6 +65,9 @@ impl Place {
             Arc::new(cancel_task::tool()),
             Arc::new(read_output::tool()),
         ]);
+        if self.may_spawn {
+            tools.push(Arc::new(answer_request::tool()));
+        }
         if self.is_sent {
             tools.push(Arc::new(report_progress::tool()));
             tools.push(Arc::new(ask::tool()));

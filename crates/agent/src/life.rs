@@ -262,7 +262,7 @@ impl Life {
     /// says so, because its history may go on in another task.
     async fn stop(&mut self) -> Result<Next, Trouble> {
         if let Tail::Calls(calls) = self.talk.tail().clone() {
-            self.leave(calls).await?;
+            self.give_up(calls).await?;
         }
         Err(Trouble::End(BodyError::Cancelled))
     }

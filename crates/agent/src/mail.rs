@@ -1,10 +1,11 @@
 //! What comes home is put into the conversation, and acknowledged by the commit
 //! that does it.
 
-use offshoot_core::{Caller, Mode, Question, RowBody, TaskId};
+use offshoot_core::{Caller, Mode, Question, RowBody, TaskId, Wants};
 use offshoot_runtime::{Arrival, Context, Error, Rows};
 
 use crate::block::{Entry, Kept};
+use crate::leave;
 use crate::life::{Life, Trouble};
 use crate::notice::{self, Names, OWNER};
 use crate::output;
@@ -114,6 +115,7 @@ impl Life {
             RowBody::Question { number, .. } => {
                 if let Some(task) = row.task() {
                     names.asked = question(&self.cx, task.id(), *number).await?;
+                    names.request = self.request((task.handle(), names.asked.as_ref()), allowance);
                 }
             }
             RowBody::Result(_) => {}
@@ -125,6 +127,16 @@ impl Life {
             Some(kept)
         });
         Ok((names, kept))
+    }
+
+    /// How a question of one of the agent's tasks reads if it asks for leave.
+    pub(crate) fn request(
+        &self,
+        (handle, asked): (&str, Option<&Question>),
+        longest: usize,
+    ) -> Option<String> {
+        let asked = asked.filter(|asked| asked.wants == Wants::Approval)?;
+        Some(leave::request((handle, asked), self.brief.authority.as_deref(), longest))
     }
 
     /// What the agent calls a task that speaks to it.

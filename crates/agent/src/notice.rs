@@ -15,6 +15,9 @@ use crate::report::Report;
 /// The tag of the envelope.
 const TAG: &str = "notice";
 
+/// The kind of notice that tells of a request for leave.
+pub(crate) const REQUEST: &str = "request";
+
 /// What an agent calls its owner.
 pub(crate) const OWNER: &str = "parent";
 
@@ -27,6 +30,8 @@ pub(crate) struct Names {
     pub(crate) sender: Option<String>,
     /// What the question is.
     pub(crate) asked: Option<Question>,
+    /// How it reads if it is a request for leave.
+    pub(crate) request: Option<String>,
 }
 
 /// What is said by a row of the agent's inbox. What a person says is no notice:
@@ -50,6 +55,9 @@ pub(crate) fn entry(row: Arrival<'_>, allowance: usize, names: &Names) -> Entry 
         RowBody::Question { number, .. } => {
             let (handle, number) =
                 (row.task().map_or("", |task| task.handle()), number.to_string());
+            if let Some(request) = &names.request {
+                return notice(REQUEST, &[("task", handle), ("request", &number)], request);
+            }
             let asked = names.asked.as_ref();
             let text = asked.map_or("(the question is gone)", |asked| &asked.text);
             let open = match asked.is_some_and(|asked| asked.closed.is_some()) {

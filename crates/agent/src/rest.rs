@@ -5,15 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use offshoot_core::{FailureKind, Owner, Payload, WaitingOn, Wake, text};
+use offshoot_core::{Addressee, FailureKind, Owner, Payload, State, WaitingOn, Wake, text};
 use offshoot_models::Stop;
 use offshoot_runtime::{Context, TaskRef};
 
 use crate::block::Entry;
+use crate::brief::Brief;
 use crate::control;
 use crate::delta::Delta;
+use crate::leave;
 use crate::life::{Life, Next, Trouble};
-use crate::mail::{When, steered, wanted};
+use crate::mail::{When, question, steered, wanted};
 use crate::notice::envelope;
 use crate::report::Report;
 
@@ -34,7 +36,7 @@ impl Life {
     /// The model has ended its turn.
     pub(crate) async fn rest(&mut self, stop: &Stop) -> Result<Next, Trouble> {
         // In this order: of whoever has ended by now the mail tells.
-        let children = Box::pin(children(&self.cx)).await?;
+        let children = Box::pin(children(&self.cx, &self.brief)).await?;
         if Box::pin(self.read_mail(When::TurnEnd)).await? {
             return Ok(Next::Goes);
         }
@@ -43,7 +45,7 @@ impl Life {
                 Box::pin(self.close(limit)).await?;
                 return Ok(Next::Goes);
             }
-            let asked = children.iter().all(|child| child.asks.is_some());
+            let asked = children.iter().all(|child| child.asks == Asks::Agent);
             if asked && !self.talk.is_reminded() && Box::pin(self.remind(&children)).await? {
                 return Ok(Next::Goes);
             }
@@ -141,16 +143,22 @@ impl Life {
         let mut asked = Vec::new();
         for Child { task, .. } in children {
             let questions = task.questions().await?;
+            let mut own = questions.iter().filter(|asked| asked.addressee == Addressee::Owner);
             // One that was answered a moment ago goes on by itself.
-            let Some(open) = questions.iter().find(|question| question.closed.is_none()) else {
+            let Some(open) = own.find(|question| question.closed.is_none()) else {
                 return Ok(false);
             };
-            asked.push(format!("- {}: {}", task.handle(), text::cut(&open.text, ASKED)));
+            let handle = task.handle();
+            asked.push(match self.request((handle, Some(open)), ASKED) {
+                Some(request) => format!("- {request}"),
+                None => format!("- {handle}: {}", text::cut(&open.text, ASKED)),
+            });
         }
         asked.truncate(TOLD);
         let said = format!(
             "You have ended your turn, but these tasks wait for your answers, and nothing goes on \
-             before you answer them with send_message or stop them with cancel_task:\n{}",
+             before you answer them or stop them with cancel_task. Questions are answered with \
+             send_message, requests for leave with answer_request:\n{}",
             asked.join("\n")
         );
         let text = envelope(REMINDER, &[], &said);
@@ -233,17 +241,39 @@ enum Woken {
 /// A task whose end the agent must still be told.
 struct Child {
     task: TaskRef,
-    /// The question to which it waits for an answer.
-    asks: Option<u32>,
+    asks: Asks,
+}
+
+/// Whom a task asks something that it waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asks {
+    /// Nobody, or a person.
+    Nobody,
+    /// The agent.
+    Agent,
+    /// The agent, for leave that it cannot give. So a person is asked.
+    InVain,
 }
 
 /// The first of the tasks whose ends the agent must still be told.
-async fn children(cx: &Context) -> Result<Vec<Child>, Trouble> {
+async fn children(cx: &Context, brief: &Brief) -> Result<Vec<Child>, Trouble> {
     // Of its own only: a session may have any number of others.
     let page = cx.tasks().owner(Owner::Task(cx.id())).live().limit(NAMED).await?;
     let mut found = Vec::new();
     for task in &page.items {
-        let asks = task.state.question();
+        let asks = match task.state {
+            State::Waiting(WaitingOn::Approval(number)) => {
+                match question(cx, task.id(), number).await? {
+                    Some(asked) if asked.addressee == Addressee::Owner => {
+                        let authority = brief.authority.as_deref();
+                        if leave::may_give(authority, &asked) { Asks::Agent } else { Asks::InVain }
+                    }
+                    _ => Asks::Nobody,
+                }
+            }
+            State::Waiting(WaitingOn::Input(_)) => Asks::Agent,
+            _ => Asks::Nobody,
+        };
         found.push(Child { task: cx.task(&task.id().to_string()).await?, asks });
     }
     Ok(found)
@@ -266,13 +296,13 @@ pub(crate) async fn nobody_is_out(cx: &Context) -> Result<(), Trouble> {
 /// Waits until one of the agent's tasks has ended or asks, a message has
 /// come, or a minute has passed. One that asked before does so until the agent
 /// answers it.
-pub(crate) async fn wait_for_change(cx: &Context) -> Result<(), Trouble> {
+pub(crate) async fn wait_for_change(cx: &Context, brief: &Brief) -> Result<(), Trouble> {
     const LONGEST: Duration = Duration::from_secs(60);
-    let children = children(cx).await?;
+    let children = children(cx, brief).await?;
     if children.is_empty() {
         return Ok(());
     }
-    let at_work = children.into_iter().filter(|child| child.asks.is_none());
+    let at_work = children.into_iter().filter(|child| child.asks == Asks::Nobody);
     let at_work: Vec<_> = at_work.map(|child| child.task).collect();
     let ended = async {
         match at_work.as_slice() {

@@ -50,7 +50,7 @@ pub use message::{Gist, Message, MessageState, Mode, Receipt};
 pub use name::{NAME_LIMIT, Name, NameError, RESERVED, Series};
 pub use outcome::{Failure, FailureKind, Outcome};
 pub use payload::{Blob, Json, Payload, PayloadError};
-pub use question::{Closed, Question, Wants};
+pub use question::{Addressee, Closed, Question, Wants};
 pub use scope::Caller;
 pub use seldom::{Seldom, Unsaid};
 pub use session::{Reach, Session, SessionBusy, Sweep};

@@ -18,6 +18,9 @@ pub struct Question {
     pub number: u32,
     /// Whether it asks for leave or for words.
     pub wants: Wants,
+    /// Before whom it is put.
+    #[serde(default, skip_serializing_if = "Addressee::is_owner")]
+    pub addressee: Addressee,
     /// What it asks.
     pub text: Arc<str>,
     /// The exact matter it is bound to, such as a tool's arguments.
@@ -48,6 +51,24 @@ pub enum Wants {
     Input,
     /// Leave to go on.
     Approval,
+}
+
+/// Before whom a question is put.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Addressee {
+    /// The owner of whoever asks: it is in its inbox.
+    #[default]
+    Owner,
+    /// A person, who finds it by looking. It is in no inbox, and no body that
+    /// waits for whoever asks is told of it.
+    Person,
+}
+
+impl Addressee {
+    fn is_owner(&self) -> bool {
+        *self == Self::Owner
+    }
 }
 
 /// How a question was closed. The first close stands.

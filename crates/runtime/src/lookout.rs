@@ -19,6 +19,17 @@ pub(crate) struct Lookout {
     spec: Arc<Spec>,
     cell: Option<Arc<Cell>>,
     last: Option<Task>,
+    pub(crate) heeds: Heeds,
+}
+
+/// Which questions of a task end a wait for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Heeds {
+    /// All.
+    All,
+    /// Those that are for its owner. A body that waits can do nothing about the
+    /// others.
+    ForOwner,
 }
 
 impl Lookout {
@@ -33,7 +44,13 @@ impl Engine {
         if let Some(cell) = &cell {
             cell.keep_last();
         }
-        Lookout { spec: spec.clone(), cell, last: None }
+        Lookout { spec: spec.clone(), cell, last: None, heeds: Heeds::All }
+    }
+
+    /// The same for a wait, of this body if one waits.
+    pub(crate) fn look_out_from(&self, waiter: Option<&Arc<Cell>>, spec: &Arc<Spec>) -> Lookout {
+        let heeds = if waiter.is_some() { Heeds::ForOwner } else { Heeds::All };
+        Lookout { heeds, ..self.look_out(spec) }
     }
 
     /// The record as it is now.

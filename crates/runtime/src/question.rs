@@ -6,7 +6,9 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::future::{Either, select};
-use offshoot_core::{Closed, Payload, Question, Row, RowBody, TaskId, TooLarge, WaitingOn, Wants};
+use offshoot_core::{
+    Addressee, Closed, Payload, Question, Row, RowBody, TaskId, TooLarge, WaitingOn, Wants,
+};
 use offshoot_store::{Batch, CommitError, Conflict, Write};
 use parking_lot::Mutex;
 
@@ -24,6 +26,7 @@ pub struct Asking {
     text: Arc<str>,
     about: Payload,
     wants: Wants,
+    addressee: Addressee,
     key: Option<Arc<str>>,
     // Locked by nobody: it only makes the rest shareable while it is asked.
     given_up: Mutex<BoxFuture<()>>,
@@ -43,7 +46,8 @@ impl Asking {
     pub(crate) fn new(engine: Arc<Engine>, cell: Arc<Cell>, text: &str) -> Self {
         let (text, about) = (text.into(), Payload::Null);
         let given_up = Mutex::new(never());
-        Self { engine, cell, text, about, wants: Wants::Input, key: None, given_up }
+        let (wants, addressee) = (Wants::Input, Addressee::Owner);
+        Self { engine, cell, text, about, wants, addressee, key: None, given_up }
     }
 
     /// The exact matter the question is bound to.
@@ -55,6 +59,13 @@ impl Asking {
     /// Asks for leave, not for words.
     pub fn approval(mut self) -> Self {
         self.wants = Wants::Approval;
+        self
+    }
+
+    /// Asks a person, and not the owner: nothing is put into the owner's inbox, and
+    /// a body that waits for this task waits on.
+    pub fn of_person(mut self) -> Self {
+        self.addressee = Addressee::Person;
         self
     }
 
@@ -111,8 +122,8 @@ impl Asking {
         }
     }
 
-    /// Commits the question and the row that puts it before the owner, unless
-    /// it was asked before.
+    /// Commits the question, and the row that puts it before the owner if it is
+    /// for that one, unless it was asked before.
     async fn put(&self) -> Result<u32, Error> {
         let (engine, id) = (&self.engine, self.cell.spec.id);
         let owner = self.cell.spec.owner();
@@ -124,6 +135,7 @@ impl Asking {
                 task: id,
                 number,
                 wants: self.wants,
+                addressee: self.addressee,
                 text: self.text.clone(),
                 about: self.about.clone(),
                 key: self.key.clone(),
@@ -133,17 +145,18 @@ impl Asking {
             if let Some(number) = self.asked_before(&asked, &question)? {
                 return Ok(number);
             }
-            let row = Row {
-                id: engine.mint_row(at),
-                owner,
-                at,
-                body: RowBody::Question { task: id, number },
+            let mut batch =
+                Batch::new(at).fenced(id, self.cell.epoch()).write(Write::Ask(Box::new(question)));
+            let concerns = match self.addressee {
+                Addressee::Owner => {
+                    let body = RowBody::Question { task: id, number };
+                    let row = Row { id: engine.mint_row(at), owner, at, body };
+                    batch = batch.write(Write::Deliver(Box::new(row)));
+                    Concerns::Inbox(owner)
+                }
+                Addressee::Person => Concerns::Record(id),
             };
-            let batch = Batch::new(at)
-                .fenced(id, self.cell.epoch())
-                .write(Write::Ask(Box::new(question)))
-                .write(Write::Deliver(Box::new(row)));
-            match engine.commit(batch, Concerns::Inbox(owner)).await {
+            match engine.commit(batch, concerns).await {
                 Ok(_) => {
                     if self.key.is_some() {
                         engine.advance(&self.cell).await;

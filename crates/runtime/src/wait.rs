@@ -187,12 +187,12 @@ impl Engine {
         timeout: Option<Duration>,
     ) -> Result<(Task, WaitEnd), Error> {
         let limit = Limit::new(self, timeout);
-        let mut lookout = self.look_out(spec);
+        let waiter = self.body_around();
+        let mut lookout = self.look_out_from(waiter.as_ref(), spec);
         let (task, end) = self.look(&mut lookout).await?;
         if end != WaitEnd::TimedOut || timeout == Some(Duration::ZERO) {
             return Ok((task, end));
         }
-        let waiter = self.body_around();
         check_not_itself(waiter.as_ref(), std::slice::from_ref(spec))?;
         let parked = self.park_waiter(waiter.as_ref()).await?;
         let rest = self.until_rest(&mut lookout);
@@ -215,12 +215,13 @@ impl Engine {
     ) -> Result<Vec<(Task, WaitEnd)>, Error> {
         self.check_open()?;
         let limit = Limit::new(self, timeout);
-        let mut lookouts: Vec<_> = specs.iter().map(|spec| self.look_out(spec)).collect();
+        let waiter = self.body_around();
+        let look_out = |spec| self.look_out_from(waiter.as_ref(), spec);
+        let mut lookouts: Vec<_> = specs.iter().map(look_out).collect();
         let found = self.look_at_all(&mut lookouts).await?;
         if is_enough(&found, want) || timeout == Some(Duration::ZERO) {
             return Ok(found);
         }
-        let waiter = self.body_around();
         check_not_itself(waiter.as_ref(), &specs)?;
         let parked = self.park_waiter(waiter.as_ref()).await?;
         let found = loop {

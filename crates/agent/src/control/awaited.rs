@@ -3,7 +3,7 @@
 use std::pin::pin;
 
 use futures_util::future::{Either, select};
-use offshoot_core::text;
+use offshoot_core::{Wants, text};
 use offshoot_runtime::{Context, TaskRef};
 
 use crate::mail::{self, steered};
@@ -48,8 +48,15 @@ impl Awaited {
     /// The child cannot go on without an answer, which only a later call can give.
     async fn asks(&self, number: u32) -> Result<Output, ToolError> {
         let asked = mail::question(&self.cx, self.task.id(), number).await?;
-        let asked = asked.map(|asked| asked.text).unwrap_or_default();
         let handle = self.task.handle();
+        if asked.as_ref().is_some_and(|asked| asked.wants == Wants::Approval) {
+            return Ok(Output::text(format!(
+                "{handle} has no result yet: it asks you for leave, and waits. What it asks comes to \
+                 you as a notice. It goes on in the background once you have answered it with \
+                 answer_request, and its result will come to you by itself."
+            )));
+        }
+        let asked = asked.map(|asked| asked.text).unwrap_or_default();
         let asked =
             notice::envelope("question", &[("task", handle)], text::cut(&asked, ASKED).as_ref());
         Ok(Output::text(format!(

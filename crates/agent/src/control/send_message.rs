@@ -1,6 +1,6 @@
 //! `send_message`: steers a task, answers its question, or tells the owner.
 
-use offshoot_core::{Caller, Closed, Mode, TaskId};
+use offshoot_core::{Caller, Closed, Mode, TaskId, Wants};
 use offshoot_runtime::{Address, BodyError, StepError, TaskRef};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -93,7 +93,9 @@ async fn called(cx: &ToolContext, to: &str, task: TaskId) -> String {
 /// question is closed, and say as a message what it has answered already.
 async fn question(cx: &ToolContext, task: &TaskRef) -> Result<Option<u32>, ToolError> {
     let asked = task.questions().await?;
-    let open = asked.iter().find(|question| question.closed.is_none());
+    // Leave is never given in words.
+    let mut open = asked.iter().filter(|question| question.wants == Wants::Input);
+    let open = open.find(|question| question.closed.is_none());
     let open = open.map(|question| question.number);
     let step =
         cx.cx.step(&format!("answers {}", cx.key), move || async move { Ok::<_, BodyError>(open) });

@@ -301,6 +301,7 @@ async fn brief(cx: &ToolContext, asked: &Arguments) -> Result<Brief, ToolError> 
     let found = cx.seat.find(&brief, cx.cx.lineage().session);
     let (found, _) = found.map_err(|error| ToolError::of(&error))?;
     brief.folder.clone_from(&own.folder);
+    brief.authority.clone_from(&own.authority);
     match asked.isolation {
         Isolates::Worktree => {
             brief.isolation = Isolation::Worktree;

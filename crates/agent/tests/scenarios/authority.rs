@@ -75,9 +75,10 @@ async fn s11_1_every_tool_of_ours_is_strict() -> Test {
         "send_message",
         "cancel_task",
         "read_output",
+        "answer_request",
     ];
     assert_eq!(names(lead), control);
-    assert_eq!(names(child)[7..], ["report_progress", "ask"]);
+    assert_eq!(names(child)[8..], ["report_progress", "ask"]);
     Ok(())
 }
 

@@ -2,6 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod approvals;
+mod approvals_crashes;
+mod approvals_ended;
+mod approvals_owner;
 mod authority;
 mod bad_models;
 mod calls;
@@ -11,6 +15,7 @@ mod delivery;
 mod finishing;
 mod gate;
 mod hitch;
+mod injection;
 mod interrupting;
 mod isolation;
 mod isolation_kept;

@@ -158,6 +158,11 @@ impl Doors {
         self.door(name).add_permits(1);
     }
 
+    /// Whether one could go through.
+    pub(crate) fn is_open(&self, name: &str) -> bool {
+        self.door(name).available_permits() > 0
+    }
+
     /// The tool with which an agent stands before a door.
     pub(crate) fn tool(&self) -> impl Tool + use<> {
         let doors = self.clone();

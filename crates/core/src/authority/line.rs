@@ -1,7 +1,10 @@
 //! What is known of a command line.
 
+use serde::{Deserialize, Serialize};
+
 /// What is known of a command line.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Line {
     /// It runs these commands and no others, each as its words.
     Clear(Vec<Vec<String>>),

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::layer::Rule;
 use super::line::Line;
 
@@ -20,7 +22,8 @@ pub struct Wish {
 }
 
 /// What a call would do.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Deed {
     /// It looks.
     Look,

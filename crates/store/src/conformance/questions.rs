@@ -1,6 +1,6 @@
 //! Questions: numbered by task, closed once.
 
-use offshoot_core::{Caller, Change, Closed, Payload, Question, Task, Wants};
+use offshoot_core::{Addressee, Caller, Change, Closed, Payload, Question, Task, Wants};
 
 use super::world::World;
 use crate::batch::Write;
@@ -11,6 +11,7 @@ fn question(world: &World, task: &Task, number: u32) -> Question {
         task: task.id(),
         number,
         wants: if number.is_multiple_of(2) { Wants::Approval } else { Wants::Input },
+        addressee: Addressee::Owner,
         text: format!("question {number}?").into(),
         about: Payload::encode(&number).unwrap(),
         key: Some(format!("ask {number}").into()),

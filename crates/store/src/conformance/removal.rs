@@ -4,8 +4,8 @@
 use std::pin::pin;
 
 use offshoot_core::{
-    Block, BlockKind, Caller, Change, Cursor, Intent, Owner, Payload, Question, Row, RowBody,
-    Session, Step, StepState, Task, Timer, Wants,
+    Addressee, Block, BlockKind, Caller, Change, Cursor, Intent, Owner, Payload, Question, Row,
+    RowBody, Session, Step, StepState, Task, Timer, Wants,
 };
 
 use super::world::{World, ack, called, keyed, record, spawn};
@@ -64,6 +64,7 @@ async fn full(world: &World, name: &str) -> Full {
         task: child.id(),
         number: 1,
         wants: Wants::Input,
+        addressee: Addressee::Owner,
         text: "which?".into(),
         about: Payload::Null,
         key: None,

@@ -10,9 +10,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use offshoot_core::{
-    Block, BlockKind, Caller, Change, Closed, Decision, Intent, LiveChildren, Message, Owner,
-    Payload, Phase, Question, Reach, Row, RowBody, Session, Stamp, Step, StepState, Sweep, Task,
-    TaskId, Timer, WaitingOn, Wants, decide,
+    Addressee, Block, BlockKind, Caller, Change, Closed, Decision, Intent, LiveChildren, Message,
+    Owner, Payload, Phase, Question, Reach, Row, RowBody, Session, Stamp, Step, StepState, Sweep,
+    Task, TaskId, Timer, WaitingOn, Wants, decide,
 };
 
 use super::world::{World, ack, called, cancel, keyed, record, spawn, value};
@@ -207,6 +207,7 @@ impl Script {
             task,
             number: 1,
             wants: Wants::Input,
+            addressee: Addressee::Owner,
             text: "which?".into(),
             about: Payload::Null,
             key: None,

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use offshoot_core::{
-    Block, BlockKind, Caller, Caps, Ceiling, Change, Closed, Intent, LiveChildren, Message,
-    Outcome, Owner, Payload, Question, Row, RowBody, Session, Step, StepState, Task, TaskId, Timer,
-    Wants,
+    Addressee, Block, BlockKind, Caller, Caps, Ceiling, Change, Closed, Intent, LiveChildren,
+    Message, Outcome, Owner, Payload, Question, Row, RowBody, Session, Step, StepState, Task,
+    TaskId, Timer, Wants,
 };
 
 use super::world::{World, ack, called, keyed, record, spawn, spawn_under};
@@ -168,6 +168,7 @@ fn question(world: &World, task: &Task, number: u32) -> Question {
         task: task.id(),
         number,
         wants: Wants::Input,
+        addressee: Addressee::Owner,
         text: "which?".into(),
         about: Payload::Null,
         key: None,

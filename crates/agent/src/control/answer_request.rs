@@ -1,0 +1,99 @@
+//! `answer_request`: gives or denies leave to a task that asks its owner for it.
+
+use offshoot_core::{Addressee, Caller, Closed, Owner, Question, Wants};
+use offshoot_runtime::TaskRef;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::approval::Leave;
+use crate::leave;
+use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// The handle or id of the task that asks.
+    task: String,
+    /// The number of its request, as the notice says it.
+    request: u32,
+    /// What you answer.
+    verdict: Says,
+    /// Why, for the one that asks.
+    reason: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Says {
+    /// It may make this one call.
+    Allow,
+    /// It may not.
+    Deny,
+}
+
+pub(super) fn tool() -> impl Tool {
+    Function::new(
+        "answer_request",
+        "Gives or denies leave to a task you sent off that asks for it, for the one call that it \
+         asks for. You can give leave only for what you may do yourself without asking.",
+        answer,
+    )
+    .idempotent()
+    .managing()
+}
+
+async fn answer(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
+    cx.turn.comes().await;
+    let task = cx.cx.task(&asked.task).await?;
+    let (handle, number) = (task.handle().to_owned(), asked.request);
+    let question = request(&cx, &task, number).await?;
+    let leave = match asked.verdict {
+        Says::Allow => {
+            if !leave::may_give(cx.brief.authority.as_deref(), &question) {
+                return Err(ToolError::new(format!(
+                    "No leave was given. {}",
+                    leave::unmet(&handle, number)
+                )));
+            }
+            Leave::Once
+        }
+        Says::Deny => Leave::Denied { reason: asked.reason },
+    };
+    if let Err(error) = task.answer(number, &leave).await {
+        // Repeated after a crash it finds its own answer.
+        let question = request(&cx, &task, number).await?;
+        if !is_answered(&cx, &question, &leave) {
+            return Err(error.into());
+        }
+    }
+    Ok(Output::text(match leave {
+        Leave::Denied { .. } => format!("Denied request {number} of {handle}."),
+        Leave::Once | Leave::Always => format!("Gave leave for request {number} of {handle}."),
+    }))
+}
+
+/// The request of this number, if it is the agent's to answer.
+async fn request(cx: &ToolContext, task: &TaskRef, number: u32) -> Result<Question, ToolError> {
+    let handle = task.handle();
+    let asked = task.questions().await?.into_iter().find(|asked| asked.number == number);
+    let no = |why: &str| Err(ToolError::new(format!("Nothing was answered: {why}")));
+    match asked {
+        None => no(&format!("{handle} has no request {number}.")),
+        Some(asked) if asked.wants == Wants::Input => no(&format!(
+            "{number} is a question of {handle}, not a request for leave. Answer it with \
+             send_message."
+        )),
+        Some(_) if task.spec().owner() != Owner::Task(cx.cx.id()) => {
+            no(&format!("{handle} asks its own owner, which is not you."))
+        }
+        Some(asked) if asked.addressee == Addressee::Person => {
+            no(&format!("{handle} asks a person for this, and only a person can answer."))
+        }
+        Some(asked) => Ok(asked),
+    }
+}
+
+fn is_answered(cx: &ToolContext, question: &Question, leave: &Leave) -> bool {
+    matches!(&question.closed, Some(Closed::Answered { by, answer, .. })
+        if *by == Caller::Task(cx.cx.id()) && answer.decode().is_ok_and(|said: Leave| said == *leave))
+}

@@ -1,0 +1,145 @@
+//! Lasting leave: what a person has allowed once and for all.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use offshoot_core::authority::{Deed, Layer, Mode, Rule, Verdict, Wish};
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+/// What people have given lasting leave for, folder by folder. It spares a
+/// question; it never allows what is denied or guarded.
+pub trait Grants: Send + Sync + fmt::Debug + 'static {
+    /// Whether there is leave for this wish of an agent that works in this folder.
+    fn granted(&self, folder: Option<&Path>, wish: &Wish) -> bool;
+
+    /// Keeps that there is leave, in this folder, for all that fits the rule. To
+    /// keep it twice changes nothing.
+    fn grant(&self, folder: Option<&Path>, rule: &Rule) -> io::Result<()>;
+}
+
+/// Whether these rules together allow a wish: each of its commands if it runs any.
+pub fn covers<'a>(rules: impl IntoIterator<Item = &'a Rule>, wish: &Wish) -> bool {
+    let fits = |rule: &&Rule| {
+        let is_about = &*rule.tool == "*" || rule.tool == wish.tool;
+        is_about && (rule.command.is_none() || matches!(wish.deed, Deed::Run(_)))
+    };
+    let about: Vec<_> = rules.into_iter().filter(fits).collect();
+    if about.is_empty() {
+        return false;
+    }
+    let layer = Layer::mode(Mode::Ask);
+    let layer =
+        about.into_iter().fold(layer, |layer, rule| layer.rule(rule.clone(), Verdict::Allow));
+    layer.judge(wish) == Verdict::Allow
+}
+
+/// Lasting leave that lasts as long as the process.
+#[derive(Clone, Debug, Default)]
+pub struct GrantsInMemory(Arc<Mutex<Vec<Grant>>>);
+
+/// A rule, and the folder in which it allows what fits it.
+type Grant = (Option<PathBuf>, Rule);
+
+impl Grants for GrantsInMemory {
+    fn granted(&self, folder: Option<&Path>, wish: &Wish) -> bool {
+        let granted = self.0.lock();
+        let here = granted.iter().filter(|(of, _)| of.as_deref() == folder);
+        covers(here.map(|(_, rule)| rule), wish)
+    }
+
+    fn grant(&self, folder: Option<&Path>, rule: &Rule) -> io::Result<()> {
+        let grant = (folder.map(Path::to_owned), rule.clone());
+        let mut granted = self.0.lock();
+        if !granted.contains(&grant) {
+            granted.push(grant);
+        }
+        Ok(())
+    }
+}
+
+/// The lasting leave that agents go by, and the news that there is more.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Granting {
+    grants: Option<Arc<dyn Grants>>,
+    changed: Arc<Notify>,
+}
+
+impl Granting {
+    pub(crate) fn by(grants: impl Grants) -> Self {
+        Self { grants: Some(Arc::new(grants)), changed: Arc::default() }
+    }
+
+    /// Whether there is lasting leave for a wish.
+    pub(crate) fn has(&self, folder: Option<&Path>, wish: &Wish) -> bool {
+        let can_last = wish.guarded.is_none() && wish.lasting.is_some();
+        can_last && self.grants.as_ref().is_some_and(|grants| grants.granted(folder, wish))
+    }
+
+    /// Resolves when there is.
+    pub(crate) async fn comes(&self, folder: Option<&Path>, wish: &Wish) {
+        loop {
+            let changed = self.changed.notified();
+            if self.has(folder, wish) {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    /// Gives it, if it can be kept anywhere.
+    pub(crate) fn give(&self, folder: Option<&Path>, rule: &Rule) {
+        let Some(grants) = &self.grants else { return };
+        match grants.grant(folder, rule) {
+            Ok(()) => self.changed.notify_waiters(),
+            // The call that it was given with is made all the same.
+            Err(error) => tracing::warn!(%rule, %error, "lasting leave could not be kept"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use offshoot_core::authority::Line;
+
+    use super::*;
+
+    fn rule(text: &str) -> Rule {
+        text.parse().unwrap()
+    }
+
+    fn runs(commands: &[&str]) -> Wish {
+        let words = |command: &&str| command.split(' ').map(str::to_owned).collect();
+        let line = Line::Clear(commands.iter().map(words).collect());
+        Wish::new("run_command", Deed::Run(line))
+    }
+
+    #[test]
+    fn what_is_granted_covers_what_begins_so_and_nothing_else() {
+        let rules = [rule("run_command(cargo test)"), rule("run_command(ls)")];
+        assert!(covers(&rules, &runs(&["cargo test --all"])));
+        assert!(covers(&rules, &runs(&["ls", "cargo test"])));
+        assert!(!covers(&rules, &runs(&["cargo test", "rm -r x"])));
+        assert!(!covers(&rules, &Wish::new("run_command", Deed::Run(Line::Unclear))));
+        assert!(!covers(&rules, &Wish::new("write", Deed::Change)));
+        assert!(!covers(&rules, &Wish::new("run_command", Deed::Look)));
+        assert!(covers(&[rule("write")], &Wish::new("write", Deed::Change)));
+        assert!(!covers(&[], &Wish::new("write", Deed::Look)));
+    }
+
+    #[test]
+    fn what_is_guarded_or_cannot_last_is_never_granted() {
+        let grants = GrantsInMemory::default();
+        let granting = Granting::by(grants.clone());
+        let folder = Path::new("/work");
+        grants.grant(Some(folder), &rule("*")).unwrap();
+        let wish = Wish::new("write", Deed::Change);
+        assert!(!granting.has(Some(folder), &wish));
+        let wish = wish.lasting(rule("write"));
+        assert!(granting.has(Some(folder), &wish));
+        assert!(!granting.has(Some(Path::new("/elsewhere")), &wish) && !granting.has(None, &wish));
+        assert!(!granting.has(Some(folder), &wish.guarded("it is .git")));
+    }
+}

@@ -1,0 +1,144 @@
+//! What is said of leave: to the model whose call waits for it, and to the one
+//! that is asked.
+
+use offshoot_core::authority::{Authority, Mode, Wish};
+use offshoot_core::{Question, text};
+
+use super::{GaveUp, Stop, may_give};
+use crate::approval::Approval;
+use crate::tool::Output;
+
+/// How much of a reason is told.
+const REASON: usize = 2_000;
+
+fn not_made(why: &str) -> Output {
+    Output::failure(format!("The call was not made: {why}"))
+}
+
+/// What may not be done at all.
+pub(super) fn forbidden(authority: Option<&Authority>, wish: &Wish) -> Output {
+    let tool = &wish.tool;
+    let offered = authority.is_none_or(|authority| authority.offers(tool));
+    let plans = authority.is_some_and(|authority| authority.mode() == Mode::Plan);
+    not_made(&match (offered, plans && wish.deed.changes()) {
+        (false, _) => format!(
+            "the tool {tool} is not among those that you may use. Nobody can be asked for it. Do \
+             it in another way, or say what you could not do."
+        ),
+        (true, true) => format!(
+            "you only look and plan here, and {tool} would do more than that. Nothing is to be \
+             changed, in whatever way: say instead what you would do."
+        ),
+        (true, false) => format!(
+            "a rule forbids that {tool} does this, and nobody can be asked. Do not try the same in \
+             another way: go on without it, or say what you could not do."
+        ),
+    })
+}
+
+/// What would have to be asked, where nobody is.
+pub(super) fn nobody(wish: &Wish) -> Output {
+    let why = wish.guarded.as_deref().map(|why| format!(" ({why})")).unwrap_or_default();
+    not_made(&format!(
+        "{} needs leave for this{why}, and there is nobody to give it, so it is denied. Go on \
+         without it, or say what you could not do.",
+        wish.tool
+    ))
+}
+
+/// A tool that cannot say what it would do.
+pub(super) fn broken(tool: &str) -> Output {
+    not_made(&format!("the tool {tool} broke when it was asked what it would do."))
+}
+
+/// A call that is too long to be asked for.
+pub(super) fn unaskable(error: &str) -> Output {
+    not_made(&format!(
+        "it needs leave, and it is too long for anybody to be asked: {error}. Do it in smaller \
+         pieces."
+    ))
+}
+
+/// Somebody has denied it.
+pub(super) fn denied(reason: Option<&str>) -> Output {
+    let said = match reason.map(str::trim) {
+        None | Some("") => "No reason was given".to_owned(),
+        Some(reason) => format!("The reason: {}", text::cut(reason, REASON)),
+    };
+    not_made(&format!(
+        "leave for it was asked and denied. {said}. Do not make it again, and do not try the same \
+         in another way."
+    ))
+}
+
+/// What came as an answer says nothing about leave.
+pub(super) fn no_leave() -> Output {
+    not_made("leave for it was asked, and what was answered gives none, so it counts as denied.")
+}
+
+/// Whoever answered cannot give leave.
+pub(super) fn not_theirs() -> Output {
+    not_made("leave for it was asked, and whoever answered cannot give it, so it counts as denied.")
+}
+
+/// Nobody has answered.
+pub(super) fn unanswered(why: GaveUp) -> Output {
+    const AGAIN: &str = "Make it again if you still need it: leave is asked again then.";
+    not_made(&match why {
+        GaveUp::Interrupted => {
+            format!(
+                "a message to you came while leave for it was asked, which was withdrawn. {AGAIN}"
+            )
+        }
+        GaveUp::Overdue(limit) => format!(
+            "leave for it was asked, and nobody answered within {} s, so it counts as denied. Go \
+             on without it, or say what you could not do.",
+            limit.as_secs()
+        ),
+        GaveUp::Stopped(Stop::Cancelled) => {
+            "the agent was asked to stop while leave for it was asked, which was withdrawn."
+                .to_owned()
+        }
+        GaveUp::Stopped(Stop::Late) => {
+            "the agent's time was over while leave for it was asked, which was withdrawn."
+                .to_owned()
+        }
+        GaveUp::Granted | GaveUp::Forgotten => {
+            format!("the request for leave was withdrawn before anybody answered. {AGAIN}")
+        }
+    })
+}
+
+/// How a request reads to the owner of the agent that asks, which may have this
+/// authority.
+pub(crate) fn request(
+    (handle, question): (&str, &Question),
+    authority: Option<&Authority>,
+    longest: usize,
+) -> String {
+    let number = question.number;
+    let Some(approval) = Approval::of(question) else {
+        return format!("{handle} asks for leave, but for what cannot be read any more.");
+    };
+    let asked = format!("{handle} asks for leave to call {}", approval.shown(longest));
+    if question.closed.is_some() {
+        return format!("{asked}\n\nIt has its answer, or has withdrawn the request.");
+    }
+    let how = match may_give(authority, question) {
+        true => format!(
+            "It waits. Give or deny leave with answer_request, task {handle:?}, request {number}. \
+             Nothing else that you say is an answer."
+        ),
+        false => unmet(handle, number),
+    };
+    format!("{asked}\n\n{how}")
+}
+
+/// What an owner is told that cannot give leave.
+pub(crate) fn unmet(handle: &str, number: u32) -> String {
+    format!(
+        "You cannot give leave for it, because you may not do it unasked yourself. A person is \
+         asked instead, and {handle} waits for the answer. With answer_request, task {handle:?}, \
+         request {number}, you can deny it."
+    )
+}

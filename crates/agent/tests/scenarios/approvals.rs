@@ -1,0 +1,360 @@
+//! Leave: a call that somebody must allow waits for that, and for no more.
+
+use std::sync::Arc;
+
+use offshoot_agent::{
+    Agents, Approval, Asked, Brief, Function, Leave, NotAnswered, Tool, ToolContext, ToolError,
+};
+use offshoot_core::authority::{Asks, Authority, Deed, Layer, Mode, Rule, Verdict, Wish};
+use offshoot_core::{Addressee, Caps, Ceiling, Closed, State, WaitingOn};
+use offshoot_models::{Call, Turn};
+use offshoot_runtime::{Error, TaskRef, Waited};
+use parking_lot::Mutex;
+use serde_json::json;
+
+use crate::support::{Doors, Test, World, answers, heard, until_called};
+
+/// What was written, by whoever had leave.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ledger(Arc<Mutex<Vec<String>>>);
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Line {
+    /// What to write.
+    pub(crate) text: String,
+}
+
+impl Ledger {
+    /// What was written, in this order.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.0.lock().clone()
+    }
+
+    pub(crate) fn push(&self, line: String) {
+        self.0.lock().push(line);
+    }
+
+    /// The tool with which an agent writes. Of what begins with a dot somebody is
+    /// always asked.
+    pub(crate) fn tool(&self) -> impl Tool + use<> {
+        let ledger = self.clone();
+        let write = move |_: ToolContext, Line { text }: Line| {
+            ledger.push(text.clone());
+            async move { Ok::<_, ToolError>(format!("wrote {text}")) }
+        };
+        Function::new("write", "Writes.", write).wishing(|_, line| {
+            let wish = Wish::new("write", Deed::Change).lasting(Rule::tool("write"));
+            if line.text.starts_with('.') { wish.guarded("it begins with a dot") } else { wish }
+        })
+    }
+}
+
+/// One that asks before it changes anything.
+pub(crate) fn asking() -> Authority {
+    Authority::of(Layer::mode(Mode::Ask))
+}
+
+/// What an agent asks leave for, once it asks for so much at once.
+pub(crate) async fn until_asked(agent: &TaskRef, count: usize) -> Vec<Asked> {
+    loop {
+        let asked = Asked::by(agent).await.unwrap();
+        if asked.len() == count {
+            return asked;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+/// How an agent has ended, whatever it asks before.
+pub(crate) async fn ended(agent: &TaskRef) -> Waited {
+    loop {
+        let waited = agent.wait().await.unwrap();
+        if waited.is_ended() {
+            return waited;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+/// A script that writes this and says what it heard.
+pub(crate) fn writes(lines: &'static [&'static str]) -> impl FnMut(&Call) -> Turn + Send {
+    move |call| match answers(call) {
+        0 => Turn::call(lines.iter().map(|line| ("write", json!({"text": line})))),
+        _ => Turn::say(heard(call).join(" | ")),
+    }
+}
+
+async fn world(lines: &'static [&'static str]) -> (World, Ledger) {
+    world_with(lines, |agents| agents).await
+}
+
+async fn world_with(
+    lines: &'static [&'static str],
+    say: impl FnOnce(Agents) -> Agents,
+) -> (World, Ledger) {
+    let ledger = Ledger::default();
+    let tool = ledger.tool();
+    (World::with(writes(lines), |agents| say(agents.tool(tool))).await, ledger)
+}
+
+impl World {
+    /// A brief for one that asks before it changes anything.
+    pub(crate) fn asking(&self, task: &str) -> Brief {
+        self.brief(task).authority(asking())
+    }
+}
+
+#[tokio::test]
+async fn s5_5_a_call_waits_for_leave_and_is_made_as_it_was_asked() -> Test {
+    let (world, ledger) = world(&["a"]).await;
+    let agent = world.agent_of(&world.asking("write")).await;
+    let asked = until_asked(&agent, 1).await.remove(0);
+    let Approval { tool, arguments, lasting, .. } = &asked.approval;
+    assert_eq!((&**tool, &**arguments), ("write", r#"{"text":"a"}"#));
+    assert_eq!(lasting, &Some(Rule::tool("write")));
+    assert_eq!((asked.number, asked.addressee), (1, Addressee::Person));
+    let mut records = agent.watch();
+    while records.next().await.unwrap()?.state != State::Waiting(WaitingOn::Approval(1)) {}
+    let why = agent.why().await?.to_string();
+    assert!(why.contains("waits for approval 1"), "{why}");
+    assert_eq!(Asked::by_all(world.runtime()).await?, [asked]);
+    assert!(ledger.lines().is_empty());
+    Asked::answer(&agent, 1, &Leave::Once).await?;
+    assert_eq!(agent.wait().await?.decode::<String>()?, "wrote a");
+    assert_eq!(ledger.lines(), ["a"]);
+    assert!(Asked::by_all(world.runtime()).await?.is_empty());
+    Ok(())
+}
+
+#[tokio::test]
+async fn s7_3_what_is_denied_is_not_done_and_the_model_is_told_why() -> Test {
+    let (world, ledger) = world(&["a"]).await;
+    let agent = world.agent_of(&world.asking("write")).await;
+    until_asked(&agent, 1).await;
+    let reason = Some("not in my house".to_owned());
+    Asked::answer(&agent, 1, &Leave::Denied { reason }).await?;
+    let told: String = agent.wait().await?.decode()?;
+    assert!(told.contains("denied") && told.contains("not in my house"), "{told}");
+    assert!(ledger.lines().is_empty());
+    Ok(())
+}
+
+#[tokio::test]
+async fn s7_3_an_answer_that_is_no_leave_counts_as_denied() -> Test {
+    let words = [json!("yes"), json!(r#"{"verdict":"once"}"#), json!(true), json!({"once": {}})];
+    for word in words {
+        let (world, ledger) = world(&["a"]).await;
+        let agent = world.agent_of(&world.asking("write")).await;
+        until_asked(&agent, 1).await;
+        agent.answer(1, &word).await?;
+        let told: String = agent.wait().await?.decode()?;
+        assert!(told.contains("counts as denied"), "{word}: {told}");
+        assert!(ledger.lines().is_empty(), "{word}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn s5_5_leave_is_answered_for_requests_alone() -> Test {
+    let (world, _) = world(&["a"]).await;
+    let agent = world.agent_of(&world.asking("write")).await;
+    until_asked(&agent, 1).await;
+    let none = Asked::answer(&agent, 7, &Leave::Once).await;
+    assert!(matches!(none, Err(NotAnswered::NotAsked { number: 7, .. })), "{none:?}");
+    let task = world.session.spawn_ephemeral(|cx| async move {
+        cx.ask("which?").await?;
+        Ok::<_, offshoot_runtime::BodyError>(())
+    });
+    let task = task.await?;
+    while task.questions().await?.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let words = Asked::answer(&task, 1, &Leave::Once).await;
+    assert!(matches!(words, Err(NotAnswered::WantsWords { .. })), "{words:?}");
+    assert!(task.questions().await?[0].closed.is_none());
+    Ok(())
+}
+
+#[tokio::test]
+async fn s5_5_of_two_answers_at_once_one_stands() -> Test {
+    for allow_first in [true, false] {
+        let (world, ledger) = world(&["a"]).await;
+        let agent = world.agent_of(&world.asking("write")).await;
+        until_asked(&agent, 1).await;
+        let (yes, no) = (Leave::Once, Leave::Denied { reason: None });
+        let (yes, no) = if allow_first {
+            tokio::join!(Asked::answer(&agent, 1, &yes), Asked::answer(&agent, 1, &no))
+        } else {
+            let (no, yes) =
+                tokio::join!(Asked::answer(&agent, 1, &no), Asked::answer(&agent, 1, &yes));
+            (yes, no)
+        };
+        let (stands, fails) = if allow_first { (yes, no) } else { (no, yes) };
+        stands?;
+        let refused = |error| matches!(error, NotAnswered::Refused(Error::QuestionClosed { .. }));
+        assert!(fails.is_err_and(refused));
+        agent.wait().await?;
+        assert_eq!(ledger.lines().len(), usize::from(allow_first));
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn s5_5_two_calls_that_ask_at_once_are_each_answered_by_themselves() -> Test {
+    for order in [[1, 2], [2, 1]] {
+        let (world, ledger) = world(&["a", "b"]).await;
+        let agent = world.agent_of(&world.asking("write")).await;
+        let asked = until_asked(&agent, 2).await;
+        for number in order {
+            let asked = asked.iter().find(|asked| asked.number == number).unwrap();
+            let leave = match asked.approval.arguments.contains("\"b\"") {
+                true => Leave::Once,
+                false => Leave::Denied { reason: Some("not this".to_owned()) },
+            };
+            Asked::answer(&agent, number, &leave).await?;
+        }
+        let told: String = agent.wait().await?.decode()?;
+        assert!(told.contains("not this") && told.ends_with(" | wrote b"), "{told}");
+        assert_eq!(ledger.lines(), ["b"]);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn s7_3_leave_for_one_call_is_none_for_the_same_call_made_again() -> Test {
+    let ledger = Ledger::default();
+    let tool = ledger.tool();
+    let script = |call: &Call| match answers(call) {
+        0 | 1 => Turn::call([("write", json!({"text": "a"}))]),
+        _ => Turn::say(heard(call).join(" | ")),
+    };
+    let world = World::with(script, |agents| agents.tool(tool)).await;
+    let agent = world.agent_of(&world.asking("write")).await;
+    until_asked(&agent, 1).await;
+    Asked::answer(&agent, 1, &Leave::Once).await?;
+    loop {
+        if until_asked(&agent, 1).await[0].number == 2 {
+            break;
+        }
+    }
+    assert_eq!(ledger.lines(), ["a"]);
+    Asked::answer(&agent, 2, &Leave::Denied { reason: None }).await?;
+    agent.wait().await?;
+    assert_eq!(ledger.lines(), ["a"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn s7_3_where_there_is_nobody_to_ask_it_is_denied_at_once() -> Test {
+    let (world, ledger) = world(&["a"]).await;
+    let authority = asking().asking(Asks::Nobody);
+    let agent = world.agent_of(&world.brief("write").authority(authority)).await;
+    let told: String = agent.wait().await?.decode()?;
+    assert!(told.contains("nobody to give it"), "{told}");
+    assert!(ledger.lines().is_empty() && agent.questions().await?.is_empty());
+    Ok(())
+}
+
+#[tokio::test]
+async fn s7_3_what_is_forbidden_is_told_and_nobody_is_asked() -> Test {
+    let deny = Layer::default().rule(Rule::tool("write"), Verdict::Deny);
+    let cases = [
+        (Layer::mode(Mode::Plan), "only look and plan"),
+        (Layer::default().tools(["stand"]), "not among those"),
+        (deny, "not among those"),
+    ];
+    for (layer, words) in cases {
+        let (world, ledger) = world(&["a"]).await;
+        let agent = world.agent_of(&world.brief("write").authority(Authority::of(layer))).await;
+        let told: String = agent.wait().await?.decode()?;
+        assert!(told.contains("not made") && told.contains(words), "{told}");
+        assert!(ledger.lines().is_empty() && agent.questions().await?.is_empty());
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn s7_3_what_is_guarded_is_asked_for_whatever_is_allowed() -> Test {
+    let allow = Layer::default().rule(Rule::tool("write"), Verdict::Allow);
+    for authority in [None, Some(Authority::default()), Some(Authority::of(allow))] {
+        let (world, ledger) = world(&["a", ".git"]).await;
+        let mut brief = world.brief("write");
+        brief.authority = authority.map(Arc::new);
+        let agent = world.agent_of(&brief).await;
+        let asked = until_asked(&agent, 1).await;
+        assert_eq!(asked[0].approval.why.as_deref(), Some("it begins with a dot"));
+        while ledger.lines() != ["a"] {
+            tokio::task::yield_now().await;
+        }
+        Asked::answer(&agent, 1, &Leave::Once).await?;
+        assert_eq!(agent.wait().await?.decode::<String>()?, "wrote a | wrote .git");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn arguments_that_do_not_fit_are_told_and_nobody_is_asked() -> Test {
+    let ledger = Ledger::default();
+    let tool = ledger.tool();
+    let script = |call: &Call| match answers(call) {
+        0 => Turn::call([("write", json!({"words": "a"}))]),
+        _ => Turn::say(heard(call).join(" | ")),
+    };
+    let world = World::with(script, |agents| agents.tool(tool)).await;
+    let agent = world.agent_of(&world.asking("write")).await;
+    let told: String = agent.wait().await?.decode()?;
+    assert!(told.contains("words"), "{told}");
+    assert!(agent.questions().await?.is_empty() && ledger.lines().is_empty());
+    Ok(())
+}
+
+#[tokio::test]
+async fn s5_5_the_other_calls_of_an_answer_go_on() -> Test {
+    let (ledger, doors) = (Ledger::default(), Doors::default());
+    let tool = ledger.tool();
+    let script = |call: &Call| match answers(call) {
+        0 => Turn::call([
+            ("write", json!({"text": "a"})),
+            ("stand", json!({"door": "d"})),
+            ("list_tasks", json!({})),
+        ]),
+        _ => Turn::say(heard(call).join(" | ")),
+    };
+    let say = |agents: Agents| agents.tool(tool).tool(doors.tool());
+    let world = World::with(script, say).await;
+    let agent = world.agent_of(&world.asking("write")).await;
+    until_asked(&agent, 1).await;
+    until_called(&agent, "stand").await?;
+    doors.open("d");
+    // It has gone through: a second one would have to wait.
+    while doors.is_open("d") {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(until_asked(&agent, 1).await.len(), 1);
+    Asked::answer(&agent, 1, &Leave::Once).await?;
+    let told: String = agent.wait().await?.decode()?;
+    assert!(told.starts_with("wrote a | went through d | "), "{told}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn s8_3_whoever_waits_for_leave_has_no_slot() -> Test {
+    let ledger = Ledger::default();
+    let tool = ledger.tool();
+    let caps = Caps { executing: Ceiling { space: Some(1), ..Ceiling::NONE }, ..Caps::default() };
+    let script = |call: &Call| match (crate::support::purpose(call), answers(call)) {
+        ("write", 0) => Turn::call([("write", json!({"text": "a"}))]),
+        _ => Turn::say("done"),
+    };
+    let world = World::with_caps(script, |agents| agents.tool(tool), caps).await;
+    let agent = world.agent_of(&world.asking("write")).await;
+    until_asked(&agent, 1).await;
+    assert_eq!(world.answer("other").await, "done");
+    assert!(ledger.lines().is_empty());
+    Asked::answer(&agent, 1, &Leave::Once).await?;
+    assert_eq!(agent.wait().await?.decode::<String>()?, "done");
+    let [question] = &agent.questions().await?[..] else { panic!("one question") };
+    assert!(matches!(question.closed, Some(Closed::Answered { .. })), "{question:?}");
+    Ok(())
+}

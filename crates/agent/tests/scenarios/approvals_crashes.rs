@@ -1,0 +1,212 @@
+//! Requests for leave outlive the process that asks.
+
+use std::sync::Arc;
+
+use offshoot_agent::{Agents, Asked, Brief, KIND, Leave};
+use offshoot_core::authority::Authority;
+use offshoot_core::{Closed, Question};
+use offshoot_models::{Call, Scripted, Turn};
+use offshoot_runtime::Runtime;
+use offshoot_sqlite::Sqlite;
+use offshoot_store::{At, Fault, Faulty, Memory, Store};
+use serde_json::json;
+
+use crate::approvals::{Ledger, asking, ended, until_asked, writes};
+use crate::support::{Test, answers, heard, purpose};
+
+/// A lead that sends one off, that sends one off, that writes.
+fn script(call: &Call) -> Turn {
+    let send_off = |task: &str| {
+        let child = json!({"name": task, "task": task, "background": false});
+        Turn::call([("spawn_agent", child)])
+    };
+    match (purpose(call), answers(call)) {
+        ("lead", 0) => send_off("middle"),
+        ("middle", 0) => send_off("last"),
+        ("last", 0) => Turn::call([("write", json!({"text": "a"}))]),
+        _ => Turn::say(heard(call).join(" | ")),
+    }
+}
+
+fn agents(ledger: &Ledger) -> Agents {
+    Agents::with_model(Scripted::new(script)).tool(ledger.tool())
+}
+
+fn brief(task: &str, authority: Authority) -> Brief {
+    Brief::new("scripted/model".parse().unwrap(), task).authority(authority)
+}
+
+/// The only request there is, once there is one.
+async fn request(runtime: &Runtime) -> Result<Asked, offshoot_runtime::Error> {
+    loop {
+        if let [asked] = &Asked::by_all(runtime).await?[..] {
+            return Ok(asked.clone());
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s12_1_what_a_grandchild_asks_is_answered_by_a_person_after_a_restart() -> Test {
+    let (folder, ledger) = (tempfile::tempdir()?, Ledger::default());
+    let agents = agents(&ledger);
+    let open = || async {
+        let runtime = Runtime::builder(Sqlite::at(folder.path())).backend(KIND, agents.backend());
+        runtime.open().await
+    };
+    let runtime = open().await?;
+    let session = runtime.session("main").await?;
+    let lead = session.spawn(agents.request(&brief("lead", asking()))?).await?.id();
+    let asked = request(&runtime).await?;
+    assert_eq!(asked.handle, "last");
+    drop((session, runtime));
+    let runtime = open().await?;
+    let found = request(&runtime).await?;
+    assert_eq!(found, asked, "the same request");
+    let last = runtime.task(&found.task.to_string()).await?;
+    Asked::answer(&last, found.number, &Leave::Once).await?;
+    let lead = runtime.task(&lead.to_string()).await?;
+    let told: String = ended(&lead).await.decode()?;
+    assert!(told.contains("wrote a"), "{told}");
+    assert_eq!(ledger.lines(), ["a"]);
+    assert_eq!(last.questions().await?.len(), 1);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s9_3_what_was_answered_while_no_process_lived_is_done_once() -> Test {
+    // Whoever answers does so before the agent is taken up again.
+    let (memory, ledger) = (Memory::new(), Ledger::default());
+    let agents = agents(&ledger);
+    let runtime = Runtime::builder(memory.clone()).backend(KIND, agents.backend()).open().await?;
+    let session = runtime.session("main").await?;
+    session.spawn(agents.request(&brief("last", asking()))?).name("last").await?;
+    request(&runtime).await?;
+    drop((session, runtime));
+    // Nobody here executes agents.
+    let runtime = Runtime::builder(memory.clone()).open().await?;
+    let last = runtime.task("last").await?;
+    Asked::answer(&last, 1, &Leave::Once).await?;
+    drop((last, runtime));
+    assert!(ledger.lines().is_empty());
+    let runtime = Runtime::builder(memory).backend(KIND, agents.backend()).open().await?;
+    let told: String = runtime.task("last").await?.wait().await?.decode()?;
+    assert_eq!(told, "wrote a");
+    assert_eq!(ledger.lines(), ["a"]);
+    Ok(())
+}
+
+/// An agent on a store that fails there, and somebody who answers it, until it
+/// has ended or the process has died; how many commits there were.
+async fn live(
+    memory: &Memory,
+    agents: &Agents,
+    fault: At,
+) -> Result<u64, Box<dyn std::error::Error>> {
+    let store = Faulty::new(Arc::new(memory.clone()), fault);
+    let open = Runtime::builder(Arc::new(store.clone()) as Arc<dyn Store>);
+    let Ok(runtime) = open.backend(KIND, agents.backend()).open().await else {
+        return Ok(store.commits());
+    };
+    if let Ok(session) = runtime.session("main").await {
+        let request = agents.request(&brief("last", asking()))?;
+        if let Ok(agent) = session.spawn(request).name("last").await {
+            while !store.has_crashed() {
+                if Asked::by(&agent).await.is_ok_and(|asked| !asked.is_empty()) {
+                    // The process may die of it.
+                    drop(Asked::answer(&agent, 1, &Leave::Once).await);
+                }
+                if agent.record().await.is_ok_and(|task| !task.is_live()) {
+                    break;
+                }
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+    drop(runtime);
+    tokio::task::yield_now().await;
+    Ok(store.commits())
+}
+
+#[tokio::test(start_paused = true)]
+async fn s9_3_wherever_the_process_dies_a_call_with_leave_is_made_at_most_once() -> Test {
+    let never = At { commit: u64::MAX, fault: Fault::CrashBefore };
+    let ledger = Ledger::default();
+    let commits = live(&Memory::new(), &agents(&ledger), never).await?;
+    assert_eq!(ledger.lines(), ["a"]);
+    let (mut taken_up, mut asked_before) = (0, 0);
+    for fault in [Fault::CrashBefore, Fault::CrashAfter] {
+        for commit in 1..=commits {
+            let (memory, ledger) = (Memory::new(), Ledger::default());
+            let agents = agents(&ledger);
+            live(&memory, &agents, At { commit, fault }).await?;
+            let runtime = Runtime::builder(memory).backend(KIND, agents.backend()).open().await?;
+            // The process may have died before the agent was there.
+            let Ok(agent) = runtime.task("last").await else { continue };
+            taken_up += 1;
+            asked_before += usize::from(!agent.questions().await?.is_empty());
+            let told: String = loop {
+                let waited = agent.wait().await?;
+                if waited.is_ended() {
+                    break waited.decode()?;
+                }
+                drop(Asked::answer(&agent, 1, &Leave::Once).await);
+            };
+            let at = format!("{fault:?} at {commit}: {told}");
+            assert_eq!(agent.questions().await?.len(), 1, "{at}");
+            match ledger.lines().len() {
+                1 => assert!(told == "wrote a" || told.contains("is unknown"), "{at}"),
+                0 => assert!(told.contains("is unknown"), "{at}"),
+                more => panic!("made {more} times: {at}"),
+            }
+        }
+    }
+    assert!(taken_up > 4 && asked_before > 2, "{asked_before} of {taken_up} of {commits}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn s6_4_a_cancel_that_no_process_saw_withdraws_what_was_asked() -> Test {
+    let (memory, ledger) = (Memory::new(), Ledger::default());
+    let agents = agents(&ledger);
+    let runtime = Runtime::builder(memory.clone()).backend(KIND, agents.backend()).open().await?;
+    let session = runtime.session("main").await?;
+    session.spawn(agents.request(&brief("last", asking()))?).name("last").await?;
+    request(&runtime).await?;
+    drop((session, runtime));
+    let runtime = Runtime::builder(memory.clone()).open().await?;
+    let last = runtime.task("last").await?;
+    last.cancel("enough").await?;
+    drop((last, runtime));
+    let runtime = Runtime::builder(memory).backend(KIND, agents.backend()).open().await?;
+    let last = runtime.task("last").await?;
+    ended(&last).await;
+    assert!(Asked::by_all(&runtime).await?.is_empty());
+    assert!(Asked::answer(&last, 1, &Leave::Once).await.is_err());
+    assert!(ledger.lines().is_empty());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s6_6_a_cancel_withdraws_on_a_disk_all_that_is_asked() -> Test {
+    let (folder, ledger) = (tempfile::tempdir()?, Ledger::default());
+    let model = Scripted::new(writes(&["a", "b", "c"]));
+    let agents = Agents::with_model(model).tool(ledger.tool());
+    let runtime = Runtime::builder(Sqlite::at(folder.path())).backend(KIND, agents.backend());
+    let runtime = runtime.open().await?;
+    let session = runtime.session("main").await?;
+    let agent = session.spawn(agents.request(&brief("write", asking()))?).await?;
+    until_asked(&agent, 3).await;
+    Asked::answer(&agent, 2, &Leave::Once).await?;
+    while ledger.lines().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    agent.cancel("enough").await?;
+    ended(&agent).await;
+    let asked = agent.questions().await?;
+    let withdrawn = |asked: &&Question| matches!(asked.closed, Some(Closed::Withdrawn { .. }));
+    assert_eq!(asked.iter().filter(withdrawn).count(), 2, "{asked:?}");
+    assert_eq!(ledger.lines().len(), 1);
+    assert_eq!(asked.len(), 3);
+    Ok(())
+}

@@ -1,0 +1,184 @@
+//! Requests for leave that end without an answer, and leave that lasts.
+
+use std::time::Duration;
+
+use offshoot_agent::{Agents, Asked, GrantsInMemory, Leave, Limits};
+use offshoot_core::{Closed, FailureKind, Mode, Outcome};
+use offshoot_models::{Call, Turn};
+use offshoot_runtime::TaskRef;
+use serde_json::json;
+
+use crate::approvals::{Ledger, ended, until_asked, writes};
+use crate::support::{Test, World, answers, heard};
+
+async fn world_with(
+    lines: &'static [&'static str],
+    say: impl FnOnce(Agents) -> Agents,
+) -> (World, Ledger) {
+    let ledger = Ledger::default();
+    let tool = ledger.tool();
+    (World::with(writes(lines), |agents| say(agents.tool(tool))).await, ledger)
+}
+
+async fn assert_withdrawn(agent: &TaskRef) -> Test {
+    let asked = agent.questions().await?;
+    assert!(!asked.is_empty());
+    for question in asked {
+        assert!(matches!(question.closed, Some(Closed::Withdrawn { .. })), "{question:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn s5_5_a_request_that_nobody_answers_in_time_counts_as_denied() -> Test {
+    let limits = Limits { leave: Duration::from_secs(3_600), ..Limits::default() };
+    let (world, ledger) = world_with(&["a", "b"], |agents| agents.limits(limits)).await;
+    let begun = tokio::time::Instant::now();
+    let agent = world.agent_of(&world.asking("write")).await;
+    until_asked(&agent, 2).await;
+    let ended = loop {
+        let waited = agent.wait().timeout(Duration::from_secs(60)).await?;
+        if waited.is_ended() {
+            break waited;
+        }
+        tokio::time::sleep(Duration::from_secs(60)).await;
+    };
+    assert!(begun.elapsed() >= Duration::from_secs(3_600), "{:?}", begun.elapsed());
+    let told: String = ended.decode()?;
+    assert_eq!(told.matches("nobody answered within 3600 s").count(), 2, "{told}");
+    assert!(ledger.lines().is_empty());
+    assert_withdrawn(&agent).await
+}
+
+#[tokio::test]
+async fn s6_6_a_cancel_withdraws_what_is_asked() -> Test {
+    let (world, ledger) = world_with(&["a", "b"], |agents| agents).await;
+    let agent = world.agent_of(&world.asking("write")).await;
+    until_asked(&agent, 2).await;
+    agent.cancel("enough").await?;
+    let ended = ended(&agent).await;
+    assert!(matches!(ended.outcome(), Some(Outcome::Cancelled { forced: false, .. })), "{ended:?}");
+    let last = agent.peek().last(1).await?.blocks.remove(0).text.unwrap_or_default();
+    assert!(last.contains("not made") && last.contains("asked to stop"), "{last}");
+    assert!(ledger.lines().is_empty());
+    assert!(Asked::answer(&agent, 1, &Leave::Once).await.is_err());
+    assert_withdrawn(&agent).await
+}
+
+#[tokio::test]
+async fn s5_2_an_interrupt_withdraws_what_is_asked_and_a_steer_does_not() -> Test {
+    let (world, ledger) = world_with(&["a"], |agents| agents).await;
+    let agent = world.agent_of(&world.asking("write")).await;
+    until_asked(&agent, 1).await;
+    agent.send("allow it").await?;
+    assert_eq!(until_asked(&agent, 1).await[0].number, 1);
+    agent.send("leave that").mode(Mode::Interrupt).await?;
+    let told: String = ended(&agent).await.decode()?;
+    assert!(told.contains("which was withdrawn"), "{told}");
+    assert!(told.ends_with("| allow it | leave that"), "{told}");
+    assert!(ledger.lines().is_empty());
+    assert_withdrawn(&agent).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn s8_2_the_end_of_an_agents_time_ends_its_wait_for_leave() -> Test {
+    let script = |call: &Call| match answers(call) {
+        0 => Turn::call([("write", json!({"text": "a"}))]),
+        _ => Turn::say(heard(call).join(" | ")),
+    };
+    let ledger = Ledger::default();
+    let tool = ledger.tool();
+    let world = World::with(script, |agents| agents.tool(tool)).await;
+    let brief = world.asking("write").time(Duration::from_secs(600));
+    let agent = world.agent_of(&brief).await;
+    until_asked(&agent, 1).await;
+    let ended = loop {
+        let waited = agent.wait().timeout(Duration::from_secs(60)).await?;
+        if waited.is_ended() {
+            break waited;
+        }
+        tokio::time::sleep(Duration::from_secs(60)).await;
+    };
+    let Some(Outcome::Failed(failure)) = ended.outcome() else { panic!("{ended:?}") };
+    assert_eq!(failure.kind, FailureKind::Timeout);
+    assert!(failure.message.contains("the agent's time was over"), "{failure:?}");
+    assert!(ledger.lines().is_empty());
+    assert_withdrawn(&agent).await
+}
+
+/// A script that writes one line after another.
+fn one_by_one(lines: &'static [&'static str]) -> impl FnMut(&Call) -> Turn + Send {
+    move |call| match lines.get(answers(call)) {
+        Some(line) => Turn::call([("write", json!({"text": line}))]),
+        None => Turn::say("done"),
+    }
+}
+
+#[tokio::test]
+async fn s7_3_leave_that_lasts_is_for_what_fits_it_and_never_for_what_is_guarded() -> Test {
+    let (ledger, grants) = (Ledger::default(), GrantsInMemory::default());
+    let tool = ledger.tool();
+    let say = |agents: Agents| agents.tool(tool).grants(grants);
+    let world = World::with(one_by_one(&["a", "b", ".git", "c"]), say).await;
+    let brief = world.asking("write").folder("/work");
+    let agent = world.agent_of(&brief).await;
+    until_asked(&agent, 1).await;
+    Asked::answer(&agent, 1, &Leave::Always).await?;
+    // Of the second nobody is asked; of the third always, and that lasts for
+    // nothing, whatever is answered.
+    loop {
+        if until_asked(&agent, 1).await[0].number == 2 {
+            break;
+        }
+    }
+    assert_eq!(ledger.lines(), ["a", "b"]);
+    Asked::answer(&agent, 2, &Leave::Always).await?;
+    assert_eq!(agent.wait().await?.decode::<String>()?, "done");
+    assert_eq!(agent.questions().await?.len(), 2);
+    // Elsewhere it is asked for anew.
+    let other = world.agent_of(&brief.clone().folder("/elsewhere")).await;
+    until_asked(&other, 1).await;
+    other.cancel("enough").await?;
+    // What is denied stays denied.
+    let denied = offshoot_core::authority::Layer::mode(offshoot_core::authority::Mode::Plan);
+    let brief = brief.authority(offshoot_core::authority::Authority::of(denied));
+    let planner = world.agent_of(&brief).await;
+    planner.wait().await?;
+    assert_eq!(ledger.lines(), ["a", "b", ".git", "c"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn s5_5_leave_that_lasts_frees_whoever_asks_for_the_same_meanwhile() -> Test {
+    let (ledger, grants) = (Ledger::default(), GrantsInMemory::default());
+    let tool = ledger.tool();
+    let say = |agents: Agents| agents.tool(tool).grants(grants);
+    let world = World::with(one_by_one(&["a"]), say).await;
+    let one = world.agent_of(&world.asking("one")).await;
+    let other = world.agent_of(&world.asking("other")).await;
+    until_asked(&one, 1).await;
+    until_asked(&other, 1).await;
+    Asked::answer(&one, 1, &Leave::Always).await?;
+    for agent in [&one, &other] {
+        assert_eq!(ended(agent).await.decode::<String>()?, "done");
+    }
+    assert_eq!(ledger.lines(), ["a", "a"]);
+    assert_withdrawn(&other).await
+}
+
+#[tokio::test]
+async fn s7_3_without_a_place_for_it_leave_is_for_one_call() -> Test {
+    let ledger = Ledger::default();
+    let tool = ledger.tool();
+    let world = World::with(one_by_one(&["a", "b"]), |agents| agents.tool(tool)).await;
+    let agent = world.agent_of(&world.asking("write")).await;
+    until_asked(&agent, 1).await;
+    Asked::answer(&agent, 1, &Leave::Always).await?;
+    loop {
+        if until_asked(&agent, 1).await[0].number == 2 {
+            break;
+        }
+    }
+    assert_eq!(ledger.lines(), ["a"]);
+    Ok(())
+}
