@@ -48,7 +48,10 @@ impl Place {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Confined {
     Yes,
+    /// They are not, and leave is given for that.
     No,
+    /// They are not, and whoever is there is asked.
+    Never,
 }
 
 /// A tool for which leave is given: what is not confined would be asked about.
@@ -120,12 +123,12 @@ impl World {
         let runs = runs.hiding([place.at("data"), place.at("hidden")]);
         let runs = say(match confined {
             Confined::Yes => runs.confining(Support::Whole),
-            Confined::No => runs,
+            Confined::No | Confined::Never => runs,
         });
         let model = Scripted::new(script);
         let agents = Agents::with_model(model.clone());
         let agents = match confined {
-            Confined::Yes => agents.tool(runs.run_command()),
+            Confined::Yes | Confined::Never => agents.tool(runs.run_command()),
             Confined::No => agents.tool(Granted(runs.run_command())),
         };
         let agents = agents.tool(runs.command_output());
