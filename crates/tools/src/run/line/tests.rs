@@ -100,7 +100,7 @@ fn programs_that_run_what_they_are_told_are_unclear() {
         find . -ok rm  ¦ parallel rm  ¦ watch rm  ¦ setsid rm  ¦ busybox rm  ¦ flock x rm  ¦
         alias ls=rm  ¦ export PATH=x  ¦ set -x  ¦ trap x EXIT  ¦ read PATH  ¦ hash -p x ls  ¦
         unset PATH  ¦ python3 -c x  ¦ python3  ¦ python3 -  ¦ python3.11 -c x  ¦
-        a | python3  ¦ python3 /dev/stdin  ¦ python -m pip  ¦ perl -e x  ¦ node -e x  ¦
+        a | python3  ¦ python3 /dev/stdin  ¦ python3 ../dev/stdin  ¦ python -m pip  ¦ perl -e x  ¦ node -e x  ¦
         awk x  ¦ gawk x  ¦ sqlite3 a b  ¦ npx x  ¦ uvx x  ¦ npm exec x  ¦ npm x y  ¦
         npm pub  ¦ npm --prefix x publish  ¦ uv run x  ¦ poetry run rm  ¦ docker run x  ¦
         bundle exec rm  ¦ git -C x push  ¦ git -c a=b push  ¦ git --git-dir=x push  ¦
