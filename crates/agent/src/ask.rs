@@ -160,6 +160,9 @@ impl Life {
         let counts = self.settle(usage);
         self.write_counting(Entry::of_answer(answer, answered), counts).await?;
         self.land();
+        if let Some(purse) = &self.purse {
+            purse.keep(self.input());
+        }
         self.report().await
     }
 

@@ -410,11 +410,12 @@ impl Conversation {
         } else {
             Tail::Calls(calls)
         };
+        // Last words may have read less than there is.
+        if answered.usage.total() > 0 && self.closing != Closing::Asked {
+            (self.measured, self.added, self.bound) = (answered.usage.total(), 0, 0);
+        }
         if self.closing == Closing::Asked {
             self.closing = Closing::Said;
-        }
-        if answered.usage.total() > 0 {
-            (self.measured, self.added, self.bound) = (answered.usage.total(), 0, 0);
         }
         (self.step, self.calls, self.total) = (answered.step, answered.calls, answered.total);
     }

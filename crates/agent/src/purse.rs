@@ -403,11 +403,10 @@ impl Purse {
         counts.collect()
     }
 
-    /// What is spent of each pool; what is in flight is not.
-    pub(crate) async fn spent(&self, cx: &Context) -> Result<Vec<Amount>, Error> {
-        let held: Vec<_> = self.pools.iter().map(|pool| self.flights.held(pool.task)).collect();
-        let values = self.read(cx).await?;
-        Ok(values.into_iter().zip(held).map(|(value, held)| value.minus(held)).collect())
+    /// What is spent of a pool; what is in flight is not.
+    pub(crate) async fn spent(&self, cx: &Context, pool: &Pool) -> Result<Amount, Error> {
+        let held = self.flights.held(pool.task);
+        Ok(pool.read(cx).await?.minus(held))
     }
 
     /// Whether anything is limited that calls take.

@@ -245,10 +245,10 @@ impl Life {
         if told {
             return Ok(());
         }
-        let spent = purse.spent(cx).await?;
         let mut lines = Vec::new();
         let mut much = false;
-        for (pool, spent) in purse.pools.iter().zip(&spent) {
+        for pool in &purse.pools {
+            let spent = &purse.spent(cx, pool).await?;
             for (thing, limit) in pool.limited() {
                 let used = thing.of(spent);
                 much |= u128::from(used) * 100 >= u128::from(limit) * MUCH;
@@ -282,12 +282,12 @@ impl Life {
     /// What was spent of the agent's own budget, if it has one.
     pub(crate) async fn spent(&self) -> Result<Option<Box<Spent>>, Trouble> {
         let Some(purse) = &self.purse else { return Ok(None) };
-        let Some(own) = purse.pools.iter().position(|pool| purse.is_own(pool)) else {
+        let Some(own) = purse.pools.iter().find(|pool| purse.is_own(pool)) else {
             return Ok(None);
         };
-        let amount = purse.spent(&self.cx).await?[own];
+        let amount = purse.spent(&self.cx, own).await?;
         let time = self.clock.as_ref().map_or(Duration::ZERO, |timed| timed.clock.used());
-        let (limits, money) = (purse.pools[own].limits, Money(amount.money));
+        let (limits, money) = (own.limits, Money(amount.money));
         Ok(Some(Box::new(Spent {
             limits,
             tokens: amount.tokens,

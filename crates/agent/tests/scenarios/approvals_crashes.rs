@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use offshoot_agent::{Agents, Asked, Brief, KIND, Leave};
 use offshoot_core::authority::Authority;
+use offshoot_core::{Closed, Question};
 use offshoot_models::{Call, Scripted, Turn};
 use offshoot_runtime::Runtime;
 use offshoot_sqlite::Sqlite;
 use offshoot_store::{At, Fault, Faulty, Memory, Store};
 use serde_json::json;
 
-use crate::approvals::{Ledger, asking, ended};
+use crate::approvals::{Ledger, asking, ended, until_asked, writes};
 use crate::support::{Test, answers, heard, purpose};
 
 /// A lead that sends one off, that sends one off, that writes.
@@ -183,5 +184,29 @@ async fn s6_4_a_cancel_that_no_process_saw_withdraws_what_was_asked() -> Test {
     assert!(Asked::by_all(&runtime).await?.is_empty());
     assert!(Asked::answer(&last, 1, &Leave::Once).await.is_err());
     assert!(ledger.lines().is_empty());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s6_6_a_cancel_withdraws_on_a_disk_all_that_is_asked() -> Test {
+    let (folder, ledger) = (tempfile::tempdir()?, Ledger::default());
+    let model = Scripted::new(writes(&["a", "b", "c"]));
+    let agents = Agents::with_model(model).tool(ledger.tool());
+    let runtime = Runtime::builder(Sqlite::at(folder.path())).backend(KIND, agents.backend());
+    let runtime = runtime.open().await?;
+    let session = runtime.session("main").await?;
+    let agent = session.spawn(agents.request(&brief("write", asking()))?).await?;
+    until_asked(&agent, 3).await;
+    Asked::answer(&agent, 2, &Leave::Once).await?;
+    while ledger.lines().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    agent.cancel("enough").await?;
+    ended(&agent).await;
+    let asked = agent.questions().await?;
+    let withdrawn = |asked: &&Question| matches!(asked.closed, Some(Closed::Withdrawn { .. }));
+    assert_eq!(asked.iter().filter(withdrawn).count(), 2, "{asked:?}");
+    assert_eq!(ledger.lines().len(), 1);
+    assert_eq!(asked.len(), 3);
     Ok(())
 }

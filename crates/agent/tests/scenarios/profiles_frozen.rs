@@ -118,6 +118,8 @@ async fn s9_4_a_spawn_that_is_repeated_is_of_the_profile_as_it_was() -> Test {
         let Ok(lead) = runtime.task("lead").await else { continue };
         let said: String = lead.wait().await?.decode()?;
         assert_eq!(said.matches("outcome=\"completed\"").count(), 1, "{at:?}: {said}");
+        // The call itself returned it, and did not ask for another child.
+        assert!(said.starts_with("<notice kind=\"result\""), "{at:?}: {said}");
         let was = said.contains("I am As it was.");
         assert!(was || said.contains("I am As it is now."), "{at:?}: {said}");
         kept += u32::from(was);

@@ -112,3 +112,42 @@ impl Work {
         Ok(found.told(&place))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::root::Root;
+    use super::super::{Stop, Waiting};
+    use super::*;
+
+    #[test]
+    fn a_search_that_nobody_waits_for_stops() {
+        let home = tempfile::tempdir().unwrap();
+        for number in 0..200 {
+            std::fs::create_dir(home.path().join(format!("d{number}"))).unwrap();
+            std::fs::write(home.path().join(format!("d{number}/f")), "needle\n").unwrap();
+        }
+        let root = Root::open(&home.path().canonicalize().unwrap(), Arc::default()).unwrap();
+        let agent = offshoot_core::TaskId::from_bytes([7; 16]).unwrap();
+        let stop = Stop::default();
+        let work = Work { root, shared: Arc::default(), stop: stop.clone(), agent };
+        let pattern = Pattern::new("needle", Case::Smart).unwrap();
+        let search = |stop: Option<Stop>| {
+            // The wait for it ends before it begins.
+            drop(stop.map(Waiting));
+            let found = Found::new(Show::Lines(0));
+            let until = Instant::now() + PATIENCE;
+            let walk = Walk { work: &work, pattern: &pattern, glob: None, found: &found, until };
+            walk.folder(work.root.look(&Place::top()).unwrap());
+            found.searched.into_inner()
+        };
+        assert_eq!(search(None), 200);
+        assert_eq!(search(Some(stop)), 0);
+        // One that takes too long tells what it has, and that there may be more.
+        let found = Found::new(Show::Lines(0));
+        let work = Work { stop: Stop::default(), ..work };
+        let until = Instant::now();
+        let walk = Walk { work: &work, pattern: &pattern, glob: None, found: &found, until };
+        walk.folder(work.root.look(&Place::top()).unwrap());
+        assert!(found.told(&Place::top()).contains("It took too long"));
+    }
+}

@@ -17,11 +17,11 @@ impl Scratch {
         Self(folder)
     }
 
-    /// Where the system has such folders.
+    /// Where the system has such folders, apart from those of the daemon.
     pub(super) fn usual() -> Self {
         let temporary = std::env::temp_dir();
         let temporary = std::fs::canonicalize(&temporary).unwrap_or(temporary);
-        Self(temporary.join(format!("offshoot-{}", rustix::process::getuid().as_raw())))
+        Self(temporary.join(format!("offshoot-scratch-{}", rustix::process::getuid().as_raw())))
     }
 
     /// Where those of an agent do.

@@ -254,8 +254,10 @@ impl Inner {
         }
         match spawn.await {
             // What it would be now differs from what it was. It was begun then.
-            Err(Error::KeyReused { task, .. }) => Ok(cx.task().task(&task.to_string()).await?),
-            begun => Ok(begun?),
+            Err(Error::KeyReused { task, .. }) => {
+                while_open(cx.task().task(&task.to_string()).await).await
+            }
+            begun => while_open(begun).await,
         }
     }
 
@@ -270,10 +272,12 @@ impl Inner {
         let wait = pin!(command.wait().timeout(span).into_future());
         let spoken_to = pin!(cx.spoken_to());
         let (record, why) = match select(wait, spoken_to).await {
-            Either::Left((waited, _)) => (waited?.task, format!("{} s are over.", span.as_secs())),
+            Either::Left((waited, _)) => {
+                (while_open(waited).await?.task, format!("{} s are over.", span.as_secs()))
+            }
             Either::Right(_) => {
                 let why = "A message for you came before it had ended.";
-                (command.record().await?, why.to_owned())
+                (while_open(command.record().await).await?, why.to_owned())
             }
         };
         // It may have ended at that very moment.
@@ -281,5 +285,15 @@ impl Inner {
             Some(_) => Box::pin(told::ended(&self.commands, &record)).await,
             None => Box::pin(told::goes_on(&self.commands, &record, &why)).await,
         })
+    }
+}
+
+/// What was asked of a runtime, unless that has closed: then this call is about to
+/// be dropped, and made again by the next one. Whatever it returned might be kept
+/// for what it came to.
+async fn while_open<T>(asked: Result<T, Error>) -> Result<T, ToolError> {
+    match asked {
+        Err(Error::Closed) => std::future::pending().await,
+        asked => Ok(asked?),
     }
 }

@@ -53,3 +53,31 @@ async fn s9_4_what_a_repeated_call_would_be_now_does_not_matter() -> Test {
     assert_eq!(place.read("work/ran"), "ran\n", "it ran once");
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s9_3_what_a_command_came_to_before_a_crash_is_told_after_it() -> Test {
+    let script = |call: &Call| match answers(call) {
+        0 => Turn::call([
+            ("run_command", json!({"command": "echo quick | tee -a ran", "name": "quick"})),
+            ("run_command", json!({"command": "sleep 1000", "name": "long"})),
+        ]),
+        _ => Turn::say("over"),
+    };
+    let place = Place::new();
+    let world = World::open(&place, Confined::No, script).await;
+    let agent = world.agent().await.id();
+    world.task("agent/quick").await.wait().await?;
+    world.task("agent/long").await;
+    drop(world);
+    let world = World::open(&place, Confined::No, script).await;
+    let agent = world.runtime.task(&agent.to_string()).await?;
+    assert_eq!(agent.wait().await?.decode::<String>()?, "over");
+    let results = results(world.model.asked().last().unwrap());
+    assert!(results[0].text.starts_with("Exit code 0"), "{results:?}");
+    assert!(results[0].text.ends_with("It wrote:\nquick\n"), "{results:?}");
+    assert!(results[1].failed, "{results:?}");
+    assert_eq!(place.read("work/ran"), "quick\n", "it ran once");
+    let told = world.told();
+    assert_eq!(notices(&told, "quick") + notices(&told, "long"), 0, "{told}");
+    Ok(())
+}

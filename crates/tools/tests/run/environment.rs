@@ -40,8 +40,11 @@ async fn no_key_and_nothing_of_offshoot_is_in_the_environment_but_the_mark() {
 async fn what_is_temporary_is_an_agents_own_and_goes_when_it_is_swept() {
     let place = Place::new();
     let mut kept = None;
-    let script = calls(json!({"command": "echo x > $TMPDIR/x; mktemp"}));
+    let script = calls(json!({"command": "echo x > $TMPDIR/x && mktemp && ! ls ../data"}));
+    // It may lie where nothing else is seen.
+    let scratch = place.at("data/scratch");
     let world = World::with(&place, Confined::Yes, script, |runs| {
+        let runs = runs.scratch(&scratch);
         kept = Some(runs.clone());
         runs
     })
@@ -49,7 +52,7 @@ async fn what_is_temporary_is_an_agents_own_and_goes_when_it_is_swept() {
     let result = world.result().await;
     assert!(!result.failed, "{result:?}");
     let agent = world.runtime.task("agent").await.unwrap().id();
-    let own = place.at("scratch").join(agent.to_string());
+    let own = scratch.join(agent.to_string());
     assert!(own.join("x").exists());
     let runs = kept.unwrap();
     assert_eq!(runs.sweep(|one| async move { one == agent }).await.unwrap(), 0);

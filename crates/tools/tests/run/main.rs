@@ -6,6 +6,7 @@
 mod background;
 mod confined;
 mod crash;
+mod denied;
 mod ends;
 mod environment;
 mod interrupted;

@@ -4,10 +4,11 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use offshoot_agent::{Agents, Brief, KIND};
+use offshoot_agent::{Agents, Brief, Effect, KIND, Output, Span, Tool, ToolContext, ToolError};
 use offshoot_backends::Commands;
-use offshoot_models::{Call, Message, Part, Role, Scripted, ToolResult, Turn};
-use offshoot_runtime::{Runtime, Session, TaskRef};
+use offshoot_core::authority::Wish;
+use offshoot_models::{Call, Message, Part, Role, Scripted, ToolResult, ToolSpec, Turn};
+use offshoot_runtime::{BoxFuture, Runtime, Session, TaskRef};
 use offshoot_sandbox::{Helper, Support};
 use offshoot_sqlite::Sqlite;
 use offshoot_tools::Runs;
@@ -47,7 +48,37 @@ impl Place {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Confined {
     Yes,
+    /// They are not, and leave is given for that.
     No,
+    /// They are not, and whoever is there is asked.
+    Never,
+}
+
+/// A tool for which leave is given: what is not confined would be asked about.
+#[derive(Debug)]
+struct Granted<T>(T);
+
+impl<T: Tool> Tool for Granted<T> {
+    fn spec(&self) -> &ToolSpec {
+        self.0.spec()
+    }
+
+    fn effect(&self) -> Effect {
+        self.0.effect()
+    }
+
+    fn span(&self) -> Span {
+        self.0.span()
+    }
+
+    fn wish(&self, cx: &ToolContext, arguments: &str) -> Result<Wish, ToolError> {
+        let wish = self.0.wish(cx, arguments)?;
+        Ok(Wish { guarded: None, ..wish })
+    }
+
+    fn call(&self, cx: ToolContext, arguments: String) -> BoxFuture<Result<Output, ToolError>> {
+        self.0.call(cx, arguments)
+    }
 }
 
 /// A runtime, its session, and its agents.
@@ -92,11 +123,15 @@ impl World {
         let runs = runs.hiding([place.at("data"), place.at("hidden")]);
         let runs = say(match confined {
             Confined::Yes => runs.confining(Support::Whole),
-            Confined::No => runs,
+            Confined::No | Confined::Never => runs,
         });
         let model = Scripted::new(script);
         let agents = Agents::with_model(model.clone());
-        let agents = agents.tool(runs.run_command()).tool(runs.command_output());
+        let agents = match confined {
+            Confined::Yes | Confined::Never => agents.tool(runs.run_command()),
+            Confined::No => agents.tool(Granted(runs.run_command())),
+        };
+        let agents = agents.tool(runs.command_output());
         let builder = Runtime::builder(Sqlite::at(place.at("data")));
         let builder = builder.backend(KIND, agents.backend());
         let runtime = builder.backend(Commands::KIND, commands.backend()).open().await.unwrap();

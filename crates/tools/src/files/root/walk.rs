@@ -26,7 +26,8 @@ pub(super) fn root(path: &Path) -> Result<OwnedFd, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         match openat2(CWD, path, flags, Mode::empty(), resolve) {
-            Err(Errno::NOSYS) => {}
+            // Some filters of system calls do not know it.
+            Err(Errno::NOSYS | Errno::PERM) => {}
             opened => return opened,
         }
     }
@@ -50,7 +51,7 @@ pub(super) fn beneath(
         match openat2(folder, named, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
             // Something was moved at that moment, and `..` could mean anything.
             Err(Errno::AGAIN) => {}
-            Err(Errno::NOSYS) => return step_by_step(folder, path, flags),
+            Err(Errno::NOSYS | Errno::PERM) => return step_by_step(folder, path, flags),
             opened => return opened,
         }
     }

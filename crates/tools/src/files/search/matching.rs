@@ -75,14 +75,12 @@ fn has_capitals(pattern: &str) -> bool {
     let mut letters = pattern.chars();
     while let Some(letter) = letters.next() {
         match letter {
-            '\\' => match letters.next() {
-                Some('p' | 'P' | 'x' | 'u' | 'U') => {
-                    if letters.clone().next() == Some('{') {
-                        letters.by_ref().find(|letter| *letter == '}');
-                    }
+            '\\' => {
+                let named = matches!(letters.next(), Some('p' | 'P' | 'x' | 'u' | 'U'));
+                if named && letters.clone().next() == Some('{') {
+                    letters.by_ref().find(|letter| *letter == '}');
                 }
-                _ => {}
-            },
+            }
             letter if letter.is_uppercase() => return true,
             _ => {}
         }

@@ -77,7 +77,7 @@ impl Jobs {
     }
 
     /// The next job. None when all is done, or it is over.
-    fn take(&self, walk: &Walk<'_>) -> Option<Job> {
+    fn take(&self, walk: &Walk<'_>) -> Option<(Job, Busy<'_>)> {
         let mut state = self.state.lock();
         loop {
             if walk.is_over() {
@@ -85,7 +85,7 @@ impl Jobs {
             }
             if let Some(job) = state.jobs.pop() {
                 state.busy += 1;
-                return Some(job);
+                return Some((job, Busy(self)));
             }
             if state.busy == 0 {
                 return None;
@@ -93,13 +93,19 @@ impl Jobs {
             self.changed.wait(&mut state);
         }
     }
+}
 
-    fn done(&self) {
-        let mut state = self.state.lock();
+/// A thread at work on a job. When it is dropped, whyever, others do not wait for
+/// what it might bring.
+struct Busy<'a>(&'a Jobs);
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.state.lock();
         state.busy -= 1;
         if state.busy == 0 {
             drop(state);
-            self.changed.notify_all();
+            self.0.changed.notify_all();
         }
     }
 }
@@ -137,7 +143,7 @@ impl Walk<'_> {
 
     fn run(&self, jobs: &Jobs) {
         let mut buffer = Vec::new();
-        while let Some(job) = jobs.take(self) {
+        while let Some((job, _busy)) = jobs.take(self) {
             match job {
                 Job::Folder(parent, name, above) => match self.work.root.entry(&parent, &name) {
                     Ok(Some(folder)) if is_searched(&folder, &parent) => {
@@ -161,7 +167,6 @@ impl Walk<'_> {
                     }
                 }
             }
-            jobs.done();
         }
     }
 
@@ -177,16 +182,13 @@ impl Walk<'_> {
         let (mut folders, mut files) = (Vec::new(), Vec::new());
         for entry in found {
             let path = folder.path.join(&entry.name);
+            let is_left_out = || rules.ignore(&path, entry.kind);
             match entry.kind {
-                FileType::Directory if entry.name != ".git" => {
-                    if !rules.ignore(&path, entry.kind) {
-                        folders.push(Job::Folder(folder.clone(), entry.name, rules.clone()));
-                    }
+                FileType::Directory if entry.name != ".git" && !is_left_out() => {
+                    folders.push(Job::Folder(folder.clone(), entry.name, rules.clone()));
                 }
-                FileType::RegularFile => {
-                    if self.fits(&path) && !rules.ignore(&path, entry.kind) {
-                        files.push(entry.name);
-                    }
+                FileType::RegularFile if self.fits(&path) && !is_left_out() => {
+                    files.push(entry.name);
                 }
                 // Links are not followed, and nothing else holds lines.
                 _ => {}

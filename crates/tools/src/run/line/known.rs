@@ -53,9 +53,10 @@ fn is_interpreter(name: &str) -> bool {
     among(INTERPRETERS, name) || among(INTERPRETERS, bare)
 }
 
-/// Whether a word names a file in which a script is kept.
+/// Whether a word names a file in which a script is kept, and not an open stream.
 fn is_script(word: &str) -> bool {
-    !word.is_empty() && !["-", "/dev", "/proc"].iter().any(|begin| word.starts_with(begin))
+    let kept = |part: &str| !matches!(part, ".." | "dev" | "proc");
+    !word.is_empty() && !word.starts_with('-') && word.split('/').all(kept)
 }
 
 fn asks_version(rest: &[String]) -> bool {

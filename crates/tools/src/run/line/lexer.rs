@@ -87,12 +87,17 @@ impl<'a> Lexer<'a> {
     /// A word, or the number of the stream that is redirected behind it.
     fn word_or_number(&mut self) -> Option<Token> {
         let word = self.word()?;
-        let digits = !word.quoted && word.text.bytes().all(|byte| byte.is_ascii_digit());
-        if digits && matches!(self.rest.peek(), Some('<' | '>')) {
+        if self.is_number(&word) {
             // Of more digits some shells make a word.
             return if word.text.len() == 1 { self.redirection() } else { None };
         }
         Some(Token::Word(word))
+    }
+
+    /// Whether a word is the number of a stream that is redirected behind it.
+    fn is_number(&mut self, word: &Word) -> bool {
+        let digits = !word.quoted && word.text.bytes().all(|byte| byte.is_ascii_digit());
+        digits && matches!(self.rest.peek(), Some('<' | '>'))
     }
 
     fn word(&mut self) -> Option<Word> {
@@ -144,7 +149,8 @@ impl<'a> Lexer<'a> {
                 self.rest.next();
                 let stream = self.word()?;
                 let whole = matches!(stream.text.as_bytes(), [b'0'..=b'9' | b'-']);
-                return (whole && !stream.quoted).then_some(Token::Passes);
+                let plain = whole && !stream.quoted && !self.is_number(&stream);
+                return plain.then_some(Token::Passes);
             }
             ('>', Some('>')) => {
                 self.rest.next();
@@ -155,7 +161,7 @@ impl<'a> Lexer<'a> {
         self.skip_blanks();
         let file = self.word()?;
         let comment = !file.quoted && file.text.starts_with('#');
-        if file.text.is_empty() || file.pattern.is_some() || comment {
+        if file.text.is_empty() || file.pattern.is_some() || comment || self.is_number(&file) {
             return None;
         }
         let nowhere = NOWHERE.contains(&file.text.as_str());
