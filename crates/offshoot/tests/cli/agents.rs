@@ -136,7 +136,8 @@ fn what_an_agent_runs_sends_off_agents_with_no_more_leave_than_it_has() {
         let args: Vec<&str> = args.iter().copied().chain([line]).collect();
         model.run(&world, &args)
     };
-    let run = format!("{program} run --session t --mode auto --ask person --detach 'Do it.' </dev/null");
+    let run =
+        format!("{program} run --session t --mode auto --ask person --detach 'Do it.' </dev/null");
     let said = sends(&run);
     assert_eq!(said.code, 0, "{said:?}");
     let lead = world.json(&["--session", "t", "tasks", "show", "lead"]);
