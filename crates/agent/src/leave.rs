@@ -166,10 +166,9 @@ impl Plea {
         }
     }
 
-    /// Waits for the answer. All of the time that an agent waits for leave is
-    /// spent in here.
+    /// Waits for the answer. That takes none of the agent's own time.
     async fn wait(&self, asking: Asking) -> Result<Payload, Error> {
-        asking.into_future().await
+        self.cx.on_hold(asking.into_future()).await
     }
 
     fn ask(

@@ -12,7 +12,7 @@ mod survey;
 mod toolbox;
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use offshoot_core::authority::{Deed, Wish};
@@ -153,6 +153,14 @@ impl ToolContext {
     /// The folder in which the agent works, if it has one.
     pub fn folder(&self) -> Option<&Path> {
         self.brief.folder.as_deref()
+    }
+
+    /// The folders outside of its own to which git writes when the agent commits:
+    /// none unless it works in a worktree of its own, or of one that sent it off.
+    /// Blocks as files do.
+    pub fn commits_to(&self) -> Vec<PathBuf> {
+        let (trees, folder) = (self.seat.worktrees.as_ref(), self.folder());
+        trees.zip(folder).map(|(trees, folder)| trees.commits_to(folder)).unwrap_or_default()
     }
 
     /// What tells this call from any other of the agent's, also after a crash.

@@ -16,14 +16,12 @@
 //! - It reads no input: what asks for some finds its end at once.
 //!
 //! # What does not
-//! An agent that works in a worktree of a repository elsewhere does not write to
-//! that repository: its commands cannot commit. What they change stays in the
-//! worktree, and whoever sent the agent off commits or merges it. To let them
-//! commit, they would have to write where the objects of all branches are, and
-//! where it says which repository the worktree belongs to; the system knows no
-//! rule by which that could be added to and not be replaced. In a repository
-//! within its folder an agent's command may do anything, its hooks and its
-//! configuration included.
+//! An agent that works in a worktree commits to a repository elsewhere. So its
+//! commands write there where objects are, where branches of agents are, and where
+//! the head and index of the worktree are: neither its configuration nor its hooks,
+//! nor the branches of people. The system knows no rule by which objects could be
+//! added and not be removed, so they can be. In a repository within its folder an
+//! agent's command may do anything, its hooks and its configuration included.
 
 mod bounds;
 mod environment;

@@ -17,7 +17,7 @@ use super::awaited::Awaited;
 use crate::KIND;
 use crate::brief::{Brief, Context, Isolation};
 use crate::finish::Finish;
-use crate::grant::{Bond, Grant};
+use crate::share::{Bond, Share};
 use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
 use crate::worktree;
 
@@ -250,8 +250,8 @@ async fn send_off(cx: &ToolContext, asked: Arguments) -> Result<Sent, ToolError>
         )));
     }
     let bond = if asked.detached { Bond::Detached } else { Bond::Owned };
-    let grant = Grant::decide(cx, asked.budget.as_deref(), (&brief, bond)).await?;
-    let granted = grant.enter(&mut brief);
+    let share = Share::decide(cx, asked.budget.as_deref(), (&brief, bond)).await?;
+    let granted = share.enter(&mut brief);
     let brief = Payload::encode(&brief).map_err(|error| ToolError::of(&error))?;
     let most = Sizes::default().inline as u64;
     if brief.bytes() > most {

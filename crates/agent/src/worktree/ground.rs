@@ -57,6 +57,31 @@ impl Worktrees {
         })
     }
 
+    /// The folders of its repository to which git writes when somebody commits in a
+    /// worktree of ours: where its head and index are, where objects are, and where
+    /// branches like its own are. As its note says, and not as the worktree itself
+    /// does, which its agent can change.
+    pub(crate) fn commits_to(&self, folder: &Path) -> Vec<PathBuf> {
+        if !self.hold(folder) {
+            return Vec::new();
+        }
+        let notes = std::fs::read_dir(&self.0.folder).into_iter().flatten().flatten();
+        let mut trees = notes.filter_map(|entry| Note::read(&entry.path())).map(|note| note.tree);
+        let Some(tree) = trees.find(|tree| folder.starts_with(&tree.path)) else {
+            return Vec::new();
+        };
+        let repository = nearest(&tree.repository);
+        let mut folders = vec![nearest(&tree.admin()), repository.join("objects")];
+        // A branch that stands among all others is for somebody else to move.
+        if let Some((room, _)) = tree.branch.rsplit_once('/') {
+            let heads = ["refs/heads", "logs/refs/heads"];
+            folders.extend(heads.map(|heads| repository.join(heads).join(room)));
+        }
+        // Git removes a folder of branches with the last one in it.
+        folders.retain(|folder| std::fs::create_dir_all(folder).is_ok());
+        folders
+    }
+
     /// Looks at the repository of a folder, and whether a worktree can be made of
     /// it. Changes nothing.
     pub(super) async fn survey(&self, folder: &Path) -> Result<Ground, NoTree> {

@@ -83,7 +83,7 @@ async fn s8_2_zero_means_none_and_absent_means_unlimited() -> Test {
 async fn s8_2_a_small_budget_is_enough_for_a_small_task() -> Test {
     let meter = Meter::default();
     let world = World::of(meter.model(|_| Turn::say("done")), priced).await;
-    let agent = world.agent_of(&world.brief("Say done.").budget(budget("5k tokens"))).await;
+    let agent = world.agent_of(&world.brief("Say done.").budget(budget("8k tokens"))).await;
     assert_eq!(agent.wait().await?.decode::<String>()?, "done");
     assert!(world.model.asked()[0].max_output.unwrap() >= 256);
     Ok(())

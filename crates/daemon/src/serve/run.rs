@@ -141,7 +141,9 @@ async fn begin(
         (None, None, None) => usual(keys).ok_or_else(no_model)?,
     };
     house.keys.open(&model, keys).map_err(unasked)?;
-    let brief = Brief::new(model.clone(), run.task.clone()).folder(&run.folder);
+    // Its tools go where the name leads now, whatever is put in its place later.
+    let folder = std::fs::canonicalize(&run.folder).unwrap_or_else(|_| run.folder.clone().into());
+    let brief = Brief::new(model.clone(), run.task.clone()).folder(folder);
     let brief = project.applied_to(brief.authority(authority));
     let mut brief = profile.applied_to(brief);
     brief.model = model;

@@ -10,7 +10,7 @@ pub(super) type Variables = Vec<(OsString, OsString)>;
 
 /// What is set for every command: nobody is there to look at colours, to turn
 /// pages or to answer.
-const SET: [(&str, &str); 9] = [
+const SET: [(&str, &str); 14] = [
     ("PAGER", "cat"),
     ("GIT_PAGER", "cat"),
     ("MANPAGER", "cat"),
@@ -20,6 +20,12 @@ const SET: [(&str, &str); 9] = [
     ("TERM", "dumb"),
     ("NO_COLOR", "1"),
     ("PIP_NO_INPUT", "1"),
+    // Git does not tidy up a repository of which it may write to parts alone.
+    ("GIT_CONFIG_COUNT", "2"),
+    ("GIT_CONFIG_KEY_0", "gc.auto"),
+    ("GIT_CONFIG_VALUE_0", "0"),
+    ("GIT_CONFIG_KEY_1", "maintenance.auto"),
+    ("GIT_CONFIG_VALUE_1", "false"),
 ];
 
 /// What no command is given. Some of these would make a shell read a line as

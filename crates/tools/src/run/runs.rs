@@ -186,7 +186,8 @@ impl Inner {
             return None;
         }
         let own = [cx.folder()?.to_owned(), self.scratch.of(cx.task().id())];
-        Confinement::new(own.into_iter().chain(self.writable.clone()), self.hidden.clone()).ok()
+        let writable = own.into_iter().chain(cx.commits_to()).chain(self.writable.clone());
+        Confinement::new(writable, self.hidden.clone()).ok()
     }
 
     fn wish(&self, cx: &ToolContext, asked: &Arguments) -> Wish {

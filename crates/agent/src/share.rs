@@ -15,7 +15,7 @@ use crate::tool::{ToolContext, ToolError};
 
 /// What an agent may spend that is sent off.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Grant {
+pub(crate) struct Share {
     budget: Budget,
     pools: Vec<Pool>,
     /// What its owner is told of it.
@@ -31,7 +31,7 @@ pub(crate) enum Bond {
     Detached,
 }
 
-impl Grant {
+impl Share {
     /// What an agent gets that is sent off by a call with so much asked for it.
     /// It is kept, so that a call that is repeated asks for the same.
     pub(crate) async fn decide(
@@ -63,7 +63,7 @@ impl Grant {
                     left = left.within(just(thing, limit.saturating_sub(thing.of(&value))));
                 }
             }
-            Ok::<_, Error>(grant((asked, left), pools, bond))
+            Ok::<_, Error>(share_of((asked, left), pools, bond))
         };
         let kept = cx.cx.step(&format!("budget {}", cx.key), look);
         let found: Result<Self, String> = kept.value().await.map_err(|error| match error {
@@ -92,7 +92,11 @@ fn just(thing: Thing, amount: u64) -> Budget {
 }
 
 /// What is granted of what was asked, where so much is left.
-fn grant((asked, left): (Budget, Budget), pools: Vec<Pool>, bond: Bond) -> Result<Grant, String> {
+fn share_of(
+    (asked, left): (Budget, Budget),
+    pools: Vec<Pool>,
+    bond: Bond,
+) -> Result<Share, String> {
     if [left.tokens, left.money.map(|money| money.0), left.steps].contains(&Some(0))
         || left.time == Some(Duration::ZERO)
     {
@@ -114,19 +118,19 @@ fn grant((asked, left): (Budget, Budget), pools: Vec<Pool>, bond: Bond) -> Resul
     let told = (Budget { time: asked.time.and(budget.time), ..budget } != asked).then(|| {
         format!("It was to have {asked} and gets {budget}: no more is left of what you may spend.")
     });
-    Ok(Grant { budget, pools, told })
+    Ok(Share { budget, pools, told })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn granted(asked: &str, left: &str, bond: Bond) -> Result<Grant, String> {
+    fn granted(asked: &str, left: &str, bond: Bond) -> Result<Share, String> {
         let read = |written: &str| match written {
             "" => Budget::default(),
             written => written.parse().unwrap(),
         };
-        grant((read(asked), read(left)), Vec::new(), bond)
+        share_of((read(asked), read(left)), Vec::new(), bond)
     }
 
     #[test]
