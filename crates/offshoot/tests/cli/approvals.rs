@@ -90,7 +90,8 @@ fn a_grandchild_asks_and_is_answered_from_elsewhere_after_the_daemon_died() {
     assert_eq!(world.json(&["approvals", "ls"])["approvals"][0]["id"], id.as_str());
     let approved = model.done(&world, &["approve", &id]);
     assert_eq!(approved, "allowed once: lead/mid/deep may use survey\n");
-    let waited = model.run(&world, &["--session", "s", "tasks", "wait", "lead"]);
+    // It has brought the key, too.
+    let waited = world.run(&["--session", "s", "tasks", "wait", "lead"]);
     assert_eq!(waited.code, 0, "{waited:?}");
     let deep = world.json(&["--session", "s", "tasks", "show", "mid/deep"]);
     let said = deep["outcome"]["value"].as_str().unwrap();
@@ -247,4 +248,87 @@ fn ids_are_completed() {
     command.env("OFFSHOOT_COMPLETE", "fish");
     let said = Said::of(command.output().unwrap());
     assert!(said.out.contains(&id) && said.out.contains("lead/mid/deep"), "{said:?}");
+}
+
+#[test]
+fn whoever_asks_for_several_things_must_be_answered_by_their_ids() {
+    let world = World::new();
+    let model = Model::new(|asked| match talk(asked).len() {
+        1 => Language::Chat.reply(
+            &["a", "b"].map(|path| Say::call(path, "survey", &json!({"path": path}).to_string())),
+        ),
+        _ => says("Done."),
+    });
+    careful(&world);
+    model.done(&world, &["run", "--detach", "--profile", "careful", "--session", "s", "Lead."]);
+    let both = loop {
+        let page = world.json(&["approvals", "ls"]);
+        let open = page["approvals"].as_array().unwrap().clone();
+        if open.len() == 2 {
+            break open;
+        }
+    };
+    let said = world.run(&["--session", "s", "approve", "lead"]);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(both.iter().all(|one| said.err.contains(&id(one))), "{said:?}");
+    // A page may end between them, and nothing is left out.
+    let page = world.json(&["approvals", "ls", "--limit", "1"]);
+    assert!(!page["approvals"].as_array().unwrap().is_empty(), "{page}");
+    for one in &both {
+        world.done(&["deny", &id(one)]);
+    }
+    assert_eq!(world.run(&["--session", "s", "tasks", "wait", "lead"]).code, 0);
+}
+
+/// A lead that sends `deep` off, which counts, and runs what it is told to.
+fn obedient() -> Model {
+    Model::new(|asked| {
+        let said = talk(asked);
+        let told = last(asked);
+        match (said[0].1.as_str(), said.len()) {
+            ("Lead.", 1) => sends("deep"),
+            ("Lead.", _) => match told.split_once("RUN ") {
+                Some((_, line)) => {
+                    let command = line.split(" END").next().unwrap_or_default();
+                    let arguments = json!({"command": command}).to_string();
+                    Language::Chat.reply(&[Say::call("run", "run_command", &arguments)])
+                }
+                None => says("I wait."),
+            },
+            (_, 1) => counts("."),
+            _ => says("Counted."),
+        }
+    })
+}
+
+#[test]
+fn what_an_agent_runs_itself_cannot_answer_for_its_child() {
+    let (world, model) = (World::new(), obedient());
+    careful(&world);
+    let run =
+        ["run", "--detach", "--mode", "auto", "--profile", "careful", "--session", "s", "Lead."];
+    model.done(&world, &run);
+    model.was_asked(3);
+    assert_eq!(world.run(&["--session", "s", "tasks", "wait", "deep"]).code, 6);
+    let survey = world.json(&["approvals", "ls"])["approvals"][0].clone();
+    assert_eq!(survey["tool"], "survey", "{survey}");
+    let (program, data) = (env!("CARGO_BIN_EXE_offshoot"), world.data());
+    let line = format!("{program} --data {} approve {}", data.display(), id(&survey));
+    world.done(&["--session", "s", "tasks", "send", "lead", &format!("RUN {line} END")]);
+    // It may have to be allowed first. The child, the lead three times, and once
+    // more with what the command said.
+    while model.asked().len() < 5 {
+        let page = world.json(&["approvals", "ls"]);
+        let open = page["approvals"].as_array().unwrap();
+        if let Some(command) = open.iter().find(|one| one["tool"] == "run_command") {
+            assert_eq!(command["agent"], "lead", "{command}");
+            world.done(&["approve", command["id"].as_str().unwrap()]);
+        }
+    }
+    let asked = model.asked();
+    let told = last(asked.last().unwrap());
+    assert!(told.contains("xit code") && !told.contains("allowed once"), "{told}");
+    let page = world.json(&["approvals", "ls"]);
+    assert_eq!(page["approvals"][0]["id"], survey["id"], "{page}");
+    world.done(&["--session", "s", "tasks", "cancel", "lead"]);
 }
