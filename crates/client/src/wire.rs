@@ -26,7 +26,7 @@ pub use request::{
     Answer, Attachment, Following, List, Message, Named, Reading, Request, Restarting, Scope,
     Sealed, Sequel, Spawn, Stdin, Stop, Tail,
 };
-pub use run::{Asking, Run, Talk};
+pub use run::{Asking, Network, Run, Talk};
 pub use session::{Session, Sessions};
 pub use status::{LogFile, Status};
 pub use task::{

@@ -6,7 +6,7 @@ use offshoot_agent::Agents;
 use offshoot_backends::Commands;
 use offshoot_client::Place;
 use offshoot_sandbox::Helper;
-use offshoot_tools::{Files, Runs};
+use offshoot_tools::{Fetch, Files, Runs};
 
 use crate::grants::Grants;
 use crate::keyring::KeyRing;
@@ -62,6 +62,7 @@ pub(crate) fn agents(place: &Place, keys: &KeyRing, grants: &Grants, runs: &Runs
     let agents = Agents::new(keys.clone()).tool(offshoot_agent::survey());
     let agents = Files::hiding(hidden.iter().cloned()).give(agents);
     let agents = agents.tool(runs.run_command()).tool(runs.command_output());
+    let agents = agents.tool(Fetch::new().tool());
     let agents = agents.worktrees(place.worktrees()).grants(grants.clone());
     match confiner() {
         Some(helper) => agents.confined(helper, hidden),

@@ -31,6 +31,9 @@ pub struct Run {
     /// Whether there is a person to be asked for leave.
     #[serde(default)]
     pub asking: Asking,
+    /// Whether it may ask for pages of the public network.
+    #[serde(default)]
+    pub network: Network,
     /// The caller's keys and addresses, never stored.
     pub keys: Sealed,
     /// Makes the request repeatable.
@@ -46,6 +49,17 @@ pub enum Asking {
     /// Nobody: what would have to be asked for is denied.
     #[default]
     Nobody,
+}
+
+/// What of the network agents reach by themselves, beside their models.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Network {
+    /// Nothing.
+    #[default]
+    Closed,
+    /// Public pages.
+    Pages,
 }
 
 /// In which session an agent is asked.

@@ -4,13 +4,17 @@
 //! too, and those have no more than that agent has, whatever is asked for them.
 
 use offshoot_agent::{BadBudget, Brief, Budget, KIND};
-use offshoot_client::wire::{Asking, Code, Fault, Run};
-use offshoot_core::authority::{Asks, Authority, Layer, Mode};
+use offshoot_client::wire::{Asking, Code, Fault, Network, Run};
+use offshoot_core::authority::{Asks, Authority, Layer, Mode, Rule, Verdict};
 use offshoot_core::{Task, TaskId};
 
 use super::Stopped;
 use crate::house::House;
 use crate::origin::Origin;
+
+/// The tool that asks for pages. No agent has it unless a person has said so for
+/// all of the tree.
+const FETCH: &str = "fetch";
 
 /// How many tasks stand above another at the most.
 const DEEPEST: usize = 64;
@@ -22,7 +26,10 @@ pub(super) async fn of(house: &House, run: &Run, origin: Origin) -> Result<Autho
         Asking::Person => Asks::Person,
         Asking::Nobody => Asks::Nobody,
     };
-    let layer = Layer::mode(mode);
+    let layer = match run.network {
+        Network::Pages => Layer::mode(mode),
+        Network::Closed => Layer::mode(mode).rule(Rule::tool(FETCH), Verdict::Deny),
+    };
     let above = match origin {
         Origin::Person => None,
         Origin::Task(task) => agent_above(house, task).await?,

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use offshoot_client::wire::{
-    Asking, Reply, Request, Run as Asked, Sealed, State, Stop, Talk, Task,
+    Asking, Network, Reply, Request, Run as Asked, Sealed, State, Stop, Talk, Task,
 };
 use offshoot_models::Keys;
 
@@ -91,6 +91,9 @@ pub(crate) struct Run {
     /// Whom agents ask for leave [default: a person, if there is a terminal]
     #[arg(long, value_name = "WHOM")]
     ask: Option<Whom>,
+    /// Let agents read public pages of the network, with the tool `fetch`
+    #[arg(long)]
+    fetch: bool,
     /// Leave the agent at work, and print its session
     #[arg(long)]
     detach: bool,
@@ -169,6 +172,7 @@ impl Run {
             mode: self.mode.map(|mode| mode.word().to_owned()),
             budget: self.budget.clone(),
             asking,
+            network: if self.fetch { Network::Pages } else { Network::Closed },
             keys: keys(),
             key: uuid::Uuid::new_v4().simple().to_string(),
         };

@@ -24,6 +24,7 @@ mod run;
 mod run_address;
 mod run_behind;
 mod run_death;
+mod run_fetch;
 mod run_hitch;
 mod run_joined;
 mod run_keys;

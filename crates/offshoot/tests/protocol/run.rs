@@ -2,7 +2,8 @@
 
 use offshoot_client::Client;
 use offshoot_client::wire::{
-    Asked, Asking, Lacking, Named, Reply, Request, Run, Sealed, Sessions, Talk, Task, Wait, Waiting,
+    Asked, Asking, Lacking, Named, Network, Reply, Request, Run, Sealed, Sessions, Talk, Task,
+    Wait, Waiting,
 };
 
 use crate::support::World;
@@ -18,6 +19,7 @@ fn run(world: &World, talk: Talk, key: &str) -> Request {
         mode: None,
         budget: None,
         asking: Asking::Nobody,
+        network: Network::Closed,
         keys: Sealed::default(),
         key: key.into(),
     }))

@@ -37,7 +37,7 @@ impl Names for Book {
 
 /// An agent that can fetch.
 async fn agent(world: &World, fetch: Fetch) -> Agent {
-    let tool = fetch.tool().unwrap();
+    let tool = fetch.tool();
     world.agent_with(|agents| agents.tool(tool)).await
 }
 

@@ -1,7 +1,7 @@
 //! The acts of the agents: a lead sends others off, the daemon dies under them,
 //! and what they have counted comes home.
 
-use offshoot_client::wire::{Asking, Request, Run, Sealed, State, Talk, Task};
+use offshoot_client::wire::{Asking, Network, Request, Run, Sealed, State, Talk, Task};
 
 use super::Stage;
 use super::project::Project;
@@ -45,6 +45,7 @@ pub(super) async fn send_off(stage: &mut Stage) -> Result<Team, Trouble> {
         mode: None,
         budget: None,
         asking: Asking::Nobody,
+        network: Network::Closed,
         keys: Sealed::default(),
         key: uuid::Uuid::new_v4().simple().to_string(),
     };
