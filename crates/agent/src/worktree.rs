@@ -17,6 +17,7 @@
 //!
 //! [`Agents::sweep_worktrees`]: crate::Agents::sweep_worktrees
 
+mod belongs;
 mod confines;
 mod ending;
 mod filters;
@@ -118,6 +119,11 @@ pub(crate) enum NoTree {
          trusts it says so with `git config --global --add safe.directory <folder>`"
     )]
     NotOurs(PathBuf),
+    #[error(
+        "the `.git` of {0} leads to a repository that does not know that folder, so no worktree is \
+         taken from it: do without isolation"
+    )]
+    Foreign(PathBuf),
     #[error("the path {0:?} is not UTF-8, and a worktree's must be")]
     Unreadable(PathBuf),
     #[error("the path {0} is too long for a worktree")]

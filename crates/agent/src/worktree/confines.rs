@@ -43,7 +43,10 @@ impl Confines {
         let Some(within) = &self.0 else { return Ok(None) };
         let place = nearest(&within.place);
         // It is there once the note of a worktree is.
-        let writable = repository.map(nearest).into_iter().chain(place.is_dir().then_some(place));
+        // Where the repository is was found out before; a link there now is somebody's
+        // wish for something else, and git is not executed.
+        let repository = repository.map(Path::to_owned).into_iter();
+        let writable = repository.chain(place.is_dir().then_some(place));
         let confinement = Confinement::new(writable, within.hidden.iter().cloned())?;
         Ok(Some(Confined { helper: within.helper.clone(), confinement }))
     }
