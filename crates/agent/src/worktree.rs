@@ -27,6 +27,7 @@ mod making;
 mod measure;
 mod note;
 mod orphans;
+mod programs;
 mod removal;
 mod sweep;
 
@@ -186,7 +187,7 @@ impl Worktrees {
     /// The same with git confined where it may run programs of others.
     pub(crate) fn confined(&self, helper: Helper, hidden: Vec<PathBuf>) -> Self {
         let folder = self.0.folder.clone();
-        let confines = Confines::new(helper, hidden, folder.clone());
+        let confines = Confines::new(helper, hidden);
         Self(Arc::new(Place { folder, confines, leftovers: Mutex::default() }))
     }
 }
