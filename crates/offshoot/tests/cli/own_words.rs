@@ -117,6 +117,8 @@ fn s7_3_an_agent_that_is_called_like_what_another_asked_for_is_not_meant_by_that
         }
     });
     model.done(&world, &["run", "--detach", "--profile", "careful", "--session", "s", "Lead."]);
+    // Two of the lead, and one of its child.
+    model.was_asked(3);
     let waited = world.run(&["--session", "s", "tasks", "wait", "5a907e-1"]);
     assert_eq!(waited.code, 6, "{waited:?}");
     let approved = model.run(&world, &["--session", "s", "approve", "5a907e-1"]);
