@@ -17,6 +17,7 @@
 //!
 //! [`Agents::sweep_worktrees`]: crate::Agents::sweep_worktrees
 
+mod belongs;
 mod confines;
 mod ending;
 mod filters;
@@ -26,6 +27,7 @@ mod making;
 mod measure;
 mod note;
 mod orphans;
+mod programs;
 mod removal;
 mod sweep;
 
@@ -118,6 +120,11 @@ pub(crate) enum NoTree {
          trusts it says so with `git config --global --add safe.directory <folder>`"
     )]
     NotOurs(PathBuf),
+    #[error(
+        "the `.git` of {0} leads to a repository that does not know that folder, so no worktree is \
+         taken from it: do without isolation"
+    )]
+    Foreign(PathBuf),
     #[error("the path {0:?} is not UTF-8, and a worktree's must be")]
     Unreadable(PathBuf),
     #[error("the path {0} is too long for a worktree")]
@@ -180,7 +187,7 @@ impl Worktrees {
     /// The same with git confined where it may run programs of others.
     pub(crate) fn confined(&self, helper: Helper, hidden: Vec<PathBuf>) -> Self {
         let folder = self.0.folder.clone();
-        let confines = Confines::new(helper, hidden, folder.clone());
+        let confines = Confines::new(helper, hidden);
         Self(Arc::new(Place { folder, confines, leftovers: Mutex::default() }))
     }
 }

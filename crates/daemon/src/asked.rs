@@ -235,7 +235,11 @@ pub(crate) async fn find(house: &House, sought: &Sought) -> Result<Asked, Fault>
     let mut found = by_id(house, id, house.runtime()?.tasks().live(), usize::MAX).await?;
     let named = Named { session: sought.session.clone(), task: id.to_owned() };
     let mut closed = None;
-    if let Ok(task) = house.task(&named).await {
+    // What can be an id is none of the names that agents give each other: one could
+    // stand where another's request was withdrawn.
+    if parts(id).is_none()
+        && let Ok(task) = house.task(&named).await
+    {
         let record = task.record().await.map_err(|error| refusal(&error))?;
         let asked = of_task(house, &record).await?;
         closed = asked.last().cloned();

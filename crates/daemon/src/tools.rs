@@ -32,13 +32,16 @@ const SECRETS: [&str; 16] = [
     ".local/share/keyrings",
 ];
 
-/// What agents and their commands do not see: the data folder, and the secrets of
-/// whoever runs the daemon.
+/// What agents and their commands do not see: the data folder, the secrets of
+/// whoever runs the daemon, and where that person says what agents are and which
+/// folders are trusted. Whoever works in a folder that holds those could else say
+/// it instead.
 pub(crate) fn hidden(place: &Place) -> Vec<PathBuf> {
     let home = std::env::home_dir().filter(|home| home.is_absolute());
     let home = home.and_then(|home| std::fs::canonicalize(home).ok());
     let secrets = home.iter().flat_map(|home| SECRETS.map(|secret| home.join(secret)));
-    secrets.chain([place.data().to_owned()]).collect()
+    let said = [offshoot_profiles::Profiles::own_folder(), offshoot_profiles::Trust::own_file()];
+    secrets.chain([place.data().to_owned()]).chain(said.into_iter().flatten()).collect()
 }
 
 /// What confines commands here, if something does.

@@ -43,9 +43,12 @@ impl Profiles {
     /// Those of the person who runs this process as well, in
     /// `$XDG_CONFIG_HOME/offshoot/agents`, and the folders that this person trusts.
     pub fn own() -> Self {
-        let config = home("XDG_CONFIG_HOME", ".config");
-        let user = config.map(|config| config.join("offshoot/agents"));
-        Self { user, trust: Trust::own(), aliases: BTreeMap::new() }
+        Self { user: Self::own_folder(), trust: Trust::own(), aliases: BTreeMap::new() }
+    }
+
+    /// Where the profiles of the person who runs this process are.
+    pub fn own_folder() -> Option<PathBuf> {
+        Some(home("XDG_CONFIG_HOME", ".config")?.join("offshoot/agents"))
     }
 
     /// With the person's profiles in this folder.

@@ -103,8 +103,13 @@ impl Trust {
     /// The list of the person who runs this process, if it is known where that is:
     /// `$XDG_STATE_HOME/offshoot/trust.json`, or that below `~/.local/state`.
     pub fn own() -> Option<Self> {
+        Self::own_file().map(Self::at)
+    }
+
+    /// Where that list is.
+    pub fn own_file() -> Option<PathBuf> {
         let state = crate::profiles::home("XDG_STATE_HOME", ".local/state")?;
-        Some(Self::at(state.join("offshoot/trust.json")))
+        Some(state.join("offshoot/trust.json"))
     }
 
     /// The folders that were trusted, in the order of their paths.

@@ -1,15 +1,12 @@
 //! The confines of git where it may run programs that others chose: it writes to
-//! its repository and to worktrees, sees nothing of what is hidden, and reaches
-//! nobody on this machine who could give it leave for more.
+//! its repository and to one worktree, or to nothing, sees nothing of what is
+//! hidden, and reaches nobody on this machine who could give it leave for more.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
 use offshoot_sandbox::{Confinement, ConfinementError, Helper};
-
-use super::ground::nearest;
 
 /// How git is confined, if it is.
 #[derive(Clone, Debug, Default)]
@@ -19,8 +16,6 @@ pub(super) struct Confines(Option<Arc<Within>>);
 struct Within {
     helper: Helper,
     hidden: Vec<PathBuf>,
-    /// Where worktrees are.
-    place: PathBuf,
 }
 
 /// What git is confined to.
@@ -31,33 +26,26 @@ pub(super) struct Confined {
 }
 
 impl Confines {
-    pub(super) fn new(helper: Helper, hidden: Vec<PathBuf>, place: PathBuf) -> Self {
-        Self(Some(Arc::new(Within { helper, hidden, place })))
+    pub(super) fn new(helper: Helper, hidden: Vec<PathBuf>) -> Self {
+        Self(Some(Arc::new(Within { helper, hidden })))
     }
 
-    /// Those of git in this repository, if there are any.
+    /// Those of git that writes to these folders, by their real paths, if there are
+    /// any. Where a link is now, somebody wishes for something else, and git is not
+    /// executed.
     pub(super) fn of(
         &self,
-        repository: Option<&Path>,
+        writable: impl Iterator<Item = PathBuf>,
     ) -> Result<Option<Confined>, ConfinementError> {
         let Some(within) = &self.0 else { return Ok(None) };
-        let place = nearest(&within.place);
-        // It is there once the note of a worktree is.
-        let writable = repository.map(nearest).into_iter().chain(place.is_dir().then_some(place));
         let confinement = Confinement::new(writable, within.hidden.iter().cloned())?;
         Ok(Some(Confined { helper: within.helper.clone(), confinement }))
     }
 }
 
 impl Confined {
-    /// A command that executes this program, if it is in PATH.
-    pub(super) fn command(&self, program: &str) -> Option<Command> {
-        let places = std::env::var_os("PATH")?;
-        let found =
-            std::env::split_paths(&places).map(|place| place.join(program)).find(|file| {
-                let found = std::fs::metadata(file);
-                found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-            })?;
-        Some(self.confinement.command_as(&self.helper, &found, program.as_ref()))
+    /// A command that executes this program.
+    pub(super) fn command(&self, program: &Path) -> Command {
+        self.confinement.command(&self.helper, program)
     }
 }

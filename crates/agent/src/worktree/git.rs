@@ -16,6 +16,7 @@ use tokio::process::Command;
 use super::confines::{Confined, Confines};
 use super::filters;
 use super::orphans;
+use super::programs;
 
 /// How long git may take to look at something.
 const LOOK: Duration = Duration::from_secs(120);
@@ -62,6 +63,8 @@ pub(super) struct Git {
     about: About,
     arguments: Vec<OsString>,
     variables: Vec<(OsString, OsString)>,
+    /// The worktree that it writes.
+    writes: Option<PathBuf>,
     confined: Option<Confined>,
     span: Duration,
 }
@@ -114,7 +117,13 @@ impl About {
         }
     }
 
-    /// Where it may write, beside the worktrees.
+    /// Where whoever it is asked for may write.
+    fn near(&self) -> Vec<&Path> {
+        let around = self.repository().and_then(Path::parent);
+        around.into_iter().chain([self.folder()]).collect()
+    }
+
+    /// The repository, if it is known.
     fn repository(&self) -> Option<&Path> {
         match self {
             Self::Within(_) => None,
@@ -145,7 +154,7 @@ impl Git {
 
     fn new(about: About) -> Self {
         let (arguments, variables) = (Vec::new(), Vec::new());
-        Self { about, arguments, variables, confined: None, span: LOOK }
+        Self { about, arguments, variables, writes: None, confined: None, span: LOOK }
     }
 
     /// It may have filters to run. Those that the repository's own configuration
@@ -162,14 +171,20 @@ impl Git {
         }
         let undone = filters::undone(&asked.out).into_iter();
         self.variables.extend(undone.map(|(name, value)| (name.into(), value.into())));
-        // Somebody may write another configuration before git reads it.
-        self.confined = confines.of(self.about.repository())?;
+        // Somebody may write another configuration before git reads it, and what is
+        // embedded in a tree has one of its own. So git writes no more than it must,
+        // and nothing while it only looks.
+        let writable = self.writes.iter().flat_map(|tree| {
+            self.about.repository().into_iter().chain([tree.as_path()]).map(Path::to_owned)
+        });
+        self.confined = confines.of(writable)?;
         Ok(self)
     }
 
     /// It writes this worktree, and can be found by that should it outlive us.
     pub(super) fn writing(mut self, tree: &Path) -> Self {
         self.variables.push((orphans::MARK.into(), tree.into()));
+        self.writes = Some(tree.to_owned());
         self
     }
 
@@ -189,9 +204,12 @@ impl Git {
     }
 
     fn command(&self) -> Result<Command, GitError> {
+        let search = std::env::var_os("PATH").unwrap_or_default();
+        let places = programs::places(search, &self.about.near());
+        let git = programs::find(&places, "git").ok_or(GitError::Missing)?;
         let mut command = match &self.confined {
-            None => Command::new("git"),
-            Some(confined) => confined.command("git").ok_or(GitError::Missing)?.into(),
+            None => Command::new(git),
+            Some(confined) => confined.command(&git).into(),
         };
         for (name, _) in std::env::vars_os() {
             if name.as_encoded_bytes().starts_with(b"GIT_") {
@@ -201,6 +219,7 @@ impl Git {
         command
             .current_dir(self.about.folder())
             .env("LC_ALL", "C")
+            .env("PATH", std::env::join_paths(places).unwrap_or_default())
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_OPTIONAL_LOCKS", "0")
             // What is missing in a partial clone is not fetched by programs that

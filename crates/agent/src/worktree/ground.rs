@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::belongs;
 use super::git::{Git, GitError, Said};
 use super::note::{Note, Tree};
 use super::{NoTree, Worktrees};
@@ -70,15 +71,19 @@ impl Worktrees {
         let Some(tree) = trees.find(|tree| folder.starts_with(&tree.path)) else {
             return Vec::new();
         };
-        let repository = nearest(&tree.repository);
-        let mut folders = vec![nearest(&tree.admin()), repository.join("objects")];
+        let mut folders = vec![tree.admin(), tree.repository.join("objects")];
         // A branch that stands among all others is for somebody else to move.
         if let Some((room, _)) = tree.branch.rsplit_once('/') {
             let heads = ["refs/heads", "logs/refs/heads"];
-            folders.extend(heads.map(|heads| repository.join(heads).join(room)));
+            folders.extend(heads.map(|heads| tree.repository.join(heads).join(room)));
         }
+        // Whoever works in the repository itself can put a link there, which would
+        // give away what it leads to.
+        let unlinked = |folder: &Path| nearest(folder) == folder;
         // Git removes a folder of branches with the last one in it.
-        folders.retain(|folder| std::fs::create_dir_all(folder).is_ok());
+        folders.retain(|folder| {
+            unlinked(folder) && std::fs::create_dir_all(folder).is_ok() && unlinked(folder)
+        });
         folders
     }
 
@@ -104,6 +109,7 @@ impl Worktrees {
         let common = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
         let repository = asked_path(folder, &common).await?;
         let own = asked_path(folder, &["rev-parse", "--absolute-git-dir"]).await?;
+        let repository = belongs::repository(&tree, &own, &repository).await?;
         let prefix = asked_path(folder, &["rev-parse", "--show-prefix"]).await?;
         let head = ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"];
         let head = Git::within(folder).args(head).run().await?;

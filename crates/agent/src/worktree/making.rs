@@ -211,6 +211,8 @@ impl Tree {
     /// Makes it. Its branch is made, too, unless it is there already.
     async fn make(&self, confines: &Confines) -> Result<(), NoTree> {
         let add = Git::of(&self.repository).args(["worktree", "add", "--quiet"]).long();
+        // It is made before, so that git need not write to the folder of all others.
+        std::fs::create_dir_all(&self.path).map_err(NoTree::disk(&self.path))?;
         let add = add.writing(&self.path);
         let path = self.path.as_os_str();
         let add = match self.tip().await? {

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use offshoot_agent::WorktreeState;
+use offshoot_agent::{Function, ToolContext, ToolError, WorktreeState};
 use serde_json::json;
 
 use crate::isolation_worktree::{sent, sent_with, told};
@@ -92,5 +92,86 @@ async fn s7_3_a_child_cannot_have_its_worktree_belong_to_another_repository() ->
     .await;
     let (said, worktree) = told(&world, &repository).await;
     assert!(!mark.exists(), "a program of another repository was run: {said} {worktree:?}");
+    Ok(())
+}
+
+/// What a lead is told that wants a worktree of the folder of this repository.
+async fn refused(repository: &Repository) -> String {
+    let world = sent(repository, Vec::new()).await;
+    let lead = world.agent_of(&world.brief("lead").folder(repository.path())).await;
+    lead.wait().await.unwrap().decode().unwrap()
+}
+
+#[tokio::test]
+async fn s7_3_no_worktree_is_taken_from_a_repository_that_does_not_know_the_folder() -> Test {
+    let lead_there: [fn(&Path, &Path); 3] = [
+        |own, other| {
+            std::fs::rename(own, own.with_extension("kept")).unwrap();
+            std::fs::write(own, format!("gitdir: {}\n", other.display())).unwrap();
+        },
+        |own, other| {
+            std::fs::rename(own, own.with_extension("kept")).unwrap();
+            std::os::unix::fs::symlink(other, own).unwrap();
+        },
+        |own, other| std::fs::write(own.join("commondir"), other.to_str().unwrap()).unwrap(),
+    ];
+    for lead_there in lead_there {
+        let (repository, other) = (Repository::new(), Repository::new());
+        let theirs = other.path().join(".git");
+        lead_there(&repository.path().join(".git"), &theirs);
+        let said = refused(&repository).await;
+        assert!(said.contains("does not know that folder"), "{said}");
+        assert!(other.is_tidy() && !theirs.join("worktrees").exists(), "{}", other.branches());
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn s11_1_worktrees_and_submodules_know_their_folders() -> Test {
+    let repository = Repository::new();
+    git(&repository.path(), "worktree add --quiet ../linked");
+    let from = repository.path();
+    let submodule =
+        ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", from.to_str().unwrap()];
+    reach(&repository.path(), &[&submodule[..], &["sub"]].concat());
+    for folder in ["linked", "the repository/sub", "the repository/src"] {
+        let world = sent(&repository, Vec::new()).await;
+        let folder = repository.path().with_file_name(folder);
+        let lead = world.agent_of(&world.brief("lead").folder(folder)).await;
+        let said: String = lead.wait().await.unwrap().decode().unwrap();
+        assert!(said.contains("outcome=\"completed\""), "{said}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn s7_3_a_link_in_the_repository_gives_a_child_nothing_to_write_to() -> Test {
+    let (repository, other) = (Repository::new(), Repository::new());
+    let (git_folder, elsewhere) = (repository.path().join(".git"), other.path());
+    let (told, heard) = std::sync::mpsc::channel();
+    let look = move |cx: ToolContext, _: serde_json::Value| {
+        let before = cx.commits_to();
+        let name = cx.folder().unwrap().file_name().unwrap().to_owned();
+        let admin = git_folder.join("worktrees").join(name);
+        std::fs::rename(&admin, git_folder.join("admin")).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &admin).unwrap();
+        let linked = cx.commits_to();
+        std::fs::rename(&git_folder, git_folder.with_extension("kept")).unwrap();
+        std::os::unix::fs::symlink(elsewhere.join(".git"), &git_folder).unwrap();
+        let all_linked = cx.commits_to();
+        told.send([before, linked, all_linked]).unwrap();
+        async { Ok::<_, ToolError>("looked") }
+    };
+    let world = sent_with(&repository, vec![("look", json!({}))], move |agents| {
+        agents.tool(Function::new("look", "Looks.", look))
+    })
+    .await;
+    let lead = world.agent_of(&world.brief("lead").folder(repository.path())).await;
+    lead.wait().await.unwrap();
+    let [before, linked, all_linked] = heard.recv().unwrap();
+    assert!(before.len() == 4 && linked.len() == 3, "{before:?} {linked:?}");
+    let away = |folder: &std::path::PathBuf| !folder.starts_with(repository.path());
+    assert!(!before.iter().chain(&linked).any(away), "{before:?} {linked:?}");
+    assert!(all_linked.is_empty(), "{all_linked:?}");
     Ok(())
 }

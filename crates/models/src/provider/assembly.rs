@@ -130,13 +130,18 @@ impl Assembly {
     }
 }
 
+/// More than any call takes: what is told beyond it is a mistake, with which nobody
+/// shall have to reckon.
+const MOST: u64 = 1 << 40;
+
 fn usage(theirs: &TheirUsage) -> Usage {
+    let told = |count: Option<u64>| count.unwrap_or_default().min(MOST);
     Usage {
-        input: theirs.input_tokens.unwrap_or_default(),
-        cache_read: theirs.cached_input_tokens.unwrap_or_default(),
-        cache_write: theirs.cache_creation_input_tokens.unwrap_or_default(),
-        output: theirs.output_tokens.unwrap_or_default(),
-        thought: theirs.reasoning_tokens.unwrap_or_default(),
+        input: told(theirs.input_tokens),
+        cache_read: told(theirs.cached_input_tokens),
+        cache_write: told(theirs.cache_creation_input_tokens),
+        output: told(theirs.output_tokens),
+        thought: told(theirs.reasoning_tokens),
     }
 }
 
@@ -198,4 +203,17 @@ fn refusal(raw: &Value) -> Option<String> {
     let parts = parts.filter_map(|item| item.get("content")?.as_array()).flatten();
     let mut refused = parts.filter_map(|part| part.get("refusal")?.as_str());
     chat.or_else(|| refused.next()).filter(|said| !said.is_empty()).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_that_nobody_could_reckon_with_is_cut() {
+        let mut theirs = TheirUsage::default();
+        (theirs.input_tokens, theirs.output_tokens) = (Some(u64::MAX), Some(u64::MAX));
+        let read = usage(&theirs);
+        assert_eq!((read.input, read.total()), (MOST, 2 * MOST));
+    }
 }

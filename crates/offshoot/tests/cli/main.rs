@@ -19,6 +19,7 @@ mod interrupt;
 mod json;
 mod model;
 mod models;
+mod own_words;
 mod read_only;
 mod run;
 mod run_address;

@@ -1,0 +1,56 @@
+//! Where git is found.
+//!
+//! A search path may lead into a project: whoever has entered its environment, as
+//! that of Python's, has its programs found first. An agent that works there can
+//! put one of any name, and we are not confined as it is.
+
+use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// The folders of the search path in which no agent is likely to write: none that
+/// is relative, none in a repository, and none in these folders.
+pub(super) fn places(search: OsString, near: &[&Path]) -> Vec<PathBuf> {
+    let near: Vec<PathBuf> = near.iter().filter_map(|near| near.canonicalize().ok()).collect();
+    let safe = |place: &PathBuf| {
+        let Ok(real) = place.canonicalize() else { return false };
+        let is_near = near.iter().any(|near| real.starts_with(near));
+        let brought = |place: &Path| place.ancestors().any(|above| above.join(".git").exists());
+        place.is_absolute() && !is_near && !brought(&real) && !brought(place)
+    };
+    std::env::split_paths(&search).filter(safe).collect()
+}
+
+/// The program of this name in one of these folders.
+pub(super) fn find(places: &[PathBuf], name: &str) -> Option<PathBuf> {
+    places.iter().map(|place| place.join(name)).find(|file| {
+        let found = std::fs::metadata(file);
+        found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_agent_can_put_into_a_search_path_is_not_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for place in ["work/bin", "repository/.venv/bin", "repository/.git", "own/bin"] {
+            std::fs::create_dir_all(at(place)).unwrap();
+        }
+        for place in ["work/bin", "repository/.venv/bin", "own/bin"] {
+            std::fs::write(at(place).join("git"), "").unwrap();
+            let runs = std::fs::Permissions::from_mode(0o755);
+            std::fs::set_permissions(at(place).join("git"), runs).unwrap();
+        }
+        std::os::unix::fs::symlink(at("work/bin"), at("link")).unwrap();
+        let all = ["work/bin", "link", "repository/.venv/bin", "own/none", "own/bin"].map(at);
+        let search = all.iter().cloned().chain([PathBuf::from("."), PathBuf::new()]);
+        let places = places(std::env::join_paths(search).unwrap(), &[&at("work")]);
+        assert_eq!(places, [at("own/bin")]);
+        assert_eq!(find(&places, "git"), Some(at("own/bin/git")));
+        assert_eq!(find(&places, "other"), None);
+    }
+}
