@@ -252,6 +252,36 @@ fn ids_are_completed() {
     assert!(said.out.contains(&id) && said.out.contains("lead/mid/deep"), "{said:?}");
 }
 
+#[test]
+fn whoever_asks_for_several_things_must_be_answered_by_their_ids() {
+    let world = World::new();
+    let model = Model::new(|asked| match talk(asked).len() {
+        1 => Language::Chat.reply(
+            &["a", "b"].map(|path| Say::call(path, "survey", &json!({"path": path}).to_string())),
+        ),
+        _ => says("Done."),
+    });
+    careful(&world);
+    model.done(&world, &["run", "--detach", "--profile", "careful", "--session", "s", "Lead."]);
+    let both = loop {
+        let page = world.json(&["approvals", "ls"]);
+        let open = page["approvals"].as_array().unwrap().clone();
+        if open.len() == 2 {
+            break open;
+        }
+    };
+    let said = world.run(&["--session", "s", "approve", "lead"]);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(both.iter().all(|one| said.err.contains(&id(one))), "{said:?}");
+    // A page may end between them, and nothing is left out.
+    let page = world.json(&["approvals", "ls", "--limit", "1"]);
+    assert!(!page["approvals"].as_array().unwrap().is_empty(), "{page}");
+    for one in &both {
+        world.done(&["deny", &id(one)]);
+    }
+    assert_eq!(world.run(&["--session", "s", "tasks", "wait", "lead"]).code, 0);
+}
+
 /// A lead that sends `deep` off, which counts, and runs what it is told to.
 fn obedient() -> Model {
     Model::new(|asked| {

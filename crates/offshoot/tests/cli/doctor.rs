@@ -14,6 +14,8 @@ fn all_is_well_without_a_daemon_and_none_is_started() {
     assert_eq!(report["daemon"], serde_json::Value::Null);
     assert_eq!(report["data"]["writable"], true);
     assert_eq!(report["data"]["exists"], false);
+    let sandbox = report["sandbox"]["told"].as_str().unwrap();
+    assert!(said.out.contains(sandbox) && sandbox.contains("confined"), "{said:?}");
     assert!(said.out.contains("it is made when it is needed"), "{said:?}");
     assert!(!world.data().exists(), "the folder was made");
     assert!(!world.folder.path().join("run/offshoot").exists(), "the socket's folder was made");
