@@ -9,6 +9,8 @@ use crate::repository::Repository;
 pub(crate) enum Package {
     /// `npm`, and with it a Node.
     Npm,
+    /// `python3`, with which tests make calls of the system that a confined program may not.
+    Python,
 }
 
 impl Package {
@@ -16,6 +18,7 @@ impl Package {
     pub(crate) fn ensure(self, repository: &Repository) -> Result<()> {
         let name = match self {
             Self::Npm => "npm",
+            Self::Python => "python3",
         };
         let present = || repository.program(name, ["--version"]).succeeds();
         if present() {

@@ -48,6 +48,8 @@ impl Approval {
     /// Leave for a call with these arguments, which wishes this.
     pub(crate) fn new(wish: Wish, arguments: &str) -> Self {
         let Wish { tool, deed, guarded, lasting } = wish;
+        // What is guarded is asked for each time, whatever leave there is.
+        let lasting = lasting.filter(|_| guarded.is_none());
         Self { tool, arguments: arguments.into(), deed, why: guarded, lasting }
     }
 

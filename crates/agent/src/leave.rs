@@ -152,7 +152,7 @@ impl Plea {
             false => Box::pin(self.given_up(left, folder, stop)),
         };
         let asking = asking.unless(async move { _ = told.set(given_up.await) });
-        match self.wait(asking).await {
+        match self.wait(asking, own.spec().owner()).await {
             Ok(_) | Err(Error::Cancelled) => {}
             Err(Error::TooLarge(error)) => return Ok(Some(words::unaskable(&error.to_string()))),
             Err(error) => return Err(error.into()),
@@ -166,9 +166,18 @@ impl Plea {
         }
     }
 
-    /// Waits for the answer. That takes none of the agent's own time.
-    async fn wait(&self, asking: Asking) -> Result<Payload, Error> {
-        self.cx.on_hold(asking.into_future()).await
+    /// Waits for the answer. What a person takes for it is not the agent's time.
+    async fn wait(&self, asking: Asking, owner: Owner) -> Result<Payload, Error> {
+        match self.asks_owner(owner) {
+            true => asking.into_future().await,
+            false => self.cx.on_hold(asking.into_future()).await,
+        }
+    }
+
+    /// Whether the agent that sent it off is asked, and no person.
+    fn asks_owner(&self, owner: Owner) -> bool {
+        let asks = asks(self.cx.brief.authority.as_deref());
+        asks == Asks::Owner && matches!(owner, Owner::Task(_))
     }
 
     fn ask(
@@ -179,10 +188,9 @@ impl Plea {
         let said = format!("May I call {}?", approval.shown(SHOWN));
         let asking = self.cx.cx.ask(text::cut(&said, 2 * SHOWN).as_ref()).approval();
         let asking = asking.about(Payload::encode(approval)?).key(&self.key());
-        let authority = self.cx.brief.authority.as_deref();
-        Ok(match (asks(authority), owner) {
-            (Asks::Owner, Owner::Task(_)) => asking,
-            _ => asking.of_person(),
+        Ok(match self.asks_owner(owner) {
+            true => asking,
+            false => asking.of_person(),
         })
     }
 

@@ -77,12 +77,12 @@ pub use offshoot_store::{
     Expired, HistoryPage, Memory, OpenStore, Page, PageCursor, RowRef, Store, StoreError,
 };
 
-// Compiles and runs the examples of the README and of the guide to agents with
-// the doctests.
+// Compiles and runs the examples of the README and of the guide to embedding
+// agents with the doctests.
 #[cfg(all(doctest, feature = "sqlite", feature = "agents"))]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
 #[cfg(all(doctest, feature = "sqlite", feature = "agents"))]
-#[doc = include_str!("../../../docs/agents.md")]
-struct AgentsGuide;
+#[doc = include_str!("../../../docs/embedding.md")]
+struct EmbeddingGuide;

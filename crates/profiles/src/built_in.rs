@@ -6,7 +6,7 @@ use offshoot_core::authority::Mode;
 use crate::draft::Draft;
 
 /// What looks and changes nothing.
-const LOOKS: [&str; 3] = ["read", "list", "search"];
+const LOOKS: [&str; 4] = ["read", "list", "search", "survey"];
 
 /// What looks after tasks.
 const TASKS: [&str; 6] =

@@ -24,7 +24,7 @@ const TOOLS: [(&str, &str); 14] = [
     ("MultiEdit", "edit"),
     ("Write", "write"),
     ("Bash", "run_command"),
-    ("BashOutput", "read_output"),
+    ("BashOutput", "command_output"),
     ("KillShell", "cancel_task"),
     ("WebFetch", "fetch"),
     ("Task", "spawn_agent"),

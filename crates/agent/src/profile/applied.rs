@@ -15,7 +15,7 @@ use crate::notice::envelope;
 const SPEAKS: [&str; 3] = ["report_progress", "ask", "finish"];
 
 /// What looks after tasks. Whoever can begin one has these as well.
-const TASKS: [&str; 7] = [
+const TASKS: [&str; 8] = [
     "list_tasks",
     "inspect_task",
     "wait_tasks",
@@ -23,6 +23,7 @@ const TASKS: [&str; 7] = [
     "cancel_task",
     "read_output",
     "answer_request",
+    "command_output",
 ];
 
 /// What begins tasks.

@@ -1,4 +1,4 @@
-//! What agents cost: two programs say it themselves, row by row.
+//! What agents and their tools cost: programs say it themselves, row by row.
 
 use anyhow::Result;
 
@@ -8,8 +8,13 @@ use crate::repository::Repository;
 /// Where the figures go.
 pub(super) const REPORT: &str = "bench/AGENTS.md";
 
-/// The programs, which are examples of the crate that agents are in.
-const PROGRAMS: [&str; 2] = ["steps", "parked"];
+/// The programs: examples of the crates that agents and their tools are in.
+const PROGRAMS: [(&str, &str); 4] = [
+    ("offshoot-agent", "steps"),
+    ("offshoot-agent", "parked"),
+    ("offshoot-tools", "overhead"),
+    ("offshoot-tools", "search"),
+];
 
 /// The first lines of the table that each of them prints.
 const HEAD: &str = "| what | measured | must be | |\n|---|---|---|---|\n";
@@ -22,8 +27,8 @@ pub(super) fn report(repository: &Repository) -> Result<String> {
          Written by `cargo xtask measure` ({cpu}, {kernel}); every run replaces it. The model answers\n\
          at once: what is left is the loop.\n\n{HEAD}"
     );
-    for program in PROGRAMS {
-        let run = ["run", "--release", "-p", "offshoot-agent", "--example", program];
+    for (package, program) in PROGRAMS {
+        let run = ["run", "--release", "-p", package, "--example", program];
         let printed = repository.cargo(run).read()?;
         print!("{printed}");
         report.push_str(printed.strip_prefix(HEAD).unwrap_or(&printed));
