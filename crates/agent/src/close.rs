@@ -35,7 +35,25 @@ impl Limit {
     }
 
     fn failure(self, words: &str) -> Trouble {
-        let (kind, reached) = match self {
+        let (kind, reached) = self.reached();
+        Trouble::failure(
+            kind,
+            match words.trim() {
+                "" => format!("{reached}, without closing words"),
+                words => format!("{reached}; its closing words: {words}"),
+            },
+        )
+    }
+
+    /// Nothing was spent, so that alone does not say what went wrong.
+    fn too_little(self) -> Trouble {
+        let (kind, reached) = self.reached();
+        let why = "what is left of it is too little to ask the model even once";
+        Trouble::failure(kind, format!("{reached}, without closing words: {why}"))
+    }
+
+    fn reached(self) -> (FailureKind, String) {
+        match self {
             Self::Steps(1) => (FailureKind::Budget, "stopped at its limit of 1 step".to_owned()),
             Self::Steps(steps) => {
                 (FailureKind::Budget, format!("stopped at its limit of {steps} steps"))
@@ -49,14 +67,7 @@ impl Limit {
                 let whose = if short.own { "its budget" } else { "the budget that it shares" };
                 (FailureKind::Budget, format!("stopped at {whose}, of {}", short.whole()))
             }
-        };
-        Trouble::failure(
-            kind,
-            match words.trim() {
-                "" => format!("{reached}, without closing words"),
-                words => format!("{reached}; its closing words: {words}"),
-            },
-        )
+        }
     }
 }
 
@@ -142,7 +153,8 @@ impl Life {
     /// The agent ends, and has no more to say.
     async fn end_without_words(&self, limit: Limit) -> Result<(), Trouble> {
         self.report().await?;
-        Err(limit.failure(""))
+        let never_asked = matches!(limit, Limit::Budget(_)) && self.talk.step() == 0;
+        Err(if never_asked { limit.too_little() } else { limit.failure("") })
     }
 
     /// The agent has said its last words: it ends, and they are kept. If it has

@@ -121,7 +121,43 @@ fn result_in(task: &Task, allowance: usize, dialect: Dialect) -> String {
     if let Some((path, branch)) = &left {
         attributes.extend([("worktree", &**path), ("branch", *branch)]);
     }
-    envelope("result", &attributes, &digest(task, allowance))
+    let said = command(task, allowance).unwrap_or_else(|| digest(task, allowance));
+    envelope("result", &attributes, &said)
+}
+
+/// The end of a command that completed. What it returns is a record for programs,
+/// of which a model needs little.
+fn command(task: &Task, allowance: usize) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Ended {
+        exit: i32,
+        duration_ms: u64,
+        output: Written,
+        last_line: Option<String>,
+    }
+    #[derive(serde::Deserialize)]
+    struct Written {
+        bytes: u64,
+    }
+    let Some(Outcome::Completed { value, cancel_requested: false }) = task.ended() else {
+        return None;
+    };
+    let ended: Ended = (&*task.spec.kind == "command").then(|| value.decode().ok())??;
+    let (seconds, tenths) = (ended.duration_ms / 1_000, ended.duration_ms % 1_000 / 100);
+    let mut said = format!(
+        "{} completed\nExit code {} after {seconds}.{tenths} s.",
+        task.handle(),
+        ended.exit
+    );
+    match (ended.output.bytes, ended.last_line) {
+        (0, _) => said.push_str(" It wrote nothing."),
+        (bytes, None) => write!(said, " It wrote {bytes} bytes.").ok()?,
+        (bytes, Some(line)) => {
+            let line = text::cut(&line, allowance);
+            write!(said, " It wrote {bytes} bytes, of which the last line is:\n{line}").ok()?;
+        }
+    }
+    Some(said)
 }
 
 /// Whether a notice is of this kind.

@@ -66,6 +66,8 @@ async fn s8_2_zero_means_none_and_absent_means_unlimited() -> Test {
         let (kind, words) = failure(&agent.wait().await?);
         assert!(matches!(kind, FailureKind::Budget | FailureKind::Timeout), "{limits}: {kind:?}");
         assert!(words.contains("without closing words"), "{limits}: {words}");
+        let counted = limits != "0s";
+        assert_eq!(words.contains("too little to ask the model even once"), counted, "{words}");
         assert_eq!(world.model.asked().len(), 0, "{limits}");
         let spent = world.agents.spent(&agent).await?.unwrap();
         assert_eq!((spent.tokens, spent.money.0, spent.steps), (0, 0, 0), "{limits}");

@@ -169,14 +169,14 @@ fn too_late(asked: &wire::Approval) -> Fault {
         (Some(verdict), by) => {
             let by = by.as_deref().unwrap_or("somebody");
             let said = match verdict {
-                Verdict::Once => "allowed once".to_owned(),
-                Verdict::Always => "allowed for ever".to_owned(),
-                Verdict::Denied { reason: None } => "denied".to_owned(),
+                Verdict::Once => "allowed it once".to_owned(),
+                Verdict::Always => "allowed it for ever".to_owned(),
+                Verdict::Denied { reason: None } => "denied it".to_owned(),
                 Verdict::Denied { reason: Some(reason) } => {
-                    format!("denied ({})", offshoot_core::text::cut(reason, 200))
+                    format!("denied it ({})", offshoot_core::text::cut(reason, 200))
                 }
             };
-            format!("{what} was answered before: {by} has {said} it, at {at}")
+            format!("{what} was answered before: {by} has {said}, at {at}")
         }
         (None, Some(by)) => format!("{what} was answered before by {by}, at {at}"),
         (None, None) => {

@@ -67,7 +67,11 @@ pub(crate) async fn profiles(desk: &Desk, folder: String) -> Result<Profiles, Tr
 
 impl Ls {
     async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
-        let found = profiles(desk, folder::named(self.folder)?).await?;
+        let folder = folder::named(self.folder)?;
+        if !std::path::Path::new(&folder).is_dir() {
+            return Err(Trouble::usage(format!("{} is no folder", text::line(&folder))));
+        }
+        let found = profiles(desk, folder).await?;
         if desk.screen.form == Form::Json {
             desk.screen.json(&found)?;
             return Ok(Exit::Done);

@@ -86,7 +86,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "MODE")]
     mode: Option<Mode>,
     /// What all may spend together, such as `2usd, 200k tokens, 10m`
-    #[arg(long, value_name = "BUDGET")]
+    #[arg(long, value_name = "BUDGET", allow_hyphen_values = true)]
     budget: Option<String>,
     /// Whom agents ask for leave [default: a person, if there is a terminal]
     #[arg(long, value_name = "WHOM")]

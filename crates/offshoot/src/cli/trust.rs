@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use offshoot_client::Error;
-use offshoot_client::wire::{Reply, Request, Trust as Folder, Trusting};
+use offshoot_client::wire::{Profile, Reply, Request, Trust as Folder, Trusting};
 
 use super::desk::Desk;
 use super::exit::Exit;
@@ -60,9 +60,20 @@ impl Trust {
             let mut brings = agents::profiles(&desk, folder).await?.profiles;
             brings.retain(|profile| profile.origin == "project");
             screen.say(&agents::table(&brings).render(screen.width, screen.out))?;
+            screen.say(&rules(&brings))?;
         }
         Ok(Exit::Done)
     }
+}
+
+/// The rules of profiles, a line each. They are what trust is about: what is
+/// allowed by them is not asked for.
+fn rules(profiles: &[Profile]) -> String {
+    let of = |profile: &Profile| {
+        let name = text::line(&profile.name);
+        profile.rules.iter().map(move |rule| format!("{name}: {}\n", text::line(rule))).collect()
+    };
+    profiles.iter().map(of).collect::<Vec<String>>().concat()
 }
 
 async fn asked(desk: &Desk, request: &Request) -> Result<Vec<Folder>, Trouble> {

@@ -39,6 +39,9 @@ fn profiles_are_listed_with_where_they_come_from_and_what_is_broken() {
     let shown = world.json(&["agents", "show", "Review"]);
     assert_eq!((&shown["mode"], &shown["trusted"]), (&json!("plan"), &json!(false)), "{shown}");
     assert_eq!(shown["prompt"].as_str().unwrap().trim(), "Read it.");
+    let nowhere = world.run(&["agents", "ls", "not-there"]);
+    assert_eq!(nowhere.code, 2, "{nowhere:?}");
+    assert!(nowhere.err.contains("not-there is no folder"), "{nowhere:?}");
     let missing = world.run(&["agents", "show", "nobody"]);
     assert_eq!(missing.code, 5, "{missing:?}");
     assert!(missing.err.contains("there is no profile \"nobody\""), "{missing:?}");
@@ -52,6 +55,9 @@ fn a_folder_is_trusted_with_what_it_brings_until_that_changes() {
     assert_eq!(model(&world), json!(null), "what nobody trusts says no model");
     let said = world.done(&["trust"]);
     assert!(said.contains("is trusted with this:\n") && said.contains("review"), "{said}");
+    profile(&world, "bold.md", "---\nname: bold\ndescription: Bold.\nallow: [write]\n---\nGo.\n");
+    let said = world.done(&["trust"]);
+    assert!(said.contains("\nbold: allow write\n"), "what it may do unasked is shown: {said}");
     assert_eq!(model(&world), "openai/other");
     let listed = world.json(&["trust", "--list"]);
     assert_eq!(listed["folders"][0]["trusted"], true, "{listed}");
@@ -96,6 +102,8 @@ fn an_agent_is_made_of_the_profile_that_is_named_and_stays_so() {
     assert!(said.err.contains("there is no profile \"nobody\""), "{said:?}");
     let said = run(&["--profile", "odd", "Do it."]);
     assert!(said.code == 2 && said.err.contains("there is no field"), "{said:?}");
+    let said = run(&["--budget", "-1usd", "Do it."]);
+    assert!(said.err.contains("\"-1usd\" is no budget"), "{said:?}");
     let said = run(&["--budget", "much", "Do it."]);
     assert!(said.code == 2 && said.err.contains("is no budget"), "{said:?}");
     let said = run(&["--mode", "free", "Do it."]);

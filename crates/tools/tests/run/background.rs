@@ -41,6 +41,26 @@ async fn s11_1_a_command_in_the_background_returns_its_handle_and_is_told_of_onc
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_completed_is_told_of_in_words() -> Test {
+    let world = World::new(|call| match answers(call) {
+        0 => {
+            let asked = json!({"command": "echo one; echo two", "background": true, "name": "b"});
+            Turn::call([("run_command", asked)])
+        }
+        _ if !whole(call).contains("<notice") => Turn::say("waiting"),
+        _ => Turn::say("over"),
+    })
+    .await;
+    assert_eq!(world.agent().await.wait().await?.decode::<String>()?, "over");
+    let told = world.told();
+    let notice = told.split_once("<notice kind=\"result\" task=\"b\"").unwrap().1;
+    assert!(notice.contains("b completed\nExit code 0 after "), "{notice}");
+    assert!(notice.contains("It wrote 8 bytes, of which the last line is:\ntwo"), "{notice}");
+    assert!(!notice.contains("\"pid\""), "{notice}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn s2_9_an_agent_does_not_end_before_its_commands() -> Test {
     let world = World::new(|call| match answers(call) {
         0 => Turn::call([(

@@ -15,7 +15,7 @@ use crate::cli::approvals::send;
 use crate::cli::desk::Desk;
 use crate::cli::lookout::Lookout;
 use crate::cli::show::approval::{self, Look, SOME};
-use crate::cli::show::{Part, exact};
+use crate::cli::show::{Part, exact, text};
 use crate::cli::trouble::Trouble;
 
 /// How long what is typed does not count after a question was taken away from
@@ -24,6 +24,12 @@ const STARTLED: Duration = Duration::from_millis(700);
 
 /// Why it is denied where nobody is.
 const NOBODY: &str = "nobody is there to be asked";
+
+/// From how many lines on what is asked is named again below them.
+const HIGH: usize = 16;
+
+/// How many columns of it are then shown.
+const SHORT: usize = 60;
 
 /// Who answers.
 #[derive(Debug)]
@@ -214,6 +220,12 @@ impl Asks {
     fn show(&self, asked: &Approval) {
         let whole = format!("all: {}", self.desk.command_anywhere("approvals show", &[&asked.id]));
         let mut shown = format!("\n{}", approval::asked(asked, self.look(&whole)));
+        if shown.lines().count() > HIGH {
+            // The beginning may have left the screen by now.
+            let (agent, tool) = (exact::on_one_line(&asked.agent), exact::on_one_line(&asked.tool));
+            let what = text::cut(&approval::in_short(asked), SHORT);
+            shown.push_str(&format!("  all this is for {agent} to use {tool} ({what})\n"));
+        }
         if let more @ 1.. = self.waiting.len() {
             shown.push_str(&format!("  {more} more to answer after this\n"));
         }

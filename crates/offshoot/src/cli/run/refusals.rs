@@ -1,12 +1,13 @@
 //! Calls of agents that were not made because of what they may do. Nobody was
 //! asked, so nobody would see it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use offshoot_client::Followed;
 use offshoot_client::wire::{Block, Following, Named, Reading, Reply, Request, Tail, Task};
 
 use crate::cli::desk::Desk;
+use crate::cli::show::approval;
 
 /// How what is told to an agent begins whose call was not made.
 const NOT_MADE: &str = "The call was not made: ";
@@ -14,29 +15,55 @@ const NOT_MADE: &str = "The call was not made: ";
 /// How it begins if somebody was asked, which is told where that was.
 const ASKED: &str = "leave for it was asked";
 
+/// What an answer of a model ends with.
+const ANSWERED: &str = "answered";
+
+/// What is in it if there was nobody to ask.
+const NOBODY: &str = "there is nobody to give it";
+
 /// How far the conversations of agents were read.
 #[derive(Debug, Default)]
-pub(super) struct Refusals(HashMap<String, u64>);
+pub(super) struct Refusals(HashMap<String, Read>);
+
+/// How far a conversation was read, and the calls in it without a result.
+#[derive(Debug, Default)]
+struct Read {
+    next: u64,
+    calls: VecDeque<String>,
+    /// Whether these are all calls of their answer.
+    is_whole: bool,
+}
 
 /// A call that was not made.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
     /// The tool that would have been called.
     pub(super) tool: String,
-    /// Why it was not.
+    /// With what, on one line, if that is known.
+    pub(super) what: Option<String>,
+    /// Why it was not, in words for a person.
     pub(super) why: String,
+}
+
+impl Refusal {
+    /// Whether only somebody who could be asked was missing.
+    pub(super) fn lacks_a_person(&self) -> bool {
+        self.why.contains(NOBODY)
+    }
 }
 
 impl Refusals {
     /// Of an agent with so many blocks in its conversation only what comes after.
     pub(super) fn after(task: &str, blocks: u64) -> Self {
-        Self(HashMap::from([(task.to_owned(), blocks)]))
+        let read = Read { next: blocks, ..Read::default() };
+        Self(HashMap::from([(task.to_owned(), read)]))
     }
 
     /// What an agent was refused since it was last looked at. What cannot be read
     /// is left out: it is in the conversation.
     pub(super) async fn look(&mut self, desk: &Desk, task: &Task) -> Vec<Refusal> {
-        let reading = Reading::From(self.0.get(&task.id).copied().unwrap_or_default());
+        let read = self.0.entry(task.id.clone()).or_default();
+        let reading = Reading::From(read.next);
         let named = Named { session: task.session.clone(), task: task.id.clone() };
         let tail = Tail { task: named, reading, following: Following::Stop };
         let Ok(mut stream) = desk.client.follow(&Request::Tail(tail)).await else {
@@ -46,12 +73,10 @@ impl Refusals {
         while let Ok(Some(said)) = stream.next().await {
             match said {
                 Followed::Said(Reply::Block(block)) => {
-                    found.extend(refusal(&block));
-                    self.0.insert(task.id.clone(), block.position + 1);
+                    read.next = block.position + 1;
+                    found.extend(read.take(*block));
                 }
-                Followed::Said(Reply::Place { at }) => {
-                    self.0.insert(task.id.clone(), at);
-                }
+                Followed::Said(Reply::Place { at }) => read.next = at,
                 _ => {}
             }
         }
@@ -64,22 +89,51 @@ impl Refusals {
     }
 }
 
-fn refusal(block: &Block) -> Option<Refusal> {
-    let told = (block.kind == "tool_result").then_some(block.text.trim())?;
-    let why = told.strip_prefix(NOT_MADE).filter(|why| !why.starts_with(ASKED))?;
-    let tool = block.name.clone().unwrap_or_default();
+impl Read {
+    /// What a block tells of a refusal. Results stand in the order of their calls.
+    fn take(&mut self, block: Block) -> Option<Refusal> {
+        match block.kind.as_str() {
+            "tool_use" => {
+                if std::mem::take(&mut self.is_whole) {
+                    self.calls.clear();
+                }
+                self.calls.push_back(block.text);
+                None
+            }
+            "tool_result" => refusal(block, self.calls.pop_front().as_deref()),
+            _ => {
+                self.is_whole |= block.name.as_deref() == Some(ANSWERED);
+                None
+            }
+        }
+    }
+}
+
+fn refusal(block: Block, call: Option<&str>) -> Option<Refusal> {
+    let told = block.text.trim().strip_prefix(NOT_MADE);
+    let why = told.filter(|why| !why.starts_with(ASKED))?;
     // What follows is advice to the agent.
-    let why = why.split_once(". ").map_or(why, |(why, _)| why);
-    Some(Refusal { tool, why: why.trim_end_matches('.').to_owned() })
+    let why = why.split_once(". ").map_or(why, |(why, _)| why).trim_end_matches('.');
+    let why = why.replace("you only look and plan", "it only looks and plans");
+    let why = why.replace("that you may use", "that it may use");
+    let what = call.map(approval::shortest).filter(|what| what != "{}");
+    Some(Refusal { tool: block.name.unwrap_or_default(), what, why })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn block(kind: &str, text: &str) -> Block {
+        Block { position: 0, kind: kind.into(), name: Some("write".into()), text: text.into() }
+    }
+
+    fn answered() -> Block {
+        Block { name: Some(ANSWERED.into()), ..block("other", "") }
+    }
+
     fn told(kind: &str, text: &str) -> Option<String> {
-        let (kind, name) = (kind.to_owned(), Some("write".to_owned()));
-        refusal(&Block { position: 0, kind, name, text: text.into() }).map(|found| found.why)
+        Read::default().take(block(kind, text)).map(|found| found.why)
     }
 
     #[test]
@@ -92,5 +146,31 @@ mod tests {
         let asked = "The call was not made: leave for it was asked and denied. No reason.";
         assert_eq!(told("tool_result", asked), None);
         assert_eq!(told("tool_result", "3 files"), None);
+    }
+
+    #[test]
+    fn a_person_reads_of_the_agent_and_of_what_it_would_have_done() {
+        let plan = "The call was not made: you only look and plan here, and write would do more.";
+        let mut read = Read::default();
+        let said =
+            ["a.txt", "b.txt"].map(|path| format!(r#"{{"content": "x", "path": "{path}"}}"#));
+        for call in &said {
+            assert_eq!(read.take(block("tool_use", call)), None);
+        }
+        read.take(answered());
+        assert_eq!(read.take(block("tool_result", "a.txt was made")), None);
+        let refusal = read.take(block("tool_result", plan)).unwrap();
+        assert_eq!(refusal.what.as_deref(), Some("b.txt"));
+        assert_eq!(refusal.why, "it only looks and plans here, and write would do more");
+        assert!(!refusal.lacks_a_person());
+
+        // Of a call that was made before anybody looked nothing is guessed.
+        assert_eq!(read.take(block("tool_result", plan)).unwrap().what, None);
+
+        // What a cut answer called for has no result.
+        read.take(block("tool_use", &said[1]));
+        read.take(answered());
+        read.take(block("tool_use", &said[0]));
+        assert_eq!(read.take(block("tool_result", plan)).unwrap().what.as_deref(), Some("a.txt"));
     }
 }

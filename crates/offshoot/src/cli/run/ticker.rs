@@ -24,6 +24,10 @@ const WRONG: usize = 300;
 /// How much of a question, in characters.
 const ASKED: usize = 2_000;
 
+/// What is said once to whoever could have had agents ask, or ask less.
+const ADVICE: &str = "nobody is asked here: --ask person waits for `offshoot approve`, --mode auto \
+                      allows what is not guarded";
+
 /// How long more of it is waited for once the lead has ended.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
@@ -57,6 +61,8 @@ pub(super) struct Ticker {
     spent: Option<String>,
     /// What was told last of a model that does not answer.
     hitch: Option<Told>,
+    /// Whether it was said how more could be allowed.
+    has_advised: bool,
     began: Instant,
     /// When it is said who is at work if nothing else is to be said.
     due: Instant,
@@ -127,6 +133,7 @@ impl Ticker {
             live: Glimpses::default(),
             spent: None,
             hitch: None,
+            has_advised: false,
             began,
             due: began + SILENCE,
             silence: SILENCE,
@@ -274,7 +281,15 @@ impl Ticker {
     fn tell_refusal(&mut self, task: &Task, refusal: &Refusal) {
         let may_not = self.desk.screen.err.paint(Part::Bad, "may not use");
         let (tool, why) = (text::line(&refusal.tool), text::cut(&text::line(&refusal.why), WRONG));
-        self.remark(&format!("  {} {may_not} {tool}: {why}", text::line(&task.handle)));
+        let what = refusal.what.as_ref().map(|what| format!(" ({})", text::cut(what, SHOWN)));
+        let (agent, what) = (text::line(&task.handle), what.unwrap_or_default());
+        self.remark(&format!("  {agent} {may_not} {tool}{what}: {why}"));
+        if self.desk.screen.form == Form::People
+            && refusal.lacks_a_person()
+            && !std::mem::replace(&mut self.has_advised, true)
+        {
+            self.remark(&format!("    {ADVICE}"));
+        }
     }
 
     /// Tells why a model does not answer, once of all whom it keeps waiting.

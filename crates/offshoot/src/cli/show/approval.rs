@@ -147,7 +147,12 @@ fn compact(json: &str) -> String {
 
 /// The arguments on one line, the most telling first.
 pub(crate) fn in_short(approval: &Approval) -> String {
-    let told = Entries::read(&approval.arguments).and_then(|entries| {
+    shortest(&approval.arguments)
+}
+
+/// Arguments on one line, the most telling alone if they can be read.
+pub(crate) fn shortest(arguments: &str) -> String {
+    let told = Entries::read(arguments).and_then(|entries| {
         let first = FIRST.iter().find_map(|name| {
             entries.0.iter().find(|(entry, _)| entry == name).map(|(_, value)| value.clone())
         })?;
@@ -156,7 +161,7 @@ pub(crate) fn in_short(approval: &Approval) -> String {
             other => Some(other.to_string()),
         }
     });
-    exact::on_one_line(told.as_deref().unwrap_or(&approval.arguments))
+    exact::on_one_line(told.as_deref().unwrap_or(arguments))
 }
 
 /// What leave for ever would cover.
