@@ -66,8 +66,8 @@ fn is_free(money: &Money) -> bool {
 /// A limit on money where nobody knows what the model costs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the price of {model} is not known, so a limit on money would not hold: set its price, limit \
-     tokens instead, or use a model whose price is known"
+    "the price of {model} is not known, so a limit on money would not hold: limit tokens \
+     instead, or use a model whose price is known"
 )]
 pub struct UnknownPrice {
     /// The model.

@@ -3,7 +3,7 @@
 //! An agent may ask for several things at once, so what is open is read from the
 //! questions and not from where the agent stands.
 
-use offshoot_agent::{Approval, Brief, KIND, Leave};
+use offshoot_agent::{Approval, Brief, KIND, Leave, Report};
 use offshoot_client::wire::{self, Closing, Code, Fault, Named, Sought, Verdict};
 use offshoot_core::{Caller, Closed, Question, Task, TaskId, Wants};
 use offshoot_runtime::Tasks;
@@ -96,6 +96,8 @@ impl Asked {
         let brief: Option<Brief> = self.task.spec.input.decode().ok();
         let folder = brief.and_then(|brief| brief.folder);
         let about = about.as_ref();
+        let report = Report::of(&self.task);
+        let worktree = report.as_ref().and_then(Report::left).map(|left| &left.path);
         Ok(wire::Approval {
             id: self.id(),
             session: house.session_name(lineage.session).await?.to_string(),
@@ -108,6 +110,7 @@ impl Asked {
             why: about.and_then(|about| about.why.as_deref()).map(str::to_owned),
             always: about.and_then(|about| about.lasting.as_ref()).map(ToString::to_string),
             folder: folder.map(|folder| folder.to_string_lossy().into_owned()),
+            worktree: worktree.map(|path| path.to_string_lossy().into_owned()),
             since: self.question.at.to_string(),
             closed: self.closing(house).await?,
         })

@@ -13,7 +13,7 @@ use crate::keyring::KeyRing;
 
 /// What people keep in their home that is for no agent to read: keys, and what is
 /// as good as one.
-const SECRETS: [&str; 16] = [
+const SECRETS: &[&str] = &[
     ".ssh",
     ".gnupg",
     ".aws",
@@ -22,13 +22,27 @@ const SECRETS: [&str; 16] = [
     ".docker",
     ".netrc",
     ".git-credentials",
+    ".config/git/credentials",
     ".npmrc",
     ".pypirc",
+    ".pgpass",
+    ".vault-token",
     ".password-store",
+    ".bash_history",
+    ".zsh_history",
+    ".cargo/credentials",
     ".cargo/credentials.toml",
+    ".m2/settings.xml",
+    ".claude/.credentials.json",
+    ".codex/auth.json",
+    ".gemini",
     ".config/gcloud",
     ".config/gh",
+    ".config/github-copilot",
     ".config/op",
+    ".mozilla",
+    ".config/google-chrome",
+    ".config/chromium",
     ".local/share/keyrings",
 ];
 
@@ -39,7 +53,7 @@ const SECRETS: [&str; 16] = [
 pub(crate) fn hidden(place: &Place) -> Vec<PathBuf> {
     let home = std::env::home_dir().filter(|home| home.is_absolute());
     let home = home.and_then(|home| std::fs::canonicalize(home).ok());
-    let secrets = home.iter().flat_map(|home| SECRETS.map(|secret| home.join(secret)));
+    let secrets = home.iter().flat_map(|home| SECRETS.iter().map(|secret| home.join(secret)));
     let said = [offshoot_profiles::Profiles::own_folder(), offshoot_profiles::Trust::own_file()];
     secrets.chain([place.data().to_owned()]).chain(said.into_iter().flatten()).collect()
 }

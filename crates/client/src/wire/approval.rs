@@ -34,6 +34,9 @@ pub struct Approval {
     /// The folder for which that would be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
+    /// The worktree in which it would be done, if the agent has its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<String>,
     /// Since when it is asked for.
     pub since: String,
     /// What became of it; none as long as it is open.

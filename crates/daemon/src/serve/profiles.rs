@@ -33,6 +33,25 @@ pub(super) async fn found(
     Ok((found.map_err(|error| no_profile(&error))?, project))
 }
 
+/// The profile of a lead for which nobody has chosen one, and what the project says
+/// to it. What a folder brings that nobody trusts is not taken unasked.
+pub(super) async fn usual(
+    house: &House,
+    name: &str,
+    folder: &str,
+) -> Result<(Arc<Profile>, Instructions), Stopped> {
+    let (found, mut project) = found(house, name, folder).await?;
+    if found.standing == Standing::Trusted {
+        return Ok((found, project));
+    }
+    project.notes.push(format!(
+        "the profile {name} of this folder is not used, because nobody trusts the folder: \
+         `offshoot trust` does, and `--profile {name}` uses it as it is"
+    ));
+    let own = house.profiles.find(name, None).map_err(|error| no_profile(&error))?;
+    Ok((own, project))
+}
+
 fn no_profile(error: &NoProfile) -> Fault {
     Fault::from_error(Code::BadRequest, error).hint("`offshoot agents ls` lists the profiles")
 }

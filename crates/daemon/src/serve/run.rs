@@ -132,8 +132,10 @@ async fn begin(
     keys: &Keys,
     authority: Authority,
 ) -> Result<(TaskRef, Vec<String>), Stopped> {
-    let name_of_profile = run.profile.as_deref().unwrap_or(LEAD);
-    let (profile, project) = profiles::found(house, name_of_profile, &run.folder).await?;
+    let (profile, project) = match &run.profile {
+        Some(name) => profiles::found(house, name, &run.folder).await?,
+        None => profiles::usual(house, LEAD, &run.folder).await?,
+    };
     // What a person says now counts more than what a profile says.
     let model = match (&run.model, &profile.model, &run.usual) {
         (Some(said), ..) | (None, None, Some(said)) => model(said)?,

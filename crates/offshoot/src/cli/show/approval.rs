@@ -41,6 +41,10 @@ pub(crate) fn asked(approval: &Approval, look: Look<'_>) -> String {
     let mut shown = format!("{agent} asks leave to use {tool}\n");
     let (arguments, unseen) = arguments(&approval.arguments, look);
     shown.push_str(&arguments);
+    if let Some(worktree) = &approval.worktree {
+        let worktree = exact::on_one_line(worktree);
+        shown.push_str(&format!("  {}: {worktree}\n", colour.paint(Part::Head, "in its worktree")));
+    }
     if let Some(why) = &approval.why {
         let why = exact::on_one_line(why);
         shown.push_str(&format!("  {}: {why}\n", colour.paint(Part::Head, "why")));
@@ -224,6 +228,7 @@ mod tests {
             why: None,
             always: Some("run_command(cargo test)".into()),
             folder: Some("/work".into()),
+            worktree: None,
             since: "2026-01-02T03:04:05Z".into(),
             closed: None,
         }
