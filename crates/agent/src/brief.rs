@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use offshoot_core::Seldom;
 use offshoot_core::authority::Authority;
 use offshoot_models::{Endpoint, ModelName};
 use serde::{Deserialize, Serialize};
@@ -43,7 +44,7 @@ pub struct Brief {
     pub context: Context,
     /// What its result must look like, as a JSON Schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub result_schema: Option<Value>,
+    pub result_schema: Option<Box<Value>>,
     /// The profile of which it was made, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<Box<str>>,
@@ -65,8 +66,8 @@ pub struct Brief {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<Duration>,
     /// What it and all that it sends off may spend.
-    #[serde(default, skip_serializing_if = "Budget::is_unlimited")]
-    pub budget: Budget,
+    #[serde(default, skip_serializing_if = "Seldom::is_unsaid")]
+    pub budget: Seldom<Budget>,
     /// The pools of those who sent it off, on which it draws, too. The runtime
     /// writes them when an agent sends another one off.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -128,7 +129,7 @@ impl Brief {
             dialect: Dialect::Offshoot,
             steps: None,
             time: None,
-            budget: Budget::default(),
+            budget: Seldom::default(),
             pools: Vec::new(),
         }
     }
@@ -184,7 +185,7 @@ impl Brief {
     /// What its result must look like, as a JSON Schema.
     #[must_use]
     pub fn result_schema(mut self, schema: Value) -> Self {
-        self.result_schema = Some(schema);
+        self.result_schema = Some(Box::new(schema));
         self
     }
 
@@ -221,7 +222,7 @@ impl Brief {
     /// it has come, and it ends.
     #[must_use]
     pub fn budget(mut self, budget: Budget) -> Self {
-        self.budget = budget;
+        self.budget = budget.into();
         self
     }
 }

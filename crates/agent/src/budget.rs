@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use offshoot_core::Unsaid;
 use offshoot_models::Money;
 use serde::{Deserialize, Serialize};
 
@@ -54,6 +55,10 @@ pub struct BadBudget {
 const FORMS: &str = "Write money as 2usd, $2 or 0.50usd, tokens as 200k tokens or 1.5m tokens, \
      time as 90s, 10m or 1h30m, steps as 20 steps; several joined by commas, such as 2usd, 200k \
      tokens, 10m";
+
+impl Unsaid for Budget {
+    const UNSAID: &'static Self = &Self { tokens: None, money: None, time: None, steps: None };
+}
 
 impl Budget {
     /// Whether nothing is limited.

@@ -44,7 +44,7 @@ impl Share {
             None => Budget::default(),
         };
         // What its profile says, too.
-        let asked = asked.within(brief.budget);
+        let asked = asked.within(*brief.budget);
         let pools = spend::pools(&cx.brief, cx.cx.id());
         let clock = cx.seat.clocks.of(cx.cx.id());
         if pools.is_empty() && clock.is_none() && asked.is_unlimited() {
@@ -76,7 +76,7 @@ impl Share {
 
     /// Has a brief say it; what its owner is told of it.
     pub(crate) fn enter(self, brief: &mut Brief) -> Option<String> {
-        (brief.budget, brief.pools) = (self.budget, self.pools);
+        (brief.budget, brief.pools) = (self.budget.into(), self.pools);
         self.told
     }
 }

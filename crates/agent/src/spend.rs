@@ -90,7 +90,7 @@ pub(crate) fn price(
 
 /// The pools on which an agent of this brief draws: its own first.
 pub(crate) fn pools(brief: &Brief, own: TaskId) -> Vec<Pool> {
-    let limits = brief.budget;
+    let limits = *brief.budget;
     let own = (!limits.is_unlimited()).then_some(Pool { task: own, limits });
     own.into_iter().chain(brief.pools.iter().copied()).collect()
 }
@@ -329,8 +329,8 @@ impl Agents {
             return Ok(None);
         }
         let held = self.0.flights.held(agent.id());
-        let mut spent = Spent { limits: brief.budget, ..Spent::default() };
-        let pool = Pool { task: agent.id(), limits: brief.budget };
+        let mut spent = Spent { limits: *brief.budget, ..Spent::default() };
+        let pool = Pool { task: agent.id(), limits: *brief.budget };
         for (thing, _) in pool.limited() {
             let counted = agent.counted(thing.name()).await?.saturating_sub(thing.of(&held));
             match thing {

@@ -74,7 +74,7 @@ impl Profile {
             brief.dialect = self.dialect;
         }
         brief.profile = Some(self.name.as_str().into());
-        brief.budget = brief.budget.within(self.budget);
+        brief.budget = brief.budget.within(self.budget).into();
         brief
     }
 

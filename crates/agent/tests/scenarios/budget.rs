@@ -171,7 +171,7 @@ async fn s8_2_a_limit_on_money_without_a_price_is_refused_at_the_start() -> Test
     assert_eq!(kind, FailureKind::Budget);
     assert!(words.contains("is not known"), "{words}");
     assert_eq!(world.model.asked().len(), 0);
-    brief.budget = budget("1k tokens");
+    brief.budget = budget("1k tokens").into();
     assert!(world.agents.request(&brief).is_ok(), "tokens can be limited");
     Ok(())
 }

@@ -115,7 +115,7 @@ pub(super) fn stays_as_it_is(brief: &Brief, run: &Run) -> Result<(), Fault> {
         return Err(refused("with profile", has, "--profile"));
     }
     if let Some(wanted) = budget(run)?
-        && wanted != brief.budget
+        && wanted != *brief.budget
     {
         return Err(refused("with the budget", &brief.budget.to_string(), "--budget"));
     }

@@ -151,7 +151,7 @@ async fn begin(
     brief.model = model;
     brief.endpoint = keys.endpoint(brief.model.provider());
     if let Some(budget) = authority::budget(run)? {
-        brief.budget = brief.budget.within(budget);
+        brief.budget = brief.budget.within(budget).into();
     }
     let said = |error| Fault::from_error(Code::BadRequest, &error);
     // What an agent lacks is told by its record alone.

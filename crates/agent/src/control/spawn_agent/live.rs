@@ -52,6 +52,6 @@ pub(super) fn is_same(one: &Brief, other: &Brief) -> bool {
         *blocks = until;
     }
     // What each may spend depends on what was left.
-    (one.budget, one.pools) = (other.budget, other.pools.clone());
+    (one.budget, one.pools) = (other.budget.clone(), other.pools.clone());
     one == *other
 }
