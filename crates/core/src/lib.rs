@@ -6,7 +6,6 @@
 
 mod admission;
 pub mod authority;
-mod budget;
 mod cancel;
 mod caps;
 mod counts;
@@ -35,7 +34,6 @@ mod time;
 mod transition;
 
 pub use admission::{Admission, Lane, Seat};
-pub use budget::{Exhausted, Pool};
 pub use cancel::{Cancel, Canceller, DEFAULT_GRACE};
 pub use caps::{Cap, CapReached, Caps, Ceiling, Level, Usage};
 pub use counts::Counts;

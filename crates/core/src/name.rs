@@ -1,7 +1,6 @@
 //! Names that people and models give to tasks.
 
 mod series;
-mod unseen;
 
 use std::fmt;
 
@@ -111,12 +110,12 @@ impl Name {
 }
 
 fn check_characters(text: &str) -> Result<(), NameError> {
-    if text.chars().all(unseen::is_blank) {
+    if text.chars().all(crate::text::is_blank) {
         return Err(NameError::Blank);
     }
-    match text.chars().find(|c| *c == '/' || c.is_control() || unseen::is_format(*c)) {
+    match text.chars().find(|c| *c == '/' || c.is_control() || crate::text::is_format(*c)) {
         None => Ok(()),
-        Some(unseen) if unseen::is_format(unseen) => Err(NameError::Unseen(unseen)),
+        Some(unseen) if crate::text::is_format(unseen) => Err(NameError::Unseen(unseen)),
         Some(bad) => Err(NameError::Character(bad)),
     }
 }

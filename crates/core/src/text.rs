@@ -1,6 +1,10 @@
 //! Bounded text: what enters a context or a screen is cut where Unicode
 //! allows it and says how much is missing.
 
+mod unseen;
+
+pub use unseen::{is_blank, is_format};
+
 use std::borrow::Cow;
 
 /// `text`, or its first `limit` Unicode scalars and ` …(+N more chars)`.

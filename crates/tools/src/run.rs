@@ -10,8 +10,8 @@
 //!   of its agent and into a folder for temporary files of that agent's own, and
 //!   sees nothing of what is hidden. Where it cannot be confined, somebody is
 //!   asked before, whatever is allowed.
-//! - It has the environment of whoever began the session, without keys of
-//!   providers, what Offshoot is told by, and what would make a shell read a line
+//! - It has the environment that the host gives it, else that of this process,
+//!   without keys of providers, what Offshoot is told by, and what would make a shell read a line
 //!   as something else.
 //! - It reads no input: what asks for some finds its end at once.
 //!

@@ -11,14 +11,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::deeds::{self, ENDLESS, Sending, profile_of, waiting};
+use super::deeds::{self, Begun, ENDLESS, Sending, profile_of, waiting};
 use super::instead::{COMMAND, instead};
 use super::naming::{self, missing};
 use super::phrase::{Words, looks, manages};
 use super::standing::{self, Standing, telling};
 use super::{Said, Scene};
 use crate::KIND;
-use crate::control::{self, Stand, Wait};
+use crate::control::{self, Stand};
 use crate::report::Report;
 use crate::tool::{Output, ToolContext, ToolError};
 
@@ -125,12 +125,6 @@ enum Isolation {
     Worktree,
     /// Elsewhere; there is no such place here.
     Remote,
-}
-
-/// What is told at once, or what is waited for.
-enum Begun {
-    Told(Output),
-    Awaited(Wait),
 }
 
 fn spawn(cx: ToolContext, asked: Agent) -> impl Future<Output = Result<Output, ToolError>> {

@@ -59,6 +59,12 @@ impl Off {
     }
 }
 
+/// What is told at once of an agent that was sent off, or what is waited for.
+pub(super) enum Begun {
+    Told(Output),
+    Awaited(Wait),
+}
+
 /// What dialects call an agent that is made of no profile.
 const GENERAL: [&str; 5] = ["agent", "default", "general-purpose", "task", "worker"];
 

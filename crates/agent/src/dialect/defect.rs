@@ -12,12 +12,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::Said;
-use super::deeds::{self, ENDLESS, Sending, profile_of, waiting};
+use super::deeds::{self, Begun, ENDLESS, Sending, profile_of, waiting};
 use super::naming::{self, Naming};
 use super::phrase::{Words, looks, manages};
 use super::standing::{self, Standing};
 use crate::KIND;
-use crate::control::Wait;
 use crate::tool::{Output, ToolContext, ToolError};
 
 pub(super) const WORDS: Words = &[
@@ -84,12 +83,6 @@ struct Spawn {
     /// true: it works while you go on.
     #[serde(default)]
     run_in_background: bool,
-}
-
-/// What is told at once, or what is waited for.
-enum Begun {
-    Told(Output),
-    Awaited(Wait),
 }
 
 fn spawn(cx: ToolContext, asked: Spawn) -> impl Future<Output = Result<Output, ToolError>> {

@@ -15,14 +15,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::deeds::{self, ENDLESS, SPOKEN_TO, Sending, profile_of, waiting};
+use super::deeds::{self, Begun, ENDLESS, SPOKEN_TO, Sending, profile_of, waiting};
 use super::instead::{COMMAND, instead};
 use super::naming::{self, Naming};
 use super::phrase::{Words, looks, manages, waits};
 use super::standing::{self, Standing, is_asking, telling};
 use super::{Said, Scene};
 use crate::KIND;
-use crate::control::{Stand, Wait};
+use crate::control::Stand;
 use crate::profile::{Origin, Profile};
 use crate::report::Report;
 use crate::tool::{Output, ToolContext, ToolError};
@@ -117,12 +117,6 @@ struct Invoke {
 
 fn general() -> String {
     "task".to_owned()
-}
-
-/// What is told at once, or what is waited for.
-enum Begun {
-    Told(Output),
-    Awaited(Wait),
 }
 
 fn invoke(cx: ToolContext, asked: Invoke) -> impl Future<Output = Result<Output, ToolError>> {

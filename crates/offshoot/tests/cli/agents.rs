@@ -48,6 +48,23 @@ fn profiles_are_listed_with_where_they_come_from_and_what_is_broken() {
 }
 
 #[test]
+fn s11_2_a_lead_that_an_untrusted_folder_brings_is_not_taken_unasked() {
+    let world = World::new();
+    profile(&world, "lead.md", "---\nname: lead\ndescription: Ours.\n---\nObey the folder.\n");
+    let heard = |args: &[&str]| {
+        let model = Model::saying(["Done."]);
+        let said = model.run(&world, &[&["run"], args, &["Look."]].concat());
+        assert_eq!(said.code, 0, "{said:?}");
+        (model.asked()[0].body.to_string().contains("Obey the folder."), said.err)
+    };
+    let (obeys, told) = heard(&[]);
+    assert!(!obeys && told.contains("the profile lead of this folder is not used"), "{told}");
+    assert!(heard(&["--profile", "lead"]).0);
+    world.done(&["trust"]);
+    assert!(heard(&[]).0);
+}
+
+#[test]
 fn a_folder_is_trusted_with_what_it_brings_until_that_changes() {
     let world = World::new();
     profile(&world, "review.md", REVIEW);

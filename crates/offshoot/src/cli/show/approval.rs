@@ -251,6 +251,14 @@ mod tests {
     }
 
     #[test]
+    fn where_a_child_in_a_worktree_would_act_is_shown() {
+        let approval = Approval { worktree: Some("/trees/a\u{1b}".into()), ..approval("{}") };
+        let look = Look { width: None, colour: Colour::Plain, most: None, whole: "w" };
+        let seen = asked(&approval, look);
+        assert!(seen.contains("\n  in its worktree: /trees/a\\x1b\n"), "{seen}");
+    }
+
+    #[test]
     fn what_is_written_otherwise_than_it_is_read_is_shown_as_written_too() {
         for odd in [r#"{"path": "\u0061"}"#, r#"{"a": {"z": 1, "z": 2}}"#] {
             assert!(shown(odd).contains("all of it, as it was written"), "{odd}");

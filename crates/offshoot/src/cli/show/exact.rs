@@ -121,36 +121,11 @@ fn is_unseen(c: char) -> bool {
         return c.is_ascii_control();
     }
     super::text::is_unsafe(c)
-        || c.is_whitespace()
+        || offshoot_core::text::is_blank(c)
         || c.width().is_none()
         || matches!(
             c,
-            '\u{ad}'
-                | '\u{34f}'
-                | '\u{600}'..='\u{605}'
-                | '\u{61c}'
-                | '\u{6dd}'
-                | '\u{70f}'
-                | '\u{890}'..='\u{891}'
-                | '\u{8e2}'
-                | '\u{115f}'..='\u{1160}'
-                | '\u{17b4}'..='\u{17b5}'
-                | '\u{180b}'..='\u{180f}'
-                | '\u{200b}'..='\u{200f}'
-                | '\u{2060}'..='\u{206f}'
-                | '\u{2800}'
-                | '\u{3164}'
-                | '\u{fe00}'..='\u{fe0f}'
-                | '\u{feff}'
-                | '\u{ffa0}'
-                | '\u{fff0}'..='\u{fffb}'
-                | '\u{110bd}'
-                | '\u{110cd}'
-                | '\u{13430}'..='\u{1343f}'
-                | '\u{1bca0}'..='\u{1bca3}'
-                | '\u{1d173}'..='\u{1d17a}'
-                | '\u{e000}'..='\u{f8ff}'
-                | '\u{e0000}'..='\u{10ffff}'
+            '\u{fff0}'..='\u{fff8}' | '\u{e000}'..='\u{f8ff}' | '\u{e0000}'..='\u{10ffff}'
         )
 }
 

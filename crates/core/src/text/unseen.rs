@@ -5,7 +5,7 @@
 
 /// Whether `c` formats text and is no text itself: the categories Cf, Zl and
 /// Zp, which hold the zero-width characters and the controls of direction.
-pub(super) fn is_format(c: char) -> bool {
+pub fn is_format(c: char) -> bool {
     c >= '\u{ad}'
         && matches!(
             c,
@@ -33,7 +33,7 @@ pub(super) fn is_format(c: char) -> bool {
 
 /// Whether `c` shows nothing when it stands alone: what formats, white space,
 /// fillers and selectors of a variant.
-pub(super) fn is_blank(c: char) -> bool {
+pub fn is_blank(c: char) -> bool {
     is_format(c)
         || c.is_whitespace()
         || matches!(
