@@ -25,7 +25,7 @@ use offshoot_agent::{Agents, Tool, ToolContext, ToolError};
 
 use self::hidden::Hidden;
 use self::known::Known;
-use self::root::Root;
+use self::root::{Reach, Root};
 
 /// Tools that work on the files of an agent's folder: `read`, `list`, `search`,
 /// `write` and `edit`.
@@ -134,10 +134,22 @@ async fn within<T: Send + 'static>(
     let _waiting = Waiting(stop.clone());
     let agent = cx.task().id();
     let working = tokio::task::spawn_blocking(move || {
-        let root = Root::open(&folder, shared.hidden.clone())?;
+        let root = Root::open(&folder, shared.hidden.clone(), Reach::Disk)?;
         work(&Work { root, shared, stop, agent })
     });
     working.await.map_err(|error| ToolError::of(&error))?
+}
+
+/// Does at once what needs neither the disk nor long. `None` if it would, or if
+/// something is wrong: then it is for [`within`] to do and to tell.
+fn at_once<T>(
+    shared: &Arc<Shared>,
+    cx: &ToolContext,
+    work: impl FnOnce(&Work) -> Option<T>,
+) -> Option<T> {
+    let root = Root::open(cx.folder()?, shared.hidden.clone(), Reach::Memory).ok()?;
+    let (stop, agent) = (Stop::default(), cx.task().id());
+    work(&Work { root, shared: shared.clone(), stop, agent })
 }
 
 /// A call at work.

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use self::lines::{End, Lines, Page};
 use super::root::{self, Opened};
 use super::text::{Content, Encoding, HEAD, kind};
-use super::{Shared, Work, within};
+use super::{Shared, Work, at_once, within};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -35,6 +35,10 @@ struct Arguments {
 /// and the number of its lines is told.
 pub(super) const WHOLE: u64 = 8 << 20;
 
+/// How long a file may be to be read at once: to have a thread for it would cost
+/// more than to read it.
+const SMALL: usize = 64 << 10;
+
 /// How many bytes a picture may have that is shown: written down it is a third
 /// longer, and providers take five megabytes.
 const PICTURE: u64 = 3_500_000;
@@ -50,6 +54,9 @@ pub(super) fn tool(shared: Arc<Shared>) -> impl Tool {
 }
 
 async fn call(shared: Arc<Shared>, cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
+    if let Some(read) = at_once(&shared, &cx, |work| work.read_in_memory(&asked)) {
+        return Ok(read);
+    }
     within(shared, &cx, move |work| work.read(&asked)).await
 }
 
@@ -65,6 +72,14 @@ impl Work {
         }
     }
 
+    /// Reads a small file that the kernel has in memory.
+    fn read_in_memory(&self, asked: &Arguments) -> Option<Output> {
+        let place = self.root.place(&asked.path).ok()?;
+        let opened = self.root.look(&place).ok()?;
+        let bytes = opened.in_memory(SMALL)?;
+        Some(self.told(&place.shown(), &opened, &bytes, Page::new(asked.offset, asked.limit)))
+    }
+
     /// Reads a file of which all is read.
     fn whole(
         &self,
@@ -75,18 +90,23 @@ impl Work {
         let Some(bytes) = all(&file, opened)? else {
             return Err(ToolError::new(format!("{shown} grows as it is read. Try again.")));
         };
-        let version = self.shared.known.version(&bytes);
-        let text = match Content::of(&bytes) {
+        Ok(self.told(shown, opened, &bytes, page))
+    }
+
+    /// What is told of a file of which all was read.
+    fn told(&self, shown: &str, opened: &Opened, bytes: &[u8], page: Page) -> Output {
+        let version = self.shared.known.version(bytes);
+        let text = match Content::of(bytes) {
             Content::Text(text) => text,
-            Content::Binary(kind) => return Ok(binary(shown, kind, &bytes)),
+            Content::Binary(kind) => return binary(shown, kind, bytes),
         };
         self.shared.known.note(self.agent, &opened.path, version);
         if bytes.is_empty() {
-            return Ok(Output::text(format!("{shown} is empty.")));
+            return Output::text(format!("{shown} is empty."));
         }
         let mut lines = Lines::new(page);
         lines.all(&text.text);
-        Ok(Output::text(lines.told(shown, End::Whole, text.encoding)))
+        Output::text(lines.told(shown, End::Whole, text.encoding))
     }
 
     /// Reads a file only as far as it is shown.

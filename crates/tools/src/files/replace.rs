@@ -318,7 +318,7 @@ impl Old {
 mod tests {
     use std::sync::Arc;
 
-    use super::super::root::Root;
+    use super::super::root::{Reach, Root};
     use super::*;
 
     #[test]
@@ -328,7 +328,8 @@ mod tests {
             std::fs::create_dir_all(home.path().join(folder)).unwrap();
         }
         std::os::unix::fs::symlink("../.git", home.path().join(".vscode/git")).unwrap();
-        let root = Root::open(&home.path().canonicalize().unwrap(), Arc::default()).unwrap();
+        let root =
+            Root::open(&home.path().canonicalize().unwrap(), Arc::default(), Reach::Disk).unwrap();
         let agent = offshoot_core::TaskId::from_bytes([7; 16]).unwrap();
         let work = Work { root, shared: Arc::default(), stop: Default::default(), agent };
         let target = |path: &str| work.target(path).map(|target| target.path);

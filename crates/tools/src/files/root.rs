@@ -17,6 +17,7 @@ use offshoot_agent::ToolError;
 use rustix::fs::{FileType, Mode, OFlags, Stat, fstat};
 use rustix::io::Errno;
 
+pub(super) use self::walk::Reach;
 use super::hidden::Hidden;
 use super::place::{self, Place};
 
@@ -28,6 +29,7 @@ pub(super) struct Root {
     path: PathBuf,
     /// Where the agent says it is: what its absolute paths begin with.
     named: PathBuf,
+    reach: Reach,
     hidden: Arc<Hidden>,
     /// What of it is here, as seen from here.
     hidden_here: Vec<PathBuf>,
@@ -50,6 +52,30 @@ impl Opened {
     pub(super) fn size(&self) -> u64 {
         u64::try_from(self.stat.st_size).unwrap_or_default()
     }
+
+    /// All of a file that is not longer than this, if the kernel has it in memory.
+    /// What the system makes up as it is read is nowhere in memory.
+    #[cfg(target_os = "linux")]
+    pub(super) fn in_memory(&self, most: usize) -> Option<Vec<u8>> {
+        use rustix::io::{IoSliceMut, ReadWriteFlags, preadv2};
+
+        let size = usize::try_from(self.size()).ok().filter(|size| (1..=most).contains(size))?;
+        if self.kind() != FileType::RegularFile {
+            return None;
+        }
+        // One more than there shall be: a file that grows is not read to its end.
+        let mut bytes = vec![0; size + 1];
+        let into = &mut [IoSliceMut::new(&mut bytes)];
+        let read = preadv2(&self.fd, into, 0, ReadWriteFlags::NOWAIT).ok()?;
+        bytes.truncate(read);
+        (read == size).then_some(bytes)
+    }
+
+    /// Elsewhere there is no way to ask.
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn in_memory(&self, _most: usize) -> Option<Vec<u8>> {
+        None
+    }
 }
 
 /// How what is there is opened.
@@ -58,9 +84,13 @@ const LOOK: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY
 impl Root {
     /// Opens the folder. No part of its path may be a link: if one is, somebody
     /// has put it there since the agent was given the folder.
-    pub(super) fn open(folder: &Path, hidden: Arc<Hidden>) -> Result<Self, ToolError> {
+    pub(super) fn open(
+        folder: &Path,
+        hidden: Arc<Hidden>,
+        reach: Reach,
+    ) -> Result<Self, ToolError> {
         let named = folder.to_owned();
-        let opened = walk::root(folder).and_then(|fd| Ok((real(fd.as_fd())?, fd)));
+        let opened = walk::root(folder, reach).and_then(|fd| Ok((real(fd.as_fd())?, fd)));
         let (path, folder) = opened.map_err(|error| match error {
             Errno::LOOP | Errno::NOTDIR => ToolError::new(
                 "The folder you work in cannot be opened: it or one above it is a link now.",
@@ -68,7 +98,7 @@ impl Root {
             error => ToolError::new(format!("The folder you work in cannot be opened: {error}.")),
         })?;
         let hidden_here = hidden.within(&path);
-        Ok(Self { folder, path, named, hidden, hidden_here })
+        Ok(Self { folder, path, named, reach, hidden, hidden_here })
     }
 
     /// The place that a model wrote.
@@ -79,7 +109,7 @@ impl Root {
     /// Opens what is at a place to be looked at. Links that stay within are
     /// followed. It may be of any kind, and is not waited for.
     pub(super) fn look(&self, place: &Place) -> Result<Opened, ToolError> {
-        let opened = walk::beneath(self.folder.as_fd(), place.path(), LOOK);
+        let opened = walk::beneath(self.folder.as_fd(), place.path(), LOOK, self.reach);
         let opened = opened.and_then(|fd| self.known(fd));
         opened.map_err(|error| told(place, error))?.ok_or_else(|| kept(place))
     }
@@ -87,8 +117,8 @@ impl Root {
     /// Opens a folder in which something shall be made or replaced.
     pub(super) fn folder(&self, place: &Place) -> Result<Result<Opened, Errno>, ToolError> {
         let flags = OFlags::DIRECTORY | LOOK;
-        match walk::beneath(self.folder.as_fd(), place.path(), flags).and_then(|fd| self.known(fd))
-        {
+        let opened = walk::beneath(self.folder.as_fd(), place.path(), flags, self.reach);
+        match opened.and_then(|fd| self.known(fd)) {
             Ok(Some(opened)) => Ok(Ok(opened)),
             Ok(None) => Err(kept(place)),
             Err(Errno::NOENT) => Ok(Err(Errno::NOENT)),
@@ -230,4 +260,36 @@ pub(super) fn told(place: &Place, error: Errno) -> ToolError {
 /// What a model is told of a place that it may not see.
 fn kept(place: &Place) -> ToolError {
     ToolError::new(format!("{} is kept from agents.", place::shown(place.path())))
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    fn in_memory(folder: &Path, name: &str, most: usize) -> Option<Vec<u8>> {
+        let root = Root::open(folder, Arc::default(), Reach::Disk).unwrap();
+        let place = root.place(name).unwrap();
+        root.look(&place).unwrap().in_memory(most)
+    }
+
+    #[test]
+    fn only_a_small_file_with_something_in_it_is_read_from_memory() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().canonicalize().unwrap();
+        std::fs::write(folder.join("file"), "12345").unwrap();
+        std::fs::write(folder.join("empty"), "").unwrap();
+        assert_eq!(in_memory(&folder, "file", 5).as_deref(), Some(&b"12345"[..]));
+        assert_eq!(in_memory(&folder, "file", 4), None);
+        assert_eq!(in_memory(&folder, "empty", 5), None);
+        assert_eq!(in_memory(&folder, ".", 1 << 20), None);
+    }
+
+    #[test]
+    fn what_the_system_makes_up_is_not_in_memory() {
+        assert_eq!(in_memory(Path::new("/proc"), "meminfo", 1 << 20), None);
+        assert_eq!(
+            in_memory(Path::new("/sys"), "kernel/mm/transparent_hugepage/enabled", 1 << 20),
+            None
+        );
+    }
 }

@@ -115,7 +115,7 @@ impl Work {
 
 #[cfg(test)]
 mod tests {
-    use super::super::root::Root;
+    use super::super::root::{Reach, Root};
     use super::super::{Stop, Waiting};
     use super::*;
 
@@ -126,7 +126,8 @@ mod tests {
             std::fs::create_dir(home.path().join(format!("d{number}"))).unwrap();
             std::fs::write(home.path().join(format!("d{number}/f")), "needle\n").unwrap();
         }
-        let root = Root::open(&home.path().canonicalize().unwrap(), Arc::default()).unwrap();
+        let root =
+            Root::open(&home.path().canonicalize().unwrap(), Arc::default(), Reach::Disk).unwrap();
         let agent = offshoot_core::TaskId::from_bytes([7; 16]).unwrap();
         let stop = Stop::default();
         let work = Work { root, shared: Arc::default(), stop: stop.clone(), agent };

@@ -14,8 +14,27 @@ const TRIES: usize = 64;
 const STEP: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
+/// Whether a path may be looked for on the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Reach {
+    /// It is found, however long that takes.
+    Disk,
+    /// It is found only if the kernel knows the way without waiting.
+    Memory,
+}
+
+#[cfg(target_os = "linux")]
+impl Reach {
+    fn resolve(self) -> rustix::fs::ResolveFlags {
+        match self {
+            Self::Disk => rustix::fs::ResolveFlags::empty(),
+            Self::Memory => rustix::fs::ResolveFlags::CACHED,
+        }
+    }
+}
+
 /// Opens a folder by its real path: no part of it may be a link.
-pub(super) fn root(path: &Path) -> Result<OwnedFd, Errno> {
+pub(super) fn root(path: &Path, reach: Reach) -> Result<OwnedFd, Errno> {
     if !path.is_absolute() {
         return Err(Errno::INVAL);
     }
@@ -25,11 +44,14 @@ pub(super) fn root(path: &Path) -> Result<OwnedFd, Errno> {
 
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        match openat2(CWD, path, flags, Mode::empty(), resolve) {
+        match openat2(CWD, path, flags, Mode::empty(), resolve | reach.resolve()) {
             // Some filters of system calls do not know it.
             Err(Errno::NOSYS | Errno::PERM) => {}
             opened => return opened,
         }
+    }
+    if reach == Reach::Memory {
+        return Err(Errno::AGAIN);
     }
     let top = openat(CWD, "/", STEP, Mode::empty())?;
     let below = path.strip_prefix("/").unwrap_or(path);
@@ -42,15 +64,16 @@ pub(super) fn beneath(
     folder: BorrowedFd<'_>,
     path: &Path,
     flags: OFlags,
+    reach: Reach,
 ) -> Result<OwnedFd, Errno> {
     use rustix::fs::{ResolveFlags, openat2};
 
     let named = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | reach.resolve();
     for _ in 0..TRIES {
         match openat2(folder, named, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
             // Something was moved at that moment, and `..` could mean anything.
-            Err(Errno::AGAIN) => {}
+            Err(Errno::AGAIN) if reach == Reach::Disk => {}
             Err(Errno::NOSYS | Errno::PERM) => return step_by_step(folder, path, flags),
             opened => return opened,
         }
@@ -64,8 +87,12 @@ pub(super) fn beneath(
     folder: BorrowedFd<'_>,
     path: &Path,
     flags: OFlags,
+    reach: Reach,
 ) -> Result<OwnedFd, Errno> {
-    step_by_step(folder, path, flags)
+    match reach {
+        Reach::Disk => step_by_step(folder, path, flags),
+        Reach::Memory => Err(Errno::AGAIN),
+    }
 }
 
 /// Opens a folder below another over no link.
@@ -114,7 +141,7 @@ mod tests {
         std::fs::write(home.path().join("in/deep/file"), "").unwrap();
         symlink("deep", home.path().join("in/link")).unwrap();
         symlink("../out", home.path().join("in/leaves")).unwrap();
-        let folder = root(&home.path().canonicalize().unwrap().join("in")).unwrap();
+        let folder = root(&home.path().canonicalize().unwrap().join("in"), Reach::Disk).unwrap();
         let open =
             |path: &str| step_by_step(folder.as_fd(), Path::new(path), OFlags::RDONLY).map(|_| ());
         assert_eq!(open("deep/file"), Ok(()));
