@@ -30,24 +30,37 @@ const DEEP: u32 = 3;
 pub(crate) fn read<A: DeserializeOwned>(written: &str, schema: &Value) -> Result<A, ToolError> {
     // A tool without arguments is often called with none at all.
     let written = if written.trim().is_empty() { "{}" } else { written };
-    serde_json::from_str(written).map_err(|error| {
-        let wrong: Vec<_> = wrong::<A>(written, schema, &error)
-            .iter()
-            .map(|wrong| text::cut(wrong, SHOWN).into_owned())
-            .collect();
-        ToolError::new(format!(
-            "The arguments do not fit the tool's schema: {}. Nothing was done. Call it again with \
-             arguments that fit.",
-            wrong.join("; ")
-        ))
-    })
+    serde_json::from_str(written)
+        .map_err(|error| misfit(written, schema, &error, &|it| serde_json::from_str::<A>(it).err()))
 }
 
-/// What is wrong with arguments that were refused.
-fn wrong<A: DeserializeOwned>(
+/// Reads arguments as the type does, and returns why it refuses them.
+type Refuses<'a> = &'a dyn Fn(&str) -> Option<serde_json::Error>;
+
+/// The error of arguments that were refused.
+fn misfit(
     written: &str,
     schema: &Value,
     error: &serde_json::Error,
+    refuses: Refuses<'_>,
+) -> ToolError {
+    let wrong: Vec<_> = wrong(written, schema, error, refuses)
+        .iter()
+        .map(|wrong| text::cut(wrong, SHOWN).into_owned())
+        .collect();
+    ToolError::new(format!(
+        "The arguments do not fit the tool's schema: {}. Nothing was done. Call it again with \
+         arguments that fit.",
+        wrong.join("; ")
+    ))
+}
+
+/// What is wrong with arguments that were refused.
+fn wrong(
+    written: &str,
+    schema: &Value,
+    error: &serde_json::Error,
+    refuses: Refuses<'_>,
 ) -> Vec<String> {
     let value: Value = match serde_json::from_str(written) {
         Ok(value) => value,
@@ -63,7 +76,7 @@ fn wrong<A: DeserializeOwned>(
         .take(TOLD)
         .map(|misfit| told(&misfit, schema))
         .collect();
-    if misfits.is_empty() { vec![refused::<A>(fields, error)] } else { misfits }
+    if misfits.is_empty() { vec![refused(fields, error, refuses)] } else { misfits }
 }
 
 /// One thing that does not fit the schema.
@@ -111,9 +124,9 @@ fn told(misfit: &ValidationError<'_>, schema: &Value) -> String {
 }
 
 /// What the type refuses although its schema does not.
-fn refused<A: DeserializeOwned>(fields: &Map<String, Value>, error: &serde_json::Error) -> String {
+fn refused(fields: &Map<String, Value>, error: &serde_json::Error, refuses: Refuses<'_>) -> String {
     let said = |fields: Map<String, Value>| {
-        serde_json::from_value::<A>(Value::Object(fields)).err().map(|error| error.to_string())
+        refuses(&Value::Object(fields).to_string()).map(|error| reason(&error))
     };
     let before = said(fields.clone());
     // Without the field that is refused it would be something else.
@@ -124,12 +137,17 @@ fn refused<A: DeserializeOwned>(fields: &Map<String, Value>, error: &serde_json:
             said(others) != before
         })
     });
-    let error = error.to_string();
-    let why = plain(error.rsplit_once(" at line ").map_or(error.as_str(), |(why, _)| why));
+    let why = plain(&reason(error));
     match culprit.flatten() {
         Some(field) => format!("{}: {why}", named(field)),
         None => why,
     }
+}
+
+/// What serde says, without where.
+fn reason(error: &serde_json::Error) -> String {
+    let said = error.to_string();
+    said.rsplit_once(" at line ").map_or(said.as_str(), |(why, _)| why).to_owned()
 }
 
 /// What serde says, without the names that types have in a program.
