@@ -11,9 +11,12 @@ use super::exit::Exit;
 use super::globals::Globals;
 use super::show::fields::Fields;
 use super::show::table::{Cell, Column, Table};
-use super::show::{Colour, Form, Part, Screen, text};
+use super::show::{Colour, Form, Part, Screen, size, text};
 use super::trouble::Trouble;
 use super::{completions, folder};
+
+/// How many profiles are named where one is missing.
+const NAMED: usize = 40;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Agents {
@@ -117,16 +120,38 @@ impl Show {
         let found = profiles(desk, folder::named(None)?).await?;
         let is_meant = |one: &&Profile| one.name.to_lowercase() == self.name.trim().to_lowercase();
         let Some(profile) = found.profiles.iter().find(is_meant) else {
-            let names: Vec<_> = found.profiles.iter().map(|one| one.name.as_str()).collect();
-            let text = format!("there is no profile {:?} here", self.name);
-            let mut fault = Fault::new(Code::NotFound, text);
-            // It may be one of those that cannot be read.
-            fault.causes = found.broken;
-            return Err(fault.hint(format!("there are: {}", names.join(", "))).into());
+            return Err(missing(desk, &self.name, &found).into());
         };
         desk.answer(profile, |profile| shown(profile, desk.screen.out))?;
         Ok(Exit::Done)
     }
+}
+
+/// There is no profile of this name: those that there are, and why one that may
+/// be meant cannot be read.
+fn missing(desk: &Desk, name: &str, found: &Profiles) -> Fault {
+    let name = name.trim();
+    let (meant, others): (Vec<_>, Vec<_>) =
+        found.broken.iter().cloned().partition(|broken| is_file_of(broken, name));
+    let mut fault = Fault::new(Code::NotFound, format!("there is no profile {name:?} here"));
+    fault.causes = meant;
+    let mut names: Vec<_> = found.profiles.iter().map(|one| one.name.as_str()).collect();
+    let more = names.len().saturating_sub(NAMED);
+    names.truncate(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let broken = match others.len() {
+        0 => String::new(),
+        many => format!("; {} cannot be read", size::count(many as u64, "other")),
+    };
+    let ls = desk.command_anywhere("agents ls", &[]);
+    fault.hint(format!("there are: {}{more}{broken}; {ls} lists all", names.join(", ")))
+}
+
+/// Whether what cannot be read is the file that a profile of this name would have.
+fn is_file_of(broken: &str, name: &str) -> bool {
+    let path = broken.split_once(".md:").map_or("", |(path, _)| path);
+    let stem = path.rsplit('/').next().unwrap_or_default();
+    !stem.is_empty() && stem.to_lowercase() == name.to_lowercase()
 }
 
 fn shown(profile: &Profile, colour: Colour) -> String {
