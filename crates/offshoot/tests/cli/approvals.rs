@@ -144,6 +144,7 @@ fn what_is_not_asked_for_any_more_cannot_be_answered() {
     let late = world.run(&["approve", &id]);
     assert_eq!(late.code, 125, "{late:?}");
     assert!(late.err.contains("is not asked for any more"), "{late:?}");
+    assert!(late.err.contains(" ago (") || late.err.contains("just now ("), "{late:?}");
     assert_eq!(world.json(&["approvals", "ls"])["approvals"], json!([]));
 }
 
@@ -240,6 +241,15 @@ fn whoever_waits_is_told_what_is_waited_for() {
     wait.until_remark(&format!("offshoot approve {id}"));
     world.done(&["approve", &id]);
     assert_eq!(wait.finish().code, 0);
+}
+
+#[test]
+fn whoever_asks_why_is_told_how_to_answer() {
+    let (world, model) = (World::new(), family());
+    let id = id(&asked(&world, &model));
+    let why = world.done(&["--session", "s", "tasks", "why", "mid/deep"]);
+    assert!(why.contains("waits for leave to use survey; anybody can answer: "), "{why}");
+    assert!(why.contains(&format!("offshoot approve {id}")), "{why}");
 }
 
 #[test]
