@@ -228,6 +228,7 @@ fn a_script_that_wants_to_be_asked_is_answered_from_elsewhere() {
     let page = world.json(&["--session", "s", "approvals", "ls"]);
     let id = id(&page["approvals"][0]);
     world.done(&["approve", &id]);
+    run.until_remark("lead/mid/deep: survey (.): allowed once by a person");
     let said = run.finish();
     assert_eq!((said.out.as_str(), said.code), ("All are home.\n", 0), "{said:?}");
 }
