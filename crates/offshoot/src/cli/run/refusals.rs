@@ -1,5 +1,6 @@
-//! Calls of agents that were not made because of what they may do. Nobody was
-//! asked, so nobody would see it.
+//! What conversations of agents tell that nobody would see otherwise: calls that
+//! were not made because of what an agent may do, where nobody was asked, and what
+//! was still running when it ended its turn.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -18,6 +19,9 @@ const ASKED: &str = "leave for it was asked";
 /// What an answer of a model ends with.
 const ANSWERED: &str = "answered";
 
+/// What tells what was still running when a turn ended.
+const RUNNING: &str = "running";
+
 /// What is in it if there was nobody to ask.
 const NOBODY: &str = "there is nobody to give it";
 
@@ -32,6 +36,15 @@ struct Read {
     calls: VecDeque<String>,
     /// Whether these are all calls of their answer.
     is_whole: bool,
+}
+
+/// What a conversation tells.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// A call was not made.
+    Refusal(Refusal),
+    /// The turn has ended, and this is still running, in words.
+    Running(String),
 }
 
 /// A call that was not made.
@@ -59,9 +72,9 @@ impl Refusals {
         Self(HashMap::from([(task.to_owned(), read)]))
     }
 
-    /// What an agent was refused since it was last looked at. What cannot be read
-    /// is left out: it is in the conversation.
-    pub(super) async fn look(&mut self, desk: &Desk, task: &Task) -> Vec<Refusal> {
+    /// What an agent's conversation tells since it was last looked at. What cannot
+    /// be read is left out: it is in the conversation.
+    pub(super) async fn look(&mut self, desk: &Desk, task: &Task) -> Vec<Found> {
         let read = self.0.entry(task.id.clone()).or_default();
         let reading = Reading::From(read.next);
         let named = Named { session: task.session.clone(), task: task.id.clone() };
@@ -90,8 +103,8 @@ impl Refusals {
 }
 
 impl Read {
-    /// What a block tells of a refusal. Results stand in the order of their calls.
-    fn take(&mut self, block: Block) -> Option<Refusal> {
+    /// What a block tells. Results stand in the order of their calls.
+    fn take(&mut self, block: Block) -> Option<Found> {
         match block.kind.as_str() {
             "tool_use" => {
                 if std::mem::take(&mut self.is_whole) {
@@ -100,7 +113,8 @@ impl Read {
                 self.calls.push_back(block.text);
                 None
             }
-            "tool_result" => refusal(block, self.calls.pop_front().as_deref()),
+            "tool_result" => refusal(block, self.calls.pop_front().as_deref()).map(Found::Refusal),
+            "other" if block.name.as_deref() == Some(RUNNING) => Some(Found::Running(block.text)),
             _ => {
                 self.is_whole |= block.name.as_deref() == Some(ANSWERED);
                 None
@@ -132,8 +146,15 @@ mod tests {
         Block { name: Some(ANSWERED.into()), ..block("other", "") }
     }
 
+    fn refused(found: Found) -> Refusal {
+        match found {
+            Found::Refusal(refusal) => refusal,
+            Found::Running(_) => unreachable!("{found:?}"),
+        }
+    }
+
     fn told(kind: &str, text: &str) -> Option<String> {
-        Read::default().take(block(kind, text)).map(|found| found.why)
+        Read::default().take(block(kind, text)).map(|found| refused(found).why)
     }
 
     #[test]
@@ -159,18 +180,19 @@ mod tests {
         }
         read.take(answered());
         assert_eq!(read.take(block("tool_result", "a.txt was made")), None);
-        let refusal = read.take(block("tool_result", plan)).unwrap();
+        let refusal = refused(read.take(block("tool_result", plan)).unwrap());
         assert_eq!(refusal.what.as_deref(), Some("b.txt"));
         assert_eq!(refusal.why, "it only looks and plans here, and write would do more");
         assert!(!refusal.lacks_a_person());
 
         // Of a call that was made before anybody looked nothing is guessed.
-        assert_eq!(read.take(block("tool_result", plan)).unwrap().what, None);
+        assert_eq!(refused(read.take(block("tool_result", plan)).unwrap()).what, None);
 
         // What a cut answer called for has no result.
         read.take(block("tool_use", &said[1]));
         read.take(answered());
         read.take(block("tool_use", &said[0]));
-        assert_eq!(read.take(block("tool_result", plan)).unwrap().what.as_deref(), Some("a.txt"));
+        let refusal = refused(read.take(block("tool_result", plan)).unwrap());
+        assert_eq!(refusal.what.as_deref(), Some("a.txt"));
     }
 }
