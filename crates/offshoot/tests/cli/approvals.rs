@@ -240,8 +240,20 @@ fn whoever_waits_is_told_what_is_waited_for() {
     let mut wait =
         Started::new(model.command(&world, &["--session", "s", "tasks", "wait", "lead"]));
     wait.until_remark(&format!("offshoot approve {id}"));
+    // As it would be if the lead itself asked.
+    assert_eq!(wait.finish().code, 6);
+    for args in [&["wait", "--any", "lead"][..], &["wait", "lead", "mid"]] {
+        let args = [&["--json", "--session", "s", "tasks"], args].concat();
+        let said = model.run(&world, &args);
+        assert_eq!(said.code, 6, "{args:?}: {said:?}");
+        assert!(said.err.contains("lead/mid/deep asks leave to use survey"), "{said:?}");
+        let answer: Value = serde_json::from_str(&said.out).unwrap();
+        for task in answer["tasks"].as_array().unwrap() {
+            assert_eq!(task["waited"], "needs_input", "{answer}");
+        }
+    }
     world.done(&["approve", &id]);
-    assert_eq!(wait.finish().code, 0);
+    assert_eq!(model.run(&world, &["--session", "s", "tasks", "wait", "lead"]).code, 0);
 }
 
 #[test]
