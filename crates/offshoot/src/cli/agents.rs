@@ -15,6 +15,9 @@ use super::show::{Colour, Form, Part, Screen, size, text};
 use super::trouble::Trouble;
 use super::{completions, folder};
 
+/// The mode of a profile that narrows nothing: what holds is decided elsewhere.
+const AUTO: &str = "auto";
+
 /// How many profiles are named where one is missing.
 const NAMED: usize = 40;
 
@@ -33,7 +36,8 @@ pub(crate) enum Agents {
 A profile is a Markdown file with front matter in .offshoot/agents or
 .claude/agents of the project, or in offshoot/agents of your configuration. What
 a project brings only narrows what agents may do, until you have run
-`offshoot trust` there. What cannot be read is told below the list.")]
+`offshoot trust` there. What cannot be read is told below the list. Where the
+mode is that of `run --mode`, it is ask unless you say.")]
 pub(crate) struct Ls {
     /// The folder; the present one if it is not said
     #[arg(value_name = "DIR")]
@@ -108,7 +112,7 @@ pub(crate) fn table(profiles: &[Profile]) -> Table {
             Cell::new(&profile.name).part(Part::Name),
             Cell::new(&profile.origin),
             Cell::new(if profile.trusted { "yes" } else { "no" }),
-            Cell::new(&profile.mode),
+            Cell::new(if profile.mode == AUTO { "ask (--mode)" } else { &profile.mode }),
             Cell::new(&profile.description),
         ]);
     }
@@ -168,7 +172,13 @@ fn shown(profile: &Profile, colour: Colour) -> String {
         if profile.trusted { "yes" } else { "no: it only narrows what agents may do" },
     );
     fields.add_some("model", profile.model.as_ref());
-    fields.add("mode", &profile.mode);
+    fields.add(
+        "mode",
+        match profile.mode.as_str() {
+            AUTO => "as `run --mode` says, else ask; sent off, that of its owner",
+            mode => mode,
+        },
+    );
     let list = |all: &Vec<String>| match all.is_empty() {
         true => "none".to_owned(),
         false => all.join(", "),

@@ -29,6 +29,9 @@ fn profiles_are_listed_with_where_they_come_from_and_what_is_broken() {
     }
     let line = said.out.lines().find(|line| line.starts_with("review")).unwrap();
     assert!(line.contains("project") && line.contains("no") && line.contains("plan"), "{line}");
+    // What holds unless somebody says otherwise.
+    let lead = said.out.lines().find(|line| line.starts_with("lead ")).unwrap();
+    assert!(lead.contains(" ask (--mode) ") && !lead.contains("auto"), "{lead}");
     for broken in ["odd.md", "there is no field", "loop: "] {
         assert!(said.err.contains(broken), "{broken}: {said:?}");
     }
