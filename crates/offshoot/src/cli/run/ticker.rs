@@ -288,12 +288,13 @@ impl Ticker {
     /// Tells what a task may not do. Scripts are told, too: nothing else says so.
     fn tell_refusal(&mut self, task: &Task, refusal: &Refusal) {
         let may_not = self.desk.screen.err.paint(Part::Bad, "may not use");
-        let (tool, why) = (text::line(&refusal.tool), text::cut(&text::line(&refusal.why), WRONG));
+        let (tool, why) =
+            (text::line(&refusal.tool), text::cut(&text::line(&refusal.refused.why), WRONG));
         let what = refusal.what.as_ref().map(|what| format!(" ({})", text::cut(what, SHOWN)));
         let (agent, what) = (text::line(&task.handle), what.unwrap_or_default());
         self.remark(&format!("  {agent} {may_not} {tool}{what}: {why}"));
         if self.desk.screen.form == Form::People
-            && refusal.lacks_a_person()
+            && refusal.refused.nobody
             && !std::mem::replace(&mut self.has_advised, true)
         {
             self.remark(&format!("    {ADVICE}"));
