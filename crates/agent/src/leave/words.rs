@@ -6,6 +6,7 @@ use offshoot_core::{Question, text};
 
 use super::{GaveUp, Stop, may_give};
 use crate::approval::Approval;
+use crate::budget::Budget;
 use crate::refused::Refused;
 use crate::tool::Output;
 
@@ -114,9 +115,9 @@ pub(super) fn unanswered(why: GaveUp) -> Output {
             )
         }
         GaveUp::Overdue(limit) => format!(
-            "leave for it was asked, and nobody answered within {} s, so it counts as denied. Go \
+            "leave for it was asked, and nobody answered within {}, so it counts as denied. Go \
              on without it, or say what you could not do.",
-            limit.as_secs()
+            Budget { time: Some(limit), ..Budget::default() }
         ),
         GaveUp::Stopped(Stop::Cancelled) => {
             "the agent was asked to stop while leave for it was asked, which was withdrawn."
