@@ -32,9 +32,9 @@ const AT_ONCE: usize = 64;
 
 Of a long result the beginning is printed, and the command that prints all of
 it. What was printed counts as read. If a task asks something, or one below it
-asks for leave, the wait for it is over, too. It exits with 0 if all completed, 1 failed, 3 cancelled, 4 lost,
-5 unknown, 6 needs input, 124 time up. Of several the worst counts: lost,
-failed, cancelled, needs input, time up, completed.")]
+asks for leave, the wait for it is over, too. It exits with 0 if all completed,
+1 failed, 3 cancelled, 4 lost, 5 unknown, 6 needs input, 124 time up. Of several
+the worst counts: lost, failed, cancelled, needs input, time up, completed.")]
 pub(crate) struct Wait {
     /// Wait only until the first of them ends
     #[arg(long)]
