@@ -171,9 +171,13 @@ impl Life {
             if let Some(whole) = output::shorten(&mut output.text, share, (self.cx.id(), place)) {
                 kept.push(Entry::Output(whole));
             }
-            let Output { text, images, failed, .. } = output;
+            let Output { text, images, failed, refused, .. } = output;
             let (call, name) = (call.id.clone(), call.name.clone());
-            results.push(Entry::Result(ToolResult { call, name, text, images, failed }));
+            let result = ToolResult { call, name, text, images, failed };
+            results.push(match refused {
+                Some(refused) => Entry::Refused(result, refused),
+                None => Entry::Result(result),
+            });
         }
         kept.append(&mut results);
         kept

@@ -16,6 +16,7 @@ use crate::block::{Answered, Entry};
 use crate::close::Limit;
 use crate::conversation::Conversation;
 use crate::delta::Delta;
+use crate::estimate::{self, Sent};
 use crate::life::{Life, Trouble, WHILE};
 use crate::mail::{When, due_now, interrupted, is_due_now};
 use crate::purse::Short;
@@ -197,9 +198,15 @@ impl Life {
                 _ => Audience::Watching { step, attempt },
             };
             let mut partial = Partial::default();
-            let listen = self.listen(self.call(asking), (audience, &pass), &mut partial);
+            let call = self.call(asking);
+            let limited = self.purse.is_some();
+            let sent = if limited { Sent::of(&call, &self.brief.model) } else { Sent::default() };
+            let listen = self.listen(call, (audience, &pass), &mut partial);
             let error = match Box::pin(listen).await {
-                Heard::Answer(answer) => {
+                Heard::Answer(mut answer) => {
+                    if limited {
+                        estimate::raise(&mut answer, sent);
+                    }
                     pass.answered();
                     (self.failures, self.hitch) = (0, None);
                     return Ok(Told::Answer(answer));

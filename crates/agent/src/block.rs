@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::conversation::Finished;
+use crate::refused::Refused;
 
 /// The form of the data that is written now.
 const VERSION: u32 = 1;
@@ -27,6 +28,8 @@ pub(crate) enum Entry {
     Answered(Answered),
     /// What became of a call.
     Result(ToolResult),
+    /// The same of a call that was not made, and why.
+    Refused(ToolResult, Box<Refused>),
     /// What was said before is summed up here.
     Summary(Summary),
     /// The conversation begins as another one's.
@@ -162,6 +165,9 @@ struct Returned {
     failed: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     images: Vec<Image>,
+    /// For whoever looks; what is read back is a result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    refused: Option<Box<Refused>>,
 }
 
 // What a block of kind `Other` is, by its name.
@@ -214,9 +220,14 @@ impl Entry {
             }
             // No model answers with anything else.
             Self::Part(_) => (BlockKind::Other, Some(PARTIAL), "", Payload::Null),
-            Self::Result(ToolResult { call, name, text, images, failed }) => {
+            Self::Result(result) | Self::Refused(result, _) => {
+                let ToolResult { call, name, text, images, failed } = result;
                 let (call, images) = (call.clone(), images.clone());
-                let kept = Returned { call, failed: *failed, images };
+                let refused = match self {
+                    Self::Refused(_, refused) => Some(refused.clone()),
+                    _ => None,
+                };
+                let kept = Returned { call, failed: *failed, images, refused };
                 (BlockKind::ToolResult, Some(name.as_str()), text.as_str(), data(kept)?)
             }
             Self::Answered(answered) => (BlockKind::Other, Some(ANSWERED), "", data(answered)?),
@@ -270,7 +281,7 @@ impl Entry {
                 Self::Part(Part::ToolCall(ToolCall { id, name, arguments: text(), item }))
             }
             (BlockKind::ToolResult, name) => {
-                let Returned { call, failed, images } = read.data()?;
+                let Returned { call, failed, images, .. } = read.data()?;
                 let name = name.unwrap_or_default().to_owned();
                 Self::Result(ToolResult { call, name, text: text(), images, failed })
             }

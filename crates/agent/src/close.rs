@@ -6,6 +6,7 @@ use offshoot_core::{FailureKind, Payload};
 
 use crate::ask::{Asking, Told};
 use crate::block::Entry;
+use crate::budget::Budget;
 use crate::conversation::{Closing, LIMIT};
 use crate::life::{Life, Next, Trouble};
 use crate::notice::envelope;
@@ -28,7 +29,7 @@ impl Limit {
         match self {
             Self::Steps(1) => "the one step".to_owned(),
             Self::Steps(steps) => format!("all {steps} steps"),
-            Self::Time(time) => format!("all the {} seconds", time.as_secs()),
+            Self::Time(time) => format!("all the {}", written(time)),
             Self::Budget(None) => "nearly all of the budget".to_owned(),
             Self::Budget(Some(short)) => format!("nearly all of the {}", short.whole()),
         }
@@ -59,8 +60,7 @@ impl Limit {
                 (FailureKind::Budget, format!("stopped at its limit of {steps} steps"))
             }
             Self::Time(time) => {
-                let seconds = time.as_secs();
-                (FailureKind::Timeout, format!("stopped at its limit of {seconds} seconds"))
+                (FailureKind::Timeout, format!("stopped at its limit of {}", written(time)))
             }
             Self::Budget(None) => (FailureKind::Budget, "stopped at its budget".to_owned()),
             Self::Budget(Some(short)) => {
@@ -69,6 +69,11 @@ impl Limit {
             }
         }
     }
+}
+
+/// A time, as a budget has it.
+fn written(time: Duration) -> String {
+    Budget { time: Some(time), ..Budget::default() }.to_string()
 }
 
 impl Life {

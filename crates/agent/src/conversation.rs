@@ -334,7 +334,7 @@ impl Conversation {
                 self.say(Role::Assistant, part);
             }
             Entry::Answered(answered) => self.end_answer(answered),
-            Entry::Result(result) => self.take_result(result),
+            Entry::Result(result) | Entry::Refused(result, _) => self.take_result(result),
             Entry::Summary(summary) => {
                 (self.total, self.turns) = (summary.total, summary.turns);
                 self.finished = summary.finished;

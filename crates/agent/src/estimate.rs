@@ -1,4 +1,4 @@
-//! How many tokens a model reads at the most.
+//! How many tokens a model reads at the most, and how many it took at the least.
 //!
 //! Nobody knows before the call, since each provider cuts text in its own way. A
 //! budget that holds needs a bound that none of them passes, and one that is not
@@ -6,7 +6,7 @@
 //! letters or more, a space goes with the word behind it, and what is rare is cut
 //! into bytes at the worst.
 
-use offshoot_models::{Message, ModelName, Part, Provider, ToolSpec};
+use offshoot_models::{Answer, Call, Message, ModelName, Part, Provider, ToolSpec, Usage};
 
 /// What a picture takes at the most.
 const PICTURE: u64 = 5_000;
@@ -16,6 +16,10 @@ pub(crate) const AROUND: u64 = 5;
 
 /// What a provider says by itself to a model that has tools.
 const PREFACE: u64 = 700;
+
+/// How many letters a token has at the most, on average. Of prose and code it has
+/// three to five, of a list of long names ten.
+const LETTERS: u64 = 16;
 
 /// The bound for a text.
 pub(crate) fn text(text: &str) -> u64 {
@@ -92,9 +96,60 @@ pub(crate) fn preface(system: &str, tools: &[ToolSpec], model: &ModelName) -> u6
     }
 }
 
+/// Raises what an answer is said to have taken to what it took at the least: else
+/// whoever counts too little would make a budget endless. Nothing changes if it
+/// was counted honestly, so only what everybody counts is looked at. That is no
+/// thought, of which there is a summary at best, no picture, and nothing of what
+/// Ollama has read: it leaves out what it still knew, and what it had no room for.
+/// An answer of which nothing is said stays so.
+pub(crate) fn raise(answer: &mut Answer, sent: Sent) {
+    let usage = &mut answer.usage;
+    if *usage == Usage::default() {
+        return;
+    }
+    usage.input = usage.input.max(sent.0);
+    usage.output = usage.output.max(letters(&answer.parts) / LETTERS);
+}
+
+/// What a call sends, in tokens at the least.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sent(u64);
+
+impl Sent {
+    pub(crate) fn of(call: &Call, model: &ModelName) -> Self {
+        match model.provider() {
+            Provider::Ollama => Self(0),
+            _ => Self(
+                call.messages.iter().map(|message| letters(&message.parts)).sum::<u64>() / LETTERS,
+            ),
+        }
+    }
+}
+
+/// How many letters are certainly read or written. Of a run of the same letter
+/// one counts, since many spaces or dashes can be one token. In some scripts a
+/// letter has several bytes and a token as many letters as elsewhere.
+fn letters(parts: &[Part]) -> u64 {
+    let count = |text: &str| {
+        let (mut sum, mut last) = (0, None);
+        for letter in text.chars() {
+            sum += u64::from(last != Some(letter));
+            last = Some(letter);
+        }
+        sum
+    };
+    let each = parts.iter().map(|part| match part {
+        Part::Text { text, .. } => count(text),
+        Part::ToolCall(call) => count(&call.arguments),
+        Part::ToolResult(result) => count(&result.text),
+        _ => 0,
+    });
+    each.sum()
+}
+
 #[cfg(test)]
 mod tests {
-    use offshoot_models::{Image, Picture, ToolCall, ToolResult};
+    use offshoot_models::{Cache, Image, Picture, ToolCall, ToolChoice, ToolResult};
     use proptest::prelude::*;
     use serde_json::Value;
 
@@ -112,6 +167,44 @@ mod tests {
         assert_eq!(text("ü"), 2);
         assert_eq!(text("a b"), 2);
         assert_eq!(text("a  b"), 3);
+    }
+
+    fn raised(text: &str, said: Usage, sent: u64) -> Usage {
+        let (parts, stop) = (vec![Part::text(text)], offshoot_models::Stop::Done);
+        let mut answer = Answer { parts, stop, usage: said };
+        raise(&mut answer, Sent(sent));
+        answer.usage
+    }
+
+    #[test]
+    fn s8_2_what_is_counted_too_low_is_raised_and_what_nobody_counted_stays_unknown() {
+        let usage = |input, output| Usage { input, output, ..Usage::default() };
+        let long = "lorem ipsum ".repeat(400);
+        assert_eq!(raised(&long, usage(1, 1), 70), usage(70, 300));
+        assert_eq!(raised(&long, usage(0, 1_000), 70), usage(70, 1_000));
+        assert_eq!(raised(&long, usage(900, 1_000), 70), usage(900, 1_000));
+        assert_eq!(raised(&long, Usage::default(), 70), Usage::default());
+        // A single token can be as long as these.
+        for short in [" UnsupportedOperationException", &" ".repeat(900), &"=".repeat(80)] {
+            assert_eq!(raised(short, usage(1, 1), 0), usage(1, 1), "{short}");
+        }
+    }
+
+    #[test]
+    fn s8_2_ollama_is_believed_in_what_it_reads() {
+        let messages = std::sync::Arc::new(vec![Message::user("lorem ipsum ".repeat(400))]);
+        let call = Call {
+            system: "".into(),
+            messages,
+            tools: [].into(),
+            choice: ToolChoice::Auto,
+            max_output: None,
+            schema: None,
+            cache: Cache::Off,
+        };
+        let sent = |model: &str| Sent::of(&call, &model.parse().unwrap());
+        assert_eq!(sent("openai/gpt-5"), Sent(300));
+        assert_eq!(sent("ollama/llama3"), Sent(0));
     }
 
     fn parts() -> impl Strategy<Value = Part> {

@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::conversation::Start;
 use crate::mail;
 use crate::notice;
+use crate::refused::Refused;
 use crate::sendings::Turn;
 
 pub(crate) use arguments::read;
@@ -198,6 +199,9 @@ pub struct Output {
     /// Whether it says why the call did not do what was asked.
     #[serde(default)]
     pub failed: bool,
+    /// Why the call was not made, if nobody was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) refused: Option<Box<Refused>>,
     /// Tasks whose ends it tells, so that they are not told again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) tells: Vec<TaskId>,

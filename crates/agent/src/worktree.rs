@@ -26,6 +26,7 @@ mod ground;
 mod making;
 mod measure;
 mod note;
+mod obstacle;
 mod orphans;
 mod programs;
 mod removal;
@@ -125,6 +126,11 @@ pub(crate) enum NoTree {
          taken from it: do without isolation"
     )]
     Foreign(PathBuf),
+    #[error(
+        "{0} is no file, and git would wait for ever to read it: put it in order, or do without \
+         isolation"
+    )]
+    Obstacle(PathBuf),
     #[error("the path {0:?} is not UTF-8, and a worktree's must be")]
     Unreadable(PathBuf),
     #[error("the path {0} is too long for a worktree")]

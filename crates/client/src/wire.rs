@@ -20,7 +20,8 @@ pub use fault::{Code, Fault};
 pub use hello::{Hello, Taking, WIRE, Welcome};
 pub use profile::{Profile, Profiles, Trust, Trusting};
 pub use reply::{
-    Block, Chunk, Happened, ListedModel, Provider, Reply, Stopped, StreamName, Waited, WaitedEnd,
+    Block, Chunk, Happened, ListedModel, Provider, Refused, Reply, Stopped, StreamName, Waited,
+    WaitedEnd,
 };
 pub use request::{
     Answer, Attachment, Following, List, Message, Named, Reading, Request, Restarting, Scope,

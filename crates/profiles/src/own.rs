@@ -29,6 +29,9 @@ const FIELDS: [&str; 15] = [
     "dialect",
 ];
 
+/// How many unknown fields are named.
+const NAMED: usize = 8;
+
 /// The modes.
 const MODES: [(&str, Mode); 3] = [("plan", Mode::Plan), ("ask", Mode::Ask), ("auto", Mode::Auto)];
 
@@ -60,11 +63,21 @@ pub(crate) fn read(written: &str, stem: &str) -> Result<Draft, Wrong> {
     let fields = yaml::fields(parts.front, parts.first)?;
     let said =
         |name: &str| fields.iter().find(|field| field.name == name).map(|field| &field.value);
-    if let Some(Field { name, at, .. }) =
-        fields.iter().find(|field| !FIELDS.contains(&field.name.as_str()))
-    {
-        let (name, known) = (quoted(name), FIELDS.join(", "));
-        return Err(Wrong::at(*at, format!("there is no field {name}; the fields are {known}")));
+    let mut unknown = fields.iter().filter(|field| !FIELDS.contains(&field.name.as_str()));
+    if let Some(Field { name, at, .. }) = unknown.next() {
+        let mut names = vec![quoted(name)];
+        names.extend(
+            unknown
+                .by_ref()
+                .take(NAMED - 1)
+                .map(|field| format!("{} (line {})", quoted(&field.name), field.at.line)),
+        );
+        let more = match unknown.count() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let (names, known) = (names.join(", ") + &more, FIELDS.join(", "));
+        return Err(Wrong::at(*at, format!("there is no field {names}; the fields are {known}")));
     }
     let mut draft = Draft { name: draft::name(said("name"), stem)?, ..Draft::default() };
     draft.prompt = parts.prompt.to_owned();

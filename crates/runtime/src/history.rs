@@ -3,7 +3,7 @@
 use std::future::IntoFuture;
 use std::sync::Arc;
 
-use offshoot_core::{Block, BlockKind, Owner, SessionId, Spec, TaskId};
+use offshoot_core::{Block, BlockKind, Owner, Payload, SessionId, Spec, TaskId};
 use offshoot_store::{Ack, Batch, Count, RowRef, Strictness, Write};
 
 use crate::cell::Cell;
@@ -192,6 +192,8 @@ pub struct PeekedBlock {
     pub name: Option<Arc<str>>,
     /// Its text, cut, unless the limit is zero.
     pub text: Option<String>,
+    /// What else is kept with it.
+    pub data: Payload,
 }
 
 impl Peeking {
@@ -229,6 +231,7 @@ impl Peeking {
             kind: block.kind,
             name: block.name.clone(),
             text: block.shown(self.limit),
+            data: block.data.clone(),
         });
         Ok(Peek { blocks: blocks.collect(), total: page.total })
     }

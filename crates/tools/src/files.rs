@@ -7,6 +7,7 @@ mod guard;
 mod hidden;
 mod ignored;
 mod known;
+mod leftovers;
 mod list;
 mod name;
 mod place;
@@ -25,6 +26,7 @@ use offshoot_agent::{Agents, Tool, ToolContext, ToolError};
 
 use self::hidden::Hidden;
 use self::known::Known;
+use self::leftovers::Leftovers;
 use self::root::{Reach, Root};
 
 /// Tools that work on the files of an agent's folder: `read`, `list`, `search`,
@@ -46,6 +48,7 @@ pub struct Files {
 struct Shared {
     hidden: Arc<Hidden>,
     known: Known,
+    leftovers: Leftovers,
 }
 
 impl Files {
@@ -58,7 +61,7 @@ impl Files {
     /// them. They are real paths; what is not there yet is hidden once it is.
     pub fn hiding(paths: impl IntoIterator<Item = PathBuf>) -> Self {
         let hidden = Arc::new(Hidden::new(paths));
-        Self { shared: Arc::new(Shared { hidden, known: Known::default() }) }
+        Self { shared: Arc::new(Shared { hidden, ..Shared::default() }) }
     }
 
     /// `read`: a file, line by line.

@@ -39,6 +39,10 @@ async fn cancel(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> 
         0 if ended => format!("{} had ended before: nothing was stopped.", task.handle()),
         0 => format!("{} was asked to stop before, and has not stopped yet.", task.handle()),
         1 => format!("{} was asked to stop. It has not stopped yet.", task.handle()),
+        2 => format!(
+            "{} and the task below it were asked to stop. They have not stopped yet.",
+            task.handle()
+        ),
         live => format!(
             "{} and {} tasks below it were asked to stop. They have not stopped yet.",
             task.handle(),

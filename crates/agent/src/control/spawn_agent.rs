@@ -244,9 +244,10 @@ async fn send_off(cx: &ToolContext, asked: Arguments) -> Result<Sent, ToolError>
     let most = cx.seat.limits.children;
     if live.count >= most {
         return Err(ToolError::new(format!(
-            "Nothing was started: {} agents that you sent off are alive, and there may be {most}. \
-             Wait until some have ended, or do more with each.",
-            live.count
+            "Nothing was started: {} that you sent off {} alive, and there may be {most}. Wait \
+             until some have ended, or do more with each.",
+            if live.count == 1 { "1 agent".to_owned() } else { format!("{} agents", live.count) },
+            if live.count == 1 { "is" } else { "are" },
         )));
     }
     let bond = if asked.detached { Bond::Detached } else { Bond::Owned };

@@ -6,6 +6,8 @@ use offshoot_core::{Question, text};
 
 use super::{GaveUp, Stop, may_give};
 use crate::approval::Approval;
+use crate::budget::Budget;
+use crate::refused::Refused;
 use crate::tool::Output;
 
 /// How much of a reason is told.
@@ -15,48 +17,70 @@ fn not_made(why: &str) -> Output {
     Output::failure(format!("The call was not made: {why}"))
 }
 
+/// Why a call is refused, in words for the model and for a person.
+type Why = (String, String);
+
+/// In the same words for both.
+fn alike(why: String) -> Why {
+    (why.clone(), why)
+}
+
+/// Nobody was asked, so a person is told, too.
+fn refused((why, told): Why, advice: &str) -> Output {
+    let output = not_made(format!("{why}. {advice}").trim_end());
+    Output { refused: Some(Box::new(Refused { why: told, nobody: false })), ..output }
+}
+
 /// What may not be done at all.
 pub(super) fn forbidden(authority: Option<&Authority>, wish: &Wish) -> Output {
     let tool = &wish.tool;
     let offered = authority.is_none_or(|authority| authority.offers(tool));
     let plans = authority.is_some_and(|authority| authority.mode() == Mode::Plan);
-    not_made(&match (offered, plans && wish.deed.changes()) {
-        (false, _) => format!(
-            "the tool {tool} is not among those that you may use. Nobody can be asked for it. Do \
-             it in another way, or say what you could not do."
+    match (offered, plans && wish.deed.changes()) {
+        (false, _) => refused(
+            (
+                format!("the tool {tool} is not among those that you may use"),
+                format!("the tool {tool} is not among those that it may use"),
+            ),
+            "Nobody can be asked for it. Do it in another way, or say what you could not do.",
         ),
-        (true, true) => format!(
-            "you only look and plan here, and {tool} would do more than that. Nothing is to be \
-             changed, in whatever way: say instead what you would do."
+        (true, true) => refused(
+            (
+                format!("you only look and plan here, and {tool} would do more than that"),
+                format!("it only looks and plans here, and {tool} would do more than that"),
+            ),
+            "Nothing is to be changed, in whatever way: say instead what you would do.",
         ),
-        (true, false) => format!(
-            "a rule forbids that {tool} does this, and nobody can be asked. Do not try the same in \
-             another way: go on without it, or say what you could not do."
+        (true, false) => refused(
+            alike(format!("a rule forbids that {tool} does this, and nobody can be asked")),
+            "Do not try the same in another way: go on without it, or say what you could not do.",
         ),
-    })
+    }
 }
 
 /// What would have to be asked, where nobody is.
 pub(super) fn nobody(wish: &Wish) -> Output {
     let why = wish.guarded.as_deref().map(|why| format!(" ({why})")).unwrap_or_default();
-    not_made(&format!(
-        "{} needs leave for this{why}, and there is nobody to give it, so it is denied. Go on \
-         without it, or say what you could not do.",
+    let why = format!(
+        "{} needs leave for this{why}, and there is nobody to give it, so it is denied",
         wish.tool
-    ))
+    );
+    let mut output = refused(alike(why), "Go on without it, or say what you could not do.");
+    if let Some(refused) = &mut output.refused {
+        refused.nobody = true;
+    }
+    output
 }
 
 /// A tool that cannot say what it would do.
 pub(super) fn broken(tool: &str) -> Output {
-    not_made(&format!("the tool {tool} broke when it was asked what it would do."))
+    refused(alike(format!("the tool {tool} broke when it was asked what it would do")), "")
 }
 
 /// A call that is too long to be asked for.
 pub(super) fn unaskable(error: &str) -> Output {
-    not_made(&format!(
-        "it needs leave, and it is too long for anybody to be asked: {error}. Do it in smaller \
-         pieces."
-    ))
+    let why = format!("it needs leave, and it is too long for anybody to be asked: {error}");
+    refused(alike(why), "Do it in smaller pieces.")
 }
 
 /// Somebody has denied it.
@@ -91,9 +115,9 @@ pub(super) fn unanswered(why: GaveUp) -> Output {
             )
         }
         GaveUp::Overdue(limit) => format!(
-            "leave for it was asked, and nobody answered within {} s, so it counts as denied. Go \
+            "leave for it was asked, and nobody answered within {}, so it counts as denied. Go \
              on without it, or say what you could not do.",
-            limit.as_secs()
+            Budget { time: Some(limit), ..Budget::default() }
         ),
         GaveUp::Stopped(Stop::Cancelled) => {
             "the agent was asked to stop while leave for it was asked, which was withdrawn."

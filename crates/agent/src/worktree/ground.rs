@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::belongs;
 use super::git::{Git, GitError, Said};
 use super::note::{Note, Tree};
+use super::obstacle;
 use super::{NoTree, Worktrees};
 
 /// What tells that something is under way in a repository, and what that is.
@@ -92,6 +93,9 @@ impl Worktrees {
     pub(super) async fn survey(&self, folder: &Path) -> Result<Ground, NoTree> {
         if !folder.is_dir() {
             return Err(NoTree::NoRepository(folder.to_owned()));
+        }
+        if let Some(file) = obstacle::find(folder) {
+            return Err(NoTree::Obstacle(file));
         }
         let asked = ["rev-parse", "--is-bare-repository", "--is-inside-work-tree"];
         let told = Git::within(folder).args(asked).run().await?;

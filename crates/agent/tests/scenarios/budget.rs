@@ -2,7 +2,9 @@
 
 use offshoot_agent::{Agents, Budget, Function, KIND, Report, ToolContext, ToolError};
 use offshoot_core::FailureKind;
-use offshoot_models::{Call, Facts, ModelError, Money, Piece, Provider, ToolChoice, Turn};
+use offshoot_models::{
+    Call, Facts, ModelError, Money, Part, Piece, Provider, ToolChoice, Turn, Usage,
+};
 use offshoot_runtime::Runtime;
 use offshoot_store::{At, Fault, Faulty, Memory, Store};
 use serde_json::{Map, Value, json};
@@ -88,6 +90,26 @@ async fn s8_2_a_small_budget_is_enough_for_a_small_task() -> Test {
     let agent = world.agent_of(&world.brief("Say done.").budget(budget("8k tokens"))).await;
     assert_eq!(agent.wait().await?.decode::<String>()?, "done");
     assert!(world.model.asked()[0].max_output.unwrap() >= 256);
+    Ok(())
+}
+
+#[tokio::test]
+async fn s8_2_who_counts_too_little_makes_no_budget_endless() -> Test {
+    let world = World::new(|call| {
+        let Turn::Answer(mut answer) = tireless(call) else { unreachable!("it answers") };
+        answer.parts.insert(0, Part::text("lorem ipsum ".repeat(80)));
+        answer.usage = Usage { input: 1, output: 1, ..Usage::default() };
+        Turn::Answer(answer)
+    });
+    let world = world.await;
+    let agent = world.agent_of(&world.brief("loop").budget(budget("40k tokens"))).await;
+    let (kind, _) = failure(&agent.wait().await?);
+    assert_eq!(kind, FailureKind::Budget);
+    let (calls, spent) = (world.model.asked().len() as u64, agent.counted("tokens").await?);
+    // Each reads all that came before.
+    assert!(spent >= 60 * calls * (calls - 1) / 2, "{calls} calls took {spent}");
+    let report = Report::of(&agent.record().await?).unwrap();
+    assert_eq!(report.usage.total(), spent, "the sum shown is the sum charged");
     Ok(())
 }
 

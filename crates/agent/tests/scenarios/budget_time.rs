@@ -49,7 +49,7 @@ async fn s8_2_a_budget_of_time_ends_with_last_words() -> Test {
     let agent = world.agent_of(&world.brief("loop").budget(budget("2m"))).await;
     let (kind, words) = failure(&agent.wait().await?);
     assert_eq!(kind, FailureKind::Timeout);
-    assert!(words.contains("120 seconds") && words.contains("half of it"), "{words}");
+    assert!(words.contains("limit of 2m;") && words.contains("half of it"), "{words}");
     let spent = world.agents.spent(&agent).await?.unwrap();
     assert_eq!(spent.limits, budget("2m"));
     // It is told in time.

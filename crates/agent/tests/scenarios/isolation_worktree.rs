@@ -53,6 +53,19 @@ pub(crate) async fn told(world: &World, repository: &Repository) -> (String, Wor
 }
 
 #[tokio::test]
+async fn s11_1_a_pipe_where_git_reads_holds_up_nobody() -> Test {
+    let repository = Repository::new();
+    let head = repository.path().join(".git/HEAD");
+    std::fs::remove_file(&head)?;
+    assert!(Command::new("mkfifo").arg(&head).status()?.success());
+    let world = sent(&repository, Vec::new()).await;
+    let lead = world.agent_of(&world.brief("lead").folder(repository.path())).await;
+    let said: String = lead.wait().await?.decode()?;
+    assert!(said.contains(".git/HEAD is no file, and git would wait"), "{said}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn s11_1_a_worktree_without_changes_is_removed_with_its_branch() -> Test {
     let repository = Repository::new();
     let world = sent(&repository, vec![("git", json!({"args": "status --porcelain"}))]).await;

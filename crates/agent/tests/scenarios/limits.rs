@@ -117,7 +117,7 @@ async fn a_limit_on_time_cuts_the_model_and_leaves_room_for_closing_words() -> T
     let agent = world.agent_of(&world.brief("think").time(Duration::from_secs(30))).await;
     let (kind, words) = failure(&agent.wait().await?);
     assert_eq!(kind, FailureKind::Timeout);
-    assert!(words.contains("30 seconds") && words.contains("half of it"), "{words}");
+    assert!(words.contains("limit of 30s") && words.contains("half of it"), "{words}");
     let kept = agent.peek().last(50).await?.blocks;
     assert!(kept.iter().any(|block| block.text.as_deref() == Some("so far")), "{kept:?}");
     Ok(())

@@ -154,6 +154,19 @@ pub struct Block {
     pub name: Option<String>,
     /// What it says; of a long one the beginning.
     pub text: String,
+    /// Why the call of which it is the result was not made, if nobody was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<Refused>,
+}
+
+/// Why a call was not made of which nobody was asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    /// In words for a person.
+    pub why: String,
+    /// Whether it would have been asked for, had there been anybody to ask.
+    #[serde(default)]
+    pub nobody: bool,
 }
 
 /// A provider of models.

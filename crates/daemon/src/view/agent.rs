@@ -1,7 +1,9 @@
 //! What visitors see of agents: what they were asked, what they are at, what they
 //! lack, and what they have spent.
 
-use offshoot_agent::{Brief, Hitch, Spent};
+use std::time::Duration;
+
+use offshoot_agent::{Brief, Budget, Hitch, Spent};
 use offshoot_client::wire::{self, Fault};
 use offshoot_core::{Doing, State, Task};
 use offshoot_models::{Differs, MissingKey};
@@ -42,13 +44,23 @@ pub(super) fn reported_spent(task: &Task) -> Option<wire::Spent> {
     report.spent.map(|one| spent(&one))
 }
 
+/// A time as a budget has it, without what is less than a second.
+fn whole(time: Duration) -> String {
+    let time = Some(Duration::from_secs(time.as_secs()));
+    Budget { time, ..Budget::default() }.to_string()
+}
+
+fn noun(number: u64, one: &str) -> String {
+    if number == 1 { one.to_owned() } else { format!("{one}s") }
+}
+
 fn spent(spent: &Spent) -> wire::Spent {
     let Spent { limits, tokens, money, steps, time } = spent;
     let parts = [
         limits.money.map(|limit| format!("{money} of {limit}")),
-        limits.tokens.map(|limit| format!("{tokens} of {limit} tokens")),
-        limits.time.map(|limit| format!("{}s of {}s", time.as_secs(), limit.as_secs())),
-        limits.steps.map(|limit| format!("{steps} of {limit} steps")),
+        limits.tokens.map(|limit| format!("{tokens} of {limit} {}", noun(limit, "token"))),
+        limits.time.map(|limit| format!("{} of {}", whole(*time), whole(limit))),
+        limits.steps.map(|limit| format!("{steps} of {limit} {}", noun(limit, "step"))),
     ];
     wire::Spent {
         budget: limits.to_string(),
@@ -116,6 +128,14 @@ mod tests {
     use offshoot_models::{Keys, Provider};
 
     use super::*;
+
+    #[test]
+    fn what_is_spent_is_told_as_budgets_are_written() {
+        let limits = "10m, 1 step, 200k tokens".parse().unwrap();
+        let time = Duration::from_millis(75_900);
+        let told = spent(&Spent { limits, tokens: 7, time, ..Spent::default() }).told;
+        assert_eq!(told, "7 of 200000 tokens, 1m15s of 10m, 0 of 1 step");
+    }
 
     #[test]
     fn whoever_only_looks_is_told_what_the_daemon_lacks_and_nothing_of_here() {

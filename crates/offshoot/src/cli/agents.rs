@@ -11,9 +11,15 @@ use super::exit::Exit;
 use super::globals::Globals;
 use super::show::fields::Fields;
 use super::show::table::{Cell, Column, Table};
-use super::show::{Colour, Form, Part, Screen, text};
+use super::show::{Colour, Form, Part, Screen, size, text};
 use super::trouble::Trouble;
 use super::{completions, folder};
+
+/// The mode of a profile that narrows nothing: what holds is decided elsewhere.
+const AUTO: &str = "auto";
+
+/// How many profiles are named where one is missing.
+const NAMED: usize = 40;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Agents {
@@ -30,7 +36,8 @@ pub(crate) enum Agents {
 A profile is a Markdown file with front matter in .offshoot/agents or
 .claude/agents of the project, or in offshoot/agents of your configuration. What
 a project brings only narrows what agents may do, until you have run
-`offshoot trust` there. What cannot be read is told below the list.")]
+`offshoot trust` there. What cannot be read is told below the list. Where the
+mode is that of `run --mode`, it is ask unless you say.")]
 pub(crate) struct Ls {
     /// The folder; the present one if it is not said
     #[arg(value_name = "DIR")]
@@ -105,7 +112,7 @@ pub(crate) fn table(profiles: &[Profile]) -> Table {
             Cell::new(&profile.name).part(Part::Name),
             Cell::new(&profile.origin),
             Cell::new(if profile.trusted { "yes" } else { "no" }),
-            Cell::new(&profile.mode),
+            Cell::new(if profile.mode == AUTO { "ask (--mode)" } else { &profile.mode }),
             Cell::new(&profile.description),
         ]);
     }
@@ -117,16 +124,38 @@ impl Show {
         let found = profiles(desk, folder::named(None)?).await?;
         let is_meant = |one: &&Profile| one.name.to_lowercase() == self.name.trim().to_lowercase();
         let Some(profile) = found.profiles.iter().find(is_meant) else {
-            let names: Vec<_> = found.profiles.iter().map(|one| one.name.as_str()).collect();
-            let text = format!("there is no profile {:?} here", self.name);
-            let mut fault = Fault::new(Code::NotFound, text);
-            // It may be one of those that cannot be read.
-            fault.causes = found.broken;
-            return Err(fault.hint(format!("there are: {}", names.join(", "))).into());
+            return Err(missing(desk, &self.name, &found).into());
         };
         desk.answer(profile, |profile| shown(profile, desk.screen.out))?;
         Ok(Exit::Done)
     }
+}
+
+/// There is no profile of this name: those that there are, and why one that may
+/// be meant cannot be read.
+fn missing(desk: &Desk, name: &str, found: &Profiles) -> Fault {
+    let name = name.trim();
+    let (meant, others): (Vec<_>, Vec<_>) =
+        found.broken.iter().cloned().partition(|broken| is_file_of(broken, name));
+    let mut fault = Fault::new(Code::NotFound, format!("there is no profile {name:?} here"));
+    fault.causes = meant;
+    let mut names: Vec<_> = found.profiles.iter().map(|one| one.name.as_str()).collect();
+    let more = names.len().saturating_sub(NAMED);
+    names.truncate(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let broken = match others.len() {
+        0 => String::new(),
+        many => format!("; {} cannot be read", size::count(many as u64, "other")),
+    };
+    let ls = desk.command_anywhere("agents ls", &[]);
+    fault.hint(format!("there are: {}{more}{broken}; {ls} lists all", names.join(", ")))
+}
+
+/// Whether what cannot be read is the file that a profile of this name would have.
+fn is_file_of(broken: &str, name: &str) -> bool {
+    let path = broken.split_once(".md:").map_or("", |(path, _)| path);
+    let stem = path.rsplit('/').next().unwrap_or_default();
+    !stem.is_empty() && stem.to_lowercase() == name.to_lowercase()
 }
 
 fn shown(profile: &Profile, colour: Colour) -> String {
@@ -143,7 +172,13 @@ fn shown(profile: &Profile, colour: Colour) -> String {
         if profile.trusted { "yes" } else { "no: it only narrows what agents may do" },
     );
     fields.add_some("model", profile.model.as_ref());
-    fields.add("mode", &profile.mode);
+    fields.add(
+        "mode",
+        match profile.mode.as_str() {
+            AUTO => "as `run --mode` says, else ask; sent off, that of its owner",
+            mode => mode,
+        },
+    );
     let list = |all: &Vec<String>| match all.is_empty() {
         true => "none".to_owned(),
         false => all.join(", "),

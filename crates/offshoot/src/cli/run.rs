@@ -293,9 +293,12 @@ async fn stay(
             }
         }
     };
-    asks.leave();
+    let rest = async {
+        asks.leave().await;
+        ticker.rest().await;
+    };
     tokio::select! {
-        () = ticker.rest() => {}
+        () = rest => {}
         // Whoever does not want to see the rest wants the answer.
         _ = interrupts.next() => {}
     }

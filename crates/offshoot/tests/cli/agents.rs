@@ -29,6 +29,9 @@ fn profiles_are_listed_with_where_they_come_from_and_what_is_broken() {
     }
     let line = said.out.lines().find(|line| line.starts_with("review")).unwrap();
     assert!(line.contains("project") && line.contains("no") && line.contains("plan"), "{line}");
+    // What holds unless somebody says otherwise.
+    let lead = said.out.lines().find(|line| line.starts_with("lead ")).unwrap();
+    assert!(lead.contains(" ask (--mode) ") && !lead.contains("auto"), "{lead}");
     for broken in ["odd.md", "there is no field", "loop: "] {
         assert!(said.err.contains(broken), "{broken}: {said:?}");
     }
@@ -45,6 +48,13 @@ fn profiles_are_listed_with_where_they_come_from_and_what_is_broken() {
     let missing = world.run(&["agents", "show", "nobody"]);
     assert_eq!(missing.code, 5, "{missing:?}");
     assert!(missing.err.contains("there is no profile \"nobody\""), "{missing:?}");
+    assert!(!missing.err.contains("odd.md") && !missing.err.contains("loop: "), "{missing:?}");
+    assert!(missing.err.contains("others cannot be read; offshoot"), "{missing:?}");
+    // One of its name that cannot be read is.
+    let odd = world.run(&["agents", "show", "ODD"]);
+    assert_eq!(odd.code, 5, "{odd:?}");
+    assert!(odd.err.contains("odd.md:2:1: there is no field"), "{odd:?}");
+    assert!(!odd.err.contains("loop: "), "{odd:?}");
 }
 
 #[test]

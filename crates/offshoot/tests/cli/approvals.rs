@@ -144,6 +144,7 @@ fn what_is_not_asked_for_any_more_cannot_be_answered() {
     let late = world.run(&["approve", &id]);
     assert_eq!(late.code, 125, "{late:?}");
     assert!(late.err.contains("is not asked for any more"), "{late:?}");
+    assert!(late.err.contains(" ago (") || late.err.contains("just now ("), "{late:?}");
     assert_eq!(world.json(&["approvals", "ls"])["approvals"], json!([]));
 }
 
@@ -227,6 +228,7 @@ fn a_script_that_wants_to_be_asked_is_answered_from_elsewhere() {
     let page = world.json(&["--session", "s", "approvals", "ls"]);
     let id = id(&page["approvals"][0]);
     world.done(&["approve", &id]);
+    run.until_remark("lead/mid/deep: survey (.): allowed once by a person");
     let said = run.finish();
     assert_eq!((said.out.as_str(), said.code), ("All are home.\n", 0), "{said:?}");
 }
@@ -238,8 +240,29 @@ fn whoever_waits_is_told_what_is_waited_for() {
     let mut wait =
         Started::new(model.command(&world, &["--session", "s", "tasks", "wait", "lead"]));
     wait.until_remark(&format!("offshoot approve {id}"));
+    // As it would be if the lead itself asked.
+    assert_eq!(wait.finish().code, 6);
+    for args in [&["wait", "--any", "lead"][..], &["wait", "lead", "mid"]] {
+        let args = [&["--json", "--session", "s", "tasks"], args].concat();
+        let said = model.run(&world, &args);
+        assert_eq!(said.code, 6, "{args:?}: {said:?}");
+        assert!(said.err.contains("lead/mid/deep asks leave to use survey"), "{said:?}");
+        let answer: Value = serde_json::from_str(&said.out).unwrap();
+        for task in answer["tasks"].as_array().unwrap() {
+            assert_eq!(task["waited"], "needs_input", "{answer}");
+        }
+    }
     world.done(&["approve", &id]);
-    assert_eq!(wait.finish().code, 0);
+    assert_eq!(model.run(&world, &["--session", "s", "tasks", "wait", "lead"]).code, 0);
+}
+
+#[test]
+fn whoever_asks_why_is_told_how_to_answer() {
+    let (world, model) = (World::new(), family());
+    let id = id(&asked(&world, &model));
+    let why = world.done(&["--session", "s", "tasks", "why", "mid/deep"]);
+    assert!(why.contains("waits for leave to use survey; anybody can answer: "), "{why}");
+    assert!(why.contains(&format!("offshoot approve {id}")), "{why}");
 }
 
 #[test]

@@ -174,6 +174,28 @@ fn s11_6_when_the_lead_waits_it_is_told_what_still_runs() {
 }
 
 #[test]
+fn s11_6_what_the_lead_runs_itself_is_not_told_as_left_running_and_a_failure_is_told_with_its_code()
+{
+    let world = World::new();
+    let model = Model::new(|asked| match talk(asked).len() {
+        1 => {
+            let arguments = json!({"command": "exit 7"}).to_string();
+            Language::Chat.reply(&[Say::call("c", "run_command", &arguments)])
+        }
+        _ => says("It failed."),
+    });
+    let mut run = model.command(&world, &["run", "--mode", "auto", "Run it."]);
+    // Where nothing is that must be hidden.
+    let tree = world.folder.path().join("tree");
+    std::fs::create_dir(&tree).unwrap();
+    let said = Said::of(run.current_dir(tree).output().unwrap());
+    assert_eq!((said.out.as_str(), said.code), ("It failed.\n", 0), "{said:?}");
+    assert!(!said.err.contains("still running"), "{said:?}");
+    let failed = said.err.lines().find(|line| line.contains("command-1 failed after"));
+    assert!(failed.is_some_and(|line| line.ends_with(": exit 7")), "{said:?}");
+}
+
+#[test]
 fn the_offline_model_needs_no_key_and_counts_what_is_there() {
     let world = World::new();
     for file in ["tree/a/one", "tree/b/two", "tree/three"] {

@@ -50,7 +50,7 @@ fn s8_4_whoever_waits_at_the_gate_says_why_and_until_when() {
     run.until_remark("lead: held back by openai: it limits the rate of calls, the next try in ");
     run.until_remark("the last error: openai limits the rate of calls: slow down");
     let why = world.done(&["--session", "s", "tasks", "why", "lead"]);
-    assert!(why.contains("waits for the rate gate, which is closed until "), "{why}");
+    assert!(why.contains("waits for the rate gate, which is closed for "), "{why}");
     assert!(why.contains("slow down; the next try is due in "), "{why}");
     for listed in [["tasks", "ls"].as_slice(), &["tasks", "show", "lead"]] {
         let args = [["--session", "s"].as_slice(), listed].concat();

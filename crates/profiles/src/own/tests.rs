@@ -81,6 +81,15 @@ fn s11_2_an_unknown_field_is_named_with_its_line_and_the_known_ones() {
 }
 
 #[test]
+fn s11_2_of_several_unknown_fields_all_are_named_but_not_without_end() {
+    let told = wrong("colour: blue\nname: a\nshade: dark");
+    assert!(told.contains("there is no field \"colour\", \"shade\" (line 4); the"), "{told}");
+    let many: Vec<_> = (0..20).map(|number| format!("x{number}: 1")).collect();
+    let told = wrong(&many.join("\n"));
+    assert!(told.contains("\"x7\" (line 9) and 12 more; the fields are"), "{told}");
+}
+
+#[test]
 fn s11_2_a_model_that_is_missing_or_nobodys_is_told_with_its_line() {
     for (front, said) in [
         ("model:", "model must be a text, not nothing; leave it out if there is none"),

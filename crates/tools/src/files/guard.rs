@@ -37,11 +37,11 @@ const FOLDERS: &[(&str, &str)] = &[
 
 /// Files that are guarded wherever they are.
 const FILES: &[(&str, &str)] = &[
-    ("agents.md", "agents are told what it says"),
-    ("agents.override.md", "agents are told what it says"),
-    ("claude.md", "agents are told what it says"),
-    ("claude.local.md", "agents are told what it says"),
-    ("gemini.md", "agents are told what it says"),
+    ("AGENTS.md", "agents are told what it says"),
+    ("AGENTS.override.md", "agents are told what it says"),
+    ("CLAUDE.md", "agents are told what it says"),
+    ("CLAUDE.local.md", "agents are told what it says"),
+    ("GEMINI.md", "agents are told what it says"),
     (".cursorrules", "agents are told what it says"),
     (".mcp.json", "it says what agents run"),
     (".envrc", "the shell runs it"),
@@ -85,8 +85,11 @@ pub(super) fn why(path: &Path) -> Option<String> {
     }
     let last = parts.last()?;
     // A folder on the way may be new, and have any name.
-    let file = FILES.iter().find(|(file, _)| file == last);
-    file.map(|(file, why)| format!("it is {file}: {why}"))
+    let (file, why) = FILES.iter().find(|(file, _)| file.to_lowercase() == *last)?;
+    // As it was named, unless that is not what it seems.
+    let named = path.file_name().and_then(|name| name.to_str());
+    let named = named.filter(|name| name.eq_ignore_ascii_case(file)).unwrap_or(file);
+    Some(format!("it is {named}: {why}"))
 }
 
 /// A name as a file system may take it that minds neither case nor what cannot
@@ -129,6 +132,11 @@ mod tests {
             ".bashrc",
         ] {
             assert!(why(Path::new(path)).is_some(), "{path}");
+        }
+        for named in ["AGENTS.md", "agents.md", "sub/Claude.md"] {
+            let file = named.rsplit('/').next().unwrap();
+            let told = format!("it is {file}: agents are told what it says");
+            assert_eq!(why(Path::new(named)), Some(told));
         }
         for path in ["src/git/a.rs", ".gitignore", "agents.md.txt", ".github/CODEOWNERS", "", "x"] {
             assert_eq!(why(Path::new(path)), None, "{path}");

@@ -59,6 +59,19 @@ impl Place {
         }
     }
 
+    /// Whether it leads out of the folder by its `..` alone.
+    pub(super) fn leads_out(&self) -> bool {
+        let mut depth = 0_usize;
+        for part in self.path.components() {
+            match (part, depth) {
+                (Component::ParentDir, 0) => return true,
+                (Component::ParentDir, _) => depth -= 1,
+                _ => depth += 1,
+            }
+        }
+        false
+    }
+
     /// As it is written for a model.
     pub(super) fn shown(&self) -> String {
         match self.path.as_os_str().is_empty() {
@@ -94,6 +107,13 @@ mod tests {
             assert!(of(out).unwrap_err().to_string().contains("outside"), "{out}");
         }
         assert!(of("a\0b").is_err() && of("a\\x00b").is_err());
+    }
+
+    #[test]
+    fn what_leads_out_by_its_dots_is_known_before_anything_is_looked_at() {
+        let leads_out = |written| Place::of(Path::new("/w"), written).unwrap().leads_out();
+        assert!(leads_out("q/../..") && leads_out("..") && leads_out("../w/a"));
+        assert!(!leads_out("q/..") && !leads_out("a/b/../c") && !leads_out("."));
     }
 
     #[test]

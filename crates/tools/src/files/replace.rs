@@ -19,6 +19,7 @@ use rustix::io::Errno;
 
 use super::Work;
 use super::guard;
+use super::leftovers;
 use super::place::{self, Place};
 use super::read::{WHOLE, all};
 use super::root::{self, Opened, told};
@@ -153,7 +154,8 @@ impl Work {
                 ToolError::new(format!("{told} Nothing was changed."))
             }
         };
-        target.put(content).map_err(failed)?;
+        let folder = target.put(content).map_err(failed)?;
+        self.shared.leftovers.sweep(&folder);
         self.shared.known.note(self.agent, &path, self.shared.known.version(content));
         Ok(())
     }
@@ -188,16 +190,18 @@ impl From<std::io::Error> for Failed {
 }
 
 impl Target {
-    fn put(mut self, content: &[u8]) -> Result<(), Failed> {
+    /// Puts it there; the folder in which it is then.
+    fn put(mut self, content: &[u8]) -> Result<OwnedFd, Failed> {
         let missing = std::mem::take(&mut self.missing);
         for name in missing {
             self.folder.fd = made(&self.folder.fd, &name)?;
         }
         let beside = Beside::new(&self.folder.fd, self.old.as_ref(), content)?;
         match &self.old {
-            Some(old) => beside.exchange(&self.name, old),
-            None => beside.place(&self.name),
+            Some(old) => beside.exchange(&self.name, old)?,
+            None => beside.place(&self.name)?,
         }
+        Ok(self.folder.fd)
     }
 }
 
@@ -230,7 +234,7 @@ impl<'a> Beside<'a> {
     /// Writes all of it, with the mode and, where that is permitted, the owner of
     /// the old file.
     fn new(folder: &'a OwnedFd, old: Option<&Old>, content: &[u8]) -> Result<Self, Failed> {
-        let name = format!(".offshoot-tmp-{:016x}", RandomState::new().hash_one(content.len()));
+        let name = leftovers::name(RandomState::new().hash_one(content.len()));
         let mode = if old.is_some() { 0o600 } else { 0o666 };
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(folder, &name, flags, Mode::from_raw_mode(mode))?;

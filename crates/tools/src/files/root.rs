@@ -240,6 +240,9 @@ pub(super) fn path_of(bytes: Vec<u8>) -> PathBuf {
 pub(super) fn told(place: &Place, error: Errno) -> ToolError {
     let shown = place.shown();
     ToolError::new(match error {
+        // What leads out leads nowhere, whether a part of it is there or not.
+        Errno::NOENT if place.leads_out() => return told(place, Errno::XDEV),
+        Errno::NOENT if shown.ends_with('.') => format!("There is no {shown} here."),
         Errno::NOENT => format!("There is no {shown}."),
         Errno::NOTDIR => format!("{shown}: a part of the path is no folder."),
         Errno::XDEV => format!(

@@ -110,6 +110,7 @@ fn verdict(task: &Task) -> (String, bool) {
     };
     let left = match report.left_behind {
         0 => String::new(),
+        1 => " A process that it left running was ended.".to_owned(),
         many => format!(" {many} processes that it left running were ended."),
     };
     let (said, failed) = match task.ended() {

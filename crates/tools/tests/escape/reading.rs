@@ -232,5 +232,7 @@ async fn what_is_no_text_is_described_and_pictures_are_shown() {
     let wide = read("wide").await.done();
     assert!(wide.starts_with("     1\thi\n") && wide.contains("UTF-16"), "{wide}");
     read("none").await.refused("There is no none.");
+    read("q/..").await.refused("There is no q/.. here.");
+    read("q/../..").await.refused("q/../.. leads out of the folder");
     read("empty/x").await.refused("is no folder");
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use offshoot_client::Error;
 use offshoot_client::wire::{Approval, Code, Reply, Request, Sought, Task, Verdict};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
 
 use super::tty::{Tty, Typed, Typing};
@@ -52,6 +52,10 @@ pub(super) struct Asks {
     current: Option<Approval>,
     /// What was dealt with: answered here, or told.
     done: HashSet<String>,
+    /// What was told here, and is to be answered elsewhere.
+    elsewhere: Vec<Approval>,
+    /// What became of those of it that are not open any more.
+    fates: JoinSet<Fate>,
     /// What is under way.
     doing: Option<JoinHandle<Done>>,
     /// The line that is waited for.
@@ -67,6 +71,9 @@ enum Done {
     /// It is not open any more: what became of it.
     Closed(Option<Box<Approval>>),
 }
+
+/// What was asked, and what became of it, if that is known.
+type Fate = (Approval, Option<Box<Approval>>);
 
 /// What a line means.
 #[derive(Debug, PartialEq, Eq)]
@@ -92,6 +99,8 @@ impl Asks {
             waiting: VecDeque::new(),
             current: None,
             done: HashSet::new(),
+            elsewhere: Vec::new(),
+            fates: JoinSet::new(),
             doing: None,
             typing: None,
             startled: None,
@@ -119,6 +128,9 @@ impl Asks {
         };
         tokio::select! {
             open = self.lookout.next() => self.take(open),
+            Some(fate) = self.fates.join_next() => if let Ok(fate) = fate {
+                self.tell(fate);
+            },
             done = done => {
                 self.doing = None;
                 match done {
@@ -149,15 +161,52 @@ impl Asks {
         }
     }
 
-    /// Ends a line that stands open.
-    pub(super) fn leave(&mut self) {
+    /// Ends a line that stands open, and tells what became of what was to be
+    /// answered elsewhere.
+    pub(super) async fn leave(&mut self) {
         if self.current.take().is_some() {
             write("\n");
         }
+        self.follow(&[]);
+        while let Some(fate) = self.fates.join_next().await {
+            if let Ok(fate) = fate {
+                self.tell(fate);
+            }
+        }
+    }
+
+    /// Asks what became of what is to be answered elsewhere and is not open any
+    /// more.
+    fn follow(&mut self, open: &[Approval]) {
+        let is_open = |told: &Approval| open.iter().any(|one| key(one) == key(told));
+        let gone: Vec<_> = self.elsewhere.extract_if(.., |told| !is_open(told)).collect();
+        for asked in gone {
+            let sought = Sought { session: asked.session.clone(), id: key(&asked) };
+            let desk = self.desk.clone();
+            self.fates.spawn(async move {
+                match desk.client.ask(&Request::Approval(sought)).await {
+                    Ok(Reply::Approval(found)) => (asked, Some(found)),
+                    _ => (asked, None),
+                }
+            });
+        }
+    }
+
+    /// Tells what became of what was to be answered elsewhere.
+    fn tell(&self, (asked, found): Fate) {
+        let Some(found) = found else { return };
+        let (agent, tool) = (exact::on_one_line(&asked.agent), exact::on_one_line(&asked.tool));
+        let what = text::cut(&approval::in_short(&asked), SHORT);
+        let said = match &found.closed {
+            Some(closed) => exact::on_one_line(&approval::closed(closed)),
+            None => "left open".to_owned(),
+        };
+        self.desk.screen.remark(&format!("  {agent}: {tool} ({what}): {said}"));
     }
 
     /// Takes note of what is open now.
     fn take(&mut self, open: Vec<Approval>) {
+        self.follow(&open);
         let current = self.current.as_ref().map(key);
         let is_gone = current.as_ref().is_some_and(|own| open.iter().all(|one| key(one) != *own));
         self.waiting = open
@@ -201,6 +250,7 @@ impl Asks {
                 self.desk.screen.remark(approval::asked(&next, self.look(&show)).trim_end());
                 let how = approval::how_to_answer(&self.desk, &next.id);
                 self.desk.screen.remark(&format!("  {how}"));
+                self.elsewhere.push(next);
                 self.ask_next();
             }
             Answers::Denied => {

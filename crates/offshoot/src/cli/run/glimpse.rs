@@ -100,27 +100,6 @@ impl Glimpses {
         }) && asks
     }
 
-    /// The names of all but one, as many as fit, and how many more there are.
-    pub(super) fn names_without(&self, one: &str) -> Option<String> {
-        let others = self.0.iter().filter(|(id, _)| *id != one);
-        let names: Vec<&str> = others.map(|(_, glimpse)| glimpse.handle.as_str()).collect();
-        let (first, _) = names.split_first()?;
-        // One is named however long it is.
-        let mut said = text::cut(first, COLUMNS);
-        let mut named = 1;
-        for name in &names[1..] {
-            if text::width(&said) + text::width(name) + 2 > COLUMNS {
-                break;
-            }
-            said = format!("{said}, {name}");
-            named += 1;
-        }
-        Some(match names.len() - named {
-            0 => said,
-            more => format!("{said} and {more} more"),
-        })
-    }
-
     /// What those are doing that do something, and how many more there are.
     pub(super) fn at_work(&self, now: Timestamp) -> Option<String> {
         let busy: Vec<_> =
@@ -203,21 +182,6 @@ mod tests {
         ];
         assert!(seen(&deep).is_at_a_standstill());
         assert!(!seen(&[agent("lead", None, Some("children"))]).is_at_a_standstill());
-    }
-
-    #[test]
-    fn however_many_there_are_the_line_ends_with_how_many_more() {
-        let many: Vec<Task> = (0..20)
-            .map(|number| agent(&format!("research-{number:02}"), Some("lead"), None))
-            .chain([agent("lead", None, Some("children"))])
-            .collect();
-        let named = seen(&many).names_without("id-of-lead").unwrap();
-        assert!(named.starts_with("research-00, research-01"), "{named}");
-        assert!(named.ends_with(" and 16 more"), "{named}");
-        assert_eq!(seen(&many[20..]).names_without("id-of-lead"), None);
-        let long = seen(&[agent(&"x".repeat(200), Some("lead"), None), many[0].clone()]);
-        let named = long.names_without("id-of-lead").unwrap();
-        assert!(named.ends_with("and 1 more") && named.len() < 100, "{named}");
     }
 
     #[test]

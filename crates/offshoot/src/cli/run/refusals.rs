@@ -1,25 +1,22 @@
-//! Calls of agents that were not made because of what they may do. Nobody was
-//! asked, so nobody would see it.
+//! What conversations of agents tell that nobody would see otherwise: calls that
+//! were not made because of what an agent may do, where nobody was asked, and what
+//! was still running when it ended its turn.
 
 use std::collections::{HashMap, VecDeque};
 
 use offshoot_client::Followed;
-use offshoot_client::wire::{Block, Following, Named, Reading, Reply, Request, Tail, Task};
+use offshoot_client::wire::{
+    Block, Following, Named, Reading, Refused, Reply, Request, Tail, Task,
+};
 
 use crate::cli::desk::Desk;
 use crate::cli::show::approval;
 
-/// How what is told to an agent begins whose call was not made.
-const NOT_MADE: &str = "The call was not made: ";
-
-/// How it begins if somebody was asked, which is told where that was.
-const ASKED: &str = "leave for it was asked";
-
 /// What an answer of a model ends with.
 const ANSWERED: &str = "answered";
 
-/// What is in it if there was nobody to ask.
-const NOBODY: &str = "there is nobody to give it";
+/// What tells what was still running when a turn ended.
+const RUNNING: &str = "running";
 
 /// How far the conversations of agents were read.
 #[derive(Debug, Default)]
@@ -34,6 +31,15 @@ struct Read {
     is_whole: bool,
 }
 
+/// What a conversation tells.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// A call was not made.
+    Refusal(Refusal),
+    /// The turn has ended, and this is still running, in words.
+    Running(String),
+}
+
 /// A call that was not made.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
@@ -41,15 +47,8 @@ pub(super) struct Refusal {
     pub(super) tool: String,
     /// With what, on one line, if that is known.
     pub(super) what: Option<String>,
-    /// Why it was not, in words for a person.
-    pub(super) why: String,
-}
-
-impl Refusal {
-    /// Whether only somebody who could be asked was missing.
-    pub(super) fn lacks_a_person(&self) -> bool {
-        self.why.contains(NOBODY)
-    }
+    /// Why it was not.
+    pub(super) refused: Refused,
 }
 
 impl Refusals {
@@ -59,9 +58,9 @@ impl Refusals {
         Self(HashMap::from([(task.to_owned(), read)]))
     }
 
-    /// What an agent was refused since it was last looked at. What cannot be read
-    /// is left out: it is in the conversation.
-    pub(super) async fn look(&mut self, desk: &Desk, task: &Task) -> Vec<Refusal> {
+    /// What an agent's conversation tells since it was last looked at. What cannot
+    /// be read is left out: it is in the conversation.
+    pub(super) async fn look(&mut self, desk: &Desk, task: &Task) -> Vec<Found> {
         let read = self.0.entry(task.id.clone()).or_default();
         let reading = Reading::From(read.next);
         let named = Named { session: task.session.clone(), task: task.id.clone() };
@@ -90,8 +89,8 @@ impl Refusals {
 }
 
 impl Read {
-    /// What a block tells of a refusal. Results stand in the order of their calls.
-    fn take(&mut self, block: Block) -> Option<Refusal> {
+    /// What a block tells. Results stand in the order of their calls.
+    fn take(&mut self, block: Block) -> Option<Found> {
         match block.kind.as_str() {
             "tool_use" => {
                 if std::mem::take(&mut self.is_whole) {
@@ -100,7 +99,8 @@ impl Read {
                 self.calls.push_back(block.text);
                 None
             }
-            "tool_result" => refusal(block, self.calls.pop_front().as_deref()),
+            "tool_result" => refusal(block, self.calls.pop_front().as_deref()).map(Found::Refusal),
+            "other" if block.name.as_deref() == Some(RUNNING) => Some(Found::Running(block.text)),
             _ => {
                 self.is_whole |= block.name.as_deref() == Some(ANSWERED);
                 None
@@ -110,14 +110,9 @@ impl Read {
 }
 
 fn refusal(block: Block, call: Option<&str>) -> Option<Refusal> {
-    let told = block.text.trim().strip_prefix(NOT_MADE);
-    let why = told.filter(|why| !why.starts_with(ASKED))?;
-    // What follows is advice to the agent.
-    let why = why.split_once(". ").map_or(why, |(why, _)| why).trim_end_matches('.');
-    let why = why.replace("you only look and plan", "it only looks and plans");
-    let why = why.replace("that you may use", "that it may use");
+    let refused = block.refused?;
     let what = call.map(approval::shortest).filter(|what| what != "{}");
-    Some(Refusal { tool: block.name.unwrap_or_default(), what, why })
+    Some(Refusal { tool: block.name.unwrap_or_default(), what, refused })
 }
 
 #[cfg(test)]
@@ -125,32 +120,47 @@ mod tests {
     use super::*;
 
     fn block(kind: &str, text: &str) -> Block {
-        Block { position: 0, kind: kind.into(), name: Some("write".into()), text: text.into() }
+        let (kind, name, text) = (kind.to_owned(), Some("write".to_owned()), text.to_owned());
+        Block { position: 0, kind, name, text, refused: None }
     }
 
     fn answered() -> Block {
         Block { name: Some(ANSWERED.into()), ..block("other", "") }
     }
 
-    fn told(kind: &str, text: &str) -> Option<String> {
-        Read::default().take(block(kind, text)).map(|found| found.why)
+    /// The result of a call that was not made.
+    fn denied() -> Block {
+        let refused = Some(Refused { why: "a rule forbids it".into(), nobody: false });
+        Block { refused, ..block("tool_result", "The call was not made.") }
+    }
+
+    fn refused(found: Option<Found>) -> Refusal {
+        match found {
+            Some(Found::Refusal(refusal)) => refusal,
+            other => panic!("{other:?}"),
+        }
     }
 
     #[test]
-    fn only_what_was_refused_without_asking_is_told() {
-        let nobody = "The call was not made: write needs leave for this, and there is nobody to \
-                      give it, so it is denied. Go on without it, or say what you could not do.";
-        let why = "write needs leave for this, and there is nobody to give it, so it is denied";
-        assert_eq!(told("tool_result", nobody).as_deref(), Some(why));
-        assert_eq!(told("user", nobody), None, "words pose as nothing");
-        let asked = "The call was not made: leave for it was asked and denied. No reason.";
-        assert_eq!(told("tool_result", asked), None);
-        assert_eq!(told("tool_result", "3 files"), None);
+    fn no_words_of_a_tool_pose_as_a_refusal() {
+        let posing = "The call was not made: write needs leave for this, and there is nobody to \
+                      give it, so it is denied.";
+        for kind in ["tool_result", "user", "notice"] {
+            assert_eq!(Read::default().take(block(kind, posing)), None, "{kind}");
+        }
+        let found = refused(Read::default().take(denied()));
+        assert_eq!(found.refused.why, "a rule forbids it");
     }
 
     #[test]
-    fn a_person_reads_of_the_agent_and_of_what_it_would_have_done() {
-        let plan = "The call was not made: you only look and plan here, and write would do more.";
+    fn what_still_runs_when_a_turn_ends_is_told() {
+        let running = Block { name: Some(RUNNING.into()), ..block("other", "Still running: a") };
+        let found = Some(Found::Running("Still running: a".to_owned()));
+        assert_eq!(Read::default().take(running), found);
+    }
+
+    #[test]
+    fn a_person_reads_what_the_agent_would_have_done() {
         let mut read = Read::default();
         let said =
             ["a.txt", "b.txt"].map(|path| format!(r#"{{"content": "x", "path": "{path}"}}"#));
@@ -159,18 +169,15 @@ mod tests {
         }
         read.take(answered());
         assert_eq!(read.take(block("tool_result", "a.txt was made")), None);
-        let refusal = read.take(block("tool_result", plan)).unwrap();
-        assert_eq!(refusal.what.as_deref(), Some("b.txt"));
-        assert_eq!(refusal.why, "it only looks and plans here, and write would do more");
-        assert!(!refusal.lacks_a_person());
+        assert_eq!(refused(read.take(denied())).what.as_deref(), Some("b.txt"));
 
         // Of a call that was made before anybody looked nothing is guessed.
-        assert_eq!(read.take(block("tool_result", plan)).unwrap().what, None);
+        assert_eq!(refused(read.take(denied())).what, None);
 
         // What a cut answer called for has no result.
         read.take(block("tool_use", &said[1]));
         read.take(answered());
         read.take(block("tool_use", &said[0]));
-        assert_eq!(read.take(block("tool_result", plan)).unwrap().what.as_deref(), Some("a.txt"));
+        assert_eq!(refused(read.take(denied())).what.as_deref(), Some("a.txt"));
     }
 }

@@ -177,6 +177,7 @@ impl Ticker {
         match event {
             Event::Changed(task) => self.tell(&task),
             Event::Refused(task, refusal) => self.tell_refusal(&task, &refusal),
+            Event::Rests(lead, running) => self.tell_running(&lead, &running),
             Event::Ended(lead) => {
                 self.tell(&lead);
                 self.has_ended = true;
@@ -233,14 +234,19 @@ impl Ticker {
     }
 
     fn tell_state(&mut self, task: &Task) {
+        // Its answer tells of the lead.
         if task.id == self.lead {
-            return self.tell_of_lead(task);
+            return;
         }
         let err = self.desk.screen.err;
         let what = match task.state {
             State::Running if task.attempts > 1 => format!("attempt {}", task.attempts),
             State::Queued | State::Running => task::executes(task),
             State::Waiting => return,
+            State::Failed | State::Lost => {
+                let how = task.outcome.as_ref().map(task::ending).unwrap_or_default();
+                format!("after {}: {}", time::long(task.age_ms), text::first_line(&how))
+            }
             _ => format!("after {}", time::long(task.age_ms)),
         };
         let what = err.paint(Part::Faint, text::cut(&text::line(&what), SHOWN));
@@ -248,16 +254,18 @@ impl Ticker {
         self.remark(&format!("  {} {state} {what}", text::line(&task.handle)));
     }
 
-    /// Its answer tells of the lead; when it waits, what it waits for is told here
-    /// and not left to its model.
-    fn tell_of_lead(&mut self, lead: &Task) {
-        if lead.state == State::Waiting
-            && lead.waiting_on.as_deref() == Some("children")
-            && let Some(names) = self.live.names_without(&self.lead)
-        {
-            let what = self.desk.screen.err.paint(Part::Faint, format!("still running: {names}"));
-            self.remark(&format!("  {} waits; {what}", text::line(&lead.handle)));
+    /// Tells what was still running when the lead ended its turn; that is not left
+    /// to its model. What a call of its waits for is not told: it ends with that.
+    fn tell_running(&mut self, lead: &Task, running: &str) {
+        if self.desk.screen.form != Form::People {
+            return;
         }
+        let mut running = text::line(running);
+        if let Some(first) = running.get_mut(..1) {
+            first.make_ascii_lowercase();
+        }
+        let running = self.desk.screen.err.paint(Part::Faint, text::cut(&running, WRONG));
+        self.remark(&format!("  {} waits; {running}", text::line(&lead.handle)));
     }
 
     /// Tells what a task asks, and how anybody can answer.
@@ -280,12 +288,13 @@ impl Ticker {
     /// Tells what a task may not do. Scripts are told, too: nothing else says so.
     fn tell_refusal(&mut self, task: &Task, refusal: &Refusal) {
         let may_not = self.desk.screen.err.paint(Part::Bad, "may not use");
-        let (tool, why) = (text::line(&refusal.tool), text::cut(&text::line(&refusal.why), WRONG));
+        let (tool, why) =
+            (text::line(&refusal.tool), text::cut(&text::line(&refusal.refused.why), WRONG));
         let what = refusal.what.as_ref().map(|what| format!(" ({})", text::cut(what, SHOWN)));
         let (agent, what) = (text::line(&task.handle), what.unwrap_or_default());
         self.remark(&format!("  {agent} {may_not} {tool}{what}: {why}"));
         if self.desk.screen.form == Form::People
-            && refusal.lacks_a_person()
+            && refusal.refused.nobody
             && !std::mem::replace(&mut self.has_advised, true)
         {
             self.remark(&format!("    {ADVICE}"));

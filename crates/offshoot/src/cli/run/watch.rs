@@ -4,7 +4,7 @@ use offshoot_client::Followed;
 use offshoot_client::wire::{Happened, Reply, Request, Task};
 use tokio::sync::mpsc::Sender;
 
-use super::refusals::{Refusal, Refusals};
+use super::refusals::{Found, Refusal, Refusals};
 use crate::cli::desk::Desk;
 
 /// What whoever watches has to tell.
@@ -14,6 +14,8 @@ pub(super) enum Event {
     Changed(Box<Task>),
     /// A call of this task was not made.
     Refused(Box<Task>, Refusal),
+    /// The lead has ended its turn, and this is still running, in words.
+    Rests(Box<Task>, String),
     /// The lead has ended: nothing of those below it follows.
     Ended(Box<Task>),
     /// So much of the log was gone before it was read, at the most; what follows
@@ -51,8 +53,13 @@ pub(super) async fn watch(desk: Desk, lead: String, mut refusals: Refusals, told
                 continue;
             };
             if happened.change == "history_grew" {
-                for refusal in refusals.look(&desk, &task).await {
-                    let event = Event::Refused(Box::new(task.clone()), refusal);
+                for found in refusals.look(&desk, &task).await {
+                    let task = Box::new(task.clone());
+                    let event = match found {
+                        Found::Refusal(refusal) => Event::Refused(task, refusal),
+                        Found::Running(running) if task.id == lead => Event::Rests(task, running),
+                        Found::Running(_) => continue,
+                    };
                     if told.send(event).await.is_err() {
                         return;
                     }

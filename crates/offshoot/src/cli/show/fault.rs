@@ -1,10 +1,13 @@
 //! What went wrong, as it is shown: what, why, and the way out.
 
+use std::borrow::Cow;
+
+use jiff::Timestamp;
 use offshoot_client::wire::Fault;
 
 use super::colour::{Colour, Part};
 use super::screen::{Form, inert};
-use super::text;
+use super::{text, time};
 
 /// An error as it is told: in words, or as a JSON object.
 pub(crate) fn told(fault: &Fault, form: Form, colour: Colour) -> String {
@@ -17,9 +20,20 @@ pub(crate) fn told(fault: &Fault, form: Form, colour: Colour) -> String {
     }
 }
 
+/// With the moment in which it happened, if it ends with that, as people read it.
+fn timed(message: &str) -> Cow<'_, str> {
+    match message.rsplit_once(", at ") {
+        Some((said, at)) if at.parse::<Timestamp>().is_ok() => {
+            format!("{said}, {}", time::moment(at, Timestamp::now())).into()
+        }
+        _ => message.into(),
+    }
+}
+
 /// `error: what`, then what is behind it, then a hint.
 pub(crate) fn render(fault: &Fault, colour: Colour) -> String {
-    let mut shown = format!("{}: {}\n", colour.paint(Part::Bad, "error"), said(&fault.message));
+    let mut shown =
+        format!("{}: {}\n", colour.paint(Part::Bad, "error"), said(&timed(&fault.message)));
     // A cause that repeats what stands above it says nothing.
     let mut above = fault.message.as_str();
     for cause in &fault.causes {
@@ -55,6 +69,15 @@ mod tests {
             "error: the folder /data cannot be used\n  caused by: disk I/O error\n  \
              caused by: No space left on device\nhint: free some space\n"
         );
+    }
+
+    #[test]
+    fn a_moment_is_told_as_all_others_are() {
+        let told = |message: &str| render(&Fault::new(Code::Answered, message), Colour::Plain);
+        let late = told("it was answered before, at 2026-01-02T03:04:05Z");
+        assert!(late.contains("before, ") && late.contains(" (2026-01-0"), "{late}");
+        assert!(!late.contains("T03"), "{late}");
+        assert_eq!(told("look, at home"), "error: look, at home\n");
     }
 
     #[test]

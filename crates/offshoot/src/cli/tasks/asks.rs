@@ -7,13 +7,12 @@ use tokio::sync::mpsc::{Receiver, channel};
 
 use crate::cli::desk::Desk;
 use crate::cli::lookout::Lookout;
+use crate::cli::trouble::Trouble;
 
-/// Whoever waits for a task does not see what holds it up further down.
+/// Whoever waits for a task would not see what holds it up further down.
 pub(super) struct Asks {
     open: Receiver<Vec<Approval>>,
-    /// What was told, and what is told by the tasks themselves.
     told: HashSet<String>,
-    own: HashSet<String>,
 }
 
 impl Asks {
@@ -36,21 +35,37 @@ impl Asks {
                 }
             });
         }
-        let own = tasks.iter().map(|task| task.id.clone()).collect();
-        Self { open, told: HashSet::new(), own }
+        Self { open, told: HashSet::new() }
     }
 
     /// What is newly asked for. It is safe to drop while it waits.
     pub(super) async fn next(&mut self) -> Vec<Approval> {
         loop {
             let Some(mut open) = self.open.recv().await else { std::future::pending().await };
-            open.retain(|asked| {
-                !self.own.contains(&asked.task)
-                    && self.told.insert(format!("{}-{}", asked.task, asked.number))
-            });
+            open.retain(|asked| self.told.insert(format!("{}-{}", asked.task, asked.number)));
             if !open.is_empty() {
                 return open;
             }
         }
     }
+}
+
+/// Those of these tasks, by their ids, that stand above one that asks.
+pub(super) async fn above(
+    desk: &Desk,
+    open: &[Approval],
+    tasks: &[String],
+) -> Result<Vec<String>, Trouble> {
+    let mut found = Vec::new();
+    for asked in open {
+        let mut parent = desk.show(&asked.task).await?.lineage.parent;
+        while let Some(id) = parent {
+            let task = desk.show(&id).await?;
+            if tasks.contains(&task.id) && !found.contains(&task.id) {
+                found.push(task.id);
+            }
+            parent = task.lineage.parent;
+        }
+    }
+    Ok(found)
 }

@@ -111,7 +111,7 @@ mod tests {
 
     fn labelled(kind: &str, name: Option<&str>) -> Option<String> {
         let (kind, name) = (kind.to_owned(), name.map(str::to_owned));
-        label(&Block { position: 0, kind, name, text: "x".into() })
+        label(&Block { position: 0, kind, name, text: "x".into(), refused: None })
     }
 
     #[test]

@@ -1,14 +1,16 @@
 //! `offshoot tasks wait`
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use offshoot_client::wire::{self, Asked, Lacking, Request, Task, Waited, WaitedEnd, Waiting};
+use offshoot_client::wire::{
+    self, Approval, Asked, Lacking, Request, Task, Waited, WaitedEnd, Waiting,
+};
 use serde::Serialize;
 use tokio::task::JoinSet;
 
-use super::asks::Asks;
+use super::asks::{self, Asks};
 use super::progress::Progress;
 use crate::cli::desk::{Desk, waited_of};
 use crate::cli::exit::Exit;
@@ -29,10 +31,10 @@ const AT_ONCE: usize = 64;
   offshoot tasks wait --timeout 5m a b    # exits with 124 if time is up
 
 Of a long result the beginning is printed, and the command that prints all of
-it. What was printed counts as read. If a task asks something, the wait for it
-is over, too. It exits with 0 if all completed, 1 failed, 3 cancelled, 4 lost,
-5 unknown, 6 needs input, 124 time up. Of several the worst counts: lost,
-failed, cancelled, needs input, time up, completed.")]
+it. What was printed counts as read. If a task asks something, or one below it
+asks for leave, the wait for it is over, too. It exits with 0 if all completed,
+1 failed, 3 cancelled, 4 lost, 5 unknown, 6 needs input, 124 time up. Of several
+the worst counts: lost, failed, cancelled, needs input, time up, completed.")]
 pub(crate) struct Wait {
     /// Wait only until the first of them ends
     #[arg(long)]
@@ -53,6 +55,14 @@ struct Printed {
     waited: WaitedEnd,
     #[serde(flatten)]
     task: Task,
+}
+
+/// What came of a wait.
+enum Came<T> {
+    /// What was waited for.
+    Waited(T),
+    /// Before that, somebody asks for leave.
+    Asked(Vec<Approval>),
 }
 
 /// What a wait has told so far.
@@ -100,10 +110,19 @@ async fn any_of(
     let mut lacking = Lacking::Return;
     let waited = loop {
         let request = wait(told.desk, (ids.clone(), Waiting::Any), lacking, until);
-        let waited = waited_of({
-            let desk = told.desk;
-            told.beside(desk.ask(&request)).await?
-        })?;
+        let desk = told.desk;
+        let mut asking = std::pin::pin!(desk.ask(&request));
+        let waited = loop {
+            match told.beside(&mut asking).await {
+                Came::Waited(waited) => break waited_of(waited?)?,
+                Came::Asked(open) => {
+                    let held = told.held(&open, &ids).await?;
+                    if !held.is_empty() {
+                        return told.tell(held);
+                    }
+                }
+            }
+        };
         if !told.explain(&waited) {
             break waited;
         }
@@ -123,7 +142,7 @@ async fn all_of(
 ) -> Result<(), Trouble> {
     let mut open = VecDeque::from(tasks);
     let mut explained = HashSet::new();
-    let mut waits = JoinSet::new();
+    let (mut waits, mut going) = (JoinSet::new(), HashMap::new());
     loop {
         while waits.len() < AT_ONCE
             && let Some(task) = open.pop_front()
@@ -134,12 +153,32 @@ async fn all_of(
             }
             let lacking =
                 if explained.contains(&task.id) { Lacking::Wait } else { Lacking::Return };
-            let request = wait(told.desk, (vec![task.id], Waiting::All), lacking, until);
+            let request = wait(told.desk, (vec![task.id.clone()], Waiting::All), lacking, until);
             let desk = told.desk.clone();
-            waits.spawn(async move { waited_of(desk.ask(&request).await?) });
+            let waits = waits.spawn(async move { waited_of(desk.ask(&request).await?) });
+            going.insert(task.id, waits);
         }
-        let Some(waited) = told.beside(waits.join_next()).await else { return Ok(()) };
-        let waited = waited.map_err(|error| Trouble::other(&error))??;
+        let waited = match told.beside(waits.join_next()).await {
+            Came::Waited(None) => return Ok(()),
+            Came::Waited(Some(Err(error))) if error.is_cancelled() => continue,
+            Came::Waited(Some(waited)) => waited.map_err(|error| Trouble::other(&error))??,
+            Came::Asked(asked) => {
+                let ids: Vec<_> =
+                    going.keys().chain(open.iter().map(|task: &Task| &task.id)).cloned().collect();
+                let held = told.held(&asked, &ids).await?;
+                for Waited { task, .. } in &held {
+                    if let Some(waits) = going.remove(&task.id) {
+                        waits.abort();
+                    }
+                }
+                open.retain(|task| held.iter().all(|held| held.task.id != task.id));
+                told.tell(held)?;
+                continue;
+            }
+        };
+        // One that was told of already may have come at that very moment.
+        let waited: Vec<_> =
+            waited.into_iter().filter(|waited| going.remove(&waited.task.id).is_some()).collect();
         if told.explain(&waited) {
             explained.extend(waited.iter().map(|waited| waited.task.id.clone()));
             open.extend(waited.into_iter().map(|waited| waited.task));
@@ -163,23 +202,39 @@ fn wait(
 }
 
 impl Told<'_> {
-    /// Waits, and tells meanwhile what is asked for below the tasks.
-    async fn beside<T>(&mut self, wait: impl Future<Output = T>) -> T {
-        let mut wait = std::pin::pin!(wait);
-        loop {
-            let open = tokio::select! {
-                biased;
-                waited = self.progress.beside(&mut wait) => return waited,
-                open = self.asks.next() => open,
-            };
-            self.progress.clear();
-            for asked in &open {
-                let (agent, tool) = (text::line(&asked.agent), text::line(&asked.tool));
-                let how = approval::how_to_answer(self.desk, &asked.id);
-                let said = format!("offshoot: {agent} asks leave to use {tool}; {how}");
-                self.desk.screen.remark(&said);
-            }
+    /// Waits, unless before that something is asked for below the tasks.
+    async fn beside<T>(&mut self, wait: impl Future<Output = T>) -> Came<T> {
+        tokio::select! {
+            biased;
+            waited = self.progress.beside(wait) => Came::Waited(waited),
+            open = self.asks.next() => Came::Asked(open),
         }
+    }
+
+    /// Those of the tasks that need an answer to one below them; what is asked is
+    /// told.
+    async fn held(&mut self, open: &[Approval], ids: &[String]) -> Result<Vec<Waited>, Trouble> {
+        let above = asks::above(self.desk, open, ids).await?;
+        if above.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.progress.clear();
+        for asked in open {
+            let (agent, tool) = (text::line(&asked.agent), text::line(&asked.tool));
+            let how = approval::how_to_answer(self.desk, &asked.id);
+            let said = format!("offshoot: {agent} asks leave to use {tool}; {how}");
+            self.desk.screen.remark(&said);
+        }
+        let mut held = Vec::new();
+        for id in above {
+            let task = self.desk.show(&id).await?;
+            let end = match task.state.is_terminal() {
+                true => WaitedEnd::Ended,
+                false => WaitedEnd::NeedsInput,
+            };
+            held.push(Waited { end, task });
+        }
+        Ok(held)
     }
 
     /// Says why tasks that lack something are waited for in vain so far; whether

@@ -10,7 +10,7 @@ use offshoot_client::wire::{self, Reply, Request};
 use crate::cli::completions;
 use crate::cli::desk::Desk;
 use crate::cli::exit::Exit;
-use crate::cli::show::{Colour, Part, text, time};
+use crate::cli::show::{Colour, Form, Part, approval, text, time};
 use crate::cli::trouble::Trouble;
 
 /// Say what a task waits on, and what holds it up
@@ -26,11 +26,35 @@ pub(crate) struct Why {
 impl Why {
     pub(crate) async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
         match desk.ask(&Request::Why(desk.named(&self.task))).await? {
-            Reply::Why(why) => {
+            Reply::Why(mut why) => {
+                self.add_way_out(desk, &mut why).await;
                 desk.answer(&why, |why| render(why, Timestamp::now(), desk.screen.out))?;
                 Ok(Exit::Done)
             }
             _ => Err(Error::WrongAnswer.into()),
+        }
+    }
+}
+
+impl Why {
+    /// Says to people what there is to do about a task that waits for an answer.
+    async fn add_way_out(&self, desk: &Desk, why: &mut wire::Why) {
+        if desk.screen.form == Form::Json {
+            return;
+        }
+        for reason in &mut why.reasons {
+            if !matches!(reason.is.as_str(), "approval" | "input") {
+                continue;
+            }
+            // It may have been answered in between.
+            let Ok(task) = desk.show(&why.id).await else { return };
+            if let Some(asked) = &task.approval {
+                let how = approval::how_to_answer(desk, &asked.id);
+                reason.text = format!("waits for leave to use {}; {how}", asked.tool);
+            } else if task.question.is_some() {
+                let answer = desk.command("tasks send", &[&task.id, "ANSWER"]);
+                reason.text.push_str(&format!("; anybody can answer: {answer}"));
+            }
         }
     }
 }
@@ -59,7 +83,20 @@ fn told(reason: &wire::Reason, now: Timestamp) -> Cow<'_, str> {
         due.parse::<Timestamp>().ok()?;
         Some(format!("{said} is due {}", time::due(due, now)))
     };
-    lasting().or_else(due).map_or(Cow::Borrowed(&reason.text), Cow::Owned)
+    let more = || {
+        let (said, until) = reason.text.rsplit_once(" until ")?;
+        Some(format!("{said} for {} more", time::since(now, until.parse().ok()?)))
+    };
+    let past = || {
+        let (said, at) = reason.text.rsplit_once(" to stop at ")?;
+        at.parse::<Timestamp>().ok()?;
+        Some(format!("{said} to stop {}", time::ago(at, now)))
+    };
+    lasting()
+        .or_else(due)
+        .or_else(more)
+        .or_else(past)
+        .map_or(Cow::Borrowed(&reason.text), Cow::Owned)
 }
 
 #[cfg(test)]
@@ -72,18 +109,21 @@ mod tests {
         let reason = Reason { is: "queue".into(), text: "2 tasks stand before it\u{1b}[2J".into() };
         let text = "runs, silent since 2026-01-02T03:04:03.053586Z".into();
         let silent = Reason { is: "silent".into(), text };
+        let timed = |text: &str| Reason { is: "timer".into(), text: text.into() };
+        let until = timed("waits until 2026-01-02T03:06:15Z");
+        let stop = timed("was asked to stop at 2026-01-02T03:04:05Z");
         let why = wire::Why {
             id: "id".into(),
             handle: "build-1".into(),
             state: State::Queued,
             since: "2026-01-02T03:04:05Z".into(),
-            reasons: vec![reason, silent],
+            reasons: vec![reason, silent, until, stop],
         };
         let now = "2026-01-02T03:04:15Z".parse().unwrap();
         assert_eq!(
             render(&why, now, Colour::Plain),
             "build-1 is queued, since 10s ago\n  2 tasks stand before it\n  \
-             runs, silent for 11s\n"
+             runs, silent for 11s\n  waits for 2m more\n  was asked to stop 10s ago\n"
         );
     }
 }

@@ -8,7 +8,7 @@ mod git;
 mod options;
 
 use super::among;
-use options::any_option;
+pub(super) use options::any_option;
 
 /// Whether a command runs what it is called, and not something else that it is
 /// told to.
@@ -18,8 +18,11 @@ pub(super) fn is_plain(command: &[String]) -> bool {
     if [RUNNERS, BUILTINS, EDITORS, CODE].iter().any(|names| among(names, name)) {
         return false;
     }
-    if name.starts_with("git-") || name.starts_with("ld-") || name.starts_with("ld.") {
+    if ["git-", "ld-", "ld.", "qemu-"].iter().any(|begins| name.starts_with(begins)) {
         return false;
+    }
+    if is_compiler(name) {
+        return is_plain_compiler(rest);
     }
     if is_interpreter(name) {
         return asks_version(rest) || rest.first().is_some_and(|script| is_script(script));
@@ -51,6 +54,29 @@ fn is_interpreter(name: &str) -> bool {
     // As in `python3.11`.
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
     among(INTERPRETERS, name) || among(INTERPRETERS, bare)
+}
+
+/// Whether a program compiles C, also for another machine or of a certain version.
+fn is_compiler(name: &str) -> bool {
+    let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+    among("gcc g++ cc c++ clang clang++", bare.rsplit('-').next().unwrap_or(bare))
+}
+
+/// A compiler runs others, and takes more options from a file that it is given.
+fn is_plain_compiler(rest: &[String]) -> bool {
+    let long = [
+        "-wrapper",
+        "-fplugin",
+        "-fpass-plugin",
+        "-load",
+        "-specs",
+        "--specs",
+        "-fuse-ld",
+        "--ld-path",
+        "--config",
+    ];
+    !any_option(rest, &long, "")
+        && !rest.iter().any(|word| word.starts_with('@') || word.starts_with("-B"))
 }
 
 /// Whether a word names a file in which a script is kept, and not an open stream.
@@ -143,6 +169,11 @@ const TOOLS: &[Tool] = &[
     tool_of("poetry", 1, "run shell"),
     tool_of("pipenv", 1, "run shell"),
     tool_of("conda", 1, "run"),
+    tool_of("coverage", 1, "run"),
+    tool_of("hatch", 1, "run shell test env"),
+    tool_of("pdm", 1, "run"),
+    tool_of("rye", 1, "run"),
+    tool_of("pixi", 1, "run exec shell"),
     tool_of("gem", 1, "exec"),
     tool_of("bundle", 1, "exec"),
     tool_of("composer", 1, "exec run-script"),
@@ -189,7 +220,9 @@ const RUNNERS: &str = "
     systemd-inhibit xcrun gtimeout gnice genv gnohup gstdbuf gxargs gfind gsed gsort gsplit
     gchroot chronic ifne pee zrun retry timelimit daemonize daemon nsjail op aws-vault
     doppler chamber sops honcho foreman dotenvx envchain ssh-agent gpg-agent xinit startx
-    xterm mpirun srun torify i386 x86_64 uname26 hub logsave
+    xterm mpirun srun torify i386 x86_64 uname26 hub logsave lksh oksh pdksh yash posh osh
+    ysh sem bear scan-build intercept-build compiledb tox nox pre-commit heaptrack samply
+    uftrace proxychains4
 ";
 
 /// Programs that take commands at a prompt, and others for what they edit.
@@ -226,16 +259,10 @@ const RUNS_BY_OPTION: &[(&str, &[&str], &str)] = &[
     ("sort", &["--compress-program"], ""),
     ("split", &["--filter"], ""),
     ("cmake", &["-E", "-P"], ""),
-    ("gcc", &["-wrapper", "-fplugin"], ""),
-    ("g++", &["-wrapper", "-fplugin"], ""),
-    ("cc", &["-wrapper", "-fplugin"], ""),
-    ("c++", &["-wrapper", "-fplugin"], ""),
-    ("clang", &["-wrapper", "-fplugin"], ""),
-    ("clang++", &["-wrapper", "-fplugin"], ""),
     ("zip", &["--unzip-command"], "T"),
     ("rpm", &["--eval", "--pipe"], "E"),
     ("ag", &["--pager"], ""),
-    ("wget", &["--use-askpass"], ""),
+    ("wget", &["--use-askpass", "--execute", "--config"], "e"),
     ("pytest", &["--pdbcls"], "pc"),
 ];
 

@@ -3,6 +3,11 @@
 use offshoot_core::authority::{Line, Rule};
 
 use super::among;
+use super::known::any_option;
+
+/// Options by which programs go to another folder, beside `-C`.
+const FOLDERS: &[&str] =
+    &["--manifest-path", "--prefix", "--cwd", "--dir", "--directory", "--rootdir", "--project"];
 
 /// Programs that look at files and change nothing, whatever they are told.
 const LOOKERS: &str = "
@@ -33,6 +38,7 @@ const WITHIN: [(&str, &str); 6] = [
 /// ```
 /// let lasting = |line| offshoot_tools::lasting(line).map(|rule| rule.to_string());
 /// assert_eq!(lasting("cargo test --all"), Some("run_command(cargo test)".to_owned()));
+/// assert_eq!(lasting("cargo test --manifest-path ../other/Cargo.toml"), None);
 /// assert_eq!(lasting("rm -r target"), None);
 /// assert_eq!(lasting("python3 x.py"), None);
 /// ```
@@ -44,7 +50,15 @@ pub fn lasting(line: &str) -> Option<Rule> {
         let command = words.iter().map(|word| (*word).clone()).collect();
         Some(Rule { tool: crate::run::NAME.into(), command: Some(command) })
     };
-    if among(LOOKERS, name) || among(CHECKERS, name) {
+    if among(LOOKERS, name) {
+        return one(&[name]);
+    }
+    // The code of another folder is not what leave was given for.
+    if rest.iter().any(|word| leads_out(word)) || (name != "git" && any_option(rest, FOLDERS, "C"))
+    {
+        return None;
+    }
+    if among(CHECKERS, name) {
         return one(&[name]);
     }
     let of = WITHIN.iter().find(|(tool, _)| tool == name);
@@ -59,6 +73,17 @@ pub fn lasting(line: &str) -> Option<Rule> {
         }
         _ => None,
     }
+}
+
+/// Whether a word, or what an option in it is given, is a path that does not stay
+/// below the folder in which a command runs.
+fn leads_out(word: &str) -> bool {
+    let given = word.split_once('=').map(|(_, given)| given);
+    let joined = word.strip_prefix('-').and_then(|rest| rest.get(1..));
+    [Some(word), given, joined]
+        .into_iter()
+        .flatten()
+        .any(|path| path.starts_with(['/', '~']) || path.split('/').any(|part| part == ".."))
 }
 
 /// Whether a word can be the name of a script, and stand in a rule.

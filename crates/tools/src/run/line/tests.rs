@@ -115,7 +115,11 @@ fn programs_that_run_what_they_are_told_are_unclear() {
         split --filter=rm  ¦ sed 1e  ¦ sed -i s/a/b/ x  ¦ sed s/a/b/e  ¦
         sed -n 's/a/b/w x'  ¦ sed -e 1p  ¦ sed 1p -e 1e  ¦ make -f x  ¦ make SHELL=rm  ¦
         make a b  ¦ test -v x  ¦ printf -v PATH x  ¦ vim x  ¦ less x  ¦ man x  ¦
-        cmake -E rm x  ¦ pytest -p x
+        cmake -E rm x  ¦ pytest -p x  ¦ lksh x  ¦ yash x  ¦ posh x  ¦ sem rm x  ¦
+        bear -- rm x  ¦ qemu-x86_64 x  ¦ qemu-arm-static x  ¦ coverage run x.py  ¦ tox  ¦
+        nox -f x  ¦ pre-commit run  ¦ gcc @x  ¦ gcc-13 -wrapper rm x.c  ¦ cc -Bx x.c  ¦
+        x86_64-linux-gnu-gcc @x  ¦ clang -fuse-ld=./x x.c  ¦ wget -e use_askpass=x u  ¦
+        wget -qe x u  ¦ wget --exec=x u
     "##,
     ) {
         assert_eq!(read(line), Line::Unclear, "{line:?}");
@@ -125,7 +129,8 @@ fn programs_that_run_what_they_are_told_are_unclear() {
         make  ¦ make test  ¦ cargo test  ¦ npm test  ¦ npm run build  ¦ pytest -x  ¦
         python3 x.py -c  ¦ git push  ¦ find . -name x  ¦ sed -n 1,10p x  ¦ sed s/a/b/g x  ¦
         tar -xzf x  ¦ docker ps  ¦ gh pr merge  ¦ node --version  ¦ test -f x  ¦
-        go test ./x  ¦ cd x  ¦ echo a  ¦ rg x src  ¦ cargo --version
+        go test ./x  ¦ cd x  ¦ echo a  ¦ rg x src  ¦ cargo --version  ¦ gcc -c x.c -o x.o  ¦
+        gcc-13 --version  ¦ coverage report  ¦ wget -q u
     "##,
     ) {
         clear(line);
@@ -180,6 +185,10 @@ fn leave_for_ever_is_given_narrowly_or_not_at_all() {
         ("ls -la src", "run_command(ls)"),
         ("rg x 2>/dev/null", "run_command(rg)"),
         ("pytest -x", "run_command(pytest)"),
+        ("cat ../x", "run_command(cat)"),
+        ("git log ..origin/main", "run_command(git log)"),
+        ("git diff -C HEAD..x", "run_command(git diff)"),
+        ("cargo test -p a -- b::c", "run_command(cargo test)"),
     ] {
         assert_eq!(lasting(line).as_deref(), Some(rule));
         let read: offshoot_core::authority::Rule = rule.parse().unwrap();
@@ -196,7 +205,10 @@ fn leave_for_ever_is_given_narrowly_or_not_at_all() {
         git config a b  ¦ git checkout .  ¦ npm install  ¦ npm run  ¦ npm run '-x'  ¦
         npm run 'a b'  ¦ npm publish  ¦ make  ¦ make test  ¦ curl x  ¦ mv a b  ¦ cp a b  ¦
         cd x  ¦ unknown  ¦ unknown check  ¦ docker ps  ¦ gh pr merge  ¦ ssh h ls  ¦ kill 1  ¦
-        tee x  ¦ find . -name x  ¦ sed -n 1p x
+        tee x  ¦ find . -name x  ¦ sed -n 1p x  ¦ cargo test --manifest-path ../x/Cargo.toml  ¦
+        cargo test --manifest-path=x/Cargo.toml  ¦ npm test --prefix x  ¦ npm test --pref=x  ¦
+        npm run build -- -C ../x  ¦ go test -C x  ¦ go test ../x  ¦ pytest ../x  ¦
+        pytest /x  ¦ pytest --rootdir x  ¦ go build -o=../x  ¦ go build -o../x  ¦ git add ../x
     "##,
     )
     .chain([""])

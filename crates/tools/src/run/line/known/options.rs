@@ -3,7 +3,7 @@
 /// Whether there is one of these options among some words: a long one, or one
 /// that holds such a letter. The beginning of a long option stands for all of it,
 /// and letters can be joined.
-pub(super) fn any_option(words: &[String], long: &[&str], letters: &str) -> bool {
+pub(in crate::run::line) fn any_option(words: &[String], long: &[&str], letters: &str) -> bool {
     words
         .iter()
         .any(|word| long.iter().any(|long| is_long(word, long)) || has_letter(word, letters))

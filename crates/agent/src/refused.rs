@@ -1,0 +1,31 @@
+//! Calls that were not made because of what an agent may do, where nobody was
+//! asked: a person would not hear of them otherwise.
+
+use offshoot_core::{BlockKind, Payload};
+use serde::{Deserialize, Serialize};
+
+/// Why a call was not made of which nobody was asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    /// In words for a person.
+    pub why: String,
+    /// Whether it would have been asked for, had there been anybody to ask.
+    #[serde(default)]
+    pub nobody: bool,
+}
+
+impl Refused {
+    /// What a block of a conversation keeps of it, if it is the result of such a
+    /// call. What the result says plays no part: any tool can say anything.
+    pub fn of(kind: BlockKind, data: &Payload) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Kept {
+            #[serde(default)]
+            refused: Option<Refused>,
+        }
+        match kind {
+            BlockKind::ToolResult => data.decode::<Kept>().ok()?.refused,
+            _ => None,
+        }
+    }
+}
