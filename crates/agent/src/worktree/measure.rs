@@ -6,6 +6,7 @@ use super::NoTree;
 use super::confines::Confines;
 use super::git::{Git, GitError, Said};
 use super::note::Tree;
+use super::obstacle;
 
 /// How many entries of a log of heads are looked at. One that is longer may have
 /// anything in it.
@@ -57,6 +58,9 @@ impl Tree {
     pub(super) async fn measure(&self, confines: &Confines) -> Result<Found, NoTree> {
         if self.leads_elsewhere() {
             return Err(NoTree::Elsewhere(self.path.clone()));
+        }
+        if let Some(file) = obstacle::find_in(&self.admin(), &self.repository) {
+            return Err(NoTree::Obstacle(file));
         }
         let status = ["status", "--porcelain=v1", "-z", "--no-renames"];
         let status = self.git().args(status).args(["-uall", "--ignore-submodules=none"]);

@@ -1,7 +1,8 @@
 //! What git would wait at for ever: a pipe, or a device, where it reads a file.
 //!
 //! Git opens what it finds. An agent can put anything into the `.git` of its
-//! folder, and whoever sends a child off would wait until git is given up.
+//! folder, and whoever sends a child off or measures what one leaves would wait
+//! until git is given up.
 
 use std::fs::OpenOptions;
 use std::io::Read;
@@ -21,18 +22,21 @@ const LONGEST: u64 = 4 << 10;
 pub(super) fn find(folder: &Path) -> Option<PathBuf> {
     let mut entries = folder.ancestors().map(|above| above.join(".git"));
     let entry = entries.find(|entry| entry.symlink_metadata().is_ok())?;
-    if blocks(&entry) {
-        return Some(entry);
-    }
-    if let Some(file) = READ.iter().map(|name| entry.join(name)).find(|file| blocks(file)) {
+    if blocks(&entry) { Some(entry) } else { find_in(&entry, &entry) }
+}
+
+/// What stands in git's way in a folder of its own, and at the branch of a
+/// repository that it is on.
+pub(super) fn find_in(own: &Path, repository: &Path) -> Option<PathBuf> {
+    if let Some(file) = READ.iter().map(|name| own.join(name)).find(|file| blocks(file)) {
         return Some(file);
     }
     let mut head = String::new();
     // It may be something else by now.
     let flags = OFlags::NONBLOCK.bits().cast_signed();
-    let opened = OpenOptions::new().read(true).custom_flags(flags).open(entry.join("HEAD")).ok()?;
+    let opened = OpenOptions::new().read(true).custom_flags(flags).open(own.join("HEAD")).ok()?;
     opened.take(LONGEST).read_to_string(&mut head).ok()?;
-    let branch = entry.join(head.trim().strip_prefix("ref: ")?);
+    let branch = repository.join(head.trim().strip_prefix("ref: ")?);
     blocks(&branch).then_some(branch)
 }
 

@@ -97,9 +97,15 @@ async fn harmed(repository: &Repository, harm: Harm) -> (String, Worktree) {
     told(&world, repository).await
 }
 
+/// Puts a pipe in the place of a file.
+fn pipe(place: &Path) {
+    std::fs::remove_file(place).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(place).status().unwrap().success());
+}
+
 #[tokio::test]
 async fn a_worktree_that_cannot_be_measured_is_kept_and_that_is_told() {
-    let harms: [(&str, Harm); 5] = [
+    let harms: [(&str, Harm); 7] = [
         ("another repository in its place", |folder, _| {
             std::fs::remove_file(folder.join(".git")).unwrap();
             git(folder, "init --quiet");
@@ -114,6 +120,12 @@ async fn a_worktree_that_cannot_be_measured_is_kept_and_that_is_told() {
         }),
         ("its repository does not know it", |_, admin| std::fs::remove_dir_all(admin).unwrap()),
         ("its head is no commit", |_, admin| std::fs::write(admin.join("HEAD"), "?").unwrap()),
+        // Whoever opened it would wait for ever.
+        ("its head is a pipe", |_, admin| pipe(&admin.join("HEAD"))),
+        ("its branch is a pipe", |folder, admin| {
+            let branch = git(folder, "symbolic-ref HEAD");
+            pipe(&admin.join("../..").join(branch.trim()));
+        }),
     ];
     for (what, harm) in harms {
         let repository = Repository::new();
