@@ -393,6 +393,7 @@ impl Hands<'_> {
             branch: self.branch.clone(),
             turn: self.sendings.turn(number),
             brief: self.brief.clone(),
+            lasts: None,
         }
     }
 }

@@ -116,8 +116,9 @@ impl Dialect {
         let named = |tools: &[Arc<dyn Tool>], name: &str| {
             tools.iter().any(|tool| &*tool.spec().name == name)
         };
+        // Those that come with the user are said only where they are.
         let is_offered = |own: &str| match own {
-            instead::COMMAND => named(&brought, own),
+            instead::COMMAND | instead::WRITTEN => true,
             own => named(&ours, own),
         };
         let (words, mut phrases) = (lexicon.words, lexicon.phrases);
@@ -130,7 +131,8 @@ impl Dialect {
             let kept = KEPT.contains(&name) || lexicon.keeps.contains(&name);
             kept && !is_said(name) || taken.contains(&name)
         };
-        let stays = |name: &str| name != instead::COMMAND || !is_said(name);
+        let keeps = |name: &str| lexicon.keeps.contains(&name) || taken.contains(&name);
+        let stays = |name: &str| name != instead::COMMAND || !is_said(name) || keeps(name);
         let brought = brought.iter().filter(|tool| stays(&tool.spec().name));
         let mut tools: Vec<_> = brought.cloned().collect();
         let kept = ours.into_iter().filter(|tool| is_kept(&tool.spec().name));
@@ -161,7 +163,7 @@ impl Dialect {
     fn lexicon(self, scene: &Scene) -> Option<Lexicon> {
         let (keeps, phrases): (&[&str], _) = match self {
             Self::Offshoot => return None,
-            Self::Everruns => (everruns::KEEPS, everruns::phrases()),
+            Self::Everruns => (everruns::KEEPS, everruns::phrases(scene)),
             Self::Koda => (koda::KEEPS, koda::phrases(scene)),
             Self::Defect => (defect::KEEPS, defect::phrases()),
             Self::Awaken => (awaken::KEEPS, awaken::phrases(scene)),
