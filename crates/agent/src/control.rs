@@ -199,7 +199,11 @@ pub(crate) async fn toolbox(
         Some(_) if place.shared(seat, Dialect::Offshoot).tools.find(FINISH).is_some() => {
             return Err(BadSchema::taken());
         }
-        Some(schema) => Arc::new(tools.with(Arc::new(Finish::new(schema)?))),
+        Some(schema) => {
+            // Nor is a word for it taken from the user.
+            let goal = brief.dialect.goal().filter(|goal| tools.find(goal.word).is_none());
+            Arc::new(tools.with(Arc::new(Finish::new(schema)?.called(goal))))
+        }
     })
 }
 

@@ -14,6 +14,7 @@ mod codex;
 mod deeds;
 mod defect;
 mod everruns;
+mod goal;
 mod instead;
 mod koda;
 mod naming;
@@ -27,9 +28,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::agents::Seat;
 use crate::control::is_brought;
+use crate::finish::FINISH;
 use crate::profile::Profile;
-use crate::tool::Tool;
+use crate::tool::{Tool, Toolbox};
 
+pub(crate) use goal::Goal;
 use phrase::{Phrase, Words};
 
 /// How tools for tasks are called, and what shapes they take and give.
@@ -171,6 +174,22 @@ impl Dialect {
             Self::ClaudeCode => (claude_code::KEEPS, claude_code::phrases(scene)),
         };
         Some(Lexicon { words: self.words(), keeps, phrases })
+    }
+
+    /// What `finish` is called in it, among these tools.
+    pub(crate) fn finish(self, tools: &Toolbox) -> &'static str {
+        let said = self.goal().map(|goal| goal.word);
+        let is_ours = |word: &&str| tools.find(word).is_some_and(|tool| tool.known_as() == FINISH);
+        said.filter(is_ours).unwrap_or(FINISH)
+    }
+
+    /// Its word for `finish`, if it has one.
+    pub(crate) fn goal(self) -> Option<&'static Goal> {
+        match self {
+            Self::Defect => Some(&defect::GOAL),
+            Self::Codex => Some(&codex::GOAL),
+            _ => None,
+        }
     }
 
     fn words(self) -> Words {

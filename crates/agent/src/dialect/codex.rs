@@ -21,7 +21,7 @@ use super::deeds::{self, SPOKEN_TO, Sending, profile_of, waiting};
 use super::naming;
 use super::phrase::{Words, looks, manages, waits};
 use super::standing::{self, Standing, is_asking, telling};
-use super::{Said, Scene};
+use super::{Goal, Said, Scene};
 use crate::control::{self, Stand, Wait};
 use crate::tool::{Output, ToolContext, ToolError};
 
@@ -34,6 +34,13 @@ pub(super) const WORDS: Words = &[
 ];
 
 pub(super) const KEEPS: &[&str] = &[];
+
+/// Who pauses ends nothing.
+pub(super) const GOAL: Goal = Goal {
+    word: "update_goal",
+    hands_in: &[r#"{"status":"complete"}"#, r#"{"status":"blocked"}"#],
+    ends_nothing: &[r#"{"status":"paused"}"#],
+};
 
 pub(super) fn phrases(scene: &Scene) -> Vec<Said> {
     let mut phrases = vec![

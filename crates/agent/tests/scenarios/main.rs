@@ -23,6 +23,7 @@ mod dialect_claude_code;
 mod dialect_codex;
 mod dialect_defect;
 mod dialect_everruns;
+mod dialect_goals;
 mod dialect_koda;
 mod dialects;
 mod finishing;
