@@ -42,7 +42,7 @@ pub(crate) struct Shelf(Arc<Shelves>);
 #[derive(Debug, Default)]
 struct Shelves {
     /// For agents that have all that there is where they stand, in each dialect.
-    whole: [[OnceLock<Shared>; 4]; Dialect::COUNT],
+    whole: [[OnceLock<Shared>; 4]; Dialect::ALL.len()],
     /// For the others.
     shaped: Mutex<HashMap<Shape, Arc<Toolbox>>>,
 }

@@ -11,6 +11,7 @@
 mod awaken;
 mod claude_code;
 mod codex;
+mod codex_v2;
 mod deeds;
 mod defect;
 mod everruns;
@@ -52,6 +53,8 @@ pub enum Dialect {
     Awaken,
     /// As Codex calls them.
     Codex,
+    /// As Codex calls them in its second set of tools.
+    CodexV2,
     /// As Claude Code calls them.
     ClaudeCode,
 }
@@ -93,8 +96,17 @@ impl Scene {
 const KEPT: [&str; 4] = ["read_output", "answer_request", "report_progress", "ask"];
 
 impl Dialect {
-    /// All, for whoever makes something for each.
-    pub(crate) const COUNT: usize = 7;
+    /// All there are, with the words for them.
+    pub const ALL: [(&'static str, Self); 8] = [
+        ("offshoot", Self::Offshoot),
+        ("everruns", Self::Everruns),
+        ("koda", Self::Koda),
+        ("defect", Self::Defect),
+        ("awaken", Self::Awaken),
+        ("codex", Self::Codex),
+        ("codex_v2", Self::CodexV2),
+        ("claude_code", Self::ClaudeCode),
+    ];
 
     pub(crate) fn is_own(&self) -> bool {
         *self == Self::Offshoot
@@ -159,6 +171,7 @@ impl Dialect {
             Self::Koda => koda::id(task),
             Self::Defect => defect::id(task),
             Self::Awaken => awaken::id(task),
+            Self::CodexV2 => codex_v2::id(task),
             Self::ClaudeCode => claude_code::id(task),
         })
     }
@@ -171,6 +184,7 @@ impl Dialect {
             Self::Defect => (defect::KEEPS, defect::phrases()),
             Self::Awaken => (awaken::KEEPS, awaken::phrases(scene)),
             Self::Codex => (codex::KEEPS, codex::phrases(scene)),
+            Self::CodexV2 => (codex_v2::KEEPS, codex_v2::phrases(scene)),
             Self::ClaudeCode => (claude_code::KEEPS, claude_code::phrases(scene)),
         };
         Some(Lexicon { words: self.words(), keeps, phrases })
@@ -187,7 +201,7 @@ impl Dialect {
     pub(crate) fn goal(self) -> Option<&'static Goal> {
         match self {
             Self::Defect => Some(&defect::GOAL),
-            Self::Codex => Some(&codex::GOAL),
+            Self::Codex | Self::CodexV2 => Some(&codex::GOAL),
             _ => None,
         }
     }
@@ -200,7 +214,21 @@ impl Dialect {
             Self::Defect => defect::WORDS,
             Self::Awaken => awaken::WORDS,
             Self::Codex => codex::WORDS,
+            Self::CodexV2 => codex_v2::WORDS,
             Self::ClaudeCode => claude_code::WORDS,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s11_7_a_dialect_is_written_as_it_is_listed_and_counted_in_that_order() {
+        for (at, (word, dialect)) in Dialect::ALL.into_iter().enumerate() {
+            assert_eq!(serde_json::to_value(dialect).unwrap(), word);
+            assert_eq!(dialect.number(), at);
         }
     }
 }

@@ -8,6 +8,7 @@
 //! id.
 
 mod commands;
+mod questions;
 
 use std::time::Duration;
 
@@ -88,7 +89,7 @@ pub(super) fn phrases(scene: &Scene) -> Vec<Said> {
 
 /// What both of their sets of tools have.
 pub(super) fn common(scene: &Scene, words: Words) -> impl Iterator<Item = Said> + use<> {
-    let common = [commands::exec(scene, words), commands::write(scene)];
+    let common = [commands::exec(scene, words), commands::write(scene), questions::phrase(scene)];
     common.into_iter().flatten()
 }
 

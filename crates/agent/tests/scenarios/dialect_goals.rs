@@ -27,6 +27,7 @@ async fn s11_7_a_goal_that_is_done_is_a_result_where_its_schema_takes_it() -> Te
     let said = [
         (Dialect::Defect, summary(), "goal_done", json!({"summary": "all green"})),
         (Dialect::Codex, status(), "update_goal", json!({"status": "complete"})),
+        (Dialect::CodexV2, status(), "update_goal", json!({"status": "blocked"})),
     ];
     for (dialect, schema, word, result) in said {
         let handed_in = result.clone();

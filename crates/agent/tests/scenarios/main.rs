@@ -21,6 +21,7 @@ mod delivery;
 mod dialect_awaken;
 mod dialect_claude_code;
 mod dialect_codex;
+mod dialect_codex_v2;
 mod dialect_defect;
 mod dialect_everruns;
 mod dialect_goals;

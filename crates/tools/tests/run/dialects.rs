@@ -129,7 +129,7 @@ fn after_the_time(result: &ToolResult) -> &str {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn s11_7_codex_polls_a_session_and_is_told_of_its_end_once() -> Test {
-    for dialect in [Dialect::Codex] {
+    for dialect in [Dialect::Codex, Dialect::CodexV2] {
         let poll = json!({"session_id": 2, "chars": "", "yield_time_ms": 1_000});
         let said = vec![
             ("exec_command", json!({"cmd": "echo one", "max_output_tokens": 100, "login": true})),
