@@ -397,6 +397,7 @@ impl Hands<'_> {
             branch: self.branch.clone(),
             turn: self.sendings.turn(number),
             brief: self.brief.clone(),
+            lasts: None,
         }
     }
 }

@@ -42,7 +42,7 @@ pub(crate) struct Shelf(Arc<Shelves>);
 #[derive(Debug, Default)]
 struct Shelves {
     /// For agents that have all that there is where they stand, in each dialect.
-    whole: [[OnceLock<Shared>; 4]; Dialect::COUNT],
+    whole: [[OnceLock<Shared>; 4]; Dialect::ALL.len()],
     /// For the others.
     shaped: Mutex<HashMap<Shape, Arc<Toolbox>>>,
 }
@@ -199,7 +199,11 @@ pub(crate) async fn toolbox(
         Some(_) if place.shared(seat, Dialect::Offshoot).tools.find(FINISH).is_some() => {
             return Err(BadSchema::taken());
         }
-        Some(schema) => Arc::new(tools.with(Arc::new(Finish::new(schema)?))),
+        Some(schema) => {
+            // Nor is a word for it taken from the user.
+            let goal = brief.dialect.goal().filter(|goal| tools.find(goal.word).is_none());
+            Arc::new(tools.with(Arc::new(Finish::new(schema)?.called(goal))))
+        }
     })
 }
 

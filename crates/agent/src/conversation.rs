@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::block::{Answered, Continued, Entry, Summary};
 use crate::estimate;
-use crate::finish::FINISH;
 use crate::looks::Looks;
 use crate::notice::{self, is_from_owner, is_of};
 use crate::rest::{REMINDER, REPAIR};
@@ -84,8 +83,8 @@ pub(crate) enum Finishes {
     /// What it says last is its result.
     #[default]
     BySaying,
-    /// It calls a tool for it.
-    ByTool,
+    /// It calls the tool of this name for it.
+    ByTool(&'static str),
 }
 
 /// A result that an agent has handed in. It counts until another one does.
@@ -425,7 +424,7 @@ impl Conversation {
             if let Some(at) = calls.iter().position(|call| call.id == result.call) {
                 let call = calls.remove(at);
                 self.looks.note(&call, &result.text);
-                if call.name == FINISH && self.finishes == Finishes::ByTool {
+                if matches!(self.finishes, Finishes::ByTool(name) if name == call.name) {
                     match result.failed {
                         true => self.misfit = true,
                         false => {

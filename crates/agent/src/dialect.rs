@@ -11,9 +11,11 @@
 mod awaken;
 mod claude_code;
 mod codex;
+mod codex_v2;
 mod deeds;
 mod defect;
 mod everruns;
+mod goal;
 mod instead;
 mod koda;
 mod naming;
@@ -27,9 +29,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::agents::Seat;
 use crate::control::is_brought;
+use crate::finish::FINISH;
 use crate::profile::Profile;
-use crate::tool::Tool;
+use crate::tool::{Tool, Toolbox};
 
+pub(crate) use goal::Goal;
 use phrase::{Phrase, Words};
 
 /// How tools for tasks are called, and what shapes they take and give.
@@ -49,6 +53,8 @@ pub enum Dialect {
     Awaken,
     /// As Codex calls them.
     Codex,
+    /// As Codex calls them in its second set of tools.
+    CodexV2,
     /// As Claude Code calls them.
     ClaudeCode,
 }
@@ -90,8 +96,17 @@ impl Scene {
 const KEPT: [&str; 4] = ["read_output", "answer_request", "report_progress", "ask"];
 
 impl Dialect {
-    /// All, for whoever makes something for each.
-    pub(crate) const COUNT: usize = 7;
+    /// All there are, with the words for them.
+    pub const ALL: [(&'static str, Self); 8] = [
+        ("offshoot", Self::Offshoot),
+        ("everruns", Self::Everruns),
+        ("koda", Self::Koda),
+        ("defect", Self::Defect),
+        ("awaken", Self::Awaken),
+        ("codex", Self::Codex),
+        ("codex_v2", Self::CodexV2),
+        ("claude_code", Self::ClaudeCode),
+    ];
 
     pub(crate) fn is_own(&self) -> bool {
         *self == Self::Offshoot
@@ -116,8 +131,9 @@ impl Dialect {
         let named = |tools: &[Arc<dyn Tool>], name: &str| {
             tools.iter().any(|tool| &*tool.spec().name == name)
         };
+        // Those that come with the user are said only where they are.
         let is_offered = |own: &str| match own {
-            instead::COMMAND => named(&brought, own),
+            instead::COMMAND | instead::WRITTEN => true,
             own => named(&ours, own),
         };
         let (words, mut phrases) = (lexicon.words, lexicon.phrases);
@@ -130,7 +146,8 @@ impl Dialect {
             let kept = KEPT.contains(&name) || lexicon.keeps.contains(&name);
             kept && !is_said(name) || taken.contains(&name)
         };
-        let stays = |name: &str| name != instead::COMMAND || !is_said(name);
+        let keeps = |name: &str| lexicon.keeps.contains(&name) || taken.contains(&name);
+        let stays = |name: &str| name != instead::COMMAND || !is_said(name) || keeps(name);
         let brought = brought.iter().filter(|tool| stays(&tool.spec().name));
         let mut tools: Vec<_> = brought.cloned().collect();
         let kept = ours.into_iter().filter(|tool| is_kept(&tool.spec().name));
@@ -154,6 +171,7 @@ impl Dialect {
             Self::Koda => koda::id(task),
             Self::Defect => defect::id(task),
             Self::Awaken => awaken::id(task),
+            Self::CodexV2 => codex_v2::id(task),
             Self::ClaudeCode => claude_code::id(task),
         })
     }
@@ -161,14 +179,31 @@ impl Dialect {
     fn lexicon(self, scene: &Scene) -> Option<Lexicon> {
         let (keeps, phrases): (&[&str], _) = match self {
             Self::Offshoot => return None,
-            Self::Everruns => (everruns::KEEPS, everruns::phrases()),
+            Self::Everruns => (everruns::KEEPS, everruns::phrases(scene)),
             Self::Koda => (koda::KEEPS, koda::phrases(scene)),
             Self::Defect => (defect::KEEPS, defect::phrases()),
             Self::Awaken => (awaken::KEEPS, awaken::phrases(scene)),
             Self::Codex => (codex::KEEPS, codex::phrases(scene)),
+            Self::CodexV2 => (codex_v2::KEEPS, codex_v2::phrases(scene)),
             Self::ClaudeCode => (claude_code::KEEPS, claude_code::phrases(scene)),
         };
         Some(Lexicon { words: self.words(), keeps, phrases })
+    }
+
+    /// What `finish` is called in it, among these tools.
+    pub(crate) fn finish(self, tools: &Toolbox) -> &'static str {
+        let said = self.goal().map(|goal| goal.word);
+        let is_ours = |word: &&str| tools.find(word).is_some_and(|tool| tool.known_as() == FINISH);
+        said.filter(is_ours).unwrap_or(FINISH)
+    }
+
+    /// Its word for `finish`, if it has one.
+    pub(crate) fn goal(self) -> Option<&'static Goal> {
+        match self {
+            Self::Defect => Some(&defect::GOAL),
+            Self::Codex | Self::CodexV2 => Some(&codex::GOAL),
+            _ => None,
+        }
     }
 
     fn words(self) -> Words {
@@ -179,7 +214,21 @@ impl Dialect {
             Self::Defect => defect::WORDS,
             Self::Awaken => awaken::WORDS,
             Self::Codex => codex::WORDS,
+            Self::CodexV2 => codex_v2::WORDS,
             Self::ClaudeCode => claude_code::WORDS,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s11_7_a_dialect_is_written_as_it_is_listed_and_counted_in_that_order() {
+        for (at, (word, dialect)) in Dialect::ALL.into_iter().enumerate() {
+            assert_eq!(serde_json::to_value(dialect).unwrap(), word);
+            assert_eq!(dialect.number(), at);
         }
     }
 }

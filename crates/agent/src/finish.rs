@@ -7,6 +7,7 @@ use offshoot_models::ToolSpec;
 use offshoot_runtime::BoxFuture;
 use serde_json::Value;
 
+use crate::dialect::Goal;
 use crate::tool::{Effect, Output, Tool, ToolContext, ToolError};
 
 /// The name of the tool.
@@ -58,11 +59,23 @@ impl Finish {
         };
         Ok(Self { spec, validator: Arc::new(validator) })
     }
+
+    /// Called as a dialect calls it, where what that hands in fits.
+    pub(crate) fn called(mut self, goal: Option<&Goal>) -> Self {
+        if let Some(goal) = goal.filter(|goal| goal.fits(&self.validator)) {
+            self.spec.name = goal.word.into();
+        }
+        self
+    }
 }
 
 impl Tool for Finish {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn known_as(&self) -> &str {
+        FINISH
     }
 
     fn effect(&self) -> Effect {
@@ -74,10 +87,10 @@ impl Tool for Finish {
     }
 
     fn call(&self, _cx: ToolContext, arguments: String) -> BoxFuture<Result<Output, ToolError>> {
-        let validator = self.validator.clone();
+        let (validator, name) = (self.validator.clone(), self.spec.name.clone());
         Box::pin(async move {
             let result: Value = serde_json::from_str(&arguments).map_err(|error| {
-                ToolError::new(format!("The result is not JSON: {error}. Call finish again."))
+                ToolError::new(format!("The result is not JSON: {error}. Call {name} again."))
             })?;
             let wrong: Vec<_> = validator
                 .iter_errors(&result)
@@ -88,7 +101,7 @@ impl Tool for Finish {
                 return Ok(Output::text(ACCEPTED));
             }
             Err(ToolError::new(format!(
-                "The result does not fit its schema:\n{}\nCall finish again with one that does.",
+                "The result does not fit its schema:\n{}\nCall {name} again with one that does.",
                 wrong.join("\n")
             )))
         })

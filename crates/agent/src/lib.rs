@@ -63,7 +63,9 @@ pub use purse::Pool;
 pub use refused::Refused;
 pub use report::Report;
 pub use spend::{Spent, UnknownPrice};
-pub use tool::{Effect, Function, Output, Returns, Span, Tool, ToolContext, ToolError, survey};
+pub use tool::{
+    Effect, Function, Output, Ran, Returns, Span, Tool, ToolContext, ToolError, survey,
+};
 pub use worktree::{Fate, Worktree, WorktreeState};
 
 /// The kind of task that an agent is.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::output;
 
 /// The tools that look at tasks, in whatever dialect.
-const LOOKING: [&str; 8] = [
+const LOOKING: [&str; 9] = [
     "list_tasks",
     "inspect_task",
     "get_subagents",
@@ -17,6 +17,7 @@ const LOOKING: [&str; 8] = [
     "inspect_background_task",
     "resume_agent",
     "ListAgents",
+    "list_agents",
 ];
 
 /// What stands before the age of a task where it is told as a field.

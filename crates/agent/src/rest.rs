@@ -13,6 +13,7 @@ use crate::block::Entry;
 use crate::brief::Brief;
 use crate::control;
 use crate::delta::Delta;
+use crate::finish::FINISH;
 use crate::leave;
 use crate::life::{Life, Next, Trouble};
 use crate::mail::{When, question, steered, wanted};
@@ -223,7 +224,8 @@ impl Life {
             };
             return Err(Trouble::failure(kind, words));
         }
-        let text = envelope(REPAIR, &[], lack.wanted());
+        let wanted = lack.wanted().replace(FINISH, self.brief.dialect.finish(&self.tools));
+        let text = envelope(REPAIR, &[], &wanted);
         self.write(vec![Entry::Notice { text }], None, &[]).await?;
         Ok(Next::Goes)
     }

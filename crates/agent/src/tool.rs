@@ -8,12 +8,14 @@
 mod arguments;
 mod cap;
 mod function;
+mod ran;
 mod survey;
 mod toolbox;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use offshoot_core::authority::{Deed, Wish};
 use offshoot_core::{RunId, Task, TaskId};
@@ -30,6 +32,7 @@ use crate::sendings::Turn;
 pub(crate) use arguments::read;
 pub(crate) use function::schema_of;
 pub use function::{Function, Returns};
+pub use ran::Ran;
 pub use survey::survey;
 pub(crate) use toolbox::Toolbox;
 
@@ -115,6 +118,8 @@ pub struct ToolContext {
     /// Where it stands among the calls of its answer that send agents off.
     pub(crate) turn: Turn,
     pub(crate) brief: Arc<crate::brief::Brief>,
+    /// How long what this call sends off may run, if that is said.
+    pub(crate) lasts: Option<Duration>,
 }
 
 /// Where a conversation branches off if it is forked by a call: before the
@@ -173,7 +178,10 @@ impl ToolContext {
     /// finds the task that it has sent off before, so it may send off one.
     pub fn spawn(&self, request: Request) -> Spawn<Registered> {
         let spawn = self.cx.spawn(request).key(&format!("call {}", self.key));
-        let spawn = spawn.tool_call(&self.call).agent(self.cx.handle());
+        let mut spawn = spawn.tool_call(&self.call).agent(self.cx.handle());
+        if let Some(span) = self.lasts {
+            spawn = spawn.timeout(span);
+        }
         // An agent's life is one run, and its own.
         match RunId::from_bytes(self.cx.id().to_bytes()) {
             Some(run) => spawn.run(run),
@@ -209,6 +217,9 @@ pub struct Output {
     /// nothing can pose as the runtime.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) notices: Vec<Notice>,
+    /// The same of a command in parts, for whoever tells it in other words.
+    #[serde(skip)]
+    pub(crate) ran: Option<Box<Ran>>,
 }
 
 /// What the runtime says in an output, in its envelope.
@@ -236,6 +247,13 @@ impl Output {
 
     pub(crate) fn failure(text: impl Into<String>) -> Self {
         Self { text: text.into(), failed: true, ..Self::default() }
+    }
+
+    /// With what it says of a command, in parts.
+    #[must_use]
+    pub fn ran(mut self, ran: Ran) -> Self {
+        self.ran = Some(Box::new(ran));
+        self
     }
 
     /// It tells the end of this task, which is not told again.

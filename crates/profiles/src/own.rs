@@ -43,17 +43,6 @@ const ASKS: [(&str, Asks); 3] =
 const ISOLATIONS: [(&str, Isolation); 2] =
     [("none", Isolation::None), ("worktree", Isolation::Worktree)];
 
-/// The dialects.
-const DIALECTS: [(&str, Dialect); 7] = [
-    ("offshoot", Dialect::Offshoot),
-    ("everruns", Dialect::Everruns),
-    ("koda", Dialect::Koda),
-    ("defect", Dialect::Defect),
-    ("awaken", Dialect::Awaken),
-    ("codex", Dialect::Codex),
-    ("claude_code", Dialect::ClaudeCode),
-];
-
 /// How long a description or a budget may be, in characters.
 const LINE: usize = 2_000;
 
@@ -111,7 +100,7 @@ pub(crate) fn read(written: &str, stem: &str) -> Result<Draft, Wrong> {
     }
     draft.isolation =
         said("isolation").map(|node| word(node, "isolation", &ISOLATIONS)).transpose()?;
-    draft.dialect = said("dialect").map(|node| word(node, "dialect", &DIALECTS)).transpose()?;
+    draft.dialect = said("dialect").map(|node| word(node, "dialect", &Dialect::ALL)).transpose()?;
     draft.config = said("config").map(draft::schema).transpose()?;
     if let Some(node) = said("agents") {
         let all = texts(node, "agents")?.into_iter().map(|(name, node)| profile(name, node));

@@ -5,14 +5,15 @@
 //! stays. Where an agent has not ended, a field `note` of ours says that nothing is
 //! done. Who has sent an agent off is `main` to it.
 
+mod commands;
+
 use offshoot_core::{Mode, Task, TaskId};
 use offshoot_runtime::TaskRef;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::deeds::{self, Begun, ENDLESS, Sending, profile_of, waiting};
-use super::instead::{COMMAND, instead};
 use super::naming::{self, missing};
 use super::phrase::{Words, looks, manages};
 use super::standing::{self, Standing, telling};
@@ -26,6 +27,7 @@ pub(super) const WORDS: Words = &[
     ("spawn_agent", "Agent"),
     ("list_tasks", "ListAgents"),
     ("with wait_tasks", "by ending your turn"),
+    ("call wait_tasks", "end your turn"),
     ("send_message", "SendMessage"),
     ("cancel_task", "TaskStop"),
 ];
@@ -65,9 +67,7 @@ pub(super) fn phrases(scene: &Scene) -> Vec<Said> {
         ),
         looks("list_tasks", ("ListAgents", "Lists what you have sent off."), list),
     ];
-    let bash = "Runs a command. With run_in_background it runs while you go on, and its end comes \
-                to you.";
-    phrases.extend(instead(&scene.brought, COMMAND, ("Bash", bash), command));
+    phrases.extend(commands::phrases(scene));
     phrases
 }
 
@@ -292,39 +292,4 @@ async fn list(cx: ToolContext, _: Nothing) -> Result<Output, ToolError> {
         row.replace('\n', " ")
     });
     Ok(Output::text(rows.collect::<Vec<_>>().join("\n")))
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Bash {
-    /// The command.
-    command: String,
-    /// How many milliseconds to wait for it: then it goes on in the background.
-    timeout: Option<u64>,
-    /// What it is for.
-    #[expect(dead_code, reason = "the command says it")]
-    description: Option<String>,
-    /// true: it runs while you go on.
-    #[serde(default)]
-    run_in_background: bool,
-    /// It cannot be: a command is confined or asked for as everywhere.
-    #[serde(default, rename = "dangerouslyDisableSandbox")]
-    unconfined: bool,
-}
-
-/// For how many milliseconds a command is waited for, usually and at the most.
-const USUAL: u64 = 120_000;
-const MOST: u64 = 600_000;
-
-fn command(asked: Bash) -> Result<Value, ToolError> {
-    if asked.unconfined {
-        return Err(ToolError::new(
-            "Nothing was run: dangerouslyDisableSandbox cannot be set by a call.",
-        ));
-    }
-    if asked.run_in_background {
-        return Ok(json!({"command": asked.command, "background": true}));
-    }
-    let millis = asked.timeout.unwrap_or(USUAL).min(MOST);
-    Ok(json!({"command": asked.command, "timeout_seconds": millis.div_ceil(1_000)}))
 }

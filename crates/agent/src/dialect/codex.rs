@@ -7,6 +7,9 @@
 //! has ended takes input all the same: it goes on in another task, under another
 //! id.
 
+mod commands;
+mod questions;
+
 use std::time::Duration;
 
 use offshoot_core::Mode;
@@ -16,11 +19,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::deeds::{self, SPOKEN_TO, Sending, profile_of, waiting};
-use super::instead::{COMMAND, instead};
 use super::naming;
 use super::phrase::{Words, looks, manages, waits};
 use super::standing::{self, Standing, is_asking, telling};
-use super::{Said, Scene};
+use super::{Goal, Said, Scene};
 use crate::control::{self, Stand, Wait};
 use crate::tool::{Output, ToolContext, ToolError};
 
@@ -33,6 +35,13 @@ pub(super) const WORDS: Words = &[
 ];
 
 pub(super) const KEEPS: &[&str] = &[];
+
+/// Who pauses ends nothing.
+pub(super) const GOAL: Goal = Goal {
+    word: "update_goal",
+    hands_in: &[r#"{"status":"complete"}"#, r#"{"status":"blocked"}"#],
+    ends_nothing: &[r#"{"status":"paused"}"#],
+};
 
 pub(super) fn phrases(scene: &Scene) -> Vec<Said> {
     let mut phrases = vec![
@@ -74,13 +83,18 @@ pub(super) fn phrases(scene: &Scene) -> Vec<Said> {
             close,
         ),
     ];
-    let told = "Runs a command.";
-    phrases.extend(instead(&scene.brought, COMMAND, ("exec_command", told), command));
+    phrases.extend(common(scene, WORDS));
     phrases
 }
 
+/// What both of their sets of tools have.
+pub(super) fn common(scene: &Scene, words: Words) -> impl Iterator<Item = Said> + use<> {
+    let common = [commands::exec(scene, words), commands::write(scene), questions::phrase(scene)];
+    common.into_iter().flatten()
+}
+
 /// How an agent stands.
-async fn status(waited: &Waited) -> Result<Value, ToolError> {
+pub(super) async fn status(waited: &Waited) -> Result<Value, ToolError> {
     Ok(match Standing::of(&waited.task) {
         Standing::Queued => json!("pending_init"),
         Standing::Running | Standing::Asking => json!("running"),
@@ -155,6 +169,9 @@ struct Spawn {
     service_tier: Option<String>,
 }
 
+/// What is said of what is asked for in vain.
+pub(super) const NO_EFFECT: &str = " reasoning_effort and service_tier have no effect here.";
+
 async fn spawn(cx: ToolContext, asked: Spawn) -> Result<Output, ToolError> {
     if asked.fork_context && asked.agent_type.is_some() {
         return Err(ToolError::new(
@@ -169,7 +186,7 @@ async fn spawn(cx: ToolContext, asked: Spawn) -> Result<Output, ToolError> {
     let off = sending.sent(&cx).await?;
     let (task, mut note) = (&off.task, off.told(off.task.handle()));
     if asked.reasoning_effort.is_some() || asked.service_tier.is_some() {
-        note.push_str(" reasoning_effort and service_tier have no effect here.");
+        note.push_str(NO_EFFECT);
     }
     let id = task.id().to_string();
     Output::json(&json!({"agent_id": id, "nickname": task.handle(), "note": note}))
@@ -312,25 +329,4 @@ async fn close(cx: ToolContext, asked: Close) -> Result<Output, ToolError> {
     let before = status(&before).await?;
     deeds::stop(&task, None).await?;
     Output::json(&json!({"previous_status": before}))
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Exec {
-    /// The command.
-    cmd: String,
-    /// Where it starts, as seen from the folder you work in.
-    workdir: Option<String>,
-    /// How many milliseconds to wait for it, from 250 to 30000; 10000 unless you
-    /// say. Then it goes on in the background.
-    yield_time_ms: Option<u64>,
-}
-
-fn command(asked: Exec) -> Result<Value, ToolError> {
-    let millis = asked.yield_time_ms.unwrap_or(10_000).clamp(250, 30_000);
-    let mut told = json!({"command": asked.cmd, "timeout_seconds": millis.div_ceil(1_000)});
-    if let Some(folder) = asked.workdir {
-        told["folder"] = json!(folder);
-    }
-    Ok(told)
 }

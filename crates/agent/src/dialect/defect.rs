@@ -11,11 +11,11 @@ use offshoot_runtime::TaskRef;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::Said;
 use super::deeds::{self, Begun, ENDLESS, Sending, profile_of, waiting};
 use super::naming::{self, Naming};
 use super::phrase::{Words, looks, manages};
 use super::standing::{self, Standing};
+use super::{Goal, Said};
 use crate::KIND;
 use crate::tool::{Output, ToolContext, ToolError};
 
@@ -26,6 +26,9 @@ pub(super) const WORDS: Words = &[
 ];
 
 pub(super) const KEEPS: &[&str] = &["send_message", "inspect_task"];
+
+pub(super) const GOAL: Goal =
+    Goal { word: "goal_done", hands_in: &[r#"{"summary":"done"}"#], ends_nothing: &[] };
 
 const NAMING: Naming = Naming { before: "bg-", stem: KIND };
 

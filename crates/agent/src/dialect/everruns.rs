@@ -1,9 +1,10 @@
 //! The tools of everruns.
 //!
-//! A task is `task_`, an agent `session_`, each with the 32 digits of our id: both
-//! name the same task. Where an agent has not ended, a field `note` of ours says
+//! A task is `task_`, an agent `session_`, a command `bg_`, each with the 32 digits
+//! of our id: all name the same task. Where an agent has not ended, a field `note` of ours says
 //! that nothing is done. A blueprint is a profile.
 
+mod background;
 mod tasks;
 
 use std::time::Duration;
@@ -15,10 +16,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::deeds::{self, Sending, profile_of, waiting};
+use super::instead::COMMAND;
 use super::naming::hex;
 use super::phrase::{Words, looks, manages};
 use super::standing::{self, Standing, telling};
-use super::{Said, naming};
+use super::{Said, Scene, naming};
 use crate::KIND;
 use crate::control::{self, Stand};
 use crate::tool::{Output, ToolContext, ToolError};
@@ -31,12 +33,13 @@ pub(super) const WORDS: Words = &[
     ("send_message", "message_task"),
 ];
 
-pub(super) const KEEPS: &[&str] = &[];
+/// What runs commands stays: theirs only sends them off.
+pub(super) const KEEPS: &[&str] = &[COMMAND];
 
 /// How long a call waits for an agent.
 const FOREGROUND: Duration = Duration::from_secs(300);
 
-pub(super) fn phrases() -> Vec<Said> {
+pub(super) fn phrases(scene: &Scene) -> Vec<Said> {
     let mut phrases = vec![
         manages(
             "spawn_agent",
@@ -64,6 +67,7 @@ pub(super) fn phrases() -> Vec<Said> {
         ),
     ];
     phrases.extend(tasks::phrases());
+    phrases.extend(background::phrase(scene));
     phrases
 }
 
@@ -83,7 +87,8 @@ fn subagent_id(id: TaskId) -> String {
 /// The task of this id, however it is written.
 async fn find(cx: &ToolContext, written: &str) -> Result<TaskRef, ToolError> {
     let written = written.trim();
-    let digits = written.strip_prefix("task_").or_else(|| written.strip_prefix("session_"));
+    let digits =
+        ["task_", "session_", "bg_"].iter().find_map(|before| written.strip_prefix(before));
     let own = digits.and_then(|digits| digits.parse::<TaskId>().ok()).map(|id| id.to_string());
     Ok(naming::find(cx, &[], own.as_deref().unwrap_or(written)).await?)
 }

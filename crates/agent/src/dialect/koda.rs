@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::deeds::{self, Begun, ENDLESS, SPOKEN_TO, Sending, profile_of, waiting};
-use super::instead::{COMMAND, instead};
+use super::instead::{COMMAND, Meant, instead};
 use super::naming::{self, Naming};
 use super::phrase::{Words, looks, manages, waits};
 use super::standing::{self, Standing, is_asking, telling};
@@ -218,16 +218,16 @@ fn status(task: &Task) -> &'static str {
 
 /// How a command stands, and with which code it has ended if it has.
 fn process(task: &Task) -> (&'static str, Option<i32>) {
-    match task.ended() {
-        None => ("running", None),
-        Some(Outcome::Completed { .. }) => ("exited", Some(0)),
+    let status = match task.ended() {
+        None => "running",
+        Some(Outcome::Completed { .. }) => "exited",
         Some(Outcome::Failed(failure)) => match failure.kind {
-            FailureKind::Exit(code) => ("exited", Some(code)),
-            FailureKind::Signal(_) => ("killed", None),
-            _ => ("exited", None),
+            FailureKind::Signal(_) => "killed",
+            _ => "exited",
         },
-        Some(Outcome::Cancelled { .. } | Outcome::Lost { .. }) => ("killed", None),
-    }
+        Some(Outcome::Cancelled { .. } | Outcome::Lost { .. }) => "killed",
+    };
+    (status, standing::exit(task))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -374,12 +374,24 @@ struct Bash {
     background: bool,
 }
 
-fn command(asked: Bash) -> Result<Value, ToolError> {
+fn command(asked: Bash) -> Result<Meant, ToolError> {
     let Bash { command, timeout, background } = asked;
-    Ok(match background {
+    let meant = match background {
         true => json!({"command": command, "background": true}),
         false => json!({"command": command, "timeout_seconds": timeout.unwrap_or(60).min(300)}),
-    })
+    };
+    Ok(Meant::with(meant).told(move |ran| {
+        let id = id(&ran.task);
+        let before = match ran.is_ended {
+            true => String::new(),
+            false => format!("Process {id}: {command}\nTo end it call CancelTask with {id:?}.\n"),
+        };
+        let after = match ran.wrote.as_str() {
+            "" => String::new(),
+            wrote => format!("\n{wrote}"),
+        };
+        Ok(Output::text(format!("{before}{}{after}", ran.said(WORDS))))
+    }))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -392,7 +404,8 @@ struct AskUser {
     options: Vec<String>,
 }
 
-fn question(asked: AskUser) -> Result<Value, ToolError> {
+fn question(asked: AskUser) -> Result<Meant, ToolError> {
     let options = asked.options.iter().map(|option| format!("\n- {option}"));
-    Ok(json!({"question": format!("{}{}", asked.question, options.collect::<String>())}))
+    let question = format!("{}{}", asked.question, options.collect::<String>());
+    Ok(Meant::with(json!({"question": question})))
 }

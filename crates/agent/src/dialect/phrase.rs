@@ -49,7 +49,8 @@ impl Tool for Phrase {
     }
 
     fn wish(&self, cx: &ToolContext, arguments: &str) -> Result<Wish, ToolError> {
-        let mut wish = self.tool.wish(cx, arguments)?;
+        let wish = self.tool.wish(cx, arguments);
+        let mut wish = wish.map_err(|error| reworded(&error, self.words))?;
         if *wish.tool == *self.tool.spec().name {
             wish.tool = self.own.into();
         }
@@ -59,8 +60,12 @@ impl Tool for Phrase {
     fn call(&self, cx: ToolContext, arguments: String) -> BoxFuture<Result<Output, ToolError>> {
         let words = self.words;
         let call = self.tool.call(cx, arguments);
-        Box::pin(call.map_err(move |error| ToolError::new(reword(&error.to_string(), words))))
+        Box::pin(call.map_err(move |error| reworded(&error, words)))
     }
+}
+
+fn reworded(error: &ToolError, words: Words) -> ToolError {
+    ToolError::new(reword(&error.to_string(), words))
 }
 
 /// A tool that looks at tasks.

@@ -1,6 +1,6 @@
 //! How tasks stand, for dialects that tell it in other words.
 
-use offshoot_core::{Outcome, Question, State, Task, WaitingOn};
+use offshoot_core::{FailureKind, Outcome, Question, State, Task, WaitingOn};
 use offshoot_runtime::{TaskRef, WaitEnd, Waited};
 
 use crate::brief::Brief;
@@ -69,6 +69,18 @@ pub(super) async fn result(waited: &Waited) -> Result<Option<String>, ToolError>
 pub(super) async fn result_of(task: &TaskRef) -> Result<Option<String>, ToolError> {
     let waited = task.wait().timeout(std::time::Duration::ZERO).await?;
     result(&waited).await
+}
+
+/// The code with which a command has exited, if it has.
+pub(super) fn exit(task: &Task) -> Option<i32> {
+    match task.ended()? {
+        Outcome::Completed { .. } => Some(0),
+        Outcome::Failed(failure) => match failure.kind {
+            FailureKind::Exit(code) => Some(code),
+            _ => None,
+        },
+        Outcome::Cancelled { .. } | Outcome::Lost { .. } => None,
+    }
 }
 
 /// What a task asks that waits for an answer.

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use offshoot_agent::Dialect;
-use offshoot_models::ToolResult;
+use offshoot_models::{ToolResult, Turn};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::dialects::{Peer, assert_failed, calls, keys, parsed};
-use crate::support::Test;
+use crate::dialects::{Peer, assert_failed, calls, keys, parsed, results};
+use crate::support::{Test, World, answers, purpose};
 
 /// The id of the agent that a call has sent off.
 fn id(result: &ToolResult) -> String {
@@ -94,5 +94,58 @@ async fn s11_7_codex_errors_are_errors() -> Test {
     let failed = parsed(&results[10]);
     let Value::String(why) = &failed["status"]["agent-2"]["errored"] else { panic!("{failed}") };
     assert!(why.contains("against policy"), "{why}");
+    Ok(())
+}
+
+fn question(id: &str, question: &str) -> Value {
+    let options = json!([
+        {"label": "left (Recommended)", "description": "It is shorter."},
+        {"label": "right", "description": "It is safer."},
+    ]);
+    json!({"id": id, "header": "Way", "question": question, "options": options})
+}
+
+#[tokio::test]
+async fn s11_7_codex_asks_one_thing_after_another_and_gets_an_answer_to_each() -> Test {
+    let both = json!({"questions": [question("way", "Which way?"), question("then", "And then?")]});
+    let world = World::new(move |call| match (purpose(call), answers(call)) {
+        ("lead", 0) => Turn::call([("spawn_agent", json!({"message": "go"}))]),
+        ("go", 0) => Turn::call([("request_user_input", both.clone())]),
+        ("go", 1) => {
+            let four = vec![question("way", "Which way?"); 4];
+            let twice = vec![question("way", "Which way?"); 2];
+            Turn::call([
+                ("request_user_input", json!({"questions": four})),
+                ("request_user_input", json!({"questions": []})),
+                ("request_user_input", json!({"questions": twice})),
+            ])
+        }
+        _ => Turn::say("over"),
+    })
+    .await;
+    let lead = world.agent_of(&world.brief("lead").dialect(Dialect::Codex)).await;
+    let child = world.child("agent-2").await;
+    for answer in ["left", "straight on"] {
+        let number = loop {
+            match child.questions().await?.into_iter().find(|one| one.closed.is_none()) {
+                Some(open) => break open.number,
+                None => tokio::task::yield_now().await,
+            }
+        };
+        child.answer(number, &answer).await?;
+    }
+    lead.wait().await?;
+    let asked: Vec<_> =
+        child.questions().await?.into_iter().map(|one| one.text.to_string()).collect();
+    let choices = "\n- left (Recommended): It is shorter.\n- right: It is safer.";
+    assert_eq!(asked, [format!("Way: Which way?{choices}"), format!("Way: And then?{choices}")]);
+    let calls = world.model.asked();
+    let told = results(calls.iter().rfind(|call| purpose(call) == "go").unwrap());
+    let answers = json!({"answers": {
+        "way": {"answers": ["left"]}, "then": {"answers": ["straight on"]},
+    }});
+    assert_eq!(parsed(&told[0]), answers);
+    let why = [(1, "1 to 3 questions"), (2, "1 to 3 questions"), (3, "the id \"way\"")];
+    assert_failed(&told, &why);
     Ok(())
 }

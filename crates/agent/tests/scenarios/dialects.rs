@@ -11,14 +11,9 @@ use serde_json::{Value, json};
 use crate::support::{Doors, Test, World, answers, purpose, whole};
 
 /// All that are not ours.
-const OTHERS: [Dialect; 6] = [
-    Dialect::Everruns,
-    Dialect::Koda,
-    Dialect::Defect,
-    Dialect::Awaken,
-    Dialect::Codex,
-    Dialect::ClaudeCode,
-];
+fn others() -> impl Iterator<Item = Dialect> {
+    Dialect::ALL.into_iter().map(|(_, dialect)| dialect).filter(|one| *one != Dialect::Offshoot)
+}
 
 /// A lead that speaks a dialect, and what its calls return.
 pub(crate) struct Peer {
@@ -160,7 +155,7 @@ fn names(call: &Call) -> Vec<&str> {
 #[tokio::test]
 async fn s11_7_every_tool_of_a_dialect_is_strict_and_names_the_field_that_it_does_not_know() -> Test
 {
-    for dialect in OTHERS {
+    for dialect in others() {
         let peer = Peer::new(dialect, |_| None).await;
         peer.results().await;
         let asked = peer.last();
@@ -262,8 +257,10 @@ async fn s11_7_what_is_offered_is_decided_by_what_our_tools_are_called() -> Test
         (Dialect::Defect, vec!["inspect_background_task"]),
         (Dialect::Awaken, vec![]),
         (Dialect::Codex, vec![]),
+        (Dialect::CodexV2, vec!["list_agents"]),
         (Dialect::ClaudeCode, vec!["ListAgents"]),
     ];
+    assert_eq!(offered.len(), others().count());
     for (dialect, tools) in offered {
         let world = World::new(|_| Turn::say("over")).await;
         // Names of the dialect mean nothing here, and no word passes a rule.

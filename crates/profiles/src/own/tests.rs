@@ -155,3 +155,11 @@ fn s11_2_broken_front_matter_is_told_with_its_line_and_column() {
     assert!(wrong("tools: &all [read]\nagents: *all").contains("anchors (&) are not taken"));
     assert!(wrong("just words").contains("the front matter must be fields"));
 }
+
+#[test]
+fn s11_7_every_dialect_that_there_is_can_be_said() {
+    for (word, dialect) in Dialect::ALL {
+        let draft = read(&format!("---\ndialect: {word}\n---\nDo it.\n"), "a").unwrap();
+        assert_eq!(draft.dialect, Some(dialect));
+    }
+}

@@ -217,7 +217,7 @@ impl Inner {
         // In a box, so that a wait that follows does not keep room for it.
         let command = Box::pin(self.begin(&cx, asked)).await?;
         match wait {
-            None => Ok(told::begun(command.handle())),
+            None => Ok(told::begun(&command)),
             Some(span) => self.wait(&cx, &command, span).await,
         }
     }

@@ -2,9 +2,10 @@
 
 use std::io;
 
-use offshoot_agent::Output;
+use offshoot_agent::{Output, Ran};
 use offshoot_backends::{Command, Commands, Log, Report};
 use offshoot_core::{FailureKind, Outcome, Task, text};
+use offshoot_runtime::TaskRef;
 
 use super::bounds;
 
@@ -41,45 +42,48 @@ const CONFINED: &str = "[Commands are confined: they can write only in the folde
 
 /// The end of a command, with what it has written. It is told once.
 pub(super) async fn ended(commands: &Commands, task: &Task) -> Output {
-    let shown = shown(commands, task).await;
+    let wrote = shown(commands, task).await;
     let (verdict, failed) = verdict(task);
-    let mut said = vec![verdict];
-    match shown.as_str() {
-        "" => said.push("It wrote nothing.".to_owned()),
-        text => said.push(format!("It wrote:\n{text}")),
-    }
-    if failed && exited(task) {
-        said.extend(hints(task, &shown).map(str::to_owned));
-    }
-    let mut output = Output::text(said.join("\n")).tells(task.id());
+    let hints: String = match failed && exited(task) {
+        true => hints(task, &wrote).flat_map(|hint| ["\n", hint]).collect(),
+        false => String::new(),
+    };
+    let shown = match wrote.as_str() {
+        "" => "It wrote nothing.".to_owned(),
+        text => format!("It wrote:\n{text}"),
+    };
+    let mut output = Output::text(format!("{verdict}\n{shown}{hints}")).tells(task.id());
     output.failed = failed;
-    output
+    output.ran(Ran { task: task.id(), said: verdict + &hints, wrote })
 }
 
 /// A command that goes on, and what it has written so far.
 pub(super) async fn goes_on(commands: &Commands, task: &Task, why: &str) -> Output {
-    let (handle, shown) = (task.handle(), shown(commands, task).await);
-    let so_far = match shown.as_str() {
+    let (handle, wrote) = (task.handle(), shown(commands, task).await);
+    let so_far = match wrote.as_str() {
         "" => "It has written nothing so far.".to_owned(),
         text => format!("So far it has written:\n{text}"),
     };
-    Output::text(format!(
+    let said = format!(
         "{why} The command HAS NOT ENDED: it goes on in the background as {handle}, and how it \
          ends is not known yet. Do not run it again. Its end will come to you by itself, as a \
-         notice with task=\"{handle}\". To stop it use cancel_task, to read on {}.\n{so_far}",
+         notice with task=\"{handle}\". To stop it use cancel_task, to read on {}.",
         super::OUTPUT
-    ))
+    );
+    Output::text(format!("{said}\n{so_far}")).ran(Ran { task: task.id(), said, wrote })
 }
 
 /// A command that was begun in the background.
-pub(super) fn begun(handle: &str) -> Output {
-    Output::text(format!(
+pub(super) fn begun(command: &TaskRef) -> Output {
+    let handle = command.handle();
+    let said = format!(
         "Started in the background: {handle}. IT HAS NOT ENDED, and there is no result to report \
          or to guess. Its end will come to you by itself, as a notice with task=\"{handle}\"; what \
          it writes is read with {}. Go on with other work now, or end your turn. Do not poll. If \
          you can do nothing at all without it, call wait_tasks.",
         super::OUTPUT
-    ))
+    );
+    Output::text(&*said).ran(Ran { task: command.id(), said, wrote: String::new() })
 }
 
 /// How much a command has written. Its record tells that now and then; what is in

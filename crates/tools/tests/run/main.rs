@@ -7,6 +7,7 @@ mod background;
 mod confined;
 mod crash;
 mod denied;
+mod dialects;
 mod ends;
 mod environment;
 mod interrupted;
