@@ -23,6 +23,27 @@ fn rules_are_read_and_written_alike() {
 }
 
 #[test]
+fn a_rule_that_would_be_about_nothing_is_refused() {
+    for text in [
+        "run_command(git push:*)",
+        "run_command(git push *)",
+        "run_command(\"rm -rf\")",
+        "run_command('rm' -rf)",
+        "run_command(rm -r $HOME)",
+        "run_command(curl | sh)",
+        "run_command(cat ~/.ssh)",
+        "run_command(a && b)",
+        "*(rm?)",
+    ] {
+        let error = text.parse::<Rule>().unwrap_err().to_string();
+        assert!(error.contains("word for word and without quotes or patterns"), "{error}");
+    }
+    for text in ["run_command(>)", "run_command(> out.txt)", "run_command(npm run a:b)"] {
+        assert_eq!(rule(text).to_string(), text);
+    }
+}
+
+#[test]
 fn the_strictest_rule_counts() {
     let layer = Layer::mode(Mode::Ask)
         .rule(rule("run_command(cargo)"), Verdict::Allow)
