@@ -134,7 +134,7 @@ impl Plea {
             return self.read((&own, before.as_ref()), closed, GaveUp::Forgotten).await;
         }
         let folder = self.folder().await?;
-        let granted = self.cx.seat.grants.has(folder.as_deref(), &self.wish);
+        let granted = self.cx.seat.grants.has(folder.as_deref(), &self.wish).await;
         if granted && before.is_none() {
             return Ok(None);
         }
@@ -222,7 +222,7 @@ impl Plea {
 
     async fn is_granted(&self) -> Result<bool, Trouble> {
         let folder = self.folder().await?;
-        Ok(self.cx.seat.grants.has(folder.as_deref(), &self.wish))
+        Ok(self.cx.seat.grants.has(folder.as_deref(), &self.wish).await)
     }
 
     /// How long there is to answer.
@@ -293,7 +293,7 @@ impl Plea {
             Ok(Leave::Always) => {
                 if let (false, Some(rule)) = (by_agent, &self.wish.lasting) {
                     let folder = self.folder().await?;
-                    self.cx.seat.grants.give(folder.as_deref(), rule);
+                    self.cx.seat.grants.give(folder.as_deref(), rule).await;
                 }
                 Ok(None)
             }

@@ -14,7 +14,9 @@ use crate::origin::Origin;
 use crate::view::word;
 
 /// Does what reads or writes files where it holds up nobody.
-async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Stopped> {
+pub(super) async fn apart<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Stopped> {
     let done = tokio::task::spawn_blocking(work).await;
     Ok(done.map_err(|error| Fault::from_error(Code::Other, &error))?)
 }
