@@ -127,7 +127,12 @@ impl Plea {
         let approval = Approval::new(self.wish.clone(), &self.arguments);
         let is_for_it =
             |asked: &Question| Approval::of(asked).is_some_and(|of| of.is_for(&approval));
-        if before.as_ref().is_some_and(|before| !is_for_it(before)) {
+        if let Some(other) = before.as_ref().filter(|before| !is_for_it(before)) {
+            if other.closed.is_none()
+                && let Err(Error::Store(error)) = again(&self.cx.cx, other).unless(ready(())).await
+            {
+                return Err(Error::Store(error).into());
+            }
             return Ok(Some(words::no_leave()));
         }
         if let Some(Question { closed: Some(closed), .. }) = &before {
