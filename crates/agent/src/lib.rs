@@ -61,7 +61,9 @@ pub use providers::Providers;
 pub use purse::Pool;
 pub use report::Report;
 pub use spend::{Spent, UnknownPrice};
-pub use tool::{Effect, Function, Output, Returns, Span, Tool, ToolContext, ToolError, survey};
+pub use tool::{
+    Effect, Function, Output, Returns, Span, Tool, ToolContext, ToolError, survey, survey_hiding,
+};
 pub use worktree::{Fate, Worktree, WorktreeState};
 
 /// The kind of task that an agent is.

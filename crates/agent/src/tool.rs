@@ -29,7 +29,7 @@ use crate::sendings::Turn;
 pub(crate) use arguments::read;
 pub(crate) use function::schema_of;
 pub use function::{Function, Returns};
-pub use survey::survey;
+pub use survey::{survey, survey_hiding};
 pub(crate) use toolbox::Toolbox;
 
 /// A tool.
