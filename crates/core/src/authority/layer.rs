@@ -186,8 +186,8 @@ impl Layer {
             return Verdict::Deny;
         }
         let strict = [Verdict::Deny, Verdict::Ask].into_iter().filter_map(|verdict| {
-            let mut rules = self.says(verdict).filter(|rule| rule.is_about(&wish.tool));
-            rules.find_map(|rule| concerns(rule, &wish.deed, verdict))
+            let rules = self.says(verdict).filter(|rule| rule.is_about(&wish.tool));
+            rules.filter_map(|rule| concerns(rule, &wish.deed, verdict)).max()
         });
         if let Some(verdict) = strict.max() {
             return verdict;
@@ -223,11 +223,12 @@ impl Layer {
 /// What a rule that forbids or asks says of a deed. Of a line that cannot be read
 /// it is not known what it runs: it may be what the rule is about.
 fn concerns(rule: &Rule, deed: &Deed, verdict: Verdict) -> Option<Verdict> {
+    let runs = |commands: &[Vec<String>]| commands.iter().any(|command| rule.begins(command));
     match (&rule.command, deed) {
         (None, _) => Some(verdict),
-        (Some(_), Deed::Run(Line::Clear(commands))) => {
-            commands.iter().any(|command| rule.begins(command)).then_some(verdict)
-        }
+        (Some(_), Deed::Run(Line::Clear(commands))) => runs(commands).then_some(verdict),
+        (Some(_), Deed::Run(Line::Partly(commands))) if runs(commands) => Some(verdict),
+        (Some(_), Deed::Run(Line::Partly(_))) => Some(Verdict::Ask),
         (Some(_), Deed::Run(Line::Unclear)) => Some(Verdict::Ask),
         (Some(_), _) => None,
     }

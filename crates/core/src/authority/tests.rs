@@ -72,6 +72,25 @@ fn a_line_that_cannot_be_read_is_asked_about_where_a_rule_might_be_about_it() {
 }
 
 #[test]
+fn what_a_line_certainly_runs_is_forbidden_whatever_else_is_in_it() {
+    let partly = |text: &str| {
+        let Deed::Run(Line::Clear(commands)) = line(text) else { unreachable!() };
+        Wish::new("run_command", Deed::Run(Line::Partly(commands)))
+    };
+    let layer = Layer::mode(Mode::Auto)
+        .rule(rule("run_command(sudo)"), Verdict::Deny)
+        .rule(rule("run_command(git push)"), Verdict::Deny)
+        .rule(rule("run_command(ls)"), Verdict::Allow);
+    assert_eq!(layer.judge(&partly("sudo reboot")), Verdict::Deny);
+    assert_eq!(layer.judge(&partly("ls && git push")), Verdict::Deny);
+    assert_eq!(layer.judge(&partly("git")), Verdict::Ask, "it may be git push");
+    assert_eq!(layer.judge(&partly("ls")), Verdict::Ask, "and something else");
+    let free = Layer::mode(Mode::Ask).rule(rule("run_command(ls)"), Verdict::Allow);
+    assert_eq!(free.judge(&partly("ls")), Verdict::Ask);
+    assert_eq!(Layer::mode(Mode::Auto).judge(&partly("sudo reboot")), Verdict::Allow);
+}
+
+#[test]
 fn a_plan_changes_nothing_and_what_is_guarded_is_asked_about() {
     let plan = Layer::mode(Mode::Plan).rule(rule("*"), Verdict::Allow);
     for deed in [Deed::Change, Deed::Run(Line::Unclear), Deed::Reach] {
@@ -115,6 +134,7 @@ proptest! {
             ("run_command", line("a b")),
             ("run_command", line("a && c")),
             ("run_command", Deed::Run(Line::Unclear)),
+            ("run_command", Deed::Run(Line::Partly(vec![vec!["a".into()]]))),
         ] {
             let wish = Wish::new(tool, deed);
             prop_assert!(child.judge(&wish) >= owner.judge(&wish));
