@@ -170,7 +170,10 @@ async fn begin(
     let session = house.session(name).await?;
     house.keys.give(session.id(), keys);
     let task = session.spawn(request).name(LEAD).key(&run.key).await?;
-    Ok((task, profile.notes.iter().chain(&project.notes).cloned().collect()))
+    let tools: Vec<_> = house.agents.tools().collect();
+    let mut notes = profiles::notes(&profile, &tools);
+    notes.extend(project.notes);
+    Ok((task, notes))
 }
 
 /// Goes on with a conversation. What was asked is a message to its agent; if
