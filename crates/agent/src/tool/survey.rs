@@ -170,8 +170,11 @@ fn open(path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     openat(CWD, path, flags | OFlags::NOFOLLOW, Mode::empty())
 }
 
+/// The name of something in a folder, and what it is if that can be told.
+type Entry = (PathBuf, Result<Stat, Errno>);
+
 /// What there is in an open folder. Links are not followed.
-fn entries(folder: &OwnedFd) -> Result<Vec<(PathBuf, Result<Stat, Errno>)>, Errno> {
+fn entries(folder: &OwnedFd) -> Result<Vec<Entry>, Errno> {
     let mut all = Vec::new();
     for entry in Dir::read_from(folder)? {
         let entry = entry?;

@@ -65,7 +65,8 @@ impl Local {
     pub(super) fn learn(&self, _fd: BorrowedFd<'_>) {}
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use std::fs::File;
     use std::os::fd::AsFd;

@@ -273,7 +273,8 @@ fn kept(place: &Place) -> ToolError {
     ToolError::new(format!("{} is kept from agents.", place::shown(place.path())))
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use super::*;
 
