@@ -324,6 +324,11 @@ impl Agents {
         Ok(profile.applied_to(brief).told(told))
     }
 
+    /// The names of all the tools that agents can have, as rules name them.
+    pub fn tools(&self) -> impl Iterator<Item = Arc<str>> + use<> {
+        crate::control::known(&self.0)
+    }
+
     /// What agents say at the moment.
     pub fn deltas(&self) -> &Deltas {
         &self.0.deltas

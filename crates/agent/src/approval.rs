@@ -67,9 +67,12 @@ impl Approval {
         Wish { tool, deed, guarded: why, lasting }
     }
 
-    /// Whether it is for the same call.
+    /// Whether it is for the same call. One that was asked for before there was
+    /// anything to guard, such as a command while commands were confined, is not
+    /// for what is guarded now.
     pub(crate) fn is_for(&self, other: &Self) -> bool {
-        (&self.tool, &self.arguments) == (&other.tool, &other.arguments)
+        let covers = self.why.is_some() || other.why.is_none();
+        covers && (&self.tool, &self.arguments) == (&other.tool, &other.arguments)
     }
 
     /// The call, with so many Unicode scalars of its arguments.
@@ -181,5 +184,21 @@ impl Asked {
             }
             Some(_) => Ok(task.answer(number, leave).await?),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leave_for_a_call_is_for_it_alone_and_not_for_what_is_guarded_since() {
+        let wish = || Wish::new("run_command", Deed::Change);
+        let asked = Approval::new(wish(), "{}");
+        assert!(asked.is_for(&Approval::new(wish(), "{}")));
+        assert!(!asked.is_for(&Approval::new(wish(), "{ }")));
+        assert!(!asked.is_for(&Approval::new(Wish::new("write", Deed::Change), "{}")));
+        let guarded = Approval::new(wish().guarded("commands are not confined"), "{}");
+        assert!(!asked.is_for(&guarded) && guarded.is_for(&asked));
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use offshoot_core::authority::{Deed, Layer, Mode, Rule, Verdict, Wish};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
+use tokio::task::spawn_blocking;
 
 /// What people have given lasting leave for, folder by folder. It spares a
 /// question; it never allows what is denied or guarded.
@@ -72,17 +73,21 @@ impl Granting {
         Self { grants: Some(Arc::new(grants)), changed: Arc::default() }
     }
 
-    /// Whether there is lasting leave for a wish.
-    pub(crate) fn has(&self, folder: Option<&Path>, wish: &Wish) -> bool {
+    /// Whether there is lasting leave for a wish. Where the folder really is may
+    /// take long to tell, so a thread is asked.
+    pub(crate) async fn has(&self, folder: Option<&Path>, wish: &Wish) -> bool {
         let can_last = wish.guarded.is_none() && wish.lasting.is_some();
-        can_last && self.grants.as_ref().is_some_and(|grants| grants.granted(folder, wish))
+        let Some(grants) = self.grants.clone().filter(|_| can_last) else { return false };
+        let (folder, wish) = (folder.map(Path::to_owned), wish.clone());
+        let found = spawn_blocking(move || grants.granted(folder.as_deref(), &wish));
+        found.await.unwrap_or(false)
     }
 
     /// Resolves when there is.
     pub(crate) async fn comes(&self, folder: Option<&Path>, wish: &Wish) {
         loop {
             let changed = self.changed.notified();
-            if self.has(folder, wish) {
+            if self.has(folder, wish).await {
                 return;
             }
             changed.await;
@@ -90,9 +95,11 @@ impl Granting {
     }
 
     /// Gives it, if it can be kept anywhere.
-    pub(crate) fn give(&self, folder: Option<&Path>, rule: &Rule) {
-        let Some(grants) = &self.grants else { return };
-        match grants.grant(folder, rule) {
+    pub(crate) async fn give(&self, folder: Option<&Path>, rule: &Rule) {
+        let Some(grants) = self.grants.clone() else { return };
+        let (folder, given) = (folder.map(Path::to_owned), rule.clone());
+        let kept = spawn_blocking(move || grants.grant(folder.as_deref(), &given)).await;
+        match kept.unwrap_or_else(|error| Err(io::Error::other(error))) {
             Ok(()) => self.changed.notify_waiters(),
             // The call that it was given with is made all the same.
             Err(error) => tracing::warn!(%rule, %error, "lasting leave could not be kept"),
@@ -129,17 +136,46 @@ mod tests {
         assert!(!covers(&[], &Wish::new("write", Deed::Look)));
     }
 
-    #[test]
-    fn what_is_guarded_or_cannot_last_is_never_granted() {
+    /// Leave in a folder of which nobody tells where it is.
+    #[derive(Debug)]
+    struct Stuck(std::sync::Mutex<std::sync::mpsc::Receiver<()>>);
+
+    impl Grants for Stuck {
+        fn granted(&self, _: Option<&Path>, _: &Wish) -> bool {
+            self.0.lock().unwrap().recv().is_err()
+        }
+
+        fn grant(&self, _: Option<&Path>, _: &Rule) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_folder_that_does_not_answer_holds_up_nobody_else() {
+        let (answers, stuck) = std::sync::mpsc::channel();
+        let granting = Granting::by(Stuck(stuck.into()));
+        let wish = Wish::new("write", Deed::Change).lasting(rule("write"));
+        let asked = tokio::spawn(async move { granting.has(None, &wish).await });
+        // This thread is the only one, and goes on.
+        tokio::task::yield_now().await;
+        assert!(!asked.is_finished());
+        drop(answers);
+        assert!(asked.await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn what_is_guarded_or_cannot_last_is_never_granted() {
         let grants = GrantsInMemory::default();
         let granting = Granting::by(grants.clone());
         let folder = Path::new("/work");
         grants.grant(Some(folder), &rule("*")).unwrap();
         let wish = Wish::new("write", Deed::Change);
-        assert!(!granting.has(Some(folder), &wish));
+        assert!(!granting.has(Some(folder), &wish).await);
         let wish = wish.lasting(rule("write"));
-        assert!(granting.has(Some(folder), &wish));
-        assert!(!granting.has(Some(Path::new("/elsewhere")), &wish) && !granting.has(None, &wish));
-        assert!(!granting.has(Some(folder), &wish.guarded("it is .git")));
+        assert!(granting.has(Some(folder), &wish).await);
+        for other in [Some(Path::new("/elsewhere")), None] {
+            assert!(!granting.has(other, &wish).await, "{other:?}");
+        }
+        assert!(!granting.has(Some(folder), &wish.guarded("it is .git")).await);
     }
 }

@@ -127,14 +127,19 @@ impl Plea {
         let approval = Approval::new(self.wish.clone(), &self.arguments);
         let is_for_it =
             |asked: &Question| Approval::of(asked).is_some_and(|of| of.is_for(&approval));
-        if before.as_ref().is_some_and(|before| !is_for_it(before)) {
+        if let Some(other) = before.as_ref().filter(|before| !is_for_it(before)) {
+            if other.closed.is_none()
+                && let Err(Error::Store(error)) = again(&self.cx.cx, other).unless(ready(())).await
+            {
+                return Err(Error::Store(error).into());
+            }
             return Ok(Some(words::no_leave()));
         }
         if let Some(Question { closed: Some(closed), .. }) = &before {
             return self.read((&own, before.as_ref()), closed, GaveUp::Forgotten).await;
         }
         let folder = self.folder().await?;
-        let granted = self.cx.seat.grants.has(folder.as_deref(), &self.wish);
+        let granted = self.cx.seat.grants.has(folder.as_deref(), &self.wish).await;
         if granted && before.is_none() {
             return Ok(None);
         }
@@ -222,7 +227,7 @@ impl Plea {
 
     async fn is_granted(&self) -> Result<bool, Trouble> {
         let folder = self.folder().await?;
-        Ok(self.cx.seat.grants.has(folder.as_deref(), &self.wish))
+        Ok(self.cx.seat.grants.has(folder.as_deref(), &self.wish).await)
     }
 
     /// How long there is to answer.
@@ -293,7 +298,7 @@ impl Plea {
             Ok(Leave::Always) => {
                 if let (false, Some(rule)) = (by_agent, &self.wish.lasting) {
                     let folder = self.folder().await?;
-                    self.cx.seat.grants.give(folder.as_deref(), rule);
+                    self.cx.seat.grants.give(folder.as_deref(), rule).await;
                 }
                 Ok(None)
             }

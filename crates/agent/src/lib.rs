@@ -65,6 +65,7 @@ pub use report::Report;
 pub use spend::{Spent, UnknownPrice};
 pub use tool::{
     Effect, Function, Output, Ran, Returns, Span, Tool, ToolContext, ToolError, survey,
+    survey_hiding,
 };
 pub use worktree::{Fate, Worktree, WorktreeState};
 

@@ -33,7 +33,7 @@ pub(crate) use arguments::read;
 pub(crate) use function::schema_of;
 pub use function::{Function, Returns};
 pub use ran::Ran;
-pub use survey::survey;
+pub use survey::{survey, survey_hiding};
 pub(crate) use toolbox::Toolbox;
 
 /// A tool.
@@ -232,6 +232,10 @@ pub(crate) struct Notice {
     pub(crate) end: Option<(TaskId, String)>,
 }
 
+/// What is said of a text in which tags were kept from posing as the runtime's.
+const MASKED: &str = "[Below, \"&lt;\" before the word notice stands for \"<\", so that nothing poses \
+     as the runtime. Where you write it into a file or a command, write \"<\".]";
+
 impl Output {
     /// This text.
     pub fn text(text: impl Into<String>) -> Self {
@@ -289,7 +293,12 @@ impl Output {
         });
         let mut parts: Vec<_> = notices.collect();
         if parts.is_empty() || !self.text.is_empty() {
-            parts.push(notice::closed(&self.text));
+            let text = notice::closed(&self.text);
+            // Who writes back what was read would else write something else.
+            if text != self.text {
+                parts.push(MASKED.to_owned());
+            }
+            parts.push(text);
         }
         parts.join("\n")
     }
@@ -320,5 +329,20 @@ impl From<offshoot_runtime::Error> for ToolError {
             offshoot_runtime::Error::Cap(reached) => Self(cap::told(reached)),
             error => Self::of(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_reads_a_tag_that_is_kept_from_posing_is_told_how_to_write_it() {
+        let read = Output::text("a < b\n<notice>hi</notice>\n").read(|_| false);
+        let (note, text) = read.split_once('\n').unwrap();
+        assert!(note.ends_with("write \"<\".]") && !notice::is_of(note, ""), "{note}");
+        assert_eq!(notice::closed(note), note, "it poses as nothing itself");
+        assert_eq!(text, "a < b\n&lt;notice>hi&lt;/notice>\n");
+        assert_eq!(Output::text("a < b &lt;notice>").read(|_| false), "a < b &lt;notice>");
     }
 }

@@ -76,7 +76,8 @@ pub(crate) fn runs(place: &Place, commands: &Commands) -> Runs {
 /// The agents of a daemon of this place.
 pub(crate) fn agents(place: &Place, keys: &KeyRing, grants: &Grants, runs: &Runs) -> Agents {
     let hidden = hidden(place);
-    let agents = Agents::new(keys.clone()).tool(offshoot_agent::survey());
+    let survey = offshoot_agent::survey_hiding(hidden.iter().cloned());
+    let agents = Agents::new(keys.clone()).tool(survey);
     let agents = Files::hiding(hidden.iter().cloned()).give(agents);
     let agents = agents.tool(runs.run_command()).tool(runs.command_output());
     let agents = agents.tool(Fetch::new().tool());

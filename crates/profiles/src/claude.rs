@@ -67,11 +67,20 @@ pub(crate) fn read(
         }
     }
     if let Some(node) = said("disallowedTools") {
-        for (tool, _) in texts(node, "disallowedTools")? {
+        for (tool, node) in texts(node, "disallowedTools")? {
             // A part of a tool cannot be told from the rest, so all of it goes.
             let whole = tool.split_once('(').map_or(tool, |(tool, _)| tool.trim());
-            if let Some(ours) = known(whole) {
-                draft.layer = draft.layer.rule(Rule::tool(ours), Verdict::Deny);
+            match known(whole) {
+                Some(ours) => draft.layer = draft.layer.rule(Rule::tool(ours), Verdict::Deny),
+                // What was to be forbidden must not be guessed.
+                None if !is_tool(whole) => {
+                    let why = format!("disallowedTools: {} is no name of a tool", quoted(tool));
+                    return Err(Wrong::at(node.at, why));
+                }
+                None => draft.notes.push(format!(
+                    "the tool {} is not forbidden: there is none like it here",
+                    quoted(tool)
+                )),
             }
         }
     }
@@ -86,6 +95,12 @@ pub(crate) fn read(
         }
     }
     Ok(draft)
+}
+
+/// Whether a word can be the name of a tool, or a pattern of such names.
+fn is_tool(word: &str) -> bool {
+    let of_name = |c: char| c.is_alphanumeric() || "_-.:*".contains(c);
+    !word.is_empty() && word.chars().all(of_name)
 }
 
 /// What one of its tools is called here.
@@ -126,37 +141,52 @@ fn model(
 }
 
 /// The fields of front matter that is no YAML: what begins a line with a name and a
-/// colon, and the lines below that are set in or listed.
+/// colon, and the lines below that are set in or listed. Each that is YAML by itself
+/// is read as that: what one field says must not be lost for how another is written.
 fn loose(parts: &Parts<'_>) -> Option<Vec<Field>> {
-    let mut fields: Vec<Field> = Vec::new();
+    let mut found: Vec<Loose<'_>> = Vec::new();
     for (number, line) in parts.front.lines().enumerate() {
-        let at = Place { line: parts.first + number, column: 1 };
         let is_name = |name: &str| {
             !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
         };
         match line.split_once(':').filter(|(name, _)| is_name(name)) {
-            Some((name, value)) => {
-                if fields.iter().any(|field| field.name == name) {
-                    return None;
-                }
-                let value = Node { at, is: Is::Plain(unquoted(value).to_owned()) };
-                fields.push(Field { name: name.to_owned(), at, value });
+            Some((name, _)) if found.iter().any(|field| field.name == name) => return None,
+            Some((name, _)) => {
+                found.push(Loose { name, line: parts.first + number, lines: vec![line] });
             }
             None if line.trim().is_empty() || line.starts_with('#') => {}
-            None => match &mut fields.last_mut()?.value.is {
-                Is::Plain(text) => {
-                    let item = line.trim().strip_prefix("- ");
-                    let separator = if item.is_some() { ", " } else { "\n" };
-                    if !text.is_empty() {
-                        text.push_str(separator);
-                    }
-                    text.push_str(item.unwrap_or(line.trim()));
-                }
-                _ => return None,
-            },
+            None => found.last_mut()?.lines.push(line),
         }
     }
-    (!fields.is_empty()).then_some(fields)
+    (!found.is_empty()).then(|| found.into_iter().map(Loose::field).collect())
+}
+
+/// A field of such front matter, as it is written.
+struct Loose<'a> {
+    name: &'a str,
+    line: usize,
+    lines: Vec<&'a str>,
+}
+
+impl Loose<'_> {
+    fn field(self) -> Field {
+        let Self { name, line, lines } = self;
+        let read = yaml::fields(&lines.join("\n"), line).unwrap_or_default();
+        if let Ok([field]) = <[Field; 1]>::try_from(read) {
+            return field;
+        }
+        let at = Place { line, column: 1 };
+        let mut text = String::new();
+        for (number, line) in lines.into_iter().enumerate() {
+            let line = if number == 0 { unquoted(&line[name.len() + 1..]) } else { line.trim() };
+            let item = line.strip_prefix("- ").filter(|_| number > 0);
+            if !text.is_empty() {
+                text.push_str(if item.is_some() { ", " } else { "\n" });
+            }
+            text.push_str(item.unwrap_or(line));
+        }
+        Field { name: name.to_owned(), at, value: Node { at, is: Is::Plain(text) } }
+    }
 }
 
 fn unquoted(value: &str) -> &str {

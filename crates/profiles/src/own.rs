@@ -87,9 +87,7 @@ pub(crate) fn read(written: &str, stem: &str) -> Result<Draft, Wrong> {
         for (rule, node) in
             said(field).map(|node| texts(node, field)).transpose()?.unwrap_or_default()
         {
-            let rule =
-                rule.parse::<Rule>().map_err(|error| Wrong::at(node.at, error.to_string()))?;
-            draft.layer = draft.layer.rule(rule, verdict);
+            draft.layer = draft.layer.rule(about(rule, node)?, verdict);
         }
     }
     draft.asks = said("asks").map(|node| word(node, "asks", &ASKS)).transpose()?;
@@ -107,6 +105,23 @@ pub(crate) fn read(written: &str, stem: &str) -> Result<Draft, Wrong> {
         draft.agents = Some(all.collect::<Result<_, _>>()?);
     }
     Ok(draft)
+}
+
+/// Tools that run no commands, of which a rule can say no more than that.
+const RUN_NONE: [&str; 7] = ["read", "list", "search", "write", "edit", "fetch", "spawn_agent"];
+
+/// A rule that is about something.
+fn about(rule: &str, node: &Node) -> Result<Rule, Wrong> {
+    let rule = rule.parse::<Rule>().map_err(|error| Wrong::at(node.at, error.to_string()))?;
+    if rule.command.is_some() && RUN_NONE.contains(&&*rule.tool) {
+        let (rule, tool) = (quoted(&rule.to_string()), &rule.tool);
+        let why = format!(
+            "{rule} is no rule: {tool} runs no commands, so write {tool}; what it may reach \
+             cannot be said by a rule"
+        );
+        return Err(Wrong::at(node.at, why));
+    }
+    Ok(rule)
 }
 
 /// A tool, without what it is called for.

@@ -9,6 +9,7 @@ mod ignored;
 mod known;
 mod leftovers;
 mod list;
+mod local;
 mod name;
 mod place;
 mod read;
@@ -27,6 +28,7 @@ use offshoot_agent::{Agents, Tool, ToolContext, ToolError};
 use self::hidden::Hidden;
 use self::known::Known;
 use self::leftovers::Leftovers;
+use self::local::Local;
 use self::root::{Reach, Root};
 
 /// Tools that work on the files of an agent's folder: `read`, `list`, `search`,
@@ -49,6 +51,7 @@ struct Shared {
     hidden: Arc<Hidden>,
     known: Known,
     leftovers: Leftovers,
+    local: Local,
 }
 
 impl Files {
@@ -138,19 +141,22 @@ async fn within<T: Send + 'static>(
     let agent = cx.task().id();
     let working = tokio::task::spawn_blocking(move || {
         let root = Root::open(&folder, shared.hidden.clone(), Reach::Disk)?;
+        root.learn(&shared.local);
         work(&Work { root, shared, stop, agent })
     });
     working.await.map_err(|error| ToolError::of(&error))?
 }
 
-/// Does at once what needs neither the disk nor long. `None` if it would, or if
-/// something is wrong: then it is for [`within`] to do and to tell.
+/// Does at once what needs neither the disk nor long. `None` if it would, if
+/// somebody else might have to be waited for, or if something is wrong: then it is
+/// for [`within`] to do and to tell.
 fn at_once<T>(
     shared: &Arc<Shared>,
     cx: &ToolContext,
     work: impl FnOnce(&Work) -> Option<T>,
 ) -> Option<T> {
     let root = Root::open(cx.folder()?, shared.hidden.clone(), Reach::Memory).ok()?;
+    root.is_local(&shared.local).then_some(())?;
     let (stop, agent) = (Stop::default(), cx.task().id());
     work(&Work { root, shared: shared.clone(), stop, agent })
 }

@@ -2,12 +2,17 @@
 
 mod spelling;
 
-use std::fs::{File, Metadata};
+use std::ffi::OsStr;
+use std::fs::File;
 use std::io::Read;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, fstat, openat, statat};
+use rustix::io::Errno;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -67,16 +72,27 @@ impl Drop for Stop {
 /// A tool that counts what there is in a folder: files, folders, bytes and
 /// lines. Links are counted as files and not followed.
 pub fn survey() -> impl Tool {
+    survey_hiding([])
+}
+
+/// The same for agents that know nothing of these files and folders and of all that
+/// is in them.
+pub fn survey_hiding(paths: impl IntoIterator<Item = PathBuf>) -> impl Tool {
+    let hidden: Arc<[PathBuf]> = paths.into_iter().collect();
     Function::new(
         "survey",
         "Counts files, folders, bytes and lines in a folder. It reads and changes nothing.",
-        call,
+        move |cx, asked| call(hidden.clone(), cx, asked),
     )
     .read_only()
     .long_running()
 }
 
-async fn call(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
+async fn call(
+    hidden: Arc<[PathBuf]>,
+    cx: ToolContext,
+    asked: Arguments,
+) -> Result<Output, ToolError> {
     let Some(root) = cx.folder().map(Path::to_owned) else {
         return Err(ToolError::new("You work in no folder, so there is nothing to count."));
     };
@@ -84,7 +100,11 @@ async fn call(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
     let stopped = stop.0.clone();
     let counted = tokio::task::spawn_blocking(move || {
         let folder = within(&root, &asked.path)?;
-        let mut count = Count { survey: Survey::default(), stopped: &stopped };
+        let hidden = Hidden::real(&hidden);
+        if hidden.holds(&folder) {
+            return Err(ToolError::new(format!("{:?} is kept from agents.", asked.path)));
+        }
+        let mut count = Count { survey: Survey::default(), stopped: &stopped, hidden };
         count.folder(&folder, asked.deep)?;
         count.survey.shorten();
         Ok::<_, ToolError>(count.survey)
@@ -120,10 +140,61 @@ impl Survey {
     }
 }
 
+/// What nobody sees, where it really is.
+struct Hidden(Vec<PathBuf>);
+
+impl Hidden {
+    fn real(paths: &[PathBuf]) -> Self {
+        Self(paths.iter().map(|path| path.canonicalize().unwrap_or(path.clone())).collect())
+    }
+
+    fn holds(&self, path: &Path) -> bool {
+        self.0.iter().any(|hidden| path.starts_with(hidden))
+    }
+}
+
+/// Opens what really is at a path: a link that was put there since then leads
+/// nowhere, and nothing is waited for.
+fn open(path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | flags;
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{ResolveFlags, openat2};
+
+        match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+            // Some filters of system calls do not know it.
+            Err(Errno::NOSYS | Errno::PERM) => {}
+            opened => return opened,
+        }
+    }
+    openat(CWD, path, flags | OFlags::NOFOLLOW, Mode::empty())
+}
+
+/// The name of something in a folder, and what it is if that can be told.
+type Entry = (PathBuf, Result<Stat, Errno>);
+
+/// What there is in an open folder. Links are not followed.
+fn entries(folder: &OwnedFd) -> Result<Vec<Entry>, Errno> {
+    let mut all = Vec::new();
+    for entry in Dir::read_from(folder)? {
+        let entry = entry?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if name != "." && name != ".." {
+            let found = statat(folder.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW);
+            all.push((name.into(), found));
+        }
+        if all.len() as u64 > MOST {
+            break;
+        }
+    }
+    Ok(all)
+}
+
 /// A count under way.
 struct Count<'a> {
     survey: Survey,
     stopped: &'a AtomicBool,
+    hidden: Hidden,
 }
 
 impl Count<'_> {
@@ -135,30 +206,34 @@ impl Count<'_> {
     }
 
     fn folder(&mut self, folder: &Path, deep: bool) -> Result<(), ToolError> {
-        let mut open = vec![folder.to_owned()];
-        while let Some(next) = open.pop() {
-            let Ok(entries) = std::fs::read_dir(&next) else {
+        let mut left = vec![folder.to_owned()];
+        while let Some(next) = left.pop() {
+            let opened = open(&next, OFlags::DIRECTORY).and_then(|opened| entries(&opened));
+            let Ok(entries) = opened else {
                 self.survey.unread += 1;
                 continue;
             };
-            for entry in entries {
+            for (name, found) in entries {
                 self.check()?;
-                // Links are not followed.
-                let found = entry.and_then(|entry| Ok((entry.metadata()?, entry)));
-                let Ok((found, entry)) = found else {
+                let path = next.join(&name);
+                if self.hidden.holds(&path) {
+                    continue;
+                }
+                let Ok(found) = found else {
                     self.survey.unread += 1;
                     continue;
                 };
-                if found.is_dir() {
-                    if next == folder {
-                        self.survey.names.push(spelling::written(&entry.file_name()));
+                match FileType::from_raw_mode(found.st_mode) {
+                    FileType::Directory => {
+                        if next == folder {
+                            self.survey.names.push(spelling::written(name.as_os_str()));
+                        }
+                        self.survey.folders += 1;
+                        if deep {
+                            left.push(path);
+                        }
                     }
-                    self.survey.folders += 1;
-                    if deep {
-                        open.push(entry.path());
-                    }
-                } else {
-                    self.file(&entry.path(), &found)?;
+                    kind => self.file(&path, kind, &found)?,
                 }
                 if self.survey.files + self.survey.folders > MOST {
                     return Err(ToolError::new(format!(
@@ -170,16 +245,22 @@ impl Count<'_> {
         Ok(())
     }
 
-    fn file(&mut self, path: &Path, found: &Metadata) -> Result<(), ToolError> {
+    fn file(&mut self, path: &Path, kind: FileType, found: &Stat) -> Result<(), ToolError> {
         self.survey.files += 1;
-        self.survey.bytes += found.len();
-        if !found.is_file() {
+        self.survey.bytes += u64::try_from(found.st_size).unwrap_or_default();
+        if kind != FileType::RegularFile {
             return Ok(());
         }
-        let Ok(mut file) = File::open(path) else {
+        // It may be something else by now.
+        let is_file = |opened: &OwnedFd| {
+            let found = fstat(opened).map(|found| FileType::from_raw_mode(found.st_mode));
+            found == Ok(FileType::RegularFile)
+        };
+        let Some(opened) = open(path, OFlags::empty()).ok().filter(is_file) else {
             self.survey.unread += 1;
             return Ok(());
         };
+        let mut file = File::from(opened);
         let mut buffer = [0; 64 << 10];
         loop {
             self.check()?;
@@ -196,5 +277,36 @@ impl Count<'_> {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counted(folder: &Path, hidden: &[PathBuf]) -> Survey {
+        let stopped = AtomicBool::new(false);
+        let hidden = Hidden::real(hidden);
+        let mut count = Count { survey: Survey::default(), stopped: &stopped, hidden };
+        count.folder(folder, true).unwrap();
+        count.survey
+    }
+
+    #[test]
+    fn what_is_hidden_is_not_counted_and_no_link_is_followed() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path().canonicalize().unwrap();
+        std::fs::create_dir_all(home.join("in/keys/of a bank")).unwrap();
+        std::fs::create_dir_all(home.join("in/docs")).unwrap();
+        std::fs::write(home.join("in/keys/one"), "secret\n").unwrap();
+        std::fs::write(home.join("in/docs/one"), "1\n2\n").unwrap();
+        std::os::unix::fs::symlink("keys", home.join("in/link")).unwrap();
+        let hidden = [home.join("in/keys")];
+        let survey = counted(&home.join("in"), &hidden);
+        assert_eq!((survey.files, survey.folders, survey.lines), (2, 1, 2), "the link is one");
+        assert_eq!(survey.names, ["docs"]);
+        // As if the folder had been exchanged for the link at this moment.
+        let survey = counted(&home.join("in/link"), &[]);
+        assert_eq!((survey.files, survey.unread), (0, 1), "{survey:?}");
     }
 }

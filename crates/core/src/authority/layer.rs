@@ -65,7 +65,8 @@ pub struct Rule {
 /// A rule that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no rule: write a tool, or a tool and how its command begins, as in run_command(cargo test)"
+    "{0:?} is no rule: write a tool, or a tool and how its command begins, word for word and \
+     without quotes or patterns, as in run_command(cargo test)"
 )]
 pub struct BadRule(pub String);
 
@@ -82,12 +83,9 @@ impl Rule {
     fn begins(&self, command: &[String]) -> bool {
         self.command.as_deref().is_some_and(|prefix| command.starts_with(prefix))
     }
-}
 
-impl FromStr for Rule {
-    type Err = BadRule;
-
-    fn from_str(text: &str) -> Result<Self, BadRule> {
+    /// A rule as one is kept.
+    fn read(text: &str) -> Result<Self, BadRule> {
         let bad = || BadRule(crate::text::cut(text, 200).into_owned());
         let name = |name: &str| match name.trim() {
             "*" => Some("*".into()),
@@ -104,6 +102,28 @@ impl FromStr for Rule {
         }
         Ok(Self { tool: name(tool).ok_or_else(bad)?, command: Some(words.into()) })
     }
+}
+
+impl FromStr for Rule {
+    type Err = BadRule;
+
+    /// A rule as somebody writes one, who is told if it would be about nothing.
+    fn from_str(text: &str) -> Result<Self, BadRule> {
+        let rule = Self::read(text)?;
+        match rule.command.iter().flat_map(|words| words.iter()).all(|word| is_plain(word)) {
+            true => Ok(rule),
+            false => Err(BadRule(crate::text::cut(text, 200).into_owned())),
+        }
+    }
+}
+
+/// Whether a word of a rule is one that a command can begin with. What a shell or
+/// another system makes more of (`"git push"`, `git push:*`, `rm *`) would be
+/// compared letter for letter: the rule would be about nothing, and what it is to
+/// forbid would be done.
+fn is_plain(word: &str) -> bool {
+    // A redirection is told as a command of its own.
+    word == ">" || !word.contains(|letter: char| "*?[]{}()'\"`$\\;|&<>!~".contains(letter))
 }
 
 fn is_of_name(letter: char) -> bool {
@@ -127,7 +147,7 @@ impl Serialize for Rule {
 
 impl<'de> Deserialize<'de> for Rule {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
+        Self::read(&String::deserialize(from)?).map_err(serde::de::Error::custom)
     }
 }
 
@@ -166,8 +186,8 @@ impl Layer {
             return Verdict::Deny;
         }
         let strict = [Verdict::Deny, Verdict::Ask].into_iter().filter_map(|verdict| {
-            let mut rules = self.says(verdict).filter(|rule| rule.is_about(&wish.tool));
-            rules.find_map(|rule| concerns(rule, &wish.deed, verdict))
+            let rules = self.says(verdict).filter(|rule| rule.is_about(&wish.tool));
+            rules.filter_map(|rule| concerns(rule, &wish.deed, verdict)).max()
         });
         if let Some(verdict) = strict.max() {
             return verdict;
@@ -203,11 +223,12 @@ impl Layer {
 /// What a rule that forbids or asks says of a deed. Of a line that cannot be read
 /// it is not known what it runs: it may be what the rule is about.
 fn concerns(rule: &Rule, deed: &Deed, verdict: Verdict) -> Option<Verdict> {
+    let runs = |commands: &[Vec<String>]| commands.iter().any(|command| rule.begins(command));
     match (&rule.command, deed) {
         (None, _) => Some(verdict),
-        (Some(_), Deed::Run(Line::Clear(commands))) => {
-            commands.iter().any(|command| rule.begins(command)).then_some(verdict)
-        }
+        (Some(_), Deed::Run(Line::Clear(commands))) => runs(commands).then_some(verdict),
+        (Some(_), Deed::Run(Line::Partly(commands))) if runs(commands) => Some(verdict),
+        (Some(_), Deed::Run(Line::Partly(_))) => Some(Verdict::Ask),
         (Some(_), Deed::Run(Line::Unclear)) => Some(Verdict::Ask),
         (Some(_), _) => None,
     }

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 pub enum Line {
     /// It runs these commands and no others, each as its words.
     Clear(Vec<Vec<String>>),
+    /// It runs commands that begin so, and what else cannot be told from its text.
+    Partly(Vec<Vec<String>>),
     /// What it runs cannot be told from its text: a shell decides, or a program
     /// that runs what it is told to.
     Unclear,

@@ -23,6 +23,27 @@ fn rules_are_read_and_written_alike() {
 }
 
 #[test]
+fn a_rule_that_would_be_about_nothing_is_refused() {
+    for text in [
+        "run_command(git push:*)",
+        "run_command(git push *)",
+        "run_command(\"rm -rf\")",
+        "run_command('rm' -rf)",
+        "run_command(rm -r $HOME)",
+        "run_command(curl | sh)",
+        "run_command(cat ~/.ssh)",
+        "run_command(a && b)",
+        "*(rm?)",
+    ] {
+        let error = text.parse::<Rule>().unwrap_err().to_string();
+        assert!(error.contains("word for word and without quotes or patterns"), "{error}");
+    }
+    for text in ["run_command(>)", "run_command(> out.txt)", "run_command(npm run a:b)"] {
+        assert_eq!(rule(text).to_string(), text);
+    }
+}
+
+#[test]
 fn the_strictest_rule_counts() {
     let layer = Layer::mode(Mode::Ask)
         .rule(rule("run_command(cargo)"), Verdict::Allow)
@@ -48,6 +69,25 @@ fn a_line_that_cannot_be_read_is_asked_about_where_a_rule_might_be_about_it() {
     assert_eq!(some.judge(&unclear), Verdict::Ask);
     let named = Layer::mode(Mode::Ask).rule(rule("run_command(sh)"), Verdict::Allow);
     assert_eq!(named.judge(&unclear), Verdict::Ask);
+}
+
+#[test]
+fn what_a_line_certainly_runs_is_forbidden_whatever_else_is_in_it() {
+    let partly = |text: &str| {
+        let Deed::Run(Line::Clear(commands)) = line(text) else { unreachable!() };
+        Wish::new("run_command", Deed::Run(Line::Partly(commands)))
+    };
+    let layer = Layer::mode(Mode::Auto)
+        .rule(rule("run_command(sudo)"), Verdict::Deny)
+        .rule(rule("run_command(git push)"), Verdict::Deny)
+        .rule(rule("run_command(ls)"), Verdict::Allow);
+    assert_eq!(layer.judge(&partly("sudo reboot")), Verdict::Deny);
+    assert_eq!(layer.judge(&partly("ls && git push")), Verdict::Deny);
+    assert_eq!(layer.judge(&partly("git")), Verdict::Ask, "it may be git push");
+    assert_eq!(layer.judge(&partly("ls")), Verdict::Ask, "and something else");
+    let free = Layer::mode(Mode::Ask).rule(rule("run_command(ls)"), Verdict::Allow);
+    assert_eq!(free.judge(&partly("ls")), Verdict::Ask);
+    assert_eq!(Layer::mode(Mode::Auto).judge(&partly("sudo reboot")), Verdict::Allow);
 }
 
 #[test]
@@ -94,6 +134,7 @@ proptest! {
             ("run_command", line("a b")),
             ("run_command", line("a && c")),
             ("run_command", Deed::Run(Line::Unclear)),
+            ("run_command", Deed::Run(Line::Partly(vec![vec!["a".into()]]))),
         ] {
             let wish = Wish::new(tool, deed);
             prop_assert!(child.judge(&wish) >= owner.judge(&wish));

@@ -14,7 +14,9 @@ use crate::origin::Origin;
 use crate::view::word;
 
 /// Does what reads or writes files where it holds up nobody.
-async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Stopped> {
+pub(super) async fn apart<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Stopped> {
     let done = tokio::task::spawn_blocking(work).await;
     Ok(done.map_err(|error| Fault::from_error(Code::Other, &error))?)
 }
@@ -59,11 +61,12 @@ fn no_profile(error: &NoProfile) -> Fault {
 /// The profiles that can be chosen in a folder.
 pub(super) async fn list(house: &House, folder: String) -> Answer {
     let (profiles, trust) = (house.profiles.clone(), Trust::own());
+    let tools: Vec<_> = house.agents.tools().collect();
     apart(move || {
         let (found, broken) = profiles.all(Some(Path::new(&folder)));
         let trusted = is_trusted(trust.as_ref(), Path::new(&folder));
         Reply::Profiles(wire::Profiles {
-            profiles: found.iter().map(|profile| shown(profile)).collect(),
+            profiles: found.iter().map(|profile| shown(profile, &tools)).collect(),
             broken: broken.iter().map(ToString::to_string).collect(),
             trust: wire::Trust { folder, trusted },
         })
@@ -126,7 +129,26 @@ fn path(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-fn shown(profile: &Profile) -> wire::Profile {
+/// What there is to know of a profile: what was passed over, and what of it is about
+/// tools that nobody has here. Who forbids such a one has forbidden nothing.
+pub(super) fn notes(profile: &Profile, tools: &[Arc<str>]) -> Vec<String> {
+    let is_here = |tool: &Arc<str>| &**tool == "*" || tools.contains(tool);
+    let mut notes = profile.notes.clone();
+    for layer in profile.under.iter().chain([&profile.layer]) {
+        let missing = layer.tools.iter().flatten().filter(|tool| !is_here(tool));
+        notes.extend(missing.map(|tool| format!("there is no tool {tool:?} here")));
+        let idle = layer.rules.iter().filter(|(rule, _)| !is_here(&rule.tool));
+        notes.extend(idle.map(|(rule, verdict)| {
+            let (verdict, tool) = (word(verdict), &rule.tool);
+            format!(
+                "the rule \"{verdict} {rule}\" is about nothing: there is no tool {tool:?} here"
+            )
+        }));
+    }
+    notes
+}
+
+fn shown(profile: &Profile, tools: &[Arc<str>]) -> wire::Profile {
     let layers = || profile.under.iter().chain([&profile.layer]);
     let (origin, file) = match &profile.origin {
         From::BuiltIn => ("built in", None),
@@ -153,7 +175,7 @@ fn shown(profile: &Profile) -> wire::Profile {
         agents: profile.agents.clone(),
         dialect: word(profile.dialect),
         prompt: profile.prompt.clone(),
-        notes: profile.notes.clone(),
+        notes: notes(profile, tools),
     }
 }
 

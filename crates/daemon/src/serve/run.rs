@@ -1,5 +1,7 @@
 //! Having an agent do something.
 
+use std::path::PathBuf;
+
 use offshoot_agent::{Brief, Catalogue, KIND, NoModel};
 use offshoot_client::wire::{Code, Fault, Reply, Run, Sealed, Talk};
 use offshoot_core::authority::Authority;
@@ -144,7 +146,9 @@ async fn begin(
     };
     house.keys.open(&model, keys).map_err(unasked)?;
     // Its tools go where the name leads now, whatever is put in its place later.
-    let folder = std::fs::canonicalize(&run.folder).unwrap_or_else(|_| run.folder.clone().into());
+    let named = PathBuf::from(&run.folder);
+    let real = profiles::apart(move || std::fs::canonicalize(&named).unwrap_or(named));
+    let folder = real.await?;
     let brief = Brief::new(model.clone(), run.task.clone()).folder(folder);
     let brief = project.applied_to(brief.authority(authority));
     let mut brief = profile.applied_to(brief);
@@ -166,7 +170,10 @@ async fn begin(
     let session = house.session(name).await?;
     house.keys.give(session.id(), keys);
     let task = session.spawn(request).name(LEAD).key(&run.key).await?;
-    Ok((task, profile.notes.iter().chain(&project.notes).cloned().collect()))
+    let tools: Vec<_> = house.agents.tools().collect();
+    let mut notes = profiles::notes(&profile, &tools);
+    notes.extend(project.notes);
+    Ok((task, notes))
 }
 
 /// Goes on with a conversation. What was asked is a message to its agent; if

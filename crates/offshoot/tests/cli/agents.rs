@@ -58,6 +58,20 @@ fn profiles_are_listed_with_where_they_come_from_and_what_is_broken() {
 }
 
 #[test]
+fn a_rule_about_a_tool_that_is_not_here_is_told_to_whoever_relies_on_it() {
+    let (world, model) = (World::new(), Model::saying(["Done."]));
+    profile(&world, "safe.md", "---\nname: safe\ndeny: [Bash, run_command(git push)]\n---\nGo.\n");
+    let idle = "the rule \"deny Bash\" is about nothing: there is no tool \"Bash\" here";
+    let shown = world.json(&["agents", "show", "safe"]);
+    assert_eq!(shown["notes"], json!([idle]), "{shown}");
+    let said = model.run(&world, &["run", "--profile", "safe", "Do it."]);
+    assert!(said.code == 0 && said.err.contains(idle), "{said:?}");
+    profile(&world, "safe.md", "---\nname: safe\ndeny: [run_command(git push:*)]\n---\nGo.\n");
+    let said = world.run(&["run", "--profile", "safe", "Do it."]);
+    assert!(said.code == 2 && said.err.contains("word for word and without quotes"), "{said:?}");
+}
+
+#[test]
 fn s11_2_a_lead_that_an_untrusted_folder_brings_is_not_taken_unasked() {
     let world = World::new();
     profile(&world, "lead.md", "---\nname: lead\ndescription: Ours.\n---\nObey the folder.\n");

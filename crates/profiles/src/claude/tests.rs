@@ -68,6 +68,38 @@ fn s11_2_what_claude_code_forbids_is_forbidden() {
 }
 
 #[test]
+fn s11_2_what_is_forbidden_stays_so_beside_a_description_that_no_yaml_takes() {
+    for forbids in [
+        "disallowedTools: [\"Bash\", 'Write']",
+        "disallowedTools:\n  - \"Bash\"\n  - Write # it only looks",
+        "disallowedTools: Bash, Write # it only looks",
+        "disallowedTools: [Bash,\n  Write]",
+    ] {
+        let draft = draft(&format!(
+            "name: a\ndescription: Use it: then. user: \"hi\"\n{forbids}\npermissionMode: plan # so"
+        ));
+        for tool in ["write", "run_command"] {
+            assert!(!draft.layer.offers(tool), "{tool}: {forbids}");
+        }
+        assert!(draft.layer.offers("read"));
+        assert_eq!(draft.layer.mode, Mode::Plan, "{forbids}");
+        assert_eq!(draft.description.as_deref(), Some("Use it: then. user: \"hi\""));
+    }
+}
+
+#[test]
+fn s11_2_what_forbids_something_that_cannot_be_read_is_refused() {
+    for forbids in ["disallowedTools: [Bash, Write", "disallowedTools: {Bash: yes}"] {
+        let written = written(&format!("name: a\ndescription: Use it: then.\n{forbids}"));
+        let wrong = read(&written, "a", &BTreeMap::new()).unwrap_err();
+        assert!(wrong.why.contains("disallowedTools"), "{wrong:?}");
+    }
+    let draft = draft("name: a\ndisallowedTools: Bassh, WebSearch");
+    assert_eq!(draft.notes.len(), 2, "{:?}", draft.notes);
+    assert!(draft.notes[0].contains("the tool \"Bassh\" is not forbidden"), "{:?}", draft.notes);
+}
+
+#[test]
 fn s11_2_a_list_of_tools_of_which_none_is_here_leaves_none() {
     let draft = draft("name: a\ntools: WebSearch");
     assert!(!draft.layer.offers("read") && draft.layer.offers("ask"));

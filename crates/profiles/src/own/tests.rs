@@ -116,6 +116,9 @@ fn s11_2_what_a_field_cannot_be_is_told_with_what_it_can() {
         ("isolation: vm", "isolation must be one of none, worktree, not \"vm\""),
         ("dialect: klingon", "dialect must be one of offshoot, everruns, koda"),
         ("allow: [\"run_command(\"]", "is no rule: write a tool"),
+        ("deny: [\"run_command(git push:*)\"]", "2:8: \"run_command(git push:*)\" is no rule"),
+        ("ask: run_command('rm' -rf)", "word for word and without quotes or patterns"),
+        ("deny: write(.env), edit", "\"write(.env)\" is no rule: write runs no commands"),
         ("deny: {a: b}", "deny must be a list, or a text with commas, not a mapping"),
         ("deny: [[a]]", "each of deny must be a text, not a list"),
         (

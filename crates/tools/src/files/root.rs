@@ -19,6 +19,7 @@ use rustix::io::Errno;
 
 pub(super) use self::walk::Reach;
 use super::hidden::Hidden;
+use super::local::Local;
 use super::place::{self, Place};
 
 /// The agent's folder, open.
@@ -99,6 +100,16 @@ impl Root {
         })?;
         let hidden_here = hidden.within(&path);
         Ok(Self { folder, path, named, reach, hidden, hidden_here })
+    }
+
+    /// Whether its file system is known to wait for nobody.
+    pub(super) fn is_local(&self, local: &Local) -> bool {
+        local.holds(self.folder.as_fd())
+    }
+
+    /// Finds out whether its file system waits for nobody. May wait itself.
+    pub(super) fn learn(&self, local: &Local) {
+        local.learn(self.folder.as_fd());
     }
 
     /// The place that a model wrote.
@@ -269,6 +280,36 @@ fn kept(place: &Place) -> ToolError {
 #[cfg(target_os = "linux")]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_mounted_below_a_folder_is_not_reached_at_once() {
+        let look = |reach| {
+            let root = Root::open(Path::new("/"), Arc::default(), reach).unwrap();
+            let place = root.place("proc/version").unwrap();
+            root.look(&place).map(|_| ())
+        };
+        look(Reach::Disk).unwrap();
+        look(Reach::Memory).unwrap_err();
+    }
+
+    #[test]
+    fn a_folder_is_named_and_not_opened_before_its_file_system_is_known() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().canonicalize().unwrap();
+        std::fs::write(folder.join("file"), "12345").unwrap();
+        let local = Local::default();
+        let open = |reach| Root::open(&folder, Arc::default(), reach).unwrap();
+        assert!(!open(Reach::Memory).is_local(&local), "nobody has looked yet");
+        let flags = rustix::fs::fcntl_getfl(&open(Reach::Memory).folder).unwrap();
+        assert!(flags.contains(OFlags::PATH), "{flags:?}");
+        open(Reach::Disk).learn(&local);
+        let root = open(Reach::Memory);
+        // Where this runs on a file system that is served, nothing is done at once.
+        if root.is_local(&local) {
+            let place = root.place("file").unwrap();
+            assert_eq!(root.look(&place).unwrap().in_memory(5).as_deref(), Some(&b"12345"[..]));
+        }
+    }
 
     fn in_memory(folder: &Path, name: &str, most: usize) -> Option<Vec<u8>> {
         let root = Root::open(folder, Arc::default(), Reach::Disk).unwrap();

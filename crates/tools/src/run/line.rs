@@ -44,9 +44,22 @@ pub(super) const WRITES: &str = ">";
 /// assert_eq!(offshoot_tools::read("$(echo rm) -r x"), Line::Unclear);
 /// ```
 pub fn read(line: &str) -> Line {
-    match commands(line) {
-        Some(commands) if !commands.is_empty() => Line::Clear(commands),
+    let mut known = Vec::new();
+    match commands(line, &mut known) {
+        Some(()) if !known.is_empty() => Line::Clear(known),
         _ => Line::Unclear,
+    }
+}
+
+/// The same for whoever forbids commands: of a line that is not clear, too, the
+/// commands are told that it certainly runs, as far as they can be read. Who
+/// forbids `sudo` means `sudo "$x"`, whatever that is for.
+pub(super) fn wished(line: &str) -> Line {
+    let mut known = Vec::new();
+    match (commands(line, &mut known), known.is_empty()) {
+        (_, true) => Line::Unclear,
+        (Some(()), false) => Line::Clear(known),
+        (None, false) => Line::Partly(known),
     }
 }
 
@@ -61,18 +74,21 @@ enum Between {
     Open,
 }
 
-/// The commands of a line, if it is certain which they are.
-fn commands(line: &str) -> Option<Vec<Vec<String>>> {
+/// The commands of a line. Nothing comes of it if it is not certain which they are;
+/// then those are known that were read before, the last as far as it was.
+fn commands(line: &str, known: &mut Vec<Vec<String>>) -> Option<()> {
     if line.len() > LONGEST {
         return None;
     }
-    let mut commands = Vec::new();
     let mut files = Vec::new();
     let mut words: Vec<lexer::Word> = Vec::new();
     let mut between = Between::Free;
     let mut lexer = Lexer::new(line);
     loop {
-        let token = lexer.next()?;
+        let Some(token) = lexer.next() else {
+            known.extend(plain::command(words));
+            return None;
+        };
         match token {
             Token::Word(word) => {
                 words.push(word);
@@ -90,17 +106,18 @@ fn commands(line: &str) -> Option<Vec<Vec<String>>> {
                 continue;
             }
             Token::Newline if between != Between::Command => continue,
-            Token::End if between == Between::Free => return Some(commands),
+            Token::End if between == Between::Free => return Some(()),
             _ if between != Between::Command => return None,
             _ => {}
         }
         let command = plain::command(std::mem::take(&mut words))?;
-        known::is_plain(&command).then_some(())?;
-        commands.push(command);
-        commands.append(&mut files);
+        let is_plain = known::is_plain(&command);
+        known.push(command);
+        known.append(&mut files);
+        is_plain.then_some(())?;
         between = match token {
             Token::Joins => Between::Open,
-            Token::End => return Some(commands),
+            Token::End => return Some(()),
             _ => Between::Free,
         };
     }

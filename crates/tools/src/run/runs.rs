@@ -191,7 +191,7 @@ impl Inner {
     }
 
     fn wish(&self, cx: &ToolContext, asked: &Arguments) -> Wish {
-        let mut wish = Wish::new(NAME, Deed::Run(line::read(&asked.command)));
+        let mut wish = Wish::new(NAME, Deed::Run(line::wished(&asked.command)));
         if let Some(rule) = line::lasting(&asked.command) {
             wish = wish.lasting(rule);
         }

@@ -31,6 +31,25 @@ impl Reach {
             Self::Memory => rustix::fs::ResolveFlags::CACHED,
         }
     }
+
+    /// How a folder is opened. To open one for reading may take an answer of
+    /// whoever serves it; to have it named does not.
+    fn folder(self) -> OFlags {
+        let flags = match self {
+            Self::Disk => OFlags::RDONLY,
+            Self::Memory => OFlags::PATH,
+        };
+        flags | OFlags::DIRECTORY | OFlags::CLOEXEC
+    }
+
+    /// What holds on the way from a folder down. Another file system may be
+    /// mounted there, of which nothing is known.
+    fn below(self) -> rustix::fs::ResolveFlags {
+        match self {
+            Self::Disk => rustix::fs::ResolveFlags::empty(),
+            Self::Memory => rustix::fs::ResolveFlags::NO_XDEV,
+        }
+    }
 }
 
 /// Opens a folder by its real path: no part of it may be a link.
@@ -42,9 +61,8 @@ pub(super) fn root(path: &Path, reach: Reach) -> Result<OwnedFd, Errno> {
     {
         use rustix::fs::{ResolveFlags, openat2};
 
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        match openat2(CWD, path, flags, Mode::empty(), resolve | reach.resolve()) {
+        match openat2(CWD, path, reach.folder(), Mode::empty(), resolve | reach.resolve()) {
             // Some filters of system calls do not know it.
             Err(Errno::NOSYS | Errno::PERM) => {}
             opened => return opened,
@@ -69,12 +87,15 @@ pub(super) fn beneath(
     use rustix::fs::{ResolveFlags, openat2};
 
     let named = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | reach.resolve();
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    let resolve = resolve | reach.resolve() | reach.below();
     for _ in 0..TRIES {
         match openat2(folder, named, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
             // Something was moved at that moment, and `..` could mean anything.
             Err(Errno::AGAIN) if reach == Reach::Disk => {}
-            Err(Errno::NOSYS | Errno::PERM) => return step_by_step(folder, path, flags),
+            Err(Errno::NOSYS | Errno::PERM) if reach == Reach::Disk => {
+                return step_by_step(folder, path, flags);
+            }
             opened => return opened,
         }
     }

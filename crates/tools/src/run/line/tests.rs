@@ -11,7 +11,7 @@ use super::*;
 fn clear(line: &str) -> Vec<Vec<String>> {
     match read(line) {
         Line::Clear(commands) => commands,
-        Line::Unclear => panic!("unclear: {line:?}"),
+        _ => panic!("unclear: {line:?}"),
     }
 }
 
@@ -309,4 +309,30 @@ proptest! {
         read(&line);
         lasting(&line);
     }
+}
+
+#[test]
+fn of_a_line_that_is_not_clear_it_is_told_what_it_certainly_runs() {
+    let partly = |line: &str| match super::wished(line) {
+        Line::Partly(commands) => commands.iter().map(|words| words.join(" ")).collect::<Vec<_>>(),
+        other => panic!("{line:?}: {other:?}"),
+    };
+    for (line, known) in [
+        ("sudo reboot", &["sudo reboot"][..]),
+        ("git push $(echo origin)", &["git push"]),
+        ("git push \"$x\" && ls", &["git push"]),
+        ("ls; git push > out; x=1 rm y", &["ls", "git push", "> out"]),
+        ("cargo test | xargs rm", &["cargo test", "xargs rm"]),
+        ("git pu\\sh", &["git"]),
+        ("git push\"$x\"", &["git"]),
+    ] {
+        assert_eq!(partly(line), known, "{line}");
+        assert_eq!(read(line), Line::Unclear, "{line}");
+    }
+    for line in
+        ["$(git push)", "x=1 git push", "if git push; then ls; fi", "(git push)", "# git push"]
+    {
+        assert_eq!(super::wished(line), Line::Unclear, "{line}");
+    }
+    assert_eq!(super::wished("git push"), read("git push"));
 }

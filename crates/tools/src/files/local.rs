@@ -1,0 +1,83 @@
+//! File systems that wait for nobody.
+//!
+//! What a server or another process answers for (a folder over the network, one
+//! that a program makes up) may be waited for without end, even to open a file of
+//! which the kernel has all in memory. Whoever must not wait works only where a
+//! thread has found that the file system is this machine's own.
+
+use std::os::fd::BorrowedFd;
+
+use parking_lot::RwLock;
+
+/// The devices of such file systems, as far as somebody has looked.
+#[derive(Debug, Default)]
+pub(super) struct Local(RwLock<Vec<(u32, u32)>>);
+
+/// How many are kept.
+const MOST: usize = 64;
+
+/// Those that keep what they hold on disks of this machine or in its memory: ext,
+/// XFS, Btrfs, F2FS, ZFS, bcachefs, tmpfs.
+#[cfg(target_os = "linux")]
+const KINDS: [u64; 7] =
+    [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x2fc1_2fc1, 0xca45_1a4e, 0x0102_1994];
+
+#[cfg(target_os = "linux")]
+impl Local {
+    /// Whether what is open is on one of them. Waits for nobody: what the kernel
+    /// knows of the device is enough.
+    pub(super) fn holds(&self, fd: BorrowedFd<'_>) -> bool {
+        use rustix::fs::{AtFlags, StatxFlags, statx};
+
+        let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+        let Ok(found) = statx(fd, "", flags, StatxFlags::TYPE) else { return false };
+        self.0.read().contains(&(found.stx_dev_major, found.stx_dev_minor))
+    }
+
+    /// Looks at the file system of what is open, which may take as long as any
+    /// other look at it.
+    pub(super) fn learn(&self, fd: BorrowedFd<'_>) {
+        use rustix::fs::{fstatfs, major, minor};
+
+        let Ok(stat) = rustix::fs::fstat(fd) else { return };
+        let device = (major(stat.st_dev), minor(stat.st_dev));
+        if self.0.read().contains(&device) {
+            return;
+        }
+        let kind = fstatfs(fd).map(|found| found.f_type as u64 & 0xffff_ffff);
+        if kind.is_ok_and(|kind| KINDS.contains(&kind)) {
+            let mut devices = self.0.write();
+            if devices.len() >= MOST {
+                devices.clear();
+            }
+            devices.push(device);
+        }
+    }
+}
+
+/// Elsewhere there is no way to look that waits for nobody.
+#[cfg(not(target_os = "linux"))]
+impl Local {
+    pub(super) fn holds(&self, _fd: BorrowedFd<'_>) -> bool {
+        false
+    }
+
+    pub(super) fn learn(&self, _fd: BorrowedFd<'_>) {}
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use std::fs::File;
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    #[test]
+    fn only_what_is_known_to_be_this_machines_own_is_local() {
+        let local = Local::default();
+        let made_up = File::open("/proc").unwrap();
+        local.learn(made_up.as_fd());
+        assert!(!local.holds(made_up.as_fd()));
+    }
+}
