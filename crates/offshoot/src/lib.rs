@@ -34,6 +34,8 @@
 //!   home.
 //! - `agents` (with the feature of that name) makes agents a kind of task: a
 //!   durable turn loop over a model, with tools; `models` has the models.
+//! - `tools`, `profiles`, `backends` and `sandbox` (with the feature `tools`) are
+//!   what agents work with: files, commands, pages, and what confines them.
 //! - [`Memory`] and [`Sqlite`] are stores. [`core`](mod@core) has the rules; the
 //!   records are here, too. Import by name: a glob would bring in `core` for
 //!   the standard one.
@@ -57,9 +59,17 @@
 
 #[cfg(feature = "agents")]
 pub use offshoot_agent as agents;
+#[cfg(feature = "tools")]
+pub use offshoot_backends as backends;
 pub use offshoot_core as core;
 #[cfg(feature = "agents")]
 pub use offshoot_models as models;
+#[cfg(feature = "tools")]
+pub use offshoot_profiles as profiles;
+#[cfg(feature = "tools")]
+pub use offshoot_sandbox as sandbox;
+#[cfg(feature = "tools")]
+pub use offshoot_tools as tools;
 // What the runtime takes and gives.
 pub use offshoot_core::{
     Activity, Blob, Block, BlockKind, Caller, Cancel, Canceller, CapReached, Capabilities, Caps,
@@ -83,6 +93,6 @@ pub use offshoot_store::{
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
-#[cfg(all(doctest, feature = "sqlite", feature = "agents"))]
+#[cfg(all(doctest, feature = "sqlite", feature = "tools"))]
 #[doc = include_str!("../../../docs/embedding.md")]
 struct EmbeddingGuide;
