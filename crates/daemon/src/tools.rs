@@ -30,19 +30,28 @@ const SECRETS: &[&str] = &[
     ".password-store",
     ".bash_history",
     ".zsh_history",
+    ".local/share/fish/fish_history",
     ".cargo/credentials",
     ".cargo/credentials.toml",
     ".m2/settings.xml",
+    ".gem/credentials",
+    ".terraform.d/credentials.tfrc.json",
     ".claude/.credentials.json",
     ".codex/auth.json",
     ".gemini",
     ".config/gcloud",
     ".config/gh",
     ".config/github-copilot",
+    ".config/glab-cli",
+    ".config/hub",
+    ".config/rclone",
     ".config/op",
     ".mozilla",
     ".config/google-chrome",
     ".config/chromium",
+    ".config/BraveSoftware",
+    ".config/microsoft-edge",
+    ".config/vivaldi",
     ".local/share/keyrings",
 ];
 
@@ -85,5 +94,32 @@ pub(crate) fn agents(place: &Place, keys: &KeyRing, grants: &Grants, runs: &Runs
     match confiner() {
         Some(helper) => agents.confined(helper, hidden),
         None => agents,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_page_on_tools_says_is_hidden_is() {
+        let page = include_str!("../../../docs/tools.md");
+        for word in [
+            "histories of bash, zsh and fish",
+            "browsers' profiles",
+            "`.config/gh`",
+            "`.config/glab-cli`",
+        ] {
+            assert!(page.contains(word), "{word}");
+        }
+        for shell in [".bash_history", ".zsh_history", ".local/share/fish/fish_history"] {
+            assert!(SECRETS.contains(&shell), "{shell}");
+        }
+        for browser in [".mozilla", ".config/google-chrome", ".config/BraveSoftware"] {
+            assert!(SECRETS.contains(&browser), "{browser}");
+        }
+        for forge in [".config/gh", ".config/glab-cli", ".config/hub", ".git-credentials"] {
+            assert!(SECRETS.contains(&forge), "{forge}");
+        }
     }
 }

@@ -100,7 +100,7 @@ async fn call(
     let stopped = stop.0.clone();
     let counted = tokio::task::spawn_blocking(move || {
         let folder = within(&root, &asked.path)?;
-        let hidden = Hidden::real(&hidden);
+        let hidden = Hidden::seen_from(&root, &hidden);
         if hidden.holds(&folder) {
             return Err(ToolError::new(format!("{:?} is kept from agents.", asked.path)));
         }
@@ -144,8 +144,11 @@ impl Survey {
 struct Hidden(Vec<PathBuf>);
 
 impl Hidden {
-    fn real(paths: &[PathBuf]) -> Self {
-        Self(paths.iter().map(|path| path.canonicalize().unwrap_or(path.clone())).collect())
+    /// A folder to work in may lie in a hidden one, and is then seen itself.
+    fn seen_from(root: &Path, paths: &[PathBuf]) -> Self {
+        let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+        let real = paths.iter().map(|path| path.canonicalize().unwrap_or(path.clone()));
+        Self(real.filter(|hidden| !root.starts_with(hidden)).collect())
     }
 
     fn holds(&self, path: &Path) -> bool {
@@ -286,7 +289,7 @@ mod tests {
 
     fn counted(folder: &Path, hidden: &[PathBuf]) -> Survey {
         let stopped = AtomicBool::new(false);
-        let hidden = Hidden::real(hidden);
+        let hidden = Hidden::seen_from(folder, hidden);
         let mut count = Count { survey: Survey::default(), stopped: &stopped, hidden };
         count.folder(folder, true).unwrap();
         count.survey
@@ -305,6 +308,8 @@ mod tests {
         let survey = counted(&home.join("in"), &hidden);
         assert_eq!((survey.files, survey.folders, survey.lines), (2, 1, 2), "the link is one");
         assert_eq!(survey.names, ["docs"]);
+        let survey = counted(&home.join("in/docs"), &[home.join("in")]);
+        assert_eq!(survey.files, 1, "where somebody works is seen");
         // As if the folder had been exchanged for the link at this moment.
         let survey = counted(&home.join("in/link"), &[]);
         assert_eq!((survey.files, survey.unread), (0, 1), "{survey:?}");
