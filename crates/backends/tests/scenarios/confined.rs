@@ -42,7 +42,8 @@ async fn done(world: &World, command: Command, around: Option<Surroundings>) -> 
 #[tokio::test]
 async fn a_confined_command_writes_in_its_folder_and_sees_no_data() -> Test {
     let Some((world, work, by)) = world().await else { return Ok(()) };
-    let tried = "echo in > in && cat in; echo out > ../out || echo kept
+    // In one stream: else what is said in two could stand in one line.
+    let tried = "exec 2>&1; echo in > in && cat in; echo out > ../out || echo kept
         cat ../secret || echo hidden; ls .. || echo unlisted; exit 7";
     let (task, said) = done(&world, script(&work, tried).confined(by), None).await;
     assert_eq!(failure(&task).kind, FailureKind::Exit(7));
