@@ -47,6 +47,11 @@ impl Report {
         agent.then(|| task.progress.as_ref()?.value.decode().ok()).flatten()
     }
 
+    /// The report that was written as this value.
+    pub fn read(value: &serde_json::Value) -> Option<Self> {
+        serde_json::from_str(&value.to_string()).ok()
+    }
+
     /// In a few words.
     pub fn told(&self) -> String {
         let steps = counted(self.steps, "step", "steps");

@@ -215,7 +215,7 @@ pub(crate) enum Sent {
 /// Sends an agent off for a tool that takes other arguments and has made these
 /// of them.
 pub(crate) async fn say(cx: &ToolContext, asked: Value) -> Result<Sent, ToolError> {
-    let asked = serde_json::from_value(asked).map_err(|error| ToolError::of(&error));
+    let asked = serde_json::from_str(&asked.to_string()).map_err(|error| ToolError::of(&error));
     let sent = match asked {
         Ok(asked) => send_off(cx, asked).await,
         Err(error) => Err(error),

@@ -159,7 +159,7 @@ impl Note {
 
     /// The note at this place, if there is one.
     pub(super) fn read(place: &Path) -> Option<Self> {
-        serde_json::from_slice(&std::fs::read(place).ok()?).ok()
+        serde_json::from_str(&std::fs::read_to_string(place).ok()?).ok()
     }
 }
 

@@ -52,7 +52,7 @@ impl Glimpse {
         };
         let report = seen.agent.as_ref().and(seen.progress.as_ref());
         let passed_over = report.and_then(|said| {
-            let report: Report = serde_json::from_value(said.value.clone()).ok()?;
+            let report = Report::read(&said.value)?;
             (report.unanswered > 0).then(|| said.at.parse().ok()).flatten()
         });
         Self {

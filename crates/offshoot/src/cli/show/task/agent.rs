@@ -9,7 +9,7 @@ use crate::cli::show::{size, time};
 
 /// What an agent has done so far, on one line.
 pub(super) fn report(reported: &Value) -> String {
-    let Ok(report) = serde_json::from_value::<Report>(reported.clone()) else {
+    let Some(report) = Report::read(reported) else {
         return reported.to_string();
     };
     let mut said = vec![report.told()];
@@ -33,7 +33,7 @@ pub(crate) fn hitch(task: &Task) -> Option<Hitch> {
     let said = task.agent.as_ref().and(task.progress.as_ref());
     // One that has not begun again yet is held up by something else.
     let said = said.filter(|_| matches!(task.state, State::Running | State::Waiting))?;
-    serde_json::from_value::<Report>(said.value.clone()).ok()?.hitch
+    Report::read(&said.value)?.hitch
 }
 
 /// The same in words: how often and until when, and what the error is.
