@@ -1,7 +1,7 @@
 //! What an agent that waits keeps in memory beyond its task.
 //!
 //! ```text
-//! cargo run --release -p offshoot-agent --example parked [agents]
+//! cargo run --profile embedded -p offshoot-agent --example parked [agents]
 //! ```
 //! An agent waits in each of the ways there are, and is compared with a plain
 //! task that does the same. This is a program by itself, because it counts what

@@ -1,7 +1,7 @@
 //! What a step of an agent costs: the loop's own time, and what it writes.
 //!
 //! ```text
-//! cargo run --release -p offshoot-agent --example steps [agents ...]
+//! cargo run --profile embedded -p offshoot-agent --example steps [agents ...]
 //! ```
 //! The model answers at once, so all time is the loop's. Each agent takes twenty
 //! steps: nineteen that call a tool which only reads, and the answer. Prints the

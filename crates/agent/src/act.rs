@@ -166,15 +166,15 @@ impl Life {
                 continue;
             };
             output.text = output.read(|task| told.contains(&task) || self.talk.tells(task));
-            told.append(&mut output.tells);
+            told.extend(output.told());
             let place = self.talk.blocks() + kept.len() as u64;
             if let Some(whole) = output::shorten(&mut output.text, share, (self.cx.id(), place)) {
                 kept.push(Entry::Output(whole));
             }
-            let Output { text, images, failed, refused, .. } = output;
+            let Output { text, images, failed, beside } = output;
             let (call, name) = (call.id.clone(), call.name.clone());
             let result = ToolResult { call, name, text, images, failed };
-            results.push(match refused {
+            results.push(match beside.and_then(|beside| beside.refused) {
                 Some(refused) => Entry::Refused(result, refused),
                 None => Entry::Result(result),
             });
@@ -405,7 +405,7 @@ impl Hands<'_> {
 /// The tasks whose ends are told by outputs.
 fn tells(outputs: &[Option<Output>]) -> Vec<TaskId> {
     let mut told = Vec::new();
-    for task in outputs.iter().flatten().flat_map(|output| &output.tells) {
+    for task in outputs.iter().flatten().flat_map(Output::told) {
         if !told.contains(task) {
             told.push(*task);
         }

@@ -198,13 +198,11 @@ impl Life {
                 _ => Audience::Watching { step, attempt },
             };
             let mut partial = Partial::default();
-            let call = self.call(asking);
-            let limited = self.purse.is_some();
-            let sent = if limited { Sent::of(&call, &self.brief.model) } else { Sent::default() };
+            let (call, sent) = self.call(asking);
             let listen = self.listen(call, (audience, &pass), &mut partial);
             let error = match Box::pin(listen).await {
                 Heard::Answer(mut answer) => {
-                    if limited {
+                    if self.purse.is_some() {
                         estimate::raise(&mut answer, sent);
                     }
                     pass.answered();
@@ -318,7 +316,8 @@ impl Life {
         }
     }
 
-    fn call(&self, asking: Asking) -> Call {
+    /// What the model is asked, and what that takes at the least.
+    fn call(&self, asking: Asking) -> (Call, Sent) {
         let (messages, choice, cache) = match asking {
             Asking::Answer => (self.talk.messages().clone(), ToolChoice::Auto, Cache::Prefix),
             Asking::LastWords { shown: None } => {
@@ -334,7 +333,9 @@ impl Life {
         let (system, tools) = (self.system.clone(), self.tools.specs());
         let paid = self.purse.as_ref().and_then(|purse| purse.flight.as_ref());
         let max_output = paid.map(|(_, output)| *output);
-        Call { system, messages, tools, choice, max_output, schema: None, cache }
+        let call = Call { system, messages, tools, choice, max_output, schema: None, cache };
+        let sent = self.purse.as_ref().map(|_| Sent::of(&call, &self.brief.model));
+        (call, sent.unwrap_or_default())
     }
 
     /// Listens to the model, as long as nobody else wants the agent.

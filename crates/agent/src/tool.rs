@@ -207,6 +207,14 @@ pub struct Output {
     /// Whether it says why the call did not do what was asked.
     #[serde(default)]
     pub failed: bool,
+    /// What few have, and an agent that waits need not keep room for.
+    #[serde(flatten)]
+    pub(crate) beside: Option<Box<Beside>>,
+}
+
+/// What else there is to an output.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Beside {
     /// Why the call was not made, if nobody was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) refused: Option<Box<Refused>>,
@@ -219,7 +227,7 @@ pub struct Output {
     pub(crate) notices: Vec<Notice>,
     /// The same of a command in parts, for whoever tells it in other words.
     #[serde(skip)]
-    pub(crate) ran: Option<Box<Ran>>,
+    pub(crate) ran: Option<Ran>,
 }
 
 /// What the runtime says in an output, in its envelope.
@@ -253,38 +261,50 @@ impl Output {
         Self { text: text.into(), failed: true, ..Self::default() }
     }
 
+    /// What else there is to it, to be changed.
+    pub(crate) fn beside(&mut self) -> &mut Beside {
+        self.beside.get_or_insert_default()
+    }
+
+    /// The tasks whose ends it tells.
+    pub(crate) fn told(&self) -> &[TaskId] {
+        self.beside.as_ref().map_or(&[], |beside| &beside.tells)
+    }
+
     /// With what it says of a command, in parts.
     #[must_use]
     pub fn ran(mut self, ran: Ran) -> Self {
-        self.ran = Some(Box::new(ran));
+        self.beside().ran = Some(ran);
         self
     }
 
     /// It tells the end of this task, which is not told again.
     #[must_use]
     pub fn tells(mut self, task: TaskId) -> Self {
-        self.tells.push(task);
+        self.beside().tells.push(task);
         self
     }
 
     /// With the end of a task, which is not told again.
     pub(crate) fn telling(mut self, task: &Task, allowance: usize) -> Self {
         let text = notice::result(task, allowance);
-        self.tells.push(task.id());
-        self.notices.push(Notice { text, end: Some((task.id(), task.handle().to_owned())) });
+        let beside = self.beside();
+        beside.tells.push(task.id());
+        beside.notices.push(Notice { text, end: Some((task.id(), task.handle().to_owned())) });
         self
     }
 
     /// With something that the runtime says, in its envelope.
     pub(crate) fn noting(mut self, text: String) -> Self {
-        self.notices.push(Notice { text, end: None });
+        self.beside().notices.push(Notice { text, end: None });
         self
     }
 
     /// All that the model reads of it. Ends that it was told before are not told
     /// again.
     pub(crate) fn read(&self, mut is_told: impl FnMut(TaskId) -> bool) -> String {
-        let notices = self.notices.iter().map(|notice| match &notice.end {
+        let notices = self.beside.iter().flat_map(|beside| &beside.notices);
+        let notices = notices.map(|notice| match &notice.end {
             Some((task, handle)) if is_told(*task) => format!(
                 "{handle} has ended, and its result was told above. To read it again use \
                  inspect_task."

@@ -163,8 +163,8 @@ where
         Box::pin(async move {
             let since = cx.cx.now();
             let mut output = call.await?;
-            match output.ran.take() {
-                Some(ran) => Box::pin(retold((&cx, since), output, (*ran, told))).await,
+            match output.beside.as_mut().and_then(|beside| beside.ran.take()) {
+                Some(ran) => Box::pin(retold((&cx, since), output, (ran, told))).await,
                 // Whoever brings a tool of that name may say anything.
                 None => Ok(output),
             }
@@ -179,7 +179,7 @@ async fn retold(
     (ran, told): (Ran, Told),
 ) -> Result<Output, ToolError> {
     let Ran { task, said, wrote } = ran;
-    let is_ended = output.tells.contains(&task);
+    let is_ended = output.told().contains(&task);
     let task = cx.cx.task(&task.to_string()).await?.record().await?;
     let took = cx.cx.now().since(since);
     let command = Command { task, is_ended, wrote, took, said };

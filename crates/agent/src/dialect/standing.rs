@@ -111,6 +111,6 @@ pub(super) fn note(task: &Task) -> Option<String> {
 /// An output that tells how tasks have ended: none of them is told again.
 pub(super) fn telling(mut output: Output, stand: &Stand) -> Output {
     let ended = stand.tasks.iter().filter(|one| one.is_ended());
-    output.tells.extend(ended.map(|one| one.task.id()));
+    output.beside().tells.extend(ended.map(|one| one.task.id()));
     output
 }

@@ -27,8 +27,9 @@ fn alike(why: String) -> Why {
 
 /// Nobody was asked, so a person is told, too.
 fn refused((why, told): Why, advice: &str) -> Output {
-    let output = not_made(format!("{why}. {advice}").trim_end());
-    Output { refused: Some(Box::new(Refused { why: told, nobody: false })), ..output }
+    let mut output = not_made(format!("{why}. {advice}").trim_end());
+    output.beside().refused = Some(Box::new(Refused { why: told, nobody: false }));
+    output
 }
 
 /// What may not be done at all.
@@ -66,7 +67,7 @@ pub(super) fn nobody(wish: &Wish) -> Output {
         wish.tool
     );
     let mut output = refused(alike(why), "Go on without it, or say what you could not do.");
-    if let Some(refused) = &mut output.refused {
+    if let Some(refused) = &mut output.beside().refused {
         refused.nobody = true;
     }
     output
