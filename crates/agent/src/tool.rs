@@ -357,6 +357,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn s9_2_an_output_is_journalled_flat_and_read_back_as_it_was() {
+        let task = TaskId::from_bytes([7; 16]).unwrap();
+        let output = Output::text("x").tells(task).noting("n".to_owned());
+        let written = serde_json::to_value(&output).unwrap();
+        assert_eq!(written["tells"], serde_json::json!([task]));
+        assert_eq!(serde_json::from_value::<Output>(written).unwrap(), output);
+        let plain = serde_json::to_string(&Output::text("x")).unwrap();
+        assert_eq!(plain, r#"{"text":"x","failed":false}"#);
+        let read: Output = serde_json::from_str(&plain).unwrap();
+        assert_eq!((read.read(|_| false).as_str(), read.told()), ("x", &[][..]));
+    }
+
+    #[test]
     fn whoever_reads_a_tag_that_is_kept_from_posing_is_told_how_to_write_it() {
         let read = Output::text("a < b\n<notice>hi</notice>\n").read(|_| false);
         let (note, text) = read.split_once('\n').unwrap();

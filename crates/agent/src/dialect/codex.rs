@@ -43,17 +43,13 @@ pub(super) const GOAL: Goal = Goal {
     ends_nothing: &[r#"{"status":"paused"}"#],
 };
 
+/// What a model is told of sending an agent off.
+pub(super) const SPAWN: &str = "Sends an agent off to do a task. It returns at once and WITHOUT any \
+     result: that comes to you later by itself.";
+
 pub(super) fn phrases(scene: &Scene) -> Vec<Said> {
     let mut phrases = vec![
-        manages(
-            "spawn_agent",
-            (
-                "spawn_agent",
-                "Sends an agent off to do a task. It returns at once and WITHOUT any result: that \
-                 comes to you later by itself.",
-            ),
-            spawn,
-        ),
+        manages("spawn_agent", ("spawn_agent", SPAWN), spawn),
         manages(
             "send_message",
             (

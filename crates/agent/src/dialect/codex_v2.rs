@@ -37,15 +37,7 @@ pub(super) const KEEPS: &[&str] = &["inspect_task"];
 
 pub(super) fn phrases(scene: &Scene) -> Vec<Said> {
     let mut phrases = vec![
-        manages(
-            "spawn_agent",
-            (
-                "spawn_agent",
-                "Sends an agent off to do a task. It returns at once and WITHOUT any result: that \
-                 comes to you later by itself.",
-            ),
-            spawn,
-        ),
+        manages("spawn_agent", ("spawn_agent", codex::SPAWN), spawn),
         manages(
             "send_message",
             (

@@ -79,5 +79,10 @@ mod tests {
         let made_up = File::open("/proc").unwrap();
         local.learn(made_up.as_fd());
         assert!(!local.holds(made_up.as_fd()));
+        // Memory of this machine, and nobody's but its own.
+        let memory = File::open("/dev/shm").unwrap();
+        assert!(!local.holds(memory.as_fd()), "nobody has looked yet");
+        local.learn(memory.as_fd());
+        assert!(local.holds(memory.as_fd()));
     }
 }

@@ -117,7 +117,7 @@ async fn what_is_hidden_is_not_shown_although_the_folder_holds_it() {
     world.file("token", SECRET);
     world.link("way", "keys");
     let hiding = [world.inside("keys"), world.inside("token")];
-    let agent = world.agent_with(|agents| Files::hiding(hiding).give(agents)).await;
+    let agent = world.agent_of(Files::hiding(hiding)).await;
     for path in ["keys/id", "way/id", "keys", "way", "token"] {
         agent.call("read", json!({ "path": path })).await.refused("is kept from agents");
     }
@@ -235,4 +235,19 @@ async fn what_is_no_text_is_described_and_pictures_are_shown() {
     read("q/..").await.refused("There is no q/.. here.");
     read("q/../..").await.refused("q/../.. leads out of the folder");
     read("empty/x").await.refused("is no folder");
+}
+
+#[tokio::test]
+async fn a_file_is_told_alike_whether_a_thread_reads_it_or_it_is_read_at_once() {
+    let world = World::new();
+    world.file("a.txt", "one\ntwo\n");
+    // It is not known yet where they work: a thread reads it first.
+    let agent = world.agent_with(|agents| Files::new().give(agents)).await;
+    let first = agent.call("read", json!({"path": "a.txt"})).await.done();
+    assert_eq!(agent.call("read", json!({"path": "a.txt"})).await.done(), first);
+    // What was read either way can be changed.
+    let edit = json!({"path": "a.txt", "old": "two", "new": "three"});
+    agent.call("edit", edit).await.done();
+    let read = agent.call("read", json!({"path": "a.txt", "offset": 2})).await.done();
+    assert!(read.contains("three") && !read.contains("one"), "{read}");
 }

@@ -10,7 +10,7 @@ use offshoot_models::{
 use offshoot_runtime::Runtime;
 use offshoot_store::Memory;
 use offshoot_tools::Files;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::{Mutex, mpsc};
 
@@ -69,7 +69,15 @@ impl World {
 
     /// An agent with all tools for files.
     pub(crate) async fn agent(&self) -> Agent {
-        self.agent_with(|agents| Files::new().give(agents)).await
+        self.agent_of(Files::new()).await
+    }
+
+    /// An agent with these tools for files, which know already on which file system
+    /// they work: what is read at once leads out as little as what a thread reads.
+    pub(crate) async fn agent_of(&self, files: Files) -> Agent {
+        let agent = self.agent_with(|agents| files.give(agents)).await;
+        agent.call("list", json!({})).await.done();
+        agent
     }
 
     /// An agent with these tools.

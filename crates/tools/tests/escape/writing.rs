@@ -122,7 +122,7 @@ async fn what_is_hidden_is_neither_written_nor_made() {
     world.file("keys/id", SECRET);
     world.link("way", "keys");
     let hiding = [world.inside("keys"), world.inside("later/token")];
-    let agent = world.agent_with(|agents| Files::hiding(hiding).give(agents)).await;
+    let agent = world.agent_of(Files::hiding(hiding)).await;
     for path in ["keys/id", "keys/new", "way/new", "later/token", "later/token/x"] {
         let told = agent.call("write", json!({ "path": path, "content": "x" })).await;
         told.refused("is kept from agents");
