@@ -274,6 +274,17 @@ impl Agents {
         self.change(|seat| seat.worktrees = Some(Worktrees::at(folder.into())))
     }
 
+    /// With this time limit for each operation of git on a worktree: to find the
+    /// repository, to make, to measure, to remove. [`GIT_LIMIT`](crate::GIT_LIMIT)
+    /// unless set. An operation that takes longer is stopped, and the worktree is kept.
+    /// Set the directory for worktrees before.
+    #[must_use]
+    pub fn git_limit(self, limit: Duration) -> Self {
+        self.change(|seat| {
+            seat.worktrees = seat.worktrees.take().map(|trees| trees.limited_to(limit));
+        })
+    }
+
     /// Confines the git of worktrees where it may run programs that others chose,
     /// such as filters: it sees nothing of these paths, and writes to repositories
     /// and worktrees alone. Say the worktrees' folder before.

@@ -55,6 +55,10 @@ impl Backend for AgentBackend {
         self.missing(task).map(|differs| differs.to_string())
     }
 
+    fn pending(&self, task: &Task) -> Option<String> {
+        self.seat.worktrees.as_ref()?.pending(task.id())
+    }
+
     fn ready(&self, task: &Task) -> BoxFuture<()> {
         match task.spec.input.decode::<Brief>() {
             Ok(Brief { model, endpoint, .. }) => {

@@ -67,7 +67,7 @@ pub use tool::{
     Effect, Function, Output, Ran, Returns, Span, Tool, ToolContext, ToolError, survey,
     survey_hiding,
 };
-pub use worktree::{Fate, Worktree, WorktreeState};
+pub use worktree::{Fate, GIT_LIMIT, Worktree, WorktreeState};
 
 /// The kind of task that an agent is.
 pub const KIND: &str = "agent";

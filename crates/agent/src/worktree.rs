@@ -15,14 +15,20 @@
 //! the same folder. What nobody has come to tidy up, because its agent ended
 //! without a body, is found by [`Agents::sweep_worktrees`].
 //!
+//! Git and the file system may block: an agent can put a pipe where git reads. So
+//! every operation has a time limit (`limit`), ends on cancel, and is shown by `why`;
+//! a worktree whose operation was cut short is kept.
+//!
 //! [`Agents::sweep_worktrees`]: crate::Agents::sweep_worktrees
 
 mod belongs;
+mod blocking;
 mod confines;
 mod ending;
 mod filters;
 mod git;
 mod ground;
+mod limit;
 mod making;
 mod measure;
 mod note;
@@ -34,16 +40,19 @@ mod sweep;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 
 use confines::Confines;
 use git::GitError;
+use limit::Shown;
 use offshoot_sandbox::Helper;
 
 pub(crate) use ending::{By, tidy_up};
 pub(crate) use ground::base;
+pub use limit::GIT_LIMIT;
 pub(crate) use making::settle_in;
 pub(crate) use note::Tree;
 pub use sweep::Fate;
@@ -176,6 +185,10 @@ struct Place {
     folder: PathBuf,
     /// What holds for git where it may run programs of others.
     confines: Confines,
+    /// The longest that one operation on a worktree may take.
+    limit: Duration,
+    /// The operations under way.
+    shown: Shown,
     /// Held by whoever takes a worktree over from a task that has ended, or
     /// removes one of such a task.
     leftovers: Mutex<()>,
@@ -186,23 +199,21 @@ impl Worktrees {
     pub(crate) fn at(folder: PathBuf) -> Self {
         // Git is run elsewhere, so a path must mean the same there.
         let folder = std::path::absolute(&folder).unwrap_or(folder);
-        let confines = Confines::default();
-        Self(Arc::new(Place { folder, confines, leftovers: Mutex::default() }))
+        Self::with(folder, Confines::default(), GIT_LIMIT)
+    }
+
+    fn with(folder: PathBuf, confines: Confines, limit: Duration) -> Self {
+        let (shown, leftovers) = (Shown::default(), Mutex::default());
+        Self(Arc::new(Place { folder, confines, limit, shown, leftovers }))
     }
 
     /// The same with git confined where it may run programs of others.
     pub(crate) fn confined(&self, helper: Helper, hidden: Vec<PathBuf>) -> Self {
-        let folder = self.0.folder.clone();
-        let confines = Confines::new(helper, hidden);
-        Self(Arc::new(Place { folder, confines, leftovers: Mutex::default() }))
+        Self::with(self.0.folder.clone(), Confines::new(helper, hidden), self.0.limit)
     }
-}
 
-/// Does what blocks a thread where it may.
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
-) -> std::io::Result<T> {
-    tokio::task::spawn_blocking(work)
-        .await
-        .unwrap_or_else(|error| Err(std::io::Error::other(error)))
+    /// The same with another time limit.
+    pub(crate) fn limited_to(&self, limit: Duration) -> Self {
+        Self::with(self.0.folder.clone(), self.0.confines.clone(), limit)
+    }
 }

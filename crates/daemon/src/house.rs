@@ -99,7 +99,7 @@ const LIVE: u64 = 10_000;
 
 impl House {
     pub(crate) async fn open(options: Options, log: LogFile) -> Result<Arc<Self>, Fault> {
-        let Options { place, idle } = options;
+        let Options { place, idle, git_limit } = options;
         let limits = Limits::of_system();
         let slots = limits.slots;
         let usual = Caps::default();
@@ -127,6 +127,7 @@ impl House {
         let grants = Grants::in_folder(place.data());
         let (runs, profiles) = (tools::runs(&place, &commands), Profiles::own());
         let agents = tools::agents(&place, &keys, &grants, &runs).profiles(profiles.clone());
+        let agents = agents.git_limit(git_limit.unwrap_or(offshoot_agent::GIT_LIMIT));
         let runtime = Runtime::builder(store.clone())
             .backend(Commands::KIND, commands.backend())
             .backend(offshoot_agent::KIND, agents.backend())

@@ -25,6 +25,8 @@ pub struct Options {
     pub place: Place,
     /// How long it stays when there is nothing to do.
     pub idle: Duration,
+    /// The time limit of git on a worktree, if it is not the usual one.
+    pub git_limit: Option<Duration>,
 }
 
 /// Runs a daemon to its end. Its first and only line of output says whether it

@@ -294,6 +294,7 @@ pub(crate) fn reason(reason: &Reason, lacks: Option<&Differs>) -> wire::Reason {
         Reason::RateGate(_) => "rate_gate",
         Reason::Timer(_) => "timer",
         Reason::Message => "message",
+        Reason::Operation(_) => "operation",
         Reason::Settling => "settling",
         Reason::Stopping(_) => "stopping",
         Reason::Unresponsive => "unresponsive",

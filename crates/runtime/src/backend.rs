@@ -67,6 +67,12 @@ pub trait Backend: Send + Sync + fmt::Debug + 'static {
         None
     }
 
+    /// The operation outside the runtime that a live task waits for, in words. `why`
+    /// shows it.
+    fn pending(&self, _task: &Task) -> Option<String> {
+        None
+    }
+
     /// Resolves once the task lacks nothing.
     fn ready(&self, _task: &Task) -> BoxFuture<()> {
         Box::pin(std::future::ready(()))

@@ -164,6 +164,8 @@ pub enum Reason {
     Timer(Stamp),
     /// It waits for a message.
     Message,
+    /// It waits for this operation of its backend, in words.
+    Operation(String),
     /// Its end could not be written yet.
     Settling,
     /// It was asked to stop at this moment and has not yet.
@@ -197,6 +199,7 @@ impl fmt::Display for Reason {
             }
             Self::Timer(due) => write!(f, "waits until {due}"),
             Self::Message => f.write_str("waits for a message"),
+            Self::Operation(what) => f.write_str(what),
             Self::Settling => f.write_str("has ended, but the store could not write it yet"),
             Self::Stopping(at) => write!(f, "was asked to stop at {at}"),
             Self::Unresponsive => {
@@ -239,6 +242,10 @@ impl Engine {
         }
         if snapshot.settling {
             reasons.push(Reason::Settling);
+        }
+        let backend = self.kinds.get(&task.spec.kind).filter(|_| task.is_live());
+        if let Some(operation) = backend.and_then(|backend| backend.pending(task)) {
+            reasons.push(Reason::Operation(operation));
         }
         match task.state {
             State::Queued => reasons.push(self.why_queued(task)),

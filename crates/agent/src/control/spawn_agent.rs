@@ -381,8 +381,9 @@ fn is_in_worktree(cx: &ToolContext) -> bool {
 /// that is repeated asks for the same child; so is why there is none.
 async fn base(cx: &ToolContext) -> Result<String, ToolError> {
     let (trees, folder) = (cx.seat.worktrees.clone(), cx.brief.folder.clone());
+    let task = cx.cx.id();
     let look = move || async move {
-        let found = worktree::base(trees.as_ref(), folder.as_deref()).await;
+        let found = worktree::base(trees.as_ref(), folder.as_deref(), task).await;
         Ok::<_, BodyError>(found.map_err(|error| ToolError::of(&error).to_string()))
     };
     let kept = cx.cx.step(&format!("worktree {}", cx.key), look);

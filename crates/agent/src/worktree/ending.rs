@@ -1,9 +1,14 @@
 //! The end of an isolated agent: its worktree is removed or kept, and its report
 //! says so before its end is told.
 
+use std::pin::pin;
+use std::time::Duration;
+
+use futures_util::future::select;
 use offshoot_core::{Owner, WaitingOn};
 use offshoot_runtime::{BodyError, Context, Error, StepError};
 
+use super::limit::{CANCEL_LIMIT, after};
 use super::note::Note;
 use super::{WorktreeState, Worktrees};
 use crate::agents::Seat;
@@ -34,13 +39,25 @@ async fn try_tidy_up(trees: &Worktrees, cx: &Context, by: By) -> Result<(), Trou
     let Some(mut note) = Note::read(&place) else { return Ok(()) };
     be_alone(cx, by).await?;
     still_ours(cx).await?;
-    let worktree = note.tidy_up(&place, &trees.0.confines).await.unwrap_or_else(|error| {
+    let late = late(trees, cx, by);
+    let worktree = trees.tidy_up(cx.id(), &mut note, late).await.unwrap_or_else(|error| {
         let path = note.tree.path.display();
         tracing::warn!(task = %cx.id(), %path, %error, "a worktree could not be tidied up");
         note.tree.shown(WorktreeState::Kept)
     });
     let report = cx.reported::<Report>().await?.unwrap_or_default();
     Ok(cx.progress(&Report { worktree: Some(worktree), ..report }).await?)
+}
+
+/// Resolves when git has had its time: less once the agent was told to stop.
+async fn late(trees: &Worktrees, cx: &Context, by: By) -> Duration {
+    let stopped = async {
+        if by == By::Body {
+            cx.cancelled().await;
+        }
+        after(CANCEL_LIMIT).await
+    };
+    select(pin!(trees.late()), pin!(stopped)).await.factor_first().0
 }
 
 /// Waits until nobody below the agent lives any more: they work in the same

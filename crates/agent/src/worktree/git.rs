@@ -11,18 +11,13 @@ use offshoot_core::text;
 use offshoot_sandbox::ConfinementError;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::Command;
+use tokio::process::{Child, Command};
 
+use super::blocking::blocking;
 use super::confines::{Confined, Confines};
 use super::filters;
 use super::orphans;
 use super::programs;
-
-/// How long git may take to look at something.
-const LOOK: Duration = Duration::from_secs(120);
-
-/// How long it may take to write a whole tree, or to go through one.
-const WORK: Duration = Duration::from_secs(1_800);
 
 /// How much of what it says is kept.
 const KEPT: usize = 64 << 10;
@@ -49,7 +44,12 @@ pub(crate) enum GitError {
     Missing,
     #[error("git could not be run")]
     Start(#[source] io::Error),
-    #[error("git took longer than {} s and was stopped", .0.as_secs())]
+    #[error(
+        "git did not finish within {} s and was stopped: it may wait at a pipe, a device or a file \
+         system that does not answer. For a large repository raise the limit: OFFSHOOT_GIT_LIMIT \
+         for the daemon, Agents::git_limit for an embedded runtime",
+        .0.as_secs()
+    )]
     Late(Duration),
     #[error("git says: {0}")]
     Said(String),
@@ -57,7 +57,9 @@ pub(crate) enum GitError {
     Confinement(#[from] ConfinementError),
 }
 
-/// A run of git that is prepared. Dropping it while it runs kills it.
+/// A run of git that is prepared. It has no time limit of its own: dropping it while
+/// it runs kills it, and each operation on a worktree has a limit
+/// ([`Worktrees::limited`](super::Worktrees::limited)).
 #[derive(Debug)]
 pub(super) struct Git {
     about: About,
@@ -66,7 +68,6 @@ pub(super) struct Git {
     /// The worktree that it writes.
     writes: Option<PathBuf>,
     confined: Option<Confined>,
-    span: Duration,
 }
 
 /// What git is asked about.
@@ -154,7 +155,7 @@ impl Git {
 
     fn new(about: About) -> Self {
         let (arguments, variables) = (Vec::new(), Vec::new());
-        Self { about, arguments, variables, writes: None, confined: None, span: LOOK }
+        Self { about, arguments, variables, writes: None, confined: None }
     }
 
     /// It may have filters to run. Those that the repository's own configuration
@@ -183,8 +184,13 @@ impl Git {
 
     /// It writes this worktree, and can be found by that should it outlive us.
     pub(super) fn writing(mut self, tree: &Path) -> Self {
-        self.variables.push((orphans::MARK.into(), tree.into()));
         self.writes = Some(tree.to_owned());
+        self.marked(tree)
+    }
+
+    /// It carries the mark of this worktree, by which the next daemon finds it.
+    pub(super) fn marked(mut self, tree: &Path) -> Self {
+        self.variables.push((orphans::MARK.into(), tree.into()));
         self
     }
 
@@ -195,12 +201,6 @@ impl Git {
 
     pub(super) fn arg(self, arg: &str) -> Self {
         self.args([arg])
-    }
-
-    /// It may take long.
-    pub(super) fn long(mut self) -> Self {
-        self.span = WORK;
-        self
     }
 
     fn command(&self) -> Result<Command, GitError> {
@@ -252,21 +252,24 @@ impl Git {
         Ok(command)
     }
 
-    /// Runs it to its end, whatever that is.
-    pub(super) async fn run(self) -> Result<Said, GitError> {
-        let mut child = self.command()?.spawn().map_err(|error| match error.kind() {
+    fn start(&self) -> Result<(Child, Group), GitError> {
+        let child = self.command()?.spawn().map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => GitError::Missing,
             _ => GitError::Start(error),
         })?;
-        let mut group = Group(child.id().and_then(|id| Pid::from_raw(id.cast_signed())));
+        let group = Group(child.id().and_then(|id| Pid::from_raw(id.cast_signed())));
+        Ok((child, group))
+    }
+
+    /// Runs it to its end, whatever that is.
+    pub(super) async fn run(self) -> Result<Said, GitError> {
+        // To find git and to enter the directory may block.
+        let started = blocking(move || self.start()).await.map_err(GitError::Start)?;
+        let (mut child, mut group) = started?;
         let (out, err) = (child.stdout.take(), child.stderr.take());
-        let all = async {
-            let (out, err) = futures_util::future::try_join(read(out), read(err)).await?;
-            Ok((out, err, child.wait().await?))
-        };
-        let ended = tokio::time::timeout(self.span, all).await;
-        let (out, err, status) =
-            ended.map_err(|_| GitError::Late(self.span))?.map_err(GitError::Start)?;
+        let read = futures_util::future::try_join(read(out), read(err)).await;
+        let (out, err) = read.map_err(GitError::Start)?;
+        let status = child.wait().await.map_err(GitError::Start)?;
         group.0 = None;
         Ok(Said {
             success: status.success(),

@@ -3,7 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
+use offshoot_core::TaskId;
+
 use super::belongs;
+use super::blocking::blocking;
 use super::git::{Git, GitError, Said};
 use super::note::{Note, Tree};
 use super::obstacle;
@@ -31,13 +34,17 @@ pub(super) struct Ground {
     pub(super) underway: Option<&'static str>,
 }
 
-/// The commit at which a worktree of this folder's repository would begin now.
+/// The commit at which a worktree of this folder's repository would begin now, for a
+/// child of this task.
 pub(crate) async fn base(
     trees: Option<&Worktrees>,
     folder: Option<&Path>,
+    task: TaskId,
 ) -> Result<String, NoTree> {
     let trees = trees.ok_or(NoTree::NoPlace)?;
-    Ok(trees.survey(folder.ok_or(NoTree::NoFolder)?).await?.head)
+    let folder = folder.ok_or(NoTree::NoFolder)?;
+    let what = format!("git looks for the repository of {}", folder.display());
+    Ok(trees.limited((task, what), trees.late(), trees.survey(folder)).await?.head)
 }
 
 impl Worktrees {
@@ -91,11 +98,12 @@ impl Worktrees {
     /// Looks at the repository of a folder, and whether a worktree can be made of
     /// it. Changes nothing.
     pub(super) async fn survey(&self, folder: &Path) -> Result<Ground, NoTree> {
-        if !folder.is_dir() {
-            return Err(NoTree::NoRepository(folder.to_owned()));
-        }
-        if let Some(file) = obstacle::find(folder) {
-            return Err(NoTree::Obstacle(file));
+        let named = folder.to_owned();
+        let looked = blocking(move || named.is_dir().then(|| obstacle::find(&named))).await;
+        match looked.map_err(NoTree::disk(folder))? {
+            None => return Err(NoTree::NoRepository(folder.to_owned())),
+            Some(Some(file)) => return Err(NoTree::Obstacle(file)),
+            Some(None) => {}
         }
         let asked = ["rev-parse", "--is-bare-repository", "--is-inside-work-tree"];
         let told = Git::within(folder).args(asked).run().await?;
@@ -121,8 +129,10 @@ impl Worktrees {
             Some(head) if is_commit(head) => head.to_owned(),
             _ => return Err(NoTree::NoCommit(folder.to_owned())),
         };
-        let underway = UNDERWAY.iter().find(|(mark, _)| own.join(mark).exists());
-        Ok(Ground { repository, prefix, head, underway: underway.map(|(_, what)| *what) })
+        let underway =
+            blocking(move || UNDERWAY.iter().find(|(mark, _)| own.join(mark).exists())).await;
+        let underway = underway.map_err(NoTree::disk(folder))?.map(|(_, what)| *what);
+        Ok(Ground { repository, prefix, head, underway })
     }
 }
 

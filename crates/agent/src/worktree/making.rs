@@ -1,6 +1,6 @@
 //! Making a worktree, also one that was half made when the process died.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -8,10 +8,13 @@ use futures_util::future::{Either, select};
 use offshoot_core::TaskId;
 use offshoot_runtime::{BodyError, Context, StepError};
 
+use super::blocking::blocking;
 use super::confines::Confines;
 use super::git::Git;
 use super::ground::{has_submodules, nearest};
+use super::limit::{CANCEL_LIMIT, after};
 use super::note::{Note, Origin, Standing, Tree};
+use super::removal::exists;
 use super::{NoTree, WorktreeState, Worktrees};
 use crate::agents::Seat;
 use crate::brief::Brief;
@@ -68,6 +71,25 @@ pub(crate) async fn settle_in(
 }
 
 async fn try_settle_in(trees: &Worktrees, cx: &Context, wanted: Wanted) -> Result<Tree, Trouble> {
+    // Git is gone with the future that runs it, before anything is cleared away.
+    let made = {
+        let (made, cancelled) = (pin!(plan_and_make(trees, cx, wanted)), pin!(cx.cancelled()));
+        match select(made, cancelled).await {
+            Either::Left((made, _)) => made,
+            Either::Right(_) => Err(Trouble::End(BodyError::Cancelled)),
+        }
+    };
+    if made.is_err() {
+        trees.give_up(cx.id()).await;
+    }
+    let tree = made?;
+    let report = cx.reported::<Report>().await?.unwrap_or_default();
+    let worktree = Some(tree.shown(WorktreeState::InUse));
+    cx.progress(&Report { worktree, ..report }).await?;
+    Ok(tree)
+}
+
+async fn plan_and_make(trees: &Worktrees, cx: &Context, wanted: Wanted) -> Result<Tree, Trouble> {
     let plan = {
         let trees = trees.clone();
         cx.step("worktree", move || async move { trees.plan(wanted).await })
@@ -76,22 +98,9 @@ async fn try_settle_in(trees: &Worktrees, cx: &Context, wanted: Wanted) -> Resul
         StepError::Journal(error) => error.into(),
         error => Trouble::End(error.into()),
     })?;
-    // Git is gone with the future that runs it, before anything is cleared away.
-    let made = {
-        let (made, cancelled) = (pin!(trees.ensure(cx.id(), &tree)), pin!(cx.cancelled()));
-        match select(made, cancelled).await {
-            Either::Left((made, _)) => Some(made),
-            Either::Right(_) => None,
-        }
-    };
-    let Some(made) = made else {
-        trees.give_up(cx.id()).await;
-        return Err(Trouble::End(BodyError::Cancelled));
-    };
+    let what = format!("git makes its worktree {}", tree.path.display());
+    let made = trees.limited((cx.id(), what), trees.late(), trees.ensure(cx.id(), &tree)).await;
     made.map_err(|error| Trouble::End(error.into()))?;
-    let report = cx.reported::<Report>().await?.unwrap_or_default();
-    let worktree = Some(tree.shown(WorktreeState::InUse));
-    cx.progress(&Report { worktree, ..report }).await?;
     Ok(tree)
 }
 
@@ -99,15 +108,22 @@ impl Worktrees {
     /// What the worktree of an agent is to be: the one of the task that it goes
     /// on for if there is one, else a new one.
     async fn plan(&self, wanted: Wanted) -> Result<Tree, NoTree> {
-        let Wanted { task, handle, continues, folder, base } = wanted;
-        if let Some(note) = self.take_over(task, continues).await? {
+        // A sweep may hold the lock as long as its own limit says.
+        if let Some(note) = self.take_over(wanted.task, wanted.continues).await? {
             return Ok(note.tree);
         }
-        let folder = folder.ok_or(NoTree::NoFolder)?;
-        let ground = match self.ground_of(&folder) {
+        let folder = wanted.folder.clone().ok_or(NoTree::NoFolder)?;
+        let what = format!("git looks for the repository of {}", folder.display());
+        self.limited((wanted.task, what), self.late(), self.plan_of(&folder, wanted)).await
+    }
+
+    /// A new worktree of the repository of this folder.
+    async fn plan_of(&self, folder: &Path, wanted: Wanted) -> Result<Tree, NoTree> {
+        let Wanted { task, handle, continues, base, .. } = wanted;
+        let ground = match self.ground_of(folder) {
             // A worktree that it was taken from may go at any moment.
-            Some(ground) if base.is_some() || !folder.exists() => ground,
-            _ => self.survey(&folder).await?,
+            Some(ground) if base.is_some() || !exists(folder).await? => ground,
+            _ => self.survey(folder).await?,
         };
         let path = nearest(&self.path(task));
         match path.to_str() {
@@ -169,12 +185,12 @@ impl Worktrees {
         let place = self.note(task);
         let standing = match Note::read(&place) {
             Some(note) => note.standing,
-            None if tree.path.exists() => Standing::Made,
+            None if exists(&tree.path).await? => Standing::Made,
             None => Standing::Removed,
         };
         let mut note = Note { tree: tree.clone(), standing };
         match standing {
-            Standing::Made if tree.path.exists() => {
+            Standing::Made if exists(&tree.path).await? => {
                 tree.repair().await?;
                 return note.put(&place, Standing::Made).await;
             }
@@ -183,10 +199,7 @@ impl Worktrees {
             Standing::Making | Standing::Removing | Standing::Removed => tree.discard().await?,
         }
         note.put(&place, Standing::Making).await?;
-        if let Err(error) = tree.make(&self.0.confines).await {
-            self.give_up(task).await;
-            return Err(error);
-        }
+        tree.make(&self.0.confines).await?;
         note.put(&place, Standing::Made).await
     }
 
@@ -197,11 +210,13 @@ impl Worktrees {
         if note.standing != Standing::Making {
             return;
         }
+        let what = format!("git removes its half-made worktree {}", note.tree.path.display());
         let gone = async {
             note.tree.clone().discard().await?;
             note.put(&place, Standing::Removed).await
         };
-        if let Err(error) = gone.await {
+        let gone = self.limited((task, what), after(CANCEL_LIMIT), gone).await;
+        if let Err(error) = gone {
             tracing::warn!(%task, %error, "a half-made worktree is left to be swept");
         }
     }
@@ -210,7 +225,7 @@ impl Worktrees {
 impl Tree {
     /// Makes it. Its branch is made, too, unless it is there already.
     async fn make(&self, confines: &Confines) -> Result<(), NoTree> {
-        let add = Git::of(&self.repository).args(["worktree", "add", "--quiet"]).long();
+        let add = Git::of(&self.repository).args(["worktree", "add", "--quiet"]);
         // It is made before, so that git need not write to the folder of all others.
         std::fs::create_dir_all(&self.path).map_err(NoTree::disk(&self.path))?;
         let add = add.writing(&self.path);
@@ -220,7 +235,9 @@ impl Tree {
             None => add.args(["-b".as_ref(), self.branch.as_ref(), path, self.base.as_ref()]),
         };
         add.filtering(confines).await?.run().await?.succeeded()?;
-        self.make_folder().map_err(NoTree::disk(&self.path))
+        let tree = self.clone();
+        let made = blocking(move || tree.make_folder()).await.flatten();
+        made.map_err(NoTree::disk(&self.path))
     }
 
     /// Makes the folder in which the agent works, if it is not committed. Nothing
@@ -239,20 +256,22 @@ impl Tree {
     }
 
     /// Whether its folder and the repository know each other.
-    fn is_whole(&self) -> bool {
-        self.path.join(".git").is_file() && self.admin().join("HEAD").is_file()
+    async fn is_whole(&self) -> Result<bool, NoTree> {
+        let files = [self.path.join(".git"), self.admin().join("HEAD")];
+        let whole = blocking(move || files.iter().all(|file| file.is_file())).await;
+        whole.map_err(NoTree::disk(&self.path))
     }
 
     /// Sees to it that its folder and the repository know each other.
     async fn repair(&self) -> Result<(), NoTree> {
-        if self.is_whole() {
+        if self.is_whole().await? {
             return Ok(());
         }
-        if self.repository.is_dir() {
+        if exists(&self.repository).await? {
             let repair = Git::of(&self.repository).args(["worktree", "repair"]);
             repair.args([&self.path]).run().await?;
         }
-        if self.is_whole() { Ok(()) } else { Err(NoTree::Broken(self.path.clone())) }
+        if self.is_whole().await? { Ok(()) } else { Err(NoTree::Broken(self.path.clone())) }
     }
 }
 

@@ -1,8 +1,7 @@
 //! Measuring a worktree: what is in it that would be lost with it.
 
-use std::io::Read;
-
 use super::NoTree;
+use super::blocking::{blocking, read_file};
 use super::confines::Confines;
 use super::git::{Git, GitError, Said};
 use super::note::Tree;
@@ -50,23 +49,21 @@ impl Found {
 
 impl Tree {
     fn git(&self) -> Git {
-        Git::of_tree(&self.repository, &self.admin(), &self.path).long()
+        Git::of_tree(&self.repository, &self.admin(), &self.path).marked(&self.path)
     }
 
     /// What is in it. Files that git is told to ignore count for nothing: they
     /// are made of others.
     pub(super) async fn measure(&self, confines: &Confines) -> Result<Found, NoTree> {
-        if self.leads_elsewhere() {
-            return Err(NoTree::Elsewhere(self.path.clone()));
-        }
-        if let Some(file) = obstacle::find_in(&self.admin(), &self.repository) {
-            return Err(NoTree::Obstacle(file));
-        }
+        let tree = self.clone();
+        blocking(move || tree.check_measurable()).await.map_err(NoTree::disk(&self.path))??;
         let status = ["status", "--porcelain=v1", "-z", "--no-renames"];
         let status = self.git().args(status).args(["-uall", "--ignore-submodules=none"]);
         let uncommitted = status.filtering(confines).await?.run().await?.succeeded()?.records;
         let (commits, abandoned) = (self.commits().await?, self.abandoned().await?);
-        let submodules = self.admin().join("modules").exists();
+        let modules = self.admin().join("modules");
+        let submodules = blocking(move || modules.exists()).await;
+        let submodules = submodules.map_err(NoTree::disk(&self.path))?;
         let found = Found { uncommitted, commits, abandoned, submodules, files: 0 };
         if found.is_nothing() {
             return Ok(found);
@@ -81,12 +78,22 @@ impl Tree {
 
     /// What is on the branch, which is at this commit, where the files are gone.
     pub(super) async fn measure_branch(&self, tip: &str) -> Result<Found, GitError> {
-        let git = || Git::of(&self.repository).long();
+        let git = || Git::of(&self.repository);
         let count = ["rev-list", "--count", tip, "--not", &self.base, "--"];
         let commits = number(&git().args(count).run().await?.succeeded()?)?;
         let differ = ["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff"];
         let differ = git().args(differ).args([&self.base, tip, "--"]).run().await?.succeeded()?;
         Ok(Found { files: differ.records, commits, ..Found::default() })
+    }
+
+    /// An error if git would measure something else, or wait for ever.
+    fn check_measurable(&self) -> Result<(), NoTree> {
+        if self.leads_elsewhere() {
+            return Err(NoTree::Elsewhere(self.path.clone()));
+        }
+        let obstacle = obstacle::find_in(&self.admin(), &self.repository)
+            .or_else(|| obstacle::find_at_top(&self.path));
+        obstacle.map_or(Ok(()), |file| Err(NoTree::Obstacle(file)))
     }
 
     /// Whether there is another repository in its place, or something that leads
@@ -97,10 +104,8 @@ impl Tree {
         if !found.is_file() {
             return true;
         }
-        let mut link = String::new();
-        let read =
-            std::fs::File::open(&place).and_then(|file| file.take(LINK).read_to_string(&mut link));
-        let leads = read.ok().and_then(|_| link.trim_end().strip_prefix("gitdir: "));
+        let Ok(link) = read_file(&place, LINK) else { return true };
+        let leads = link.trim_end().strip_prefix("gitdir: ");
         let leads = leads.and_then(|leads| std::fs::canonicalize(self.path.join(leads)).ok());
         leads.is_none() || leads != std::fs::canonicalize(self.admin()).ok()
     }

@@ -7,11 +7,15 @@ use std::path::{Path, PathBuf};
 use offshoot_core::TaskId;
 use serde::{Deserialize, Serialize};
 
-use super::{NoTree, Worktree, WorktreeState, Worktrees, blocking};
+use super::blocking::{blocking, read_file};
+use super::{NoTree, Worktree, WorktreeState, Worktrees};
 
 /// How the name of a note ends, and that of a draft of one.
 pub(super) const NOTE: &str = "json";
 pub(super) const DRAFT: &str = "new";
+
+/// The longest note.
+const LONGEST: u64 = 64 << 10;
 
 /// A worktree, as it is to be and stays.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -138,7 +142,7 @@ impl Note {
     pub(super) async fn put(&mut self, place: &Path, standing: Standing) -> Result<(), NoTree> {
         self.standing = standing;
         let (path, note) = (place.to_owned(), self.clone());
-        let written = blocking(move || {
+        let written = blocking(move || -> std::io::Result<()> {
             let json = serde_json::to_vec(&note)?;
             if let Some(folder) = path.parent() {
                 std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
@@ -149,7 +153,7 @@ impl Note {
             file.sync_all()?;
             std::fs::rename(&draft, &path)
         });
-        written.await.map_err(NoTree::disk(place))
+        written.await.flatten().map_err(NoTree::disk(place))
     }
 
     /// Where the note at this place is written before it is whole.
@@ -159,7 +163,7 @@ impl Note {
 
     /// The note at this place, if there is one.
     pub(super) fn read(place: &Path) -> Option<Self> {
-        serde_json::from_str(&std::fs::read_to_string(place).ok()?).ok()
+        serde_json::from_str(&read_file(place, LONGEST).ok()?).ok()
     }
 }
 

@@ -4,15 +4,38 @@
 //! folder, and whoever sends a child off or measures what one leaves would wait
 //! until git is given up.
 
-use std::fs::OpenOptions;
-use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
+use super::blocking::read_file;
 
-/// What git reads of a repository before it says anything.
-const READ: [&str; 6] = ["HEAD", "config", "commondir", "packed-refs", "index", "config.worktree"];
+/// What git reads in a directory of its own: that of a repository, or the part of
+/// it that belongs to one worktree.
+const OWN: [&str; 10] = [
+    "HEAD",
+    "config",
+    "commondir",
+    "packed-refs",
+    "index",
+    "config.worktree",
+    "logs/HEAD",
+    "info/exclude",
+    "info/attributes",
+    "info/sparse-checkout",
+];
+
+/// What it reads in a repository, for all its worktrees.
+const SHARED: [&str; 7] = [
+    "config",
+    "packed-refs",
+    "shallow",
+    "info/exclude",
+    "info/attributes",
+    "info/grafts",
+    "objects/info/alternates",
+];
+
+/// What it reads at the top of a tree of files.
+const TOP: [&str; 3] = [".gitignore", ".gitattributes", ".gitmodules"];
 
 /// How much of a head is read.
 const LONGEST: u64 = 4 << 10;
@@ -20,22 +43,35 @@ const LONGEST: u64 = 4 << 10;
 /// What stands in git's way in the repository that this folder is in, if anything
 /// does. What a `.git` that is a file leads to is not looked at.
 pub(super) fn find(folder: &Path) -> Option<PathBuf> {
-    let mut entries = folder.ancestors().map(|above| above.join(".git"));
-    let entry = entries.find(|entry| entry.symlink_metadata().is_ok())?;
-    if blocks(&entry) { Some(entry) } else { find_in(&entry, &entry) }
+    for entry in folder.ancestors().map(|above| above.join(".git")) {
+        if blocks(&entry) {
+            return Some(entry);
+        }
+        if entry.is_file() {
+            return None;
+        }
+        // Git goes on above a directory that is no repository.
+        if entry.join("HEAD").symlink_metadata().is_ok() {
+            return find_in(&entry, &entry);
+        }
+    }
+    None
 }
 
-/// What stands in git's way in a folder of its own, and at the branch of a
-/// repository that it is on.
+/// What stands in git's way at the top of a tree of files, if anything does.
+pub(super) fn find_at_top(tree: &Path) -> Option<PathBuf> {
+    TOP.iter().map(|name| tree.join(name)).find(|file| blocks(file))
+}
+
+/// What stands in git's way in a folder of its own, and in the repository that it
+/// belongs to.
 pub(super) fn find_in(own: &Path, repository: &Path) -> Option<PathBuf> {
-    if let Some(file) = READ.iter().map(|name| own.join(name)).find(|file| blocks(file)) {
+    let own_files = OWN.iter().map(|name| own.join(name));
+    let shared = SHARED.iter().map(|name| repository.join(name));
+    if let Some(file) = own_files.chain(shared).find(|file| blocks(file)) {
         return Some(file);
     }
-    let mut head = String::new();
-    // It may be something else by now.
-    let flags = OFlags::NONBLOCK.bits().cast_signed();
-    let opened = OpenOptions::new().read(true).custom_flags(flags).open(own.join("HEAD")).ok()?;
-    opened.take(LONGEST).read_to_string(&mut head).ok()?;
+    let head = read_file(&own.join("HEAD"), LONGEST).ok()?;
     let branch = repository.join(head.trim().strip_prefix("ref: ")?);
     blocks(&branch).then_some(branch)
 }
@@ -56,9 +92,15 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let git = home.path().join(".git");
         std::fs::create_dir_all(git.join("refs/heads")).unwrap();
+        std::fs::create_dir_all(git.join("objects/info")).unwrap();
+        std::fs::create_dir_all(git.join("logs")).unwrap();
+        // Git looks above an empty one.
+        std::fs::create_dir_all(home.path().join("sub/.git")).unwrap();
         std::fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
         assert_eq!(find(&folder), None);
-        for name in ["refs/heads/main", "packed-refs", "config"] {
+        for name in
+            ["refs/heads/main", "packed-refs", "config", "logs/HEAD", "objects/info/alternates"]
+        {
             let pipe = git.join(name);
             assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
             assert_eq!(find(&folder), Some(pipe.clone()));

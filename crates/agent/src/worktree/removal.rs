@@ -2,29 +2,50 @@
 
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
+use offshoot_core::TaskId;
+
+use super::blocking::blocking;
 use super::confines::Confines;
 use super::git::{Git, GitError};
 use super::measure::Found;
 use super::note::{Note, Standing, Tree};
 use super::orphans;
-use super::{NoTree, Worktree, WorktreeState, blocking};
+use super::{NoTree, Worktree, WorktreeState, Worktrees};
+
+impl Worktrees {
+    /// Tidies up what a note is about, unless `late` resolves before. A worktree that
+    /// git was about to remove then is measured again before anything else is done.
+    pub(super) async fn tidy_up(
+        &self,
+        task: TaskId,
+        note: &mut Note,
+        late: impl Future<Output = Duration>,
+    ) -> Result<Worktree, NoTree> {
+        let (place, before) = (self.note(task), note.standing);
+        let what = format!("git measures its worktree {}", note.tree.path.display());
+        let work = note.tidy_up(&place, &self.0.confines);
+        let tidied = self.limited((task, what), late, work).await;
+        let late = matches!(&tidied, Err(NoTree::Git(GitError::Late(_))));
+        if late && before == Standing::Made && note.standing == Standing::Removing {
+            note.put(&place, Standing::Made).await?;
+        }
+        tidied
+    }
+}
 
 impl Note {
     /// Removes the worktree if there is nothing in it that would be lost. What
     /// has become of it.
-    pub(super) async fn tidy_up(
-        &mut self,
-        place: &Path,
-        confines: &Confines,
-    ) -> Result<Worktree, NoTree> {
+    async fn tidy_up(&mut self, place: &Path, confines: &Confines) -> Result<Worktree, NoTree> {
         let tree = self.tree.clone();
         match self.standing {
             Standing::Removed => return Ok(tree.shown(WorktreeState::Removed)),
             Standing::Making | Standing::Removing => return self.discard(place).await,
             // Somebody has deleted it.
-            Standing::Made if !tree.path.exists() => return self.discard(place).await,
-            Standing::Made => {}
+            Standing::Made if !exists(&tree.path).await? => return self.discard(place).await,
+            Standing::Made => tree.end_orphans().await?,
         }
         let found = tree.measure(confines).await?;
         if !found.is_nothing() {
@@ -32,7 +53,7 @@ impl Note {
         }
         self.put(place, Standing::Removing).await?;
         if let Err(error) = tree.remove(confines).await
-            && tree.admin().exists()
+            && exists(&tree.admin()).await?
         {
             // Git looks for itself, and may have found what was not there a
             // moment ago.
@@ -51,7 +72,7 @@ impl Note {
         let tree = self.tree.clone();
         tree.discard().await?;
         self.put(place, Standing::Removed).await?;
-        if !tree.repository.is_dir() {
+        if !exists(&tree.repository).await? {
             return Ok(tree.shown(WorktreeState::Removed));
         }
         let Some(tip) = tree.tip().await? else {
@@ -82,7 +103,7 @@ impl Tree {
             // Git takes every worktree with submodules for one that is changed.
             remove.push("--force");
         }
-        let remove = Git::of(&self.repository).args(remove).args([&self.path]).long();
+        let remove = Git::of(&self.repository).args(remove).args([&self.path]);
         let remove = remove.writing(&self.path);
         remove.filtering(confines).await?.run().await?.succeeded().map(drop)
     }
@@ -91,20 +112,29 @@ impl Tree {
     /// branch goes, too, unless there are commits on it or somebody has it checked
     /// out.
     pub(super) async fn discard(&self) -> Result<(), NoTree> {
+        self.end_orphans().await?;
         let path = self.path.clone();
-        let discarded = blocking(move || orphans::end(&path).and_then(|()| delete(&path)));
-        discarded.await.map_err(NoTree::disk(&self.path))?;
+        let deleted = blocking(move || delete(&path)).await.flatten();
+        deleted.map_err(NoTree::disk(&self.path))?;
         self.forget().await?;
-        if self.repository.is_dir() {
+        if exists(&self.repository).await? {
             self.drop_branch().await?;
         }
         Ok(())
     }
 
+    /// Ends git that an earlier process has left at work on it.
+    async fn end_orphans(&self) -> Result<(), NoTree> {
+        let path = self.path.clone();
+        let ended = blocking(move || orphans::end(&path)).await.flatten();
+        ended.map_err(NoTree::disk(&self.path))
+    }
+
     /// Has the repository forget it.
     pub(super) async fn forget(&self) -> Result<(), NoTree> {
         let admin = self.admin();
-        blocking(move || delete(&admin)).await.map_err(NoTree::disk(&self.repository))
+        let deleted = blocking(move || delete(&admin)).await.flatten();
+        deleted.map_err(NoTree::disk(&self.repository))
     }
 
     async fn drop_branch(&self) -> Result<(), GitError> {
@@ -122,6 +152,12 @@ impl Tree {
         let drop = ["update-ref", "-d", &self.reference(), &tip];
         Git::of(&self.repository).args(drop).run().await?.succeeded().map(std::mem::drop)
     }
+}
+
+/// Whether there is something at a path.
+pub(super) async fn exists(path: &Path) -> Result<bool, NoTree> {
+    let named = path.to_owned();
+    blocking(move || named.exists()).await.map_err(NoTree::disk(path))
 }
 
 /// Deletes a folder and all that is in it, also what may not be written to.

@@ -7,8 +7,9 @@ use std::path::PathBuf;
 
 use offshoot_core::TaskId;
 
+use super::blocking::blocking;
 use super::note::{DRAFT, NOTE, Note, Standing};
-use super::{WorktreeState, Worktrees, blocking};
+use super::{WorktreeState, Worktrees};
 use crate::agents::Agents;
 
 /// What has become of a task.
@@ -60,7 +61,7 @@ impl Worktrees {
             return false;
         };
         let before = note.standing;
-        let state = match note.tidy_up(&place, &self.0.confines).await {
+        let state = match self.tidy_up(task, &mut note, self.late()).await {
             Ok(worktree) => worktree.state,
             Err(error) => {
                 let path = note.tree.path.display();
@@ -79,7 +80,7 @@ impl Worktrees {
     /// The tasks that have a note, or a draft of one.
     async fn noted(&self) -> io::Result<BTreeSet<TaskId>> {
         let folder = self.0.folder.clone();
-        let noted = blocking(move || {
+        let noted = blocking(move || -> io::Result<BTreeSet<TaskId>> {
             let mut tasks = BTreeSet::new();
             for entry in std::fs::read_dir(folder)? {
                 let path = PathBuf::from(entry?.file_name());
@@ -89,7 +90,7 @@ impl Worktrees {
             }
             Ok(tasks)
         });
-        match noted.await {
+        match noted.await.flatten() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(BTreeSet::new()),
             noted => noted,
         }

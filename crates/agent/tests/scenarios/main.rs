@@ -49,6 +49,7 @@ mod replay;
 mod repository;
 mod resume;
 mod spawning;
+mod stuck_git;
 mod summary;
 mod support;
 mod telling;

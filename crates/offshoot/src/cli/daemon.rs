@@ -71,16 +71,13 @@ impl Run {
         if self.apart {
             return start_apart();
         }
-        let set = std::env::var("OFFSHOOT_IDLE").ok().filter(|set| !set.is_empty());
         let ready = || -> Result<Options, Trouble> {
-            let idle = match (self.idle, set) {
-                (Some(idle), _) => idle,
-                (None, Some(set)) => duration::read(&set).map_err(|error| {
-                    Trouble::usage(format!("OFFSHOOT_IDLE is {set:?}, which is no time: {error}"))
-                })?,
-                (None, None) => IDLE,
+            let idle = match self.idle {
+                Some(idle) => idle,
+                None => set_time("OFFSHOOT_IDLE")?.unwrap_or(IDLE),
             };
-            Ok(Options { place: globals.place()?, idle })
+            let git_limit = set_time("OFFSHOOT_GIT_LIMIT")?;
+            Ok(Options { place: globals.place()?, idle, git_limit })
         };
         match ready() {
             Ok(options) => Ok(offshoot_daemon::run(options)),
@@ -93,6 +90,17 @@ impl Run {
             }
         }
     }
+}
+
+/// The time that a variable of the environment holds, if it is set.
+fn set_time(variable: &str) -> Result<Option<Duration>, Trouble> {
+    let Some(set) = std::env::var(variable).ok().filter(|set| !set.is_empty()) else {
+        return Ok(None);
+    };
+    let read = duration::read(&set).map_err(|error| {
+        Trouble::usage(format!("{variable} is {set:?}, which is no time: {error}"))
+    });
+    read.map(Some)
 }
 
 /// Starts the same command line once more and ends, so that the daemon is left
