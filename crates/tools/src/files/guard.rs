@@ -13,7 +13,18 @@ const FOLDERS: &[(&str, &str)] = &[
     (".git", "it is git's own"),
     (".githooks", "git runs it"),
     (".husky", "git runs it"),
+    (".hg", "it is Mercurial's own"),
     (".github/workflows", "it is run by the project's host"),
+    (".github/actions", "it is run by the project's host"),
+    (".gitea/workflows", "it is run by the project's host"),
+    (".forgejo/workflows", "it is run by the project's host"),
+    (".circleci", "it is run by the project's host"),
+    (".buildkite", "it is run by the project's host"),
+    (".woodpecker", "it is run by the project's host"),
+    (".github/copilot-instructions.md", "agents are told what it says"),
+    (".github/instructions", "agents are told what it says"),
+    (".github/prompts", "agents are told what it says"),
+    (".github/agents", "it says what agents are and may do"),
     (".offshoot", "it says what agents are and may do"),
     (".config/offshoot", "it says what agents are and may do"),
     (".local/state/offshoot", "it says what agents may do and where they work"),
@@ -22,14 +33,33 @@ const FOLDERS: &[(&str, &str)] = &[
     (".codex", "it says what agents are and may do"),
     (".cursor", "it says what agents are and may do"),
     (".gemini", "it says what agents are and may do"),
+    (".windsurf", "it says what agents are and may do"),
+    (".clinerules", "agents are told what it says"),
+    (".roo", "it says what agents are and may do"),
+    (".continue", "it says what agents are and may do"),
+    (".kiro", "it says what agents are and may do"),
+    (".junie", "it says what agents are and may do"),
+    (".amazonq", "it says what agents are and may do"),
+    (".opencode", "it says what agents are and may do"),
     (".config/git", "git goes by it"),
     (".config/fish", "the shell runs it"),
+    (".config/direnv", "the shell runs it"),
+    (".config/nvim", "the editor runs it"),
+    (".config/emacs", "the editor runs it"),
+    (".config/helix", "the editor runs it"),
+    (".vim", "the editor runs it"),
+    (".emacs.d", "the editor runs it"),
     (".config/systemd", "the system runs it"),
     (".config/autostart", "the system runs it"),
     (".local/bin", "the shell finds programs there"),
     (".vscode", "the editor runs it"),
     (".idea", "the editor runs it"),
     (".devcontainer", "the editor runs it"),
+    (".zed", "the editor runs it"),
+    (".helix", "the editor runs it"),
+    (".fleet", "the editor runs it"),
+    (".mvn", "the build tool goes by it"),
+    (".yarn", "the package manager runs it"),
     (".cargo", "cargo runs it"),
     (".ssh", "it holds keys or says who may log in"),
     (".gnupg", "it holds keys"),
@@ -42,9 +72,20 @@ const FILES: &[(&str, &str)] = &[
     ("CLAUDE.md", "agents are told what it says"),
     ("CLAUDE.local.md", "agents are told what it says"),
     ("GEMINI.md", "agents are told what it says"),
+    ("AGENT.md", "agents are told what it says"),
     (".cursorrules", "agents are told what it says"),
+    (".windsurfrules", "agents are told what it says"),
+    (".roorules", "agents are told what it says"),
+    (".roomodes", "it says what agents are and may do"),
+    (".continuerules", "agents are told what it says"),
+    (".goosehints", "agents are told what it says"),
+    (".aider.conf.yml", "it says what agents run"),
+    ("opencode.json", "it says what agents run"),
     (".mcp.json", "it says what agents run"),
     (".envrc", "the shell runs it"),
+    (".direnvrc", "the shell runs it"),
+    ("mise.toml", "the shell runs it"),
+    (".mise.toml", "the shell runs it"),
     (".bashrc", "the shell runs it"),
     (".bash_aliases", "the shell runs it"),
     (".bash_login", "the shell runs it"),
@@ -61,16 +102,45 @@ const FILES: &[(&str, &str)] = &[
     (".gitconfig", "git goes by it"),
     (".gitmodules", "git goes by it"),
     (".pre-commit-config.yaml", "git runs it"),
+    ("lefthook.yml", "git runs it"),
+    (".lefthook.yml", "git runs it"),
+    (".hgrc", "Mercurial goes by it"),
     (".gitlab-ci.yml", "it is run by the project's host"),
+    (".travis.yml", "it is run by the project's host"),
+    (".drone.yml", "it is run by the project's host"),
+    (".woodpecker.yml", "it is run by the project's host"),
+    (".cirrus.yml", "it is run by the project's host"),
+    (".appveyor.yml", "it is run by the project's host"),
+    ("appveyor.yml", "it is run by the project's host"),
+    ("azure-pipelines.yml", "it is run by the project's host"),
+    ("bitbucket-pipelines.yml", "it is run by the project's host"),
+    ("Jenkinsfile", "it is run by the project's host"),
+    (".gitpod.yml", "the editor runs it"),
+    (".devcontainer.json", "the editor runs it"),
     (".npmrc", "the package manager goes by it"),
+    (".pnpmfile.cjs", "the package manager runs it"),
+    (".pnp.cjs", "the package manager runs it"),
     (".yarnrc", "the package manager goes by it"),
     (".yarnrc.yml", "the package manager goes by it"),
     (".pypirc", "the package manager goes by it"),
     (".netrc", "it holds keys"),
     (".gdbinit", "the debugger runs it"),
     (".lldbinit", "the debugger runs it"),
+    (".pdbrc", "the debugger runs it"),
+    (".Rprofile", "the interpreter runs it"),
+    (".irbrc", "the interpreter runs it"),
+    (".pryrc", "the interpreter runs it"),
+    (".ghci", "the interpreter runs it"),
+    ("sitecustomize.py", "the interpreter runs it"),
+    ("usercustomize.py", "the interpreter runs it"),
     (".exrc", "the editor runs it"),
     (".vimrc", "the editor runs it"),
+    (".gvimrc", "the editor runs it"),
+    (".nvimrc", "the editor runs it"),
+    (".nvim.lua", "the editor runs it"),
+    (".dir-locals.el", "the editor runs it"),
+    (".dir-locals-2.el", "the editor runs it"),
+    (".emacs", "the editor runs it"),
 ];
 
 /// Why a path is guarded, if it is.
@@ -81,7 +151,9 @@ pub(super) fn why(path: &Path) -> Option<String> {
         parts.windows(wanted.len()).any(|some| some == wanted)
     };
     if let Some((folder, why)) = FOLDERS.iter().find(|(folder, _)| holds(folder)) {
-        return Some(format!("it is in {folder}: {why}"));
+        let is_itself = parts.join("/").ends_with(folder);
+        let place = if is_itself { "it is" } else { "it is in" };
+        return Some(format!("{place} {folder}: {why}"));
     }
     let last = parts.last()?;
     // A folder on the way may be new, and have any name.
@@ -130,6 +202,16 @@ mod tests {
             ".vscode/tasks.json",
             ".husky/pre-push",
             ".bashrc",
+            ".devcontainer.json",
+            "sub/.github/copilot-instructions.md",
+            ".windsurfrules",
+            ".clinerules",
+            ".clinerules/rules.md",
+            ".hg/hgrc",
+            ".nvim.lua",
+            ".dir-locals.el",
+            ".circleci/config.yml",
+            "jenkinsfile",
         ] {
             assert!(why(Path::new(path)).is_some(), "{path}");
         }
@@ -138,8 +220,29 @@ mod tests {
             let told = format!("it is {file}: agents are told what it says");
             assert_eq!(why(Path::new(named)), Some(told));
         }
+        let itself = "it is .github/copilot-instructions.md: agents are told what it says";
+        assert_eq!(why(Path::new(".github/copilot-instructions.md")).as_deref(), Some(itself));
         for path in ["src/git/a.rs", ".gitignore", "agents.md.txt", ".github/CODEOWNERS", "", "x"] {
             assert_eq!(why(Path::new(path)), None, "{path}");
         }
+    }
+
+    #[test]
+    fn the_page_on_tools_names_what_is_guarded() {
+        let page = include_str!("../../../../docs/tools.md");
+        let part = page.split("### ").find(|part| part.starts_with("What is guarded")).unwrap();
+        let table: Vec<_> = part.lines().filter(|line| line.starts_with('|')).collect();
+        let named: Vec<_> =
+            table.iter().flat_map(|line| line.split('`').skip(1).step_by(2)).collect();
+        for name in &named {
+            assert!(why(Path::new(name)).is_some(), "{name} is on the page and not guarded");
+        }
+        let unnamed: Vec<_> = FOLDERS
+            .iter()
+            .chain(FILES)
+            .map(|(name, _)| *name)
+            .filter(|name| !named.contains(name))
+            .collect();
+        assert!(unnamed.is_empty(), "guarded and not on the page: {unnamed:?}");
     }
 }
