@@ -32,6 +32,9 @@ const ALL: u64 = 8 << 20;
 const ENTRIES: usize = 1_000;
 const DEEP: usize = 8;
 
+/// The longest `.git` that is a file.
+const LINK: u64 = 4 << 10;
+
 /// The folders of a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Project {
@@ -43,9 +46,8 @@ impl Project {
     /// folder alone.
     pub fn of(folder: &Path) -> std::io::Result<Self> {
         let folder = folder.canonicalize()?;
-        let is_root = |folder: &Path| folder.join(".git").symlink_metadata().is_ok();
         let above: Vec<_> = folder.ancestors().take(FOLDERS).collect();
-        let folders = match above.iter().position(|folder| is_root(folder)) {
+        let folders = match above.iter().position(|folder| is_repository(folder)) {
             Some(root) => above[..=root].iter().map(|folder| folder.to_path_buf()).collect(),
             None => vec![folder],
         };
@@ -61,6 +63,17 @@ impl Project {
     pub fn root(&self) -> &Path {
         self.folders.last().map_or(Path::new("/"), PathBuf::as_path)
     }
+}
+
+/// Whether a directory is the root of a repository, as git decides it: its `.git` is
+/// a directory with a head, or a file that leads to one.
+fn is_repository(folder: &Path) -> bool {
+    if folder.join(".git/HEAD").symlink_metadata().is_ok() {
+        return true;
+    }
+    let file = files::folder(folder)
+        .and_then(|opened| files::read(opened, OsStr::new(".git"), LINK, Links::Beside));
+    file.is_ok_and(|bytes| bytes.starts_with(b"gitdir:"))
 }
 
 /// A digest of all that a folder brings.

@@ -1,8 +1,10 @@
 //! Which profile is found, of those that bear a name.
 
+use std::path::Path;
+
 use offshoot_agent::{NoProfile, Origin, Roster};
 use offshoot_core::authority::{Authority, Deed, Line, Verdict, Wish};
-use offshoot_profiles::Profiles;
+use offshoot_profiles::{Profiles, Project};
 
 use crate::support::{Place, of, write};
 
@@ -126,4 +128,24 @@ fn s11_2_a_broken_file_hides_no_other_and_nothing_takes_its_place() {
     assert!(told.contains("explore.md:2:1: there is no field \"colour\""), "{told}");
     assert_eq!(place.names(), ["good", "lead", "verify", "work"]);
     assert_eq!(place.wrong(), [told]);
+}
+
+#[test]
+fn an_empty_git_directory_is_no_repository() {
+    let place = Place::new();
+    let inner = place.project().join("inner");
+    std::fs::create_dir_all(inner.join(".git")).unwrap();
+    write(&inner.join("below/file"), "");
+    let root = |folder: &str| {
+        let project = Project::of(&place.project().join(folder)).unwrap();
+        project.root().strip_prefix(place.project()).map(Path::to_owned)
+    };
+    assert_eq!(root("inner/below"), Ok("".into()), "the repository around it counts");
+    write(&inner.join(".git/HEAD"), "ref: refs/heads/main\n");
+    assert_eq!(root("inner/below"), Ok("inner".into()));
+    std::fs::remove_dir_all(inner.join(".git")).unwrap();
+    for (file, is_root) in [("", false), ("text", false), ("gitdir: ../elsewhere\n", true)] {
+        write(&inner.join(".git"), file);
+        assert_eq!(root("inner/below") == Ok("inner".into()), is_root, "{file:?}");
+    }
 }

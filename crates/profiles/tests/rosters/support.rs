@@ -15,7 +15,7 @@ impl Place {
     /// A repository, a configuration and a list of trusted folders, all empty.
     pub(crate) fn new() -> Self {
         let place = Self { folder: tempfile::tempdir().unwrap() };
-        fs::create_dir_all(place.project().join(".git")).unwrap();
+        write(&place.project().join(".git/HEAD"), "ref: refs/heads/main\n");
         fs::create_dir_all(place.user()).unwrap();
         place
     }

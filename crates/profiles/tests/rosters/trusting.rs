@@ -120,7 +120,7 @@ fn a_folder_that_stands_where_another_one_did_is_not_trusted_with_something_else
     place.brings("bold.md", of(BOLD));
     place.trust().add(&place.project()).unwrap();
     let copy = place.project().parent().unwrap().join("copy");
-    fs::create_dir_all(copy.join(".git")).unwrap();
+    write(&copy.join(".git/HEAD"), "ref: refs/heads/main\n");
     write(&copy.join(".offshoot/agents/bold.md"), of(BOLD));
     let found = place.profiles().find("bold", Some(&copy)).unwrap();
     assert_eq!(found.standing, Standing::Untrusted);
