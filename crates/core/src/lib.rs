@@ -45,7 +45,7 @@ pub use inbox::{Row, RowBody};
 pub use limits::{Retention, Sizes, TooLarge};
 pub use lineage::{Lineage, Origin, Owner, Space};
 pub use message::{Gist, Message, MessageState, Mode, Receipt};
-pub use name::{NAME_LIMIT, Name, NameError, RESERVED, Series};
+pub use name::{LEAD, NAME_LIMIT, Name, NameError, RESERVED, Series};
 pub use outcome::{Failure, FailureKind, Outcome};
 pub use payload::{Blob, Json, Payload, PayloadError};
 pub use question::{Addressee, Closed, Question, Wants};

@@ -16,6 +16,10 @@ pub const NAME_LIMIT: usize = 64;
 /// Words that address something other than a task of that name.
 pub const RESERVED: [&str; 5] = ["parent", "self", "all", "broadcast", "root"];
 
+/// The name of the top-level agent of a session. Only the program gives it: a name
+/// that a model or a person chooses must differ ([`Name::check_chosen`]).
+pub const LEAD: &str = "lead";
+
 /// A valid name: trimmed, short, one line, and not to be mistaken for an id,
 /// a path or a reserved word. Compared after NFKC and lower-casing.
 ///
@@ -66,6 +70,11 @@ impl Name {
             return Err(NameError::Reserved(word));
         }
         Ok(Self::from_parts(shown, key))
+    }
+
+    /// An error if a model or a person must not choose this name.
+    pub fn check_chosen(&self) -> Result<(), NameError> {
+        if self.key() == LEAD { Err(NameError::Reserved(LEAD)) } else { Ok(()) }
     }
 
     /// The name a task gets when nobody gives it one: `<stem>-<n>`.

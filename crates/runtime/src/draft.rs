@@ -147,6 +147,10 @@ impl Said {
             Parent::Task(spec) | Parent::Under(spec) => Some(&**spec),
             Parent::Session | Parent::Ambient => None,
         };
+        // What is spawned from within a task is named by its model.
+        if parent.is_some() && naming == Naming::Given {
+            handle.check_chosen()?;
+        }
         let lineage = Lineage {
             space: engine.config.space.clone(),
             session,

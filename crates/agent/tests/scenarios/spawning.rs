@@ -217,3 +217,23 @@ async fn s11_1_whoever_is_sent_off_is_there_for_the_calls_that_follow_in_the_ans
     assert!(told[6].contains("asked to stop") && told[7].contains("asked to stop"), "{told:?}");
     Ok(())
 }
+
+#[tokio::test]
+async fn s1_3_a_model_cannot_call_a_child_lead() -> Test {
+    let script = |call: &Call| match (purpose(call), answers(call)) {
+        ("top", 0) => Turn::call([
+            ("spawn_agent", json!({"name": "Lead", "task": "a"})),
+            ("spawn_agent", json!({"name": "lead", "task": "b", "detached": true})),
+        ]),
+        ("top", _) => Turn::say(heard(call).join(" | ")),
+        _ => Turn::say("started"),
+    };
+    let world = World::new(script).await;
+    // The program itself gives that name.
+    let request = world.agents.request(&world.brief("top"))?;
+    let lead = world.session.spawn(request).name("lead").await?;
+    let said: String = lead.wait().await?.decode()?;
+    assert_eq!(said.matches("the name \"lead\" is reserved: choose another").count(), 2, "{said}");
+    assert_eq!(world.runtime().tasks().await?.items.len(), 1, "nothing was started: {said}");
+    Ok(())
+}

@@ -24,6 +24,15 @@ fn s1_3_bad_names_are_refused_with_the_reason() {
 }
 
 #[test]
+fn s1_3_only_the_program_calls_a_task_lead() {
+    for chosen in ["lead", " LEAD ", "ｌead"] {
+        let name = Name::new(chosen).unwrap();
+        assert_eq!(name.check_chosen(), Err(NameError::Reserved("lead")), "{chosen:?}");
+    }
+    assert_eq!(Name::new("lead-1").unwrap().check_chosen(), Ok(()));
+}
+
+#[test]
 fn s1_3_a_slash_hidden_by_a_compatibility_form_is_refused() {
     assert_eq!(Name::new("a／b"), Err(NameError::Character('/')));
     assert_eq!(Name::new("ｐarent"), Err(NameError::Reserved("parent")));

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use offshoot_agent::{Brief, Catalogue, KIND, NoModel};
 use offshoot_client::wire::{Code, Fault, Reply, Run, Sealed, Talk};
 use offshoot_core::authority::Authority;
-use offshoot_core::{MessageId, Owner, Payload, SessionId, Sizes, Task};
+use offshoot_core::{LEAD, MessageId, Owner, Payload, SessionId, Sizes, Task};
 use offshoot_models::{BadModelName, Keys, ModelName, Provider};
 use offshoot_runtime::{Session, TaskRef, Tasks};
 
@@ -13,9 +13,6 @@ use super::{Answer, Stopped, authority, profiles};
 use crate::house::House;
 use crate::origin::Origin;
 use crate::view;
-
-/// What the first agent of a session is called.
-const LEAD: &str = "lead";
 
 /// Whom to ask if nobody says, in this order, if there is a key.
 const USUAL: [(Provider, &str); 3] = [

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use offshoot_backends::{Attach, Command, CommandsError, Restart, Seat, Surroundings};
 use offshoot_client::wire::{Attachment, Code, Fault, Named, Reply, Restarting, Spawn};
-use offshoot_core::Visibility;
+use offshoot_core::{Name, Visibility};
+use offshoot_runtime::Error;
 
 use super::{Answer, Out, Visit, tail};
 use crate::house::House;
@@ -54,6 +55,7 @@ pub(super) async fn spawn(
         spawning = spawning.under(parent);
     }
     if let Some(name) = &spawn.name {
+        Name::new(name).and_then(|name| name.check_chosen()).map_err(Error::Name)?;
         spawning = spawning.name(name);
     }
     if let Some(timeout) = spawn.timeout_ms {

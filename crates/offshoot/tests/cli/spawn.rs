@@ -173,6 +173,8 @@ fn s1_4_a_name_that_is_taken_is_refused() {
     assert_eq!(said.code, 125, "{said:?}");
     let said = world.run(&["spawn", "--detach", "--name", "a/b", "--", "true"]);
     assert_eq!(said.code, 2, "{said:?}");
+    let said = world.run(&["spawn", "--detach", "--name", "Lead", "--", "true"]);
+    assert!(said.err.contains("the name \"lead\" is reserved: choose another"), "{said:?}");
 }
 
 #[test]
