@@ -4,11 +4,14 @@
 //! data folder's path, since the path of a socket must be short. Where exactly
 //! it writes into the data folder: a client that was started with another
 //! environment finds it all the same.
+//!
+//! Without XDG_RUNTIME_DIR that is a directory in `/tmp`, where another user can make
+//! one of the same name first. The daemon then listens in the data directory.
 
 use std::ffi::OsString;
 use std::fs::TryLockError;
 use std::io::{ErrorKind, Write};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -19,6 +22,12 @@ const WHEREABOUTS: &str = "daemon.json";
 
 /// What whoever holds the folder has locked.
 const LOCK: &str = "lock";
+
+/// Where all users can make a runtime directory.
+const SHARED: &str = "/tmp";
+
+/// The runtime directory in the data directory.
+const RUN: &str = "run";
 
 /// The longest path of a socket, on the narrowest platform.
 const LONGEST_SOCKET: usize = 103;
@@ -156,38 +165,42 @@ impl Place {
     pub fn socket(&self) -> Result<PathBuf, PlaceError> {
         let mut name = OsString::from(format!("{:016x}", short_hash(&self.data)));
         name.push(".sock");
-        let socket = runtime_folder().join(name);
+        let set = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+        let socket = match set.filter(|folder| folder.is_absolute()) {
+            Some(folder) => folder.join("offshoot").join(name),
+            None => self.fallback(Path::new(SHARED), Path::new(&name)),
+        };
         if socket.as_os_str().len() > LONGEST_SOCKET {
             return Err(PlaceError::SocketTooLong(socket));
         }
         Ok(socket)
     }
 
-    /// Makes the folder in which the daemon listens, for nobody but its user.
-    pub fn make_socket_folder(&self) -> Result<(), PlaceError> {
-        let socket = self.socket()?;
-        let folder = socket.parent().unwrap_or(Path::new("/"));
-        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
-        made.map_err(|error| PlaceError::Unusable { path: folder.to_owned(), error })?;
-        self.check_socket_folder()
+    /// The socket of a daemon without XDG_RUNTIME_DIR. It is in the data directory if
+    /// another user has made the directory that is meant for it, or if a daemon
+    /// listens there already.
+    fn fallback(&self, shared: &Path, name: &Path) -> PathBuf {
+        let us = rustix::process::geteuid().as_raw();
+        let usual = shared.join(format!("offshoot-{us}"));
+        let own = self.data.join(RUN).join(name);
+        let is_taken = match std::fs::symlink_metadata(&usual) {
+            Ok(found) => !found.is_dir() || found.uid() != us,
+            Err(_) => false,
+        };
+        if is_taken || own.symlink_metadata().is_ok() { own } else { usual.join(name) }
+    }
+
+    /// Makes the folder in which the daemon listens, for nobody but its user. The
+    /// path of its socket.
+    pub fn make_socket_folder(&self) -> Result<PathBuf, PlaceError> {
+        make_folder_of(|| self.socket())
     }
 
     /// Whether the folder in which the daemon listens is fit for it. One that
     /// is not there is an [`Unusable`](PlaceError::Unusable) one.
     pub fn check_socket_folder(&self) -> Result<(), PlaceError> {
         let socket = self.socket()?;
-        let folder = socket.parent().unwrap_or(Path::new("/"));
-        let unusable = |error| PlaceError::Unusable { path: folder.to_owned(), error };
-        // Not where a link leads: whoever made the link chose that.
-        let found = std::fs::symlink_metadata(folder).map_err(unusable)?;
-        if !found.is_dir() {
-            return Err(PlaceError::NotAFolder(folder.to_owned()));
-        }
-        check_ours(folder)?;
-        match found.mode() & 0o077 {
-            0 => Ok(()),
-            _ => Err(PlaceError::Open(folder.to_owned())),
-        }
+        check_private(socket.parent().unwrap_or(Path::new("/")))
     }
 
     /// Whether anybody has held the folder: it has a lock then. One that was
@@ -297,15 +310,36 @@ fn check_ours(path: &Path) -> Result<(), PlaceError> {
     }
 }
 
-fn runtime_folder() -> PathBuf {
-    let set = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    match set.filter(|folder| folder.is_absolute()) {
-        Some(folder) => folder.join("offshoot"),
-        None => {
-            let mut name = OsString::from_vec(b"offshoot-".to_vec());
-            name.push(rustix::process::geteuid().as_raw().to_string());
-            Path::new("/tmp").join(name)
+/// Makes the directory of the socket that `choose` chooses; the socket's path.
+fn make_folder_of(choose: impl Fn() -> Result<PathBuf, PlaceError>) -> Result<PathBuf, PlaceError> {
+    let mut socket = choose()?;
+    loop {
+        let folder = socket.parent().unwrap_or(Path::new("/"));
+        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+        let made = made.map_err(|error| PlaceError::Unusable { path: folder.to_owned(), error });
+        match made.and_then(|()| check_private(folder)) {
+            Ok(()) => return Ok(socket),
+            // Another user may have made it a moment ago.
+            Err(error) => match choose()? {
+                other if other != socket => socket = other,
+                _ => return Err(error),
+            },
         }
+    }
+}
+
+/// Whether a directory is ours and closed to others.
+fn check_private(folder: &Path) -> Result<(), PlaceError> {
+    let unusable = |error| PlaceError::Unusable { path: folder.to_owned(), error };
+    // Not where a link leads: whoever made the link chose that.
+    let found = std::fs::symlink_metadata(folder).map_err(unusable)?;
+    if !found.is_dir() {
+        return Err(PlaceError::NotAFolder(folder.to_owned()));
+    }
+    check_ours(folder)?;
+    match found.mode() & 0o077 {
+        0 => Ok(()),
+        _ => Err(PlaceError::Open(folder.to_owned())),
     }
 }
 
@@ -346,6 +380,67 @@ mod tests {
         let [one, other] = ["a", "b"].map(|name| Place::at(&folder.path().join(name)).unwrap());
         assert!(one.worktrees().is_absolute() && !one.worktrees().starts_with(one.data()));
         assert_ne!(one.worktrees(), other.worktrees());
+    }
+
+    /// A data directory, and a stand-in for the directory that all users share.
+    fn beside_others() -> (tempfile::TempDir, Place, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let shared = folder.path().join("shared");
+        std::fs::create_dir(&shared).unwrap();
+        let place = Place::at(&folder.path().join("data")).unwrap();
+        (folder, place, shared)
+    }
+
+    /// The socket that both sides choose without XDG_RUNTIME_DIR.
+    fn chosen(place: &Place, shared: &Path) -> PathBuf {
+        place.fallback(shared, Path::new("x.sock"))
+    }
+
+    #[test]
+    fn a_directory_that_another_user_made_first_does_not_block_the_start() {
+        let (_folder, place, shared) = beside_others();
+        let us = rustix::process::geteuid();
+        if !us.is_root() {
+            println!("skipped: only root can make a directory of another user");
+            return;
+        }
+        let theirs = shared.join(format!("offshoot-{}", us.as_raw()));
+        assert_eq!(chosen(&place, &shared), theirs.join("x.sock"));
+        std::fs::create_dir(&theirs).unwrap();
+        let other = rustix::fs::Uid::from_raw(65_534);
+        rustix::fs::chown(&theirs, Some(other), None).unwrap();
+        let own = place.data().join(RUN);
+        assert_eq!(chosen(&place, &shared), own.join("x.sock"));
+        check_made(&place, &shared);
+    }
+
+    #[test]
+    fn a_link_or_a_file_in_the_shared_place_does_not_block_the_start() {
+        let (folder, place, shared) = beside_others();
+        let us = rustix::process::geteuid().as_raw();
+        let usual = shared.join(format!("offshoot-{us}"));
+        let private = folder.path().join("private");
+        std::fs::DirBuilder::new().mode(0o700).create(&private).unwrap();
+        std::os::unix::fs::symlink(&private, &usual).unwrap();
+        check_made(&place, &shared);
+        assert_eq!(std::fs::read_dir(&private).unwrap().count(), 0);
+        std::fs::remove_file(&usual).unwrap();
+        std::fs::write(&usual, "").unwrap();
+        check_made(&place, &shared);
+    }
+
+    /// The daemon makes a private directory in its data directory, and both sides
+    /// agree on it, also after the shared place is free again.
+    fn check_made(place: &Place, shared: &Path) {
+        let own = place.data().join(RUN);
+        let socket = make_folder_of(|| Ok(chosen(place, shared))).unwrap();
+        assert_eq!(socket, own.join("x.sock"));
+        assert_eq!(std::fs::metadata(&own).unwrap().mode() & 0o777, 0o700);
+        std::fs::write(own.join("x.sock"), "").unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        assert_eq!(chosen(place, elsewhere.path()), own.join("x.sock"));
+        std::fs::remove_file(own.join("x.sock")).unwrap();
+        assert_ne!(chosen(place, elsewhere.path()), own.join("x.sock"));
     }
 
     #[test]

@@ -33,8 +33,7 @@ impl Post {
     /// that is there is a dead daemon's.
     pub(crate) fn take(place: &Place) -> Result<Self, Fault> {
         let told = |error: PlaceError| Fault::from_error(Code::Store, &error);
-        place.make_socket_folder().map_err(told)?;
-        let socket = place.socket().map_err(told)?;
+        let socket = place.make_socket_folder().map_err(told)?;
         let listener = bind(&socket).map_err(|error| {
             let text = format!("the daemon cannot listen at {}", socket.display());
             Fault { causes: vec![error.to_string()], ..Fault::new(Code::Store, text) }
