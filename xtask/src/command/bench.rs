@@ -16,6 +16,9 @@ pub(crate) const MANIFEST: &str = "bench/Cargo.toml";
 /// The executable for its SQLite workloads.
 pub(crate) const DURABLE_MANIFEST: &str = "bench/durable/Cargo.toml";
 
+/// What `.cargo/config.toml` has SQLite built with, unless it is set already.
+const SQLITE_FLAGS: &str = "LIBSQLITE3_FLAGS";
+
 /// Arguments of `cargo xtask bench`.
 #[derive(Debug, Args)]
 pub(crate) struct Bench {
@@ -31,6 +34,8 @@ impl Bench {
             ensure!(repository.holds(manifest), "there is no {manifest} in this repository");
         }
         let mut run = repository.cargo(["run", "--release", "--manifest-path", MANIFEST, "--"]);
+        // A peer's macros link SQLite and need what the program leaves out of it.
+        run = run.env(SQLITE_FLAGS, "");
         if self.wants_durable() {
             run = run.args([OsString::from("--durable"), build_durable(repository)?.into()]);
         }
