@@ -43,6 +43,7 @@ mod report;
 mod rest;
 mod sendings;
 mod share;
+mod shared;
 mod spend;
 mod summary;
 mod tool;
@@ -62,6 +63,7 @@ pub use providers::Providers;
 pub use purse::Pool;
 pub use refused::Refused;
 pub use report::Report;
+pub use shared::project_ancestors;
 pub use spend::{Spent, UnknownPrice};
 pub use tool::{
     Effect, Function, Output, Ran, Returns, Span, Tool, ToolContext, ToolError, survey,

@@ -12,6 +12,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use offshoot_agent::project_ancestors;
 use sha2::{Digest as _, Sha256};
 
 use crate::files::{self, Links, Unread};
@@ -43,10 +44,10 @@ pub struct Project {
 
 impl Project {
     /// The project of which this folder is a part. Outside a repository it is the
-    /// folder alone.
+    /// folder alone. It ends below a directory that all users share, such as `/tmp`.
     pub fn of(folder: &Path) -> std::io::Result<Self> {
         let folder = folder.canonicalize()?;
-        let above: Vec<_> = folder.ancestors().take(FOLDERS).collect();
+        let above: Vec<_> = project_ancestors(&folder).take(FOLDERS).collect();
         let folders = match above.iter().position(|folder| is_repository(folder)) {
             Some(root) => above[..=root].iter().map(|folder| folder.to_path_buf()).collect(),
             None => vec![folder],

@@ -18,6 +18,7 @@ use super::confines::{Confined, Confines};
 use super::filters;
 use super::orphans;
 use super::programs;
+use crate::shared::project_ancestors;
 
 /// How much of what it says is kept.
 const KEPT: usize = 64 << 10;
@@ -239,7 +240,11 @@ impl Git {
             command.arg("-c").arg(setting);
         }
         match &self.about {
-            About::Within(_) => {}
+            About::Within(folder) => {
+                // Any user can make a repository in a directory that all share.
+                let top = project_ancestors(folder).last().and_then(Path::parent);
+                command.envs(top.map(|shared| ("GIT_CEILING_DIRECTORIES", shared)));
+            }
             About::Repository(repository) => {
                 command.arg("--git-dir").arg(repository);
             }

@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use super::blocking::read_file;
+use crate::shared::project_ancestors;
 
 /// What git reads in a directory of its own: that of a repository, or the part of
 /// it that belongs to one worktree.
@@ -43,7 +44,7 @@ const LONGEST: u64 = 4 << 10;
 /// What stands in git's way in the repository that this folder is in, if anything
 /// does. What a `.git` that is a file leads to is not looked at.
 pub(super) fn find(folder: &Path) -> Option<PathBuf> {
-    for entry in folder.ancestors().map(|above| above.join(".git")) {
+    for entry in project_ancestors(folder).map(|above| above.join(".git")) {
         if blocks(&entry) {
             return Some(entry);
         }

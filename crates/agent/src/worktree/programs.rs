@@ -8,6 +8,8 @@ use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use crate::shared::project_ancestors;
+
 /// The folders of the search path in which no agent is likely to write: none that
 /// is relative, none in a repository, and none in these folders.
 pub(super) fn places(search: OsString, near: &[&Path]) -> Vec<PathBuf> {
@@ -15,7 +17,8 @@ pub(super) fn places(search: OsString, near: &[&Path]) -> Vec<PathBuf> {
     let safe = |place: &PathBuf| {
         let Ok(real) = place.canonicalize() else { return false };
         let is_near = near.iter().any(|near| real.starts_with(near));
-        let brought = |place: &Path| place.ancestors().any(|above| above.join(".git").exists());
+        let brought =
+            |place: &Path| project_ancestors(place).any(|above| above.join(".git").exists());
         place.is_absolute() && !is_near && !brought(&real) && !brought(place)
     };
     std::env::split_paths(&search).filter(safe).collect()
@@ -36,6 +39,8 @@ mod tests {
     #[test]
     fn what_an_agent_can_put_into_a_search_path_is_not_found() {
         let folder = tempfile::tempdir().unwrap();
+        // Nothing above it counts.
+        std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o1777)).unwrap();
         let at = |name: &str| folder.path().join(name);
         for place in ["work/bin", "repository/.venv/bin", "repository/.git", "own/bin"] {
             std::fs::create_dir_all(at(place)).unwrap();

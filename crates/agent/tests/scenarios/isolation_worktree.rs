@@ -1,5 +1,6 @@
 //! Agents that work in git worktrees of their own, on real repositories.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -122,10 +123,15 @@ async fn refused(folder: &Path, trees: &Path) -> Result<String, Box<dyn std::err
 #[tokio::test]
 async fn where_there_is_no_worktree_nothing_is_started() -> Test {
     let folder = tempfile::tempdir()?;
+    // Nothing above a directory that all users share counts.
+    std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o1777))?;
     let (plain, trees) = (folder.path().join("plain"), folder.path().join("trees"));
     std::fs::create_dir(&plain)?;
     let said = refused(&plain, &trees).await?;
     assert!(said.contains("is in no git repository"), "{said}");
+    std::fs::create_dir(plain.join(".git"))?;
+    let said = refused(&plain, &trees).await?;
+    assert!(said.contains("is in no git repository"), "an empty .git is none: {said}");
     let said = refused(&folder.path().join("missing"), &trees).await?;
     assert!(said.contains("is in no git repository"), "{said}");
     let bare = folder.path().join("bare");
@@ -175,7 +181,6 @@ async fn a_branch_in_the_way_is_gone_around() -> Test {
 
 #[tokio::test]
 async fn the_hooks_of_a_repository_do_not_run() -> Test {
-    use std::os::unix::fs::PermissionsExt;
     let repository = Repository::new();
     let mark = repository.path().join("../hook-ran");
     for hook in ["post-checkout", "reference-transaction", "post-index-change"] {

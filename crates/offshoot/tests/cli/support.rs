@@ -30,6 +30,10 @@ impl World {
         // Short, since the path of a socket must be.
         let folder = tempfile::Builder::new().prefix("os").tempdir_in("/tmp").unwrap();
         std::fs::create_dir(folder.path().join("run")).unwrap();
+        std::fs::create_dir(folder.path().join("home")).unwrap();
+        // Nothing above a directory that all users share counts.
+        let shared = std::os::unix::fs::PermissionsExt::from_mode(0o1777);
+        std::fs::set_permissions(folder.path(), shared).unwrap();
         Self { folder }
     }
 
@@ -60,6 +64,7 @@ impl World {
         }
         command.env("OFFSHOOT_DATA", self.data());
         command.env("XDG_RUNTIME_DIR", self.folder.path().join("run"));
+        command.env("HOME", self.folder.path().join("home"));
         // Nobody's own profiles, nor what he trusts.
         command.env("XDG_CONFIG_HOME", self.folder.path().join("config"));
         command.env("XDG_STATE_HOME", self.folder.path().join("state"));

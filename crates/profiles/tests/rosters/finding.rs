@@ -81,7 +81,7 @@ fn what_stands_above_the_repository_is_not_the_projects() {
     write(&above, of("name: above"));
     assert!(place.find("above").is_err());
     // Outside a repository a folder is its own project.
-    std::fs::remove_dir(place.project().join(".git")).unwrap();
+    std::fs::remove_dir_all(place.project().join(".git")).unwrap();
     assert!(place.find("above").is_err());
     place.brings("here.md", of("name: here"));
     assert!(place.find("here").is_ok());
@@ -148,4 +148,16 @@ fn an_empty_git_directory_is_no_repository() {
         write(&inner.join(".git"), file);
         assert_eq!(root("inner/below") == Ok("inner".into()), is_root, "{file:?}");
     }
+}
+
+#[test]
+fn a_directory_that_all_users_share_is_above_every_project() {
+    let place = Place::new();
+    let shared = place.project().parent().unwrap().to_owned();
+    write(&shared.join(".git/HEAD"), "ref: refs/heads/main\n");
+    write(&shared.join(".offshoot/agents/planted.md"), of("name: planted"));
+    let folder = shared.join("alone");
+    std::fs::create_dir_all(folder.join(".git")).unwrap();
+    assert_eq!(Project::of(&folder).unwrap().folders(), [folder.clone()]);
+    assert!(place.profiles().find("planted", Some(&folder)).is_err());
 }

@@ -1,6 +1,7 @@
 //! A project in a folder, and the person's own configuration.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,6 +16,9 @@ impl Place {
     /// A repository, a configuration and a list of trusted folders, all empty.
     pub(crate) fn new() -> Self {
         let place = Self { folder: tempfile::tempdir().unwrap() };
+        // Nothing above a directory that all users share counts.
+        let shared = fs::Permissions::from_mode(0o1777);
+        fs::set_permissions(place.folder.path(), shared).unwrap();
         write(&place.project().join(".git/HEAD"), "ref: refs/heads/main\n");
         fs::create_dir_all(place.user()).unwrap();
         place
