@@ -52,42 +52,42 @@ fn s8_3_commands_that_wait_for_their_children_leave_them_their_slots() {
 #[test]
 fn s8_3_a_command_that_waits_says_so_and_goes_on_afterwards() {
     let world = World::new();
-    let lead = "@ spawn --detach --name child -- sh -c 'echo up; read line'; \
+    let top = "@ spawn --detach --name child -- sh -c 'echo up; read line'; \
                 @ tasks wait child; echo past; read line";
-    world.detach("lead", &script(lead));
-    world.until_line("lead", "child");
-    let mut watch = Started::new(world.command(&["tasks", "tail", "-f", "lead/child"]));
+    world.detach("top", &script(top));
+    world.until_line("top", "child");
+    let mut watch = Started::new(world.command(&["tasks", "tail", "-f", "top/child"]));
     watch.until_line("up");
     // Its process asks a moment after its child is up.
     let why = loop {
-        let why = world.json(&["tasks", "why", "lead"]);
+        let why = world.json(&["tasks", "why", "top"]);
         if why["state"] == "waiting" {
             break why;
         }
     };
     assert_eq!(why["reasons"][0]["is"], "children", "{why}");
-    world.done(&["tasks", "send", "lead/child", "go"]);
-    world.until_line("lead", "past");
-    while world.json(&["tasks", "show", "lead"])["state"] != "running" {}
-    world.done(&["tasks", "send", "lead", "go"]);
-    assert_eq!(world.run(&["tasks", "wait", "lead"]).code, 0);
+    world.done(&["tasks", "send", "top/child", "go"]);
+    world.until_line("top", "past");
+    while world.json(&["tasks", "show", "top"])["state"] != "running" {}
+    world.done(&["tasks", "send", "top", "go"]);
+    assert_eq!(world.run(&["tasks", "wait", "top"]).code, 0);
 }
 
 #[test]
 fn a_command_that_waits_for_its_child_is_cancelled_with_it() {
     let world = World::new();
-    world.detach("lead", &script("@ spawn --name child -- sh -c 'echo up; sleep 1000'"));
-    world.until_line("lead", "up");
-    world.done(&["tasks", "cancel", "lead"]);
-    assert_eq!(world.run(&["tasks", "wait", "lead"]).code, 3);
+    world.detach("top", &script("@ spawn --name child -- sh -c 'echo up; sleep 1000'"));
+    world.until_line("top", "up");
+    world.done(&["tasks", "cancel", "top"]);
+    assert_eq!(world.run(&["tasks", "wait", "top"]).code, 3);
     assert_eq!(world.run(&["tasks", "wait", "child"]).code, 3);
 }
 
 #[test]
 fn a_command_that_waits_for_itself_is_told() {
     let world = World::new();
-    world.detach("lead", &script("@ tasks wait $OFFSHOOT_TASK 2>&1"));
-    assert_eq!(world.run(&["tasks", "wait", "lead"]).code, 1);
-    let said = world.done(&["tasks", "tail", "lead"]);
+    world.detach("top", &script("@ tasks wait $OFFSHOOT_TASK 2>&1"));
+    assert_eq!(world.run(&["tasks", "wait", "top"]).code, 1);
+    let said = world.done(&["tasks", "tail", "top"]);
     assert!(said.contains("wait for itself"), "{said}");
 }

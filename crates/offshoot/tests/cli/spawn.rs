@@ -182,7 +182,7 @@ fn s1_6_what_a_command_spawns_is_its_child_unless_it_says_otherwise() {
     let world = World::new();
     let offshoot = env!("CARGO_BIN_EXE_offshoot");
     script(
-        &world.folder.path().join("lead"),
+        &world.folder.path().join("top"),
         &format!(
             "#!/bin/sh\n{offshoot} spawn --detach --name child -- sleep 1000\n\
              {offshoot} spawn --detach --name alone --no-parent -- sleep 1000\n\
@@ -190,19 +190,19 @@ fn s1_6_what_a_command_spawns_is_its_child_unless_it_says_otherwise() {
              echo ready; exec sleep 1000\n"
         ),
     );
-    let started = ["--session", "work", "spawn", "--detach", "--name", "lead", "--", "./lead"];
+    let started = ["--session", "work", "spawn", "--detach", "--name", "top", "--", "./top"];
     world.done(&started);
     let show = |session: &str, task: &str| {
         let mut tail =
-            Started::new(world.command(&["--session", "work", "tasks", "tail", "-f", "lead"]));
+            Started::new(world.command(&["--session", "work", "tasks", "tail", "-f", "top"]));
         tail.until_line("ready");
         world.json(&["--session", session, "tasks", "show", task])
     };
-    let lead = show("work", "lead");
-    assert_eq!(show("work", "lead/child")["lineage"]["parent"], lead["id"]);
+    let top = show("work", "top");
+    assert_eq!(show("work", "top/child")["lineage"]["parent"], top["id"]);
     assert_eq!(show("main", "alone")["lineage"]["parent"], serde_json::Value::Null);
     assert_eq!(show("other", "apart")["lineage"]["parent"], serde_json::Value::Null);
-    world.done(&["--session", "work", "tasks", "cancel", "lead"]);
+    world.done(&["--session", "work", "tasks", "cancel", "top"]);
     assert_eq!(world.run(&["--session", "work", "tasks", "wait", "child"]).code, 3);
     assert_eq!(show("main", "alone")["state"], "running");
 }
@@ -276,11 +276,11 @@ fn a_command_that_has_ended_and_waits_for_its_children_is_told_of() {
     let help = world.done(&["spawn", "--help"]);
     assert!(help.contains("live children ends when they have"), "{help}");
     let offshoot = env!("CARGO_BIN_EXE_offshoot");
-    let lead = format!("{offshoot} spawn --detach --name ch -- cat; echo out");
+    let top = format!("{offshoot} spawn --detach --name ch -- cat; echo out");
     let mut spawned =
-        Started::new(world.command(&["spawn", "--name", "lead", "--", "sh", "-c", &lead]));
+        Started::new(world.command(&["spawn", "--name", "top", "--", "sh", "-c", &top]));
     spawned.until_line("out");
-    spawned.until_remark("offshoot: lead has ended and waits for 1 child: ch\n");
+    spawned.until_remark("offshoot: top has ended and waits for 1 child: ch\n");
     world.done(&["tasks", "send", "ch", "--eof"]);
     assert_eq!(spawned.finish().code, 0);
 }

@@ -5,16 +5,16 @@ use crate::support::World;
 #[test]
 fn s6_2_a_cancel_reaches_everything_below() {
     let world = World::new();
-    world.detach("lead", "sleep 1000");
-    let spawn = ["spawn", "--detach", "--parent", "lead", "--name", "child", "--"];
+    world.detach("top", "sleep 1000");
+    let spawn = ["spawn", "--detach", "--parent", "top", "--name", "child", "--"];
     world.done(&[spawn.as_slice(), &["sleep", "1000"]].concat());
-    let said = world.done(&["tasks", "cancel", "--reason", "enough", "lead"]);
-    assert_eq!(said, "lead and 1 task below it were asked to stop\n");
-    assert_eq!(world.run(&["tasks", "wait", "lead", "child"]).code, 3);
+    let said = world.done(&["tasks", "cancel", "--reason", "enough", "top"]);
+    assert_eq!(said, "top and 1 task below it were asked to stop\n");
+    assert_eq!(world.run(&["tasks", "wait", "top", "child"]).code, 3);
     let record = world.json(&["tasks", "show", "child"]);
     assert_eq!(record["outcome"]["cancelled"]["reason"], "enough");
-    assert_eq!(world.done(&["tasks", "cancel", "lead"]), "lead had ended already\n");
-    let answer = world.json(&["tasks", "cancel", "lead"]);
+    assert_eq!(world.done(&["tasks", "cancel", "top"]), "top had ended already\n");
+    let answer = world.json(&["tasks", "cancel", "top"]);
     assert_eq!(answer["cancelled"][0]["reached"], 0);
     assert_eq!(answer["cancelled"][0]["found"], "ended");
 }

@@ -75,14 +75,14 @@ fn as_many_are_listed_as_are_wanted_however_long_they_are() {
 #[test]
 fn children_hang_below_their_parent() {
     let world = World::new();
-    world.detach("lead", "sleep 1000");
+    world.detach("top", "sleep 1000");
     for name in ["first", "second"] {
-        let spawn = ["spawn", "--detach", "--parent", "lead", "--name", name, "--"];
+        let spawn = ["spawn", "--detach", "--parent", "top", "--name", name, "--"];
         world.done(&[spawn.as_slice(), &["sleep", "1000"]].concat());
     }
     let listed = world.done(&["tasks", "ls"]);
     let lines: Vec<&str> = listed.lines().skip(1).collect();
-    assert!(lines[0].starts_with("lead"), "{listed}");
+    assert!(lines[0].starts_with("top"), "{listed}");
     assert!(lines[1..].iter().all(|line| line.starts_with("└ ")), "{listed}");
 }
 

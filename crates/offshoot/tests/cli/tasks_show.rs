@@ -72,12 +72,12 @@ fn the_command_that_is_shown_is_the_same_one_in_a_shell() {
 #[test]
 fn one_child_is_a_child() {
     let world = World::new();
-    world.detach("lead", "read line");
-    let spawn = ["spawn", "--detach", "--parent", "lead", "--name", "child", "--"];
+    world.detach("top", "read line");
+    let spawn = ["spawn", "--detach", "--parent", "top", "--name", "child", "--"];
     world.done(&[spawn.as_slice(), &["sh", "-c", "read line"]].concat());
-    world.done(&["tasks", "send", "lead", "go"]);
-    while world.json(&["tasks", "show", "lead"])["state"] != "waiting" {}
-    let said = world.done(&["tasks", "why", "lead"]);
+    world.done(&["tasks", "send", "top", "go"]);
+    while world.json(&["tasks", "show", "top"])["state"] != "waiting" {}
+    let said = world.done(&["tasks", "why", "top"]);
     assert!(said.contains("waits for 1 child\n"), "{said}");
 }
 
