@@ -3,8 +3,8 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// The mode of a directory in which every user can make files and nobody can remove
-/// those of others.
+/// The mode of a directory in which every user can make files, and remove only their
+/// own.
 const SHARED: u32 = 0o1002;
 
 /// A directory and those above it that can belong to the same project, the nearest

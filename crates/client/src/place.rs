@@ -190,8 +190,8 @@ impl Place {
         if is_taken || own.symlink_metadata().is_ok() { own } else { usual.join(name) }
     }
 
-    /// Makes the folder in which the daemon listens, for nobody but its user. The
-    /// path of its socket.
+    /// Makes the directory in which the daemon listens, private to its user. Returns
+    /// the path of the socket.
     pub fn make_socket_folder(&self) -> Result<PathBuf, PlaceError> {
         make_folder_of(|| self.socket())
     }
@@ -331,7 +331,7 @@ fn make_folder_of(choose: impl Fn() -> Result<PathBuf, PlaceError>) -> Result<Pa
 /// Whether a directory is ours and closed to others.
 fn check_private(folder: &Path) -> Result<(), PlaceError> {
     let unusable = |error| PlaceError::Unusable { path: folder.to_owned(), error };
-    // Not where a link leads: whoever made the link chose that.
+    // A link is refused: another user may have chosen where it leads.
     let found = std::fs::symlink_metadata(folder).map_err(unusable)?;
     if !found.is_dir() {
         return Err(PlaceError::NotAFolder(folder.to_owned()));

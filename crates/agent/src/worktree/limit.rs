@@ -83,8 +83,6 @@ pub(super) async fn after(limit: Duration) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use offshoot_core::Stamp;
 
     use super::super::git::Git;
@@ -111,13 +109,5 @@ mod tests {
         assert!(matches!(ended, Err(NoTree::Git(GitError::Late(GIT_LIMIT)))), "{ended:?}");
         assert_eq!(began.elapsed().as_secs(), GIT_LIMIT.as_secs());
         assert_eq!(trees.pending(task), None);
-        assert!(!is_read(&config), "git is gone");
-    }
-
-    /// Whether a process has a pipe open to read, or waits to open it so.
-    fn is_read(pipe: &Path) -> bool {
-        use std::os::unix::fs::OpenOptionsExt;
-        let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-        std::fs::OpenOptions::new().write(true).custom_flags(flags).open(pipe).is_ok()
     }
 }

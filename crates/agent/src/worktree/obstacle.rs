@@ -64,7 +64,7 @@ pub(super) fn find_at_top(tree: &Path) -> Option<PathBuf> {
     TOP.iter().map(|name| tree.join(name)).find(|file| blocks(file))
 }
 
-/// What stands in git's way in a folder of its own, and in the repository that it
+/// What stands in git's way in a directory of its own, and in the repository that it
 /// belongs to.
 pub(super) fn find_in(own: &Path, repository: &Path) -> Option<PathBuf> {
     let own_files = OWN.iter().map(|name| own.join(name));

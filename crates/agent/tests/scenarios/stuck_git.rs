@@ -12,6 +12,9 @@ use serde_json::json;
 use crate::repository::{Repository, does, equipped, git};
 use crate::support::{Test, World, answers};
 
+/// Does something to the worktree of an agent.
+type Harm = fn(&Path);
+
 /// Puts a pipe at a place, in the place of a file that may be there.
 fn pipe(place: &Path) {
     std::fs::remove_file(place).ok();
@@ -109,7 +112,7 @@ async fn an_agent_ends_by_itself_when_its_git_waits_at_a_pipe() -> Test {
 
 #[tokio::test]
 async fn a_pipe_where_git_always_reads_is_found_before_git_runs() -> Test {
-    let places: [(&str, fn(&Path)); 4] = [
+    let places: [(&str, Harm); 4] = [
         (".gitignore", |folder| pipe(&folder.join(".gitignore"))),
         (".gitattributes", |folder| pipe(&folder.join(".gitattributes"))),
         ("logs/HEAD", |folder| {

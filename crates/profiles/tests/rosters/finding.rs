@@ -158,6 +158,6 @@ fn a_directory_that_all_users_share_is_above_every_project() {
     write(&shared.join(".offshoot/agents/planted.md"), of("name: planted"));
     let folder = shared.join("alone");
     std::fs::create_dir_all(folder.join(".git")).unwrap();
-    assert_eq!(Project::of(&folder).unwrap().folders(), [folder.clone()]);
+    assert_eq!(Project::of(&folder).unwrap().folders(), std::slice::from_ref(&folder));
     assert!(place.profiles().find("planted", Some(&folder)).is_err());
 }
