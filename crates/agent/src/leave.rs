@@ -41,6 +41,9 @@ pub(crate) use words::{request, unmet};
 /// are in its matter.
 const SHOWN: usize = 2_000;
 
+/// How much of a path is in a note for the person who is asked.
+const PATH: usize = 200;
+
 /// What is said of a call before it is made.
 pub(crate) enum Judged {
     /// It is made.
@@ -193,7 +196,8 @@ impl Plea {
         let found = spawn_blocking(move || first_outside(&named).map(str::to_owned)).await;
         let note = match found {
             Ok(None) => return,
-            Ok(Some(path)) => format!("`{path}` is outside {directory}"),
+            // Quoted, so that a path can pose as nothing else.
+            Ok(Some(path)) => format!("{:?} is outside {directory}", text::cut(&path, PATH)),
             Err(_) => "it is not known where its paths lead".to_owned(),
         };
         self.wish.lasting = None;

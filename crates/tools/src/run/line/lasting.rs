@@ -1,6 +1,7 @@
 //! For which commands leave can be given for ever.
 
 use offshoot_core::authority::Rule;
+use offshoot_core::text;
 
 use super::known::any_option;
 use super::{Parts, among};
@@ -46,6 +47,9 @@ const BEYOND: [(&str, &[&str], &str); 8] = [
 /// The longest word with joined options in which paths are looked for.
 const LONGEST_OPTION: usize = 256;
 
+/// How many characters of a word are shown.
+const SHOWN: usize = 200;
+
 /// Whether an approval of a command line can become a standing grant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lasting {
@@ -85,18 +89,24 @@ pub fn lasting(line: &str) -> Lasting {
     let [command] = &commands[..] else { return Lasting::Never };
     let Some(rule) = rule(command).filter(|_| is_clear) else { return Lasting::Never };
     if let Some(pattern) = patterns.first() {
-        return Lasting::Leads(format!("`{pattern}` may stand for a link"));
+        return leads(pattern, "may stand for a link");
     }
     match paths(command) {
         Ok(mut paths) => {
             paths.extend(reads);
             match paths.iter().find(|path| path.starts_with('~')) {
-                Some(home) => Lasting::Leads(format!("`{home}` may name a home directory")),
+                Some(home) => leads(home, "may name a home directory"),
                 None => Lasting::Within { rule, paths },
             }
         }
-        Err(leads) => Lasting::Leads(leads),
+        Err((word, why)) => leads(word, why),
     }
+}
+
+/// A word leads outside, because of this. It is quoted, so that it can pose as nothing
+/// else, and shown as far as a person reads on.
+fn leads(word: &str, why: &str) -> Lasting {
+    Lasting::Leads(format!("{:?} {why}", text::cut(word, SHOWN)))
 }
 
 /// What a grant for a command would cover: all commands that begin so.
@@ -118,13 +128,13 @@ fn rule(command: &[String]) -> Option<Rule> {
 
 /// The paths that a command names or may name, or what else may lead it outside its
 /// directory.
-fn paths(command: &[String]) -> Result<Vec<String>, String> {
+fn paths(command: &[String]) -> Result<Vec<String>, (&str, &'static str)> {
     let [name, rest @ ..] = command else { return Ok(Vec::new()) };
     let looks = among(LOOKERS, name);
     let beyond = BEYOND.iter().filter(|(program, ..)| program == name);
     let mut paths = Vec::new();
     for word in rest {
-        let leads = |why: &str| Err(format!("`{word}` {why}"));
+        let leads = |why| Err((word.as_str(), why));
         let one = std::slice::from_ref(word);
         if beyond.clone().any(|(_, long, short)| any_option(one, long, short)) {
             return leads("goes beyond the paths that the line names");
