@@ -149,6 +149,9 @@ fn paths(command: &[String]) -> Result<Vec<String>, (&str, &'static str)> {
         if !looks && name != "git" && (word.starts_with('@') || word.contains(['$', '`'])) {
             return leads("may stand for other arguments");
         }
+        if name == "git" && word.starts_with(":(") {
+            return leads("may name any file of the repository");
+        }
         if word.starts_with('-') && word.len() > LONGEST_OPTION {
             return leads("is too long to be looked through for paths");
         }
@@ -166,17 +169,16 @@ fn paths(command: &[String]) -> Result<Vec<String>, (&str, &'static str)> {
 /// Whatever in a word can be a path: the word itself, the value of an option, and the
 /// value that is joined to letters, as in `-rf../x`.
 fn candidates(word: &str) -> Vec<&str> {
-    let Some(option) = word.strip_prefix('-') else {
-        let value = word.split_once('=').map(|(_, value)| value);
-        return [Some(word), value].into_iter().flatten().collect();
-    };
-    let (letters, value) = match word.split_once('=') {
-        Some((_, value)) => (&option[..option.len() - value.len() - 1], Some(value)),
-        None => (option, None),
-    };
-    let is_long = letters.starts_with('-');
-    let joined = letters.char_indices().skip(1).map(|(at, _)| &letters[at..]);
-    joined.filter(|_| !is_long).chain(value).collect()
+    let values = word.match_indices('=').map(|(at, _)| &word[at + 1..]);
+    let name = word.split_once('=').map_or(word, |(name, _)| name);
+    match name.strip_prefix('-') {
+        None => std::iter::once(word).chain(values).collect(),
+        Some(long) if long.starts_with('-') => values.collect(),
+        Some(letters) => {
+            let joined = letters.char_indices().skip(1).map(|(at, _)| &letters[at..]);
+            joined.chain(values).collect()
+        }
+    }
 }
 
 /// Whether a word can be the name of a script, and stand in a rule.

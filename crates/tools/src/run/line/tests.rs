@@ -230,6 +230,8 @@ fn leave_for_ever_is_given_narrowly_or_not_at_all() {
         ("go build -o=../x", "run_command(go build)", "build ../x"),
         ("pytest a.py::b", "run_command(pytest)", "a.py b a.py::b"),
         ("pytest /x", "run_command(pytest)", "/x"),
+        ("pytest --x=y=/z", "run_command(pytest)", "y=/z /z"),
+        ("git show HEAD:../x", "run_command(git show)", "show HEAD ../x HEAD:../x"),
     ] {
         let Lasting::Within { rule: found, paths: named } = lasting(line) else {
             panic!("{line}");
@@ -248,7 +250,7 @@ fn leave_for_ever_is_given_narrowly_or_not_at_all() {
         pytest --rootdir x  ¦ cat ./*  ¦ cat '~/x'  ¦ grep --file='~/x' y  ¦ grep -R x  ¦ rg -L x  ¦
         ls -LR  ¦ du --deref x  ¦ wc --files0-from=x  ¦ md5sum -c x  ¦ sha256sum --check x  ¦
         git add --pathspec-from-file=x  ¦ pytest @x  ¦ npm run build -- '$HOME/x'  ¦
-        cat FILE:///x  ¦ cargo test --x=file:x
+        cat FILE:///x  ¦ cargo test --x=file:x  ¦ git add ':(top)x'
     "##,
     ) {
         assert!(matches!(lasting(line), Lasting::Leads(_)), "{line}: {:?}", lasting(line));
