@@ -26,6 +26,9 @@ pub struct Approval {
     /// What leave for ever would be given for, if it can be given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lasting: Option<Rule>,
+    /// Further facts for the person who is asked, each a clause.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Arc<str>>,
 }
 
 /// What is answered.
@@ -47,10 +50,10 @@ pub enum Leave {
 impl Approval {
     /// Leave for a call with these arguments, which wishes this.
     pub(crate) fn new(wish: Wish, arguments: &str) -> Self {
-        let Wish { tool, deed, guarded, lasting } = wish;
+        let Wish { tool, deed, guarded, lasting, notes, .. } = wish;
         // What is guarded is asked for each time, whatever leave there is.
         let lasting = lasting.filter(|_| guarded.is_none());
-        Self { tool, arguments: arguments.into(), deed, why: guarded, lasting }
+        Self { tool, arguments: arguments.into(), deed, why: guarded, lasting, notes }
     }
 
     /// What a question asks leave for, if it asks for leave.
@@ -63,8 +66,8 @@ impl Approval {
 
     /// What the call wishes.
     pub fn wish(&self) -> Wish {
-        let Self { tool, deed, why, lasting, .. } = self.clone();
-        Wish { tool, deed, guarded: why, lasting }
+        let Self { tool, deed, why, lasting, notes, .. } = self.clone();
+        Wish { tool, deed, guarded: why, lasting, paths: None, notes }
     }
 
     /// Whether it is for the same call. One that was asked for before there was
@@ -75,10 +78,16 @@ impl Approval {
         covers && (&self.tool, &self.arguments) == (&other.tool, &other.arguments)
     }
 
+    /// Why it is asked, and what the person who is asked should know, as one line.
+    pub fn reasons(&self) -> Option<String> {
+        let reasons: Vec<&str> = self.why.iter().chain(&self.notes).map(|one| &**one).collect();
+        (!reasons.is_empty()).then(|| reasons.join("; "))
+    }
+
     /// The call, with so many Unicode scalars of its arguments.
     pub(crate) fn shown(&self, longest: usize) -> String {
         let call = format!("{} {}", self.tool, text::cut(&self.arguments, longest));
-        match &self.why {
+        match self.reasons() {
             Some(why) => format!("{call}\n({why})"),
             None => call,
         }

@@ -10,6 +10,8 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 
+use crate::leave::first_outside;
+
 /// What people have given lasting leave for, folder by folder. It spares a
 /// question; it never allows what is denied or guarded.
 pub trait Grants: Send + Sync + fmt::Debug + 'static {
@@ -74,12 +76,16 @@ impl Granting {
     }
 
     /// Whether there is lasting leave for a wish. Where the folder really is may
-    /// take long to tell, so a thread is asked.
+    /// take long to tell, so a thread is asked. A path that leads outside the directory
+    /// is covered by no grant.
     pub(crate) async fn has(&self, folder: Option<&Path>, wish: &Wish) -> bool {
         let can_last = wish.guarded.is_none() && wish.lasting.is_some();
         let Some(grants) = self.grants.clone().filter(|_| can_last) else { return false };
         let (folder, wish) = (folder.map(Path::to_owned), wish.clone());
-        let found = spawn_blocking(move || grants.granted(folder.as_deref(), &wish));
+        let found = spawn_blocking(move || {
+            let stays = wish.paths.as_ref().is_none_or(|named| first_outside(named).is_none());
+            stays && grants.granted(folder.as_deref(), &wish)
+        });
         found.await.unwrap_or(false)
     }
 

@@ -8,6 +8,7 @@
 //! the wait without an answer withdraws it: a message that cannot wait, a cancel,
 //! the end of the agent's time, and a deadline.
 
+mod outside;
 mod words;
 
 use std::future::{poll_fn, ready};
@@ -25,6 +26,7 @@ use offshoot_core::authority::{Asks, Authority, Verdict, Wish};
 use offshoot_core::{Addressee, Caller, Closed, Owner, Payload, Question, Wants, text};
 use offshoot_runtime::{Asking, BoxFuture, Context, Error, TaskRef};
 use tokio::sync::watch;
+use tokio::task::spawn_blocking;
 
 use crate::approval::{Approval, Leave};
 use crate::brief::{Brief, Isolation};
@@ -32,11 +34,15 @@ use crate::life::Trouble;
 use crate::mail::interrupted;
 use crate::tool::{Output, Tool, ToolContext};
 
+pub(crate) use outside::first_outside;
 pub(crate) use words::{request, unmet};
 
 /// How much of a call's arguments is in the words of its request; all of them
 /// are in its matter.
 const SHOWN: usize = 2_000;
+
+/// How much of a path is in a note for the person who is asked.
+const PATH: usize = 200;
 
 /// What is said of a call before it is made.
 pub(crate) enum Judged {
@@ -59,8 +65,17 @@ pub(crate) fn judge(tool: &Arc<dyn Tool>, cx: ToolContext, arguments: &str) -> J
     match verdict(authority, &wish) {
         Verdict::Allow => Judged::Goes,
         Verdict::Deny => Judged::Refused(words::forbidden(authority, &wish)),
-        Verdict::Ask if asks(authority) == Asks::Nobody => Judged::Refused(words::nobody(&wish)),
-        Verdict::Ask => Judged::Asks(Box::new(Plea { cx, wish, arguments: arguments.into() })),
+        Verdict::Ask => {
+            let doubt = authority.and_then(|authority| words::doubt(authority, &wish));
+            if asks(authority) == Asks::Nobody {
+                return Judged::Refused(words::nobody(&wish, doubt));
+            }
+            let wish = match doubt {
+                Some(doubt) => wish.noting(&doubt),
+                None => wish,
+            };
+            Judged::Asks(Box::new(Plea { cx, wish, arguments: arguments.into() }))
+        }
     }
 }
 
@@ -121,7 +136,8 @@ type Settled = Result<Option<Output>, Trouble>;
 impl Plea {
     /// Asks for leave and waits for the answer; why the call is not made, if it is
     /// not. What an attempt before this one has asked is not asked again.
-    async fn settle(self: Box<Self>, stop: watch::Receiver<Option<Stop>>) -> Settled {
+    async fn settle(mut self: Box<Self>, stop: watch::Receiver<Option<Stop>>) -> Settled {
+        self.narrow().await;
         let own = self.own().await?;
         let before = self.asked(&own).await?;
         let approval = Approval::new(self.wish.clone(), &self.arguments);
@@ -169,6 +185,23 @@ impl Plea {
             }
             _ => Ok(Some(self.unanswered(why))),
         }
+    }
+
+    /// Offers no standing grant for a call that names a path outside its directory, and
+    /// says so to the person who is asked.
+    async fn narrow(&mut self) {
+        let can_last = self.wish.guarded.is_none() && self.wish.lasting.is_some();
+        let Some(named) = self.wish.paths.clone().filter(|_| can_last) else { return };
+        let directory = named.directory.display().to_string();
+        let found = spawn_blocking(move || first_outside(&named).map(str::to_owned)).await;
+        let note = match found {
+            Ok(None) => return,
+            // Quoted, so that a path can pose as nothing else.
+            Ok(Some(path)) => format!("{:?} is outside {directory}", text::cut(&path, PATH)),
+            Err(_) => "it is not known where its paths lead".to_owned(),
+        };
+        self.wish.lasting = None;
+        self.wish.notes.push(format!("{note}, so no standing grant covers it").into());
     }
 
     /// Waits for the answer. What a person takes for it is not the agent's time.

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::layer::{BadRule, Layer, Mode, Rule, Verdict};
 pub use self::line::Line;
-pub use self::wish::{Deed, Wish};
+pub use self::wish::{Deed, NamedPaths, Wish};
 
 /// What an agent may do. Without layers it may do everything that its tools can.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,5 +105,11 @@ impl Authority {
             Some(_) => verdict.max(Verdict::Ask),
             None => verdict,
         }
+    }
+
+    /// The first rule that a wish may break by way of a command that its line does not
+    /// name: a program in the line may run it.
+    pub fn possibly_broken(&self, wish: &Wish) -> Option<&Rule> {
+        self.layers.iter().find_map(|layer| layer.possibly_broken(wish))
     }
 }

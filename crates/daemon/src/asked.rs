@@ -107,7 +107,7 @@ impl Asked {
             number: self.question.number,
             tool,
             arguments,
-            why: about.and_then(|about| about.why.as_deref()).map(str::to_owned),
+            why: about.and_then(Approval::reasons),
             always: about.and_then(|about| about.lasting.as_ref()).map(ToString::to_string),
             folder: folder.map(|folder| folder.to_string_lossy().into_owned()),
             worktree: worktree.map(|path| path.to_string_lossy().into_owned()),

@@ -31,7 +31,7 @@ mod output;
 mod runs;
 mod told;
 
-pub use line::{lasting, read};
+pub use line::{Lasting, lasting, read};
 pub use runs::Runs;
 
 /// What the tool is called.

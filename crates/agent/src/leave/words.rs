@@ -59,9 +59,16 @@ pub(super) fn forbidden(authority: Option<&Authority>, wish: &Wish) -> Output {
     }
 }
 
+/// Why a command is asked about that no rule names, if a rule is the reason.
+pub(super) fn doubt(authority: &Authority, wish: &Wish) -> Option<String> {
+    let command = authority.possibly_broken(wish)?.command.as_ref()?.join(" ");
+    Some(format!("it may run `{command}`, which a rule denies or asks about"))
+}
+
 /// What would have to be asked, where nobody is.
-pub(super) fn nobody(wish: &Wish) -> Output {
-    let why = wish.guarded.as_deref().map(|why| format!(" ({why})")).unwrap_or_default();
+pub(super) fn nobody(wish: &Wish, doubt: Option<String>) -> Output {
+    let why = wish.guarded.as_deref().map(str::to_owned).or(doubt);
+    let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
     let why = format!(
         "{} needs leave for this{why}, and there is nobody to give it, so it is denied",
         wish.tool

@@ -187,7 +187,7 @@ impl Layer {
         }
         let strict = [Verdict::Deny, Verdict::Ask].into_iter().filter_map(|verdict| {
             let rules = self.says(verdict).filter(|rule| rule.is_about(&wish.tool));
-            rules.filter_map(|rule| concerns(rule, &wish.deed, verdict)).max()
+            rules.filter_map(|rule| self.concerns(rule, wish, verdict)).max()
         });
         if let Some(verdict) = strict.max() {
             return verdict;
@@ -205,31 +205,51 @@ impl Layer {
         self.rules.iter().filter(move |(_, says)| *says == verdict).map(|(rule, _)| rule)
     }
 
+    /// The rule that a wish may break by way of a command that its line does not name,
+    /// if there is one.
+    pub(super) fn possibly_broken(&self, wish: &Wish) -> Option<&Rule> {
+        let Deed::Run(line) = &wish.deed else { return None };
+        [Verdict::Deny, Verdict::Ask].into_iter().find_map(|verdict| {
+            self.says(verdict).filter(|rule| rule.is_about(&wish.tool)).find(|rule| {
+                let is_named = line.commands().iter().any(|command| rule.begins(command));
+                let is_concerned = self.concerns(rule, wish, verdict).is_some();
+                rule.command.is_some() && !is_named && is_concerned
+            })
+        })
+    }
+
     fn allows(&self, wish: &Wish) -> bool {
-        let about = || self.says(Verdict::Allow).filter(|rule| rule.is_about(&wish.tool));
-        if about().any(|rule| rule.command.is_none()) {
+        let mut about = self.says(Verdict::Allow).filter(|rule| rule.is_about(&wish.tool));
+        if about.any(|rule| rule.command.is_none()) {
             return true;
         }
         match &wish.deed {
-            Deed::Run(Line::Clear(commands)) => {
-                let allowed = |command: &Vec<String>| about().any(|rule| rule.begins(command));
-                !commands.is_empty() && commands.iter().all(allowed)
+            Deed::Run(Line::Clear(commands) | Line::Launching { commands, .. }) => {
+                !commands.is_empty() && self.names_all(&wish.tool, commands)
             }
             _ => false,
         }
     }
-}
 
-/// What a rule that forbids or asks says of a deed. Of a line that cannot be read
-/// it is not known what it runs: it may be what the rule is about.
-fn concerns(rule: &Rule, deed: &Deed, verdict: Verdict) -> Option<Verdict> {
-    let runs = |commands: &[Vec<String>]| commands.iter().any(|command| rule.begins(command));
-    match (&rule.command, deed) {
-        (None, _) => Some(verdict),
-        (Some(_), Deed::Run(Line::Clear(commands))) => runs(commands).then_some(verdict),
-        (Some(_), Deed::Run(Line::Partly(commands))) if runs(commands) => Some(verdict),
-        (Some(_), Deed::Run(Line::Partly(_))) => Some(Verdict::Ask),
-        (Some(_), Deed::Run(Line::Unclear)) => Some(Verdict::Ask),
-        (Some(_), _) => None,
+    /// Whether each of these commands begins as an allow rule of this layer says.
+    fn names_all(&self, tool: &str, commands: &[Vec<String>]) -> bool {
+        let about = || self.says(Verdict::Allow).filter(|rule| rule.is_about(tool));
+        commands.iter().all(|command| about().any(|rule| rule.begins(command)))
+    }
+
+    /// What a rule that forbids or asks says of a wish. A line that cannot be read, or
+    /// that has a program run others, may run what the rule is about. An allow rule that
+    /// names such a program settles that: it allows what the program runs, too.
+    fn concerns(&self, rule: &Rule, wish: &Wish, verdict: Verdict) -> Option<Verdict> {
+        let Some(_) = &rule.command else { return Some(verdict) };
+        let Deed::Run(line) = &wish.deed else { return None };
+        if line.commands().iter().any(|command| rule.begins(command)) {
+            return Some(verdict);
+        }
+        match line {
+            Line::Clear(_) => None,
+            Line::Launching { launchers, .. } if self.names_all(&wish.tool, launchers) => None,
+            Line::Launching { .. } | Line::Partly(_) | Line::Unclear => Some(Verdict::Ask),
+        }
     }
 }

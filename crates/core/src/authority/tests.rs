@@ -90,6 +90,43 @@ fn what_a_line_certainly_runs_is_forbidden_whatever_else_is_in_it() {
     assert_eq!(Layer::mode(Mode::Auto).judge(&partly("sudo reboot")), Verdict::Allow);
 }
 
+/// A line of which these commands may run others.
+fn launching(text: &str, launchers: &str) -> Wish {
+    let commands = |text| match line(text) {
+        Deed::Run(Line::Clear(commands)) => commands,
+        _ => unreachable!(),
+    };
+    let (commands, launchers) = (commands(text), commands(launchers));
+    Wish::new("run_command", Deed::Run(Line::Launching { commands, launchers }))
+}
+
+#[test]
+fn a_program_that_may_run_others_is_asked_about_unless_a_rule_names_it() {
+    let (alone, piped) = (launching("make", "make"), launching("ls && make", "make"));
+    let auto = Layer::mode(Mode::Auto);
+    for verdict in [Verdict::Deny, Verdict::Ask] {
+        let strict = auto.clone().rule(rule("run_command(git push)"), verdict);
+        let named = strict.clone().rule(rule("run_command(make)"), Verdict::Allow);
+        let whole = strict.clone().rule(rule("run_command"), Verdict::Allow);
+        for wish in [&alone, &piped] {
+            assert_eq!(auto.judge(wish), Verdict::Allow);
+            assert_eq!(strict.judge(wish), Verdict::Ask);
+            assert_eq!(whole.judge(wish), Verdict::Ask, "it names no program");
+            assert_eq!(named.judge(wish), Verdict::Allow);
+            let doubt = Authority::of(strict.clone());
+            assert_eq!(doubt.possibly_broken(wish), Some(&rule("run_command(git push)")));
+            assert_eq!(Authority::of(named.clone()).possibly_broken(wish), None);
+        }
+        let both = launching("git push && make", "make");
+        assert_eq!(strict.judge(&both), verdict);
+        assert_eq!(named.judge(&both), verdict);
+        assert_eq!(strict.judge(&Wish::new("run_command", line("ls"))), Verdict::Allow);
+    }
+    let ask = Layer::mode(Mode::Ask).rule(rule("run_command(make)"), Verdict::Allow);
+    assert_eq!(ask.judge(&alone), Verdict::Allow);
+    assert_eq!(ask.judge(&piped), Verdict::Ask);
+}
+
 #[test]
 fn a_plan_changes_nothing_and_what_is_guarded_is_asked_about() {
     let plan = Layer::mode(Mode::Plan).rule(rule("*"), Verdict::Allow);
@@ -135,6 +172,8 @@ proptest! {
             ("run_command", line("a && c")),
             ("run_command", Deed::Run(Line::Unclear)),
             ("run_command", Deed::Run(Line::Partly(vec![vec!["a".into()]]))),
+            ("run_command", launching("a b", "a b").deed),
+            ("run_command", launching("c && d", "d").deed),
         ] {
             let wish = Wish::new(tool, deed);
             prop_assert!(child.judge(&wish) >= owner.judge(&wish));

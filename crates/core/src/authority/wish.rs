@@ -1,5 +1,6 @@
 //! What a call wants to do, before it is made.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,20 @@ pub struct Wish {
     /// What leave for ever would be given for, if that can be given: a rule that
     /// the wish itself fits.
     pub lasting: Option<Rule>,
+    /// The paths that it names, if a standing grant covers it only inside a directory.
+    pub paths: Option<NamedPaths>,
+    /// Facts for the person who is asked, each a clause.
+    pub notes: Vec<Arc<str>>,
+}
+
+/// The paths that a call names or may name. A standing grant covers the call only if
+/// none of them leads outside the directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedPaths {
+    /// The directory, by its real path.
+    pub directory: PathBuf,
+    /// The paths as seen from the directory.
+    pub paths: Vec<String>,
 }
 
 /// What a call would do.
@@ -48,7 +63,14 @@ impl Deed {
 impl Wish {
     /// A tool that would do this.
     pub fn new(tool: &str, deed: Deed) -> Self {
-        Self { tool: tool.into(), deed, guarded: None, lasting: None }
+        Self {
+            tool: tool.into(),
+            deed,
+            guarded: None,
+            lasting: None,
+            paths: None,
+            notes: Vec::new(),
+        }
     }
 
     /// Of which somebody must be asked, because of this.
@@ -62,6 +84,20 @@ impl Wish {
     #[must_use]
     pub fn lasting(mut self, rule: Rule) -> Self {
         self.lasting = Some(rule);
+        self
+    }
+
+    /// The paths that it names. See [`NamedPaths`].
+    #[must_use]
+    pub fn naming(mut self, paths: NamedPaths) -> Self {
+        self.paths = Some(paths);
+        self
+    }
+
+    /// With one more fact for the person who is asked.
+    #[must_use]
+    pub fn noting(mut self, note: &str) -> Self {
+        self.notes.push(note.into());
         self
     }
 }

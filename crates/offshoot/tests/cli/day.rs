@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use crate::model::{Model, says, talk};
 use crate::support::{Said, World};
 
-/// A lead that may do everything in its folder, but asks before it merges.
-const PROFILE: &str = "---\nname: careful\ndescription: Asks before it merges.\nask:\n  - run_command(git merge)\n---\nMerge only what passes the tests.\n";
+/// A lead that may do everything in its folder, but asks before it merges. Git may run
+/// programs by itself, so the profile names what it does unasked.
+const PROFILE: &str = "---\nname: careful\ndescription: Asks before it merges.\nallow:\n  - run_command(git add)\n  - run_command(git commit)\nask:\n  - run_command(git merge)\n---\nMerge only what passes the tests.\n";
 
 /// The tests of the project: both files must greet.
 const TESTS: &str = "grep -q hello one.txt && grep -q hello two.txt && touch passed.txt";

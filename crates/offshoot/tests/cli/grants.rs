@@ -6,7 +6,7 @@ use offshoot_wiretest::{Language, Say};
 use serde_json::{Value, json};
 
 use crate::model::{Model, says, talk};
-use crate::support::World;
+use crate::support::{Said, World};
 
 /// A lead that writes a file each time it is asked.
 fn writer() -> Model {
@@ -62,4 +62,63 @@ fn what_is_allowed_for_ever_is_not_asked_for_again_until_it_is_taken_back() {
     world.done(&["deny", again[0]["id"].as_str().unwrap()]);
     assert_eq!(world.run(&["--session", "c", "tasks", "wait", "lead"]).code, 0);
     assert!(!world.folder.path().join("3.txt").exists());
+}
+
+/// A lead that runs the command line that it is given.
+fn runner() -> Model {
+    Model::new(|asked| {
+        let said = talk(asked);
+        match said.len() {
+            1 => {
+                let arguments = json!({"command": said[0].1});
+                Language::Chat.reply(&[Say::call("run", "run_command", &arguments.to_string())])
+            }
+            _ => says("Done."),
+        }
+    })
+}
+
+/// The requests for approval of a lead that runs a command line in `project`.
+fn asked_to_run(world: &World, model: &Model, session: &str, line: &str) -> Vec<Value> {
+    let mut run = model.command(world, &["run", "--detach", "--session", session, line]);
+    let said = Said::of(run.current_dir(world.folder.path().join("project")).output().unwrap());
+    assert_eq!(said.code, 0, "{said:?}");
+    let waited = world.run(&["--session", session, "tasks", "wait", "lead"]);
+    let page = world.json(&["--session", session, "approvals", "ls"]);
+    let open = page["approvals"].as_array().unwrap().clone();
+    assert_eq!(waited.code, if open.is_empty() { 0 } else { 6 }, "{waited:?}");
+    open
+}
+
+#[test]
+fn a_grant_for_a_command_covers_no_path_outside_the_directory() {
+    let (world, model) = (World::new(), runner());
+    let sandbox = world.json(&["doctor"])["sandbox"].clone();
+    if sandbox["confines"] != true {
+        // Every command is asked about then, and no grant is given.
+        return println!("commands are not confined here: {sandbox}");
+    }
+    let at = |path: &str| world.folder.path().join(path);
+    std::fs::create_dir(at("project")).unwrap();
+    std::fs::write(at("project/README"), "read me\n").unwrap();
+    std::fs::write(at("secret"), "secret\n").unwrap();
+    std::os::unix::fs::symlink("../secret", at("project/link")).unwrap();
+
+    let first = &asked_to_run(&world, &model, "first", "cat README")[0];
+    assert_eq!(first["always"], "run_command(cat)", "{first}");
+    let said = world.done(&["approve", "--always", first["id"].as_str().unwrap()]);
+    assert!(said.contains("run_command(cat), on paths inside /"), "{said}");
+    assert_eq!(world.run(&["--session", "first", "tasks", "wait", "lead"]).code, 0);
+    assert_eq!(asked_to_run(&world, &model, "second", "cat ./README"), Vec::<Value>::new());
+
+    let absolute = format!("cat {}", at("secret").display());
+    for (session, line) in [("a", "cat ../secret"), ("b", "cat link"), ("c", &absolute)] {
+        let asked = asked_to_run(&world, &model, session, line);
+        let [asked] = &asked[..] else { panic!("{line} ran unasked") };
+        assert_eq!(asked["always"], Value::Null, "{asked}");
+        let shown = world.done(&["approvals", "show", asked["id"].as_str().unwrap()]);
+        assert!(shown.contains("is outside /"), "{shown}");
+        assert!(shown.contains("so no standing grant covers it"), "{shown}");
+        world.done(&["deny", asked["id"].as_str().unwrap()]);
+    }
 }

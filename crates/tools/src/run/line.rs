@@ -12,11 +12,15 @@
 //!   be said about a program says nothing about what is written.
 //! - A pattern of file names stands for the names that fit it. It begins with a
 //!   folder, so that what comes of it can be neither an option nor a sub-command.
+//!
+//! A command of a clear line may still run others: the line is *launching* unless all
+//! its programs are known to run no other one (`self_contained`).
 
 mod known;
 mod lasting;
 mod lexer;
 mod plain;
+mod self_contained;
 
 #[cfg(test)]
 mod tests;
@@ -25,7 +29,7 @@ use offshoot_core::authority::Line;
 
 use lexer::{Lexer, Token};
 
-pub use lasting::lasting;
+pub use lasting::{Lasting, lasting};
 
 /// How long a line may be to be read.
 const LONGEST: usize = 16 << 10;
@@ -39,15 +43,20 @@ pub(super) const WRITES: &str = ">";
 /// use offshoot_core::authority::Line;
 ///
 /// let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-/// let read = offshoot_tools::read("cargo test && git 'push' origin");
-/// assert_eq!(read, Line::Clear(vec![words("cargo test"), words("git push origin")]));
+/// let read = offshoot_tools::read("ls src && wc 'a b'");
+/// let [ls, wc] = [words("ls src"), vec!["wc".to_owned(), "a b".to_owned()]];
+/// assert_eq!(read, Line::Clear(vec![ls.clone(), wc]));
+///
+/// let git = words("git push origin");
+/// let (commands, launchers) = (vec![ls, git.clone()], vec![git]);
+/// let read = offshoot_tools::read("ls src && git 'push' origin");
+/// assert_eq!(read, Line::Launching { commands, launchers });
 /// assert_eq!(offshoot_tools::read("$(echo rm) -r x"), Line::Unclear);
 /// ```
 pub fn read(line: &str) -> Line {
-    let mut known = Vec::new();
-    match commands(line, &mut known) {
-        Some(()) if !known.is_empty() => Line::Clear(known),
-        _ => Line::Unclear,
+    match wished(line) {
+        Line::Partly(_) => Line::Unclear,
+        line => line,
     }
 }
 
@@ -55,12 +64,28 @@ pub fn read(line: &str) -> Line {
 /// commands are told that it certainly runs, as far as they can be read. Who
 /// forbids `sudo` means `sudo "$x"`, whatever that is for.
 pub(super) fn wished(line: &str) -> Line {
-    let mut known = Vec::new();
-    match (commands(line, &mut known), known.is_empty()) {
+    let mut parts = Parts::default();
+    let is_clear = parts.parse(line).is_some();
+    let Parts { commands, launchers, .. } = parts;
+    match (is_clear, commands.is_empty()) {
         (_, true) => Line::Unclear,
-        (Some(()), false) => Line::Clear(known),
-        (None, false) => Line::Partly(known),
+        (true, false) if launchers.is_empty() => Line::Clear(commands),
+        (true, false) => Line::Launching { commands, launchers },
+        (false, false) => Line::Partly(commands),
     }
+}
+
+/// The parts of a line, as far as they can be read.
+#[derive(Default)]
+struct Parts {
+    /// Its commands, each as its words.
+    commands: Vec<Vec<String>>,
+    /// Those of them that may run other programs.
+    launchers: Vec<Vec<String>>,
+    /// Files that redirections read from.
+    reads: Vec<String>,
+    /// Words that are patterns of file names.
+    patterns: Vec<String>,
 }
 
 /// What stands between two commands.
@@ -74,52 +99,64 @@ enum Between {
     Open,
 }
 
-/// The commands of a line. Nothing comes of it if it is not certain which they are;
-/// then those are known that were read before, the last as far as it was.
-fn commands(line: &str, known: &mut Vec<Vec<String>>) -> Option<()> {
-    if line.len() > LONGEST {
-        return None;
-    }
-    let mut files = Vec::new();
-    let mut words: Vec<lexer::Word> = Vec::new();
-    let mut between = Between::Free;
-    let mut lexer = Lexer::new(line);
-    loop {
-        let Some(token) = lexer.next() else {
-            known.extend(plain::command(words));
+impl Parts {
+    /// Takes a line apart. Nothing comes of it if it is not certain which commands it
+    /// has; then those are known that were read before, the last as far as it was.
+    fn parse(&mut self, line: &str) -> Option<()> {
+        if line.len() > LONGEST {
             return None;
-        };
-        match token {
-            Token::Word(word) => {
-                words.push(word);
-                between = Between::Command;
-                continue;
-            }
-            Token::Writes(file) => {
-                files.push(vec![WRITES.to_owned(), file]);
-                between = Between::Command;
-                continue;
-            }
-            // What is read or passed on to another stream changes nothing.
-            Token::Reads | Token::Passes => {
-                between = Between::Command;
-                continue;
-            }
-            Token::Newline if between != Between::Command => continue,
-            Token::End if between == Between::Free => return Some(()),
-            _ if between != Between::Command => return None,
-            _ => {}
         }
-        let command = plain::command(std::mem::take(&mut words))?;
-        let is_plain = known::is_plain(&command);
-        known.push(command);
-        known.append(&mut files);
-        is_plain.then_some(())?;
-        between = match token {
-            Token::Joins => Between::Open,
-            Token::End => return Some(()),
-            _ => Between::Free,
-        };
+        let mut files = Vec::new();
+        let mut words: Vec<lexer::Word> = Vec::new();
+        let mut between = Between::Free;
+        let mut lexer = Lexer::new(line);
+        loop {
+            let Some(token) = lexer.next() else {
+                self.commands.extend(plain::command(words));
+                return None;
+            };
+            match token {
+                Token::Word(word) => {
+                    words.push(word);
+                    between = Between::Command;
+                    continue;
+                }
+                Token::Writes(file) => {
+                    files.push(vec![WRITES.to_owned(), file]);
+                    between = Between::Command;
+                    continue;
+                }
+                Token::Reads(file) => {
+                    self.reads.push(file);
+                    between = Between::Command;
+                    continue;
+                }
+                // What is passed on to another stream changes nothing.
+                Token::Passes => {
+                    between = Between::Command;
+                    continue;
+                }
+                Token::Newline if between != Between::Command => continue,
+                Token::End if between == Between::Free => return Some(()),
+                _ if between != Between::Command => return None,
+                _ => {}
+            }
+            let patterns = words.iter().filter(|word| word.pattern.is_some());
+            self.patterns.extend(patterns.map(|word| word.text.clone()));
+            let command = plain::command(std::mem::take(&mut words))?;
+            let is_plain = known::is_plain(&command);
+            if !self_contained::is_self_contained(&command) {
+                self.launchers.push(command.clone());
+            }
+            self.commands.push(command);
+            self.commands.append(&mut files);
+            is_plain.then_some(())?;
+            between = match token {
+                Token::Joins => Between::Open,
+                Token::End => return Some(()),
+                _ => Between::Free,
+            };
+        }
     }
 }
 

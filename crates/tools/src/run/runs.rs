@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures_util::future::{Either, select};
 use offshoot_agent::{Function, Output, Tool, ToolContext, ToolError};
 use offshoot_backends::{Attach, Command, Commands, Input, Surroundings};
-use offshoot_core::authority::{Deed, Wish};
+use offshoot_core::authority::{Deed, NamedPaths, Wish};
 use offshoot_core::{SessionId, TaskId, Wake};
 use offshoot_runtime::{Error, TaskRef};
 use offshoot_sandbox::{Confinement, Support};
@@ -20,6 +20,7 @@ use serde::Deserialize;
 
 use super::environment::{Variables, cleaned};
 use super::ground::{Ground, Scratch};
+use super::line::Lasting;
 use super::{NAME, line, output, told};
 
 /// How long a call waits unless told.
@@ -192,9 +193,17 @@ impl Inner {
 
     fn wish(&self, cx: &ToolContext, asked: &Arguments) -> Wish {
         let mut wish = Wish::new(NAME, Deed::Run(line::wished(&asked.command)));
-        if let Some(rule) = line::lasting(&asked.command) {
-            wish = wish.lasting(rule);
-        }
+        wish = match (line::lasting(&asked.command), cx.folder()) {
+            (Lasting::Leads(why), _) => {
+                wish.noting(&format!("{why}, so no standing grant covers it"))
+            }
+            (Lasting::Within { rule, paths }, Some(directory)) => {
+                let (start, directory) = (asked.folder.as_deref(), directory.to_owned());
+                let paths = paths.into_iter().map(|path| from(start, path)).collect();
+                wish.lasting(rule).naming(NamedPaths { directory, paths })
+            }
+            (Lasting::Never, _) | (Lasting::Within { .. }, None) => wish,
+        };
         if self.confines == Confines::No {
             wish = wish.guarded("commands are not confined on this system");
         } else if self.confinement(cx).is_none() {
@@ -286,6 +295,15 @@ impl Inner {
             Some(_) => Box::pin(told::ended(&self.commands, &record)).await,
             None => Box::pin(told::goes_on(&self.commands, &record, &why)).await,
         })
+    }
+}
+
+/// A path that a command names which starts in this directory, as seen from the working
+/// directory.
+fn from(start: Option<&str>, path: String) -> String {
+    match start {
+        Some(start) if !path.starts_with('/') => format!("{start}/{path}"),
+        _ => path,
     }
 }
 

@@ -56,7 +56,7 @@ async fn wish(arguments: Value, say: impl Fn(Runs, &Place) -> Runs) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_wants_to_run_its_line_and_is_guarded_where_it_is_not_confined() {
     let line = json!({"command": "cargo test && rm x"});
-    let clear = r#"Run(Clear([["cargo", "test"], ["rm", "x"]]))"#;
+    let clear = r#"Run(Launching { commands: [["cargo", "test"], ["rm", "x"]], launchers: [["cargo", "test"]] })"#;
     let open = wish(line.clone(), |runs, _| runs).await;
     assert_eq!(open, format!("{clear} Some(\"commands are not confined on this system\") None"));
     let confined = wish(line.clone(), |runs, _| runs.confining(Support::Whole)).await;

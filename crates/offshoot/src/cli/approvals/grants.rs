@@ -15,7 +15,8 @@ use crate::cli::trouble::Trouble;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Each holds for agents that work in that folder. It spares a question, and never
-allows what a profile or a mode forbids, nor what is always asked for.")]
+allows what a profile or a mode forbids, nor what is always asked for. A rule in
+brackets covers command lines that begin so and name no path outside the folder.")]
 pub(crate) struct Grants {}
 
 impl Grants {

@@ -171,8 +171,10 @@ pub(crate) fn shortest(arguments: &str) -> String {
 /// What leave for ever would cover.
 pub(crate) fn covers(approval: &Approval) -> Option<String> {
     let rule = exact::on_one_line(approval.always.as_ref()?);
+    // A rule about commands covers none that names a path elsewhere.
+    let within = if rule.contains('(') { "on paths inside" } else { "in" };
     Some(match &approval.folder {
-        Some(folder) => format!("{rule}, in {}", exact::on_one_line(folder)),
+        Some(folder) => format!("{rule}, {within} {}", exact::on_one_line(folder)),
         None => rule,
     })
 }
@@ -282,6 +284,6 @@ mod tests {
     fn in_short_it_is_the_command() {
         let asked = approval(r#"{"background": true, "command": "cargo test\n; rm x"}"#);
         assert_eq!(in_short(&asked), r"cargo test\n; rm x");
-        assert_eq!(covers(&asked).unwrap(), "run_command(cargo test), in /work");
+        assert_eq!(covers(&asked).unwrap(), "run_command(cargo test), on paths inside /work");
     }
 }

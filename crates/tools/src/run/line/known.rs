@@ -3,11 +3,14 @@
 //!
 //! Programs that run the project's own code (`make`, `cargo test`, a script by
 //! its name) are what they are called: whoever allows them allows that code.
+//!
+//! These lists keep an allow rule from covering more than it names. They need not be
+//! complete for a deny rule: that goes by the table in `self_contained`.
 
 mod git;
 mod options;
 
-use super::among;
+use super::{among, self_contained};
 pub(super) use options::any_option;
 
 /// Whether a command runs what it is called, and not something else that it is
@@ -42,10 +45,11 @@ pub(super) fn is_plain(command: &[String]) -> bool {
         },
         "test" => !rest.iter().any(|word| matches!(word.as_str(), "-v" | "-R")),
         "printf" => rest.first().is_none_or(|word| !word.starts_with('-')),
-        _ => !RUNS_BY_OPTION
-            .iter()
-            .filter(|(program, _, _)| *program == name)
-            .any(|(_, long, short)| any_option(rest, long, short)),
+        _ => {
+            let mut of_program = RUNS_BY_OPTION.iter().filter(|(program, ..)| *program == name);
+            !of_program.any(|(_, long, short)| any_option(rest, long, short))
+                && !self_contained::runs_by_option(name, rest)
+        }
     }
 }
 
@@ -243,21 +247,9 @@ const CODE: &str = "
     psql mysql mariadb mongo mongosh redis-cli erl wish gnuplot octave maxima gp sage matlab
 ";
 
-/// Options by which programs run what they are told: long ones, short ones.
+/// Options by which programs run what they are told: long ones, short ones. Those of
+/// programs that run nothing else are in `self_contained`.
 const RUNS_BY_OPTION: &[(&str, &[&str], &str)] = &[
-    (
-        "find",
-        &[
-            "-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprintf", "-fprint0",
-            "-fls",
-        ],
-        "",
-    ),
-    ("fd", &["--exec", "--exec-batch"], "xX"),
-    ("fdfind", &["--exec", "--exec-batch"], "xX"),
-    ("rg", &["--pre", "--hostname-bin"], ""),
-    ("sort", &["--compress-program"], ""),
-    ("split", &["--filter"], ""),
     ("cmake", &["-E", "-P"], ""),
     ("zip", &["--unzip-command"], "T"),
     ("rpm", &["--eval", "--pipe"], "E"),

@@ -1,11 +1,12 @@
 //! For which commands leave can be given for ever.
 
-use offshoot_core::authority::{Line, Rule};
+use offshoot_core::authority::Rule;
+use offshoot_core::text;
 
-use super::among;
 use super::known::any_option;
+use super::{Parts, among};
 
-/// Options by which programs go to another folder, beside `-C`.
+/// Options by which programs go to another directory, beside `-C`.
 const FOLDERS: &[&str] =
     &["--manifest-path", "--prefix", "--cwd", "--dir", "--directory", "--rootdir", "--project"];
 
@@ -30,60 +31,154 @@ const WITHIN: [(&str, &str); 6] = [
     ("go", "build test vet fmt list"),
 ];
 
-/// What leave for ever would be given for with this line: all lines that begin
-/// so. Nothing, unless it is a single command that is known to stay within the
-/// project whatever else it is told: a rule that allows too much is worse than
-/// to be asked again.
+/// Options by which programs that look at files go beyond the paths that they name:
+/// over links in directories below, or to files that another file lists.
+const BEYOND: [(&str, &[&str], &str); 8] = [
+    ("ls", &["--dereference"], "L"),
+    ("du", &["--dereference", "--files0-from"], "L"),
+    ("wc", &["--files0-from"], ""),
+    ("grep", &["--dereference-recursive"], "RS"),
+    ("rg", &["--follow"], "L"),
+    ("md5sum", &["--check"], "c"),
+    ("sha256sum", &["--check"], "c"),
+    ("git", &["--pathspec-from-file"], ""),
+];
+
+/// The longest word with joined options in which paths are looked for.
+const LONGEST_OPTION: usize = 256;
+
+/// How many characters of a word are shown.
+const SHOWN: usize = 200;
+
+/// Whether an approval of a command line can become a standing grant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lasting {
+    /// No: the line is not a single command that is known to stay within the project
+    /// whatever else it is told. A grant that covers too much is worse than another
+    /// question.
+    Never,
+    /// No: a grant covers other lines of this kind, but this clause says what may lead
+    /// this one outside its directory.
+    Leads(String),
+    /// Yes, if none of the paths leads outside the directory.
+    Within {
+        /// What the grant covers: lines that begin so, with paths inside the directory.
+        rule: Rule,
+        /// The paths that the line names or may name, as seen from where it runs.
+        paths: Vec<String>,
+    },
+}
+
+/// Whether an approval of this line can become a standing grant, judged by its text.
 ///
 /// ```
-/// let lasting = |line| offshoot_tools::lasting(line).map(|rule| rule.to_string());
-/// assert_eq!(lasting("cargo test --all"), Some("run_command(cargo test)".to_owned()));
-/// assert_eq!(lasting("cargo test --manifest-path ../other/Cargo.toml"), None);
-/// assert_eq!(lasting("rm -r target"), None);
-/// assert_eq!(lasting("python3 x.py"), None);
+/// use offshoot_tools::{Lasting, lasting};
+///
+/// let Lasting::Within { rule, paths } = lasting("cargo test --all") else { panic!() };
+/// assert_eq!(rule.to_string(), "run_command(cargo test)");
+/// let Lasting::Within { paths, .. } = lasting("cat < /etc/passwd") else { panic!() };
+/// assert_eq!(paths, ["/etc/passwd"]);
+/// assert!(matches!(lasting("cargo test --manifest-path ../x/Cargo.toml"), Lasting::Leads(_)));
+/// assert_eq!(lasting("rm -r target"), Lasting::Never);
+/// assert_eq!(lasting("python3 x.py"), Lasting::Never);
 /// ```
-pub fn lasting(line: &str) -> Option<Rule> {
-    let Line::Clear(commands) = super::read(line) else { return None };
-    let [command] = &commands[..] else { return None };
-    let (name, rest) = command.split_first()?;
-    let one = |words: &[&String]| {
-        let command = words.iter().map(|word| (*word).clone()).collect();
-        Some(Rule { tool: crate::run::NAME.into(), command: Some(command) })
-    };
-    if among(LOOKERS, name) {
-        return one(&[name]);
+pub fn lasting(line: &str) -> Lasting {
+    let mut parts = Parts::default();
+    let is_clear = parts.parse(line).is_some();
+    let Parts { commands, reads, patterns, .. } = parts;
+    let [command] = &commands[..] else { return Lasting::Never };
+    let Some(rule) = rule(command).filter(|_| is_clear) else { return Lasting::Never };
+    if let Some(pattern) = patterns.first() {
+        return leads(pattern, "may stand for a link");
     }
-    // The code of another folder is not what leave was given for.
-    if rest.iter().any(|word| leads_out(word)) || (name != "git" && any_option(rest, FOLDERS, "C"))
-    {
-        return None;
-    }
-    if among(CHECKERS, name) {
-        return one(&[name]);
-    }
-    let of = WITHIN.iter().find(|(tool, _)| tool == name);
-    let first = rest.first()?;
-    if of.is_some_and(|(_, commands)| among(commands, first)) {
-        return one(&[name, first]);
-    }
-    // A script by its name is the project's own.
-    match (name.as_str(), rest) {
-        ("npm" | "pnpm" | "yarn", [run, script, ..]) if run == "run" && is_script(script) => {
-            one(&[name, run, script])
+    match paths(command) {
+        Ok(mut paths) => {
+            paths.extend(reads);
+            match paths.iter().find(|path| path.starts_with('~')) {
+                Some(home) => leads(home, "may name a home directory"),
+                None => Lasting::Within { rule, paths },
+            }
         }
-        _ => None,
+        Err((word, why)) => leads(word, why),
     }
 }
 
-/// Whether a word, or what an option in it is given, is a path that does not stay
-/// below the folder in which a command runs.
-fn leads_out(word: &str) -> bool {
-    let given = word.split_once('=').map(|(_, given)| given);
-    let joined = word.strip_prefix('-').and_then(|rest| rest.get(1..));
-    [Some(word), given, joined]
-        .into_iter()
-        .flatten()
-        .any(|path| path.starts_with(['/', '~']) || path.split('/').any(|part| part == ".."))
+/// A word leads outside, because of this. It is quoted, so that it can pose as nothing
+/// else, and shown as far as a person reads on.
+fn leads(word: &str, why: &str) -> Lasting {
+    Lasting::Leads(format!("{:?} {why}", text::cut(word, SHOWN)))
+}
+
+/// What a grant for a command would cover: all commands that begin so.
+fn rule(command: &[String]) -> Option<Rule> {
+    let (name, rest) = command.split_first()?;
+    let begins = if among(LOOKERS, name) || among(CHECKERS, name) {
+        1
+    } else {
+        let of = WITHIN.iter().find(|(tool, _)| tool == name);
+        match (name.as_str(), rest) {
+            (_, [first, ..]) if of.is_some_and(|(_, commands)| among(commands, first)) => 2,
+            // A script by its name is the project's own.
+            ("npm" | "pnpm" | "yarn", [run, script, ..]) if run == "run" && is_script(script) => 3,
+            _ => return None,
+        }
+    };
+    Some(Rule { tool: crate::run::NAME.into(), command: Some(command[..begins].into()) })
+}
+
+/// The paths that a command names or may name, or what else may lead it outside its
+/// directory.
+fn paths(command: &[String]) -> Result<Vec<String>, (&str, &'static str)> {
+    let [name, rest @ ..] = command else { return Ok(Vec::new()) };
+    let looks = among(LOOKERS, name);
+    let beyond = BEYOND.iter().filter(|(program, ..)| program == name);
+    let mut paths = Vec::new();
+    for word in rest {
+        let leads = |why| Err((word.as_str(), why));
+        let one = std::slice::from_ref(word);
+        if beyond.clone().any(|(_, long, short)| any_option(one, long, short)) {
+            return leads("goes beyond the paths that the line names");
+        }
+        // The code of another directory is not what the grant is for.
+        if !looks && name != "git" && any_option(one, FOLDERS, "C") {
+            return leads("starts it in another directory");
+        }
+        if word.to_ascii_lowercase().contains("file:") {
+            return leads("may name a file anywhere");
+        }
+        if !looks && name != "git" && (word.starts_with('@') || word.contains(['$', '`'])) {
+            return leads("may stand for other arguments");
+        }
+        if name == "git" && word.starts_with(":(") {
+            return leads("may name any file of the repository");
+        }
+        if word.starts_with('-') && word.len() > LONGEST_OPTION {
+            return leads("is too long to be looked through for paths");
+        }
+        // Where a list can be an argument, each part of it is one.
+        let separators: &[char] = if looks { &[] } else { &[':', ','] };
+        for path in candidates(word) {
+            paths.extend(path.split(separators).chain([path]).map(str::to_owned));
+        }
+    }
+    paths.retain(|path| !path.is_empty());
+    paths.dedup();
+    Ok(paths)
+}
+
+/// Whatever in a word can be a path: the word itself, the value of an option, and the
+/// value that is joined to letters, as in `-rf../x`.
+fn candidates(word: &str) -> Vec<&str> {
+    let values = word.match_indices('=').map(|(at, _)| &word[at + 1..]);
+    let name = word.split_once('=').map_or(word, |(name, _)| name);
+    match name.strip_prefix('-') {
+        None => std::iter::once(word).chain(values).collect(),
+        Some(long) if long.starts_with('-') => values.collect(),
+        Some(letters) => {
+            let joined = letters.char_indices().skip(1).map(|(at, _)| &letters[at..]);
+            joined.chain(values).collect()
+        }
+    }
 }
 
 /// Whether a word can be the name of a script, and stand in a rule.

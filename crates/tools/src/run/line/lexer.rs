@@ -9,9 +9,9 @@ pub(super) enum Token {
     Word(Word),
     /// A redirection into this file.
     Writes(String),
-    /// A redirection from a file, or from nothing.
-    Reads,
-    /// A stream that goes where another one goes, or nowhere.
+    /// A redirection from this file.
+    Reads(String),
+    /// A stream that goes where another one goes, or nowhere, or comes from nowhere.
     Passes,
     /// `&&`, `||` or `|`: a command follows.
     Joins,
@@ -166,11 +166,11 @@ impl<'a> Lexer<'a> {
         }
         let nowhere = NOWHERE.contains(&file.text.as_str());
         match bracket {
-            '>' if nowhere => Some(Token::Passes),
+            _ if nowhere => Some(Token::Passes),
             '>' => Some(Token::Writes(file.text)),
             // Some shells open what is no file at such a path.
-            _ if file.text.starts_with("/dev/") && !nowhere => None,
-            _ => Some(Token::Reads),
+            _ if file.text.starts_with("/dev/") => None,
+            _ => Some(Token::Reads(file.text)),
         }
     }
 }

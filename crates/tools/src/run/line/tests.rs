@@ -10,7 +10,7 @@ use super::*;
 
 fn clear(line: &str) -> Vec<Vec<String>> {
     match read(line) {
-        Line::Clear(commands) => commands,
+        Line::Clear(commands) | Line::Launching { commands, .. } => commands,
         _ => panic!("unclear: {line:?}"),
     }
 }
@@ -172,30 +172,88 @@ fn a_denied_prefix_is_not_passed_by_spelling() {
     {
         assert_eq!(judged(line), Verdict::Ask, "{line:?}");
     }
-    assert_eq!(judged("cargo test"), Verdict::Allow);
+    assert_eq!(judged("cat rm"), Verdict::Allow);
+}
+
+/// Lines by which a program outside the table of self-contained ones runs others.
+const DETOURS: &str = r##"
+    prove -e rm x  ¦ dpkg --pre-invoke=rm -i x.deb  ¦ vim.basic x  ¦ vim.tiny -c rm x  ¦
+    cpp -wrapper rm x.c  ¦ pdb3 -c rm x  ¦ pydoc3 -b  ¦ systemd-socket-activate -l 1 rm x  ¦
+    perl5.36-x86_64-linux-gnu -e rm  ¦ python3-dbg -c rm  ¦ rvim -c rm  ¦ pico x  ¦
+    gdb-multiarch -ex rm  ¦ debconf rm x  ¦ fakeroot-sysv rm x  ¦ ctest -S x  ¦ c89 -wrapper rm  ¦
+    gfortran -wrapper rm x.f  ¦ gnatmake -wrapper rm  ¦ update-alternatives --install rm x  ¦
+    update-ca-certificates --hooksdir x  ¦ pg_ctl -o rm start  ¦ x-terminal-emulator -e rm  ¦
+    sensible-editor x  ¦ editor x  ¦ pager x  ¦ lesspipe x  ¦ bmake -f x  ¦ scons rm  ¦ egrep x y  ¦
+    cargo test  ¦ make test  ¦ git status  ¦ npm test  ¦ tar -xf x  ¦ curl --engine x u  ¦ patch x  ¦
+    sort --compress-program=rm x  ¦ split --filter=rm x  ¦ find . -exec rm x  ¦ rg --pre rm x  ¦
+    rg -z x  ¦ fd x -x rm  ¦ fd -l  ¦ diff -l x y  ¦ diff --pag x y  ¦ file -z x  ¦ tree -RL 1  ¦
+    sed 1e x  ¦ cat x | prove  ¦ ls; prove x
+"##;
+
+#[test]
+fn a_program_that_may_run_others_does_not_run_what_is_denied_unasked() {
+    let unasked: Vec<_> = each(DETOURS).filter(|line| judged(line) == Verdict::Allow).collect();
+    assert!(unasked.is_empty(), "{} of {}: {unasked:?}", unasked.len(), each(DETOURS).count());
+}
+
+#[test]
+fn programs_that_run_no_other_one_are_not_asked_about() {
+    for line in each(
+        r##"
+        cat x  ¦ ls -la src  ¦ grep -rn 'rm x' src  ¦ echo git push  ¦ find . -name '*.rs'  ¦
+        sort -u x | uniq -c | head -5  ¦ cd src && pwd  ¦ mkdir -p a/b && touch a/b/c  ¦
+        sed -n 1,10p x  ¦ test -f x && cat x  ¦ rg -n x src  ¦ diff -u x y  ¦ wc -l < x  ¦
+        cp x y; mv y z  ¦ echo x > y  ¦ jq .a x  ¦ tree -L 2  ¦ fd x  ¦ file x  ¦ split -l 9 x
+    "##,
+    ) {
+        assert_eq!(judged(line), Verdict::Allow, "{line}");
+    }
 }
 
 #[test]
 fn leave_for_ever_is_given_narrowly_or_not_at_all() {
-    let lasting = |line: &str| lasting(line).map(|rule| rule.to_string());
-    for (line, rule) in [
-        ("cargo test --all", "run_command(cargo test)"),
-        ("git status", "run_command(git status)"),
-        ("npm run build -- -x", "run_command(npm run build)"),
-        ("ls -la src", "run_command(ls)"),
-        ("rg x 2>/dev/null", "run_command(rg)"),
-        ("pytest -x", "run_command(pytest)"),
-        ("cat ../x", "run_command(cat)"),
-        ("git log ..origin/main", "run_command(git log)"),
-        ("git diff -C HEAD..x", "run_command(git diff)"),
-        ("cargo test -p a -- b::c", "run_command(cargo test)"),
+    for (line, rule, paths) in [
+        ("cargo test --all", "run_command(cargo test)", "test"),
+        ("git status", "run_command(git status)", "status"),
+        ("npm run build -- -x", "run_command(npm run build)", "run build"),
+        ("ls -la src", "run_command(ls)", "a src"),
+        ("rg x 2>/dev/null", "run_command(rg)", "x"),
+        ("pytest -x", "run_command(pytest)", ""),
+        ("cat ../x", "run_command(cat)", "../x"),
+        ("cat < ../x", "run_command(cat)", "../x"),
+        ("cat README </dev/null", "run_command(cat)", "README"),
+        ("grep --file=/x y", "run_command(grep)", "/x y"),
+        ("grep -rf../x y", "run_command(grep)", "f../x ../x ./x /x x y"),
+        ("git log ..origin/main", "run_command(git log)", "log ..origin/main"),
+        ("git add ../x", "run_command(git add)", "add ../x"),
+        ("go test ../x", "run_command(go test)", "test ../x"),
+        ("go build -o=../x", "run_command(go build)", "build ../x"),
+        ("pytest a.py::b", "run_command(pytest)", "a.py b a.py::b"),
+        ("pytest /x", "run_command(pytest)", "/x"),
+        ("pytest --x=y=/z", "run_command(pytest)", "y=/z /z"),
+        ("git show HEAD:../x", "run_command(git show)", "show HEAD ../x HEAD:../x"),
     ] {
-        assert_eq!(lasting(line).as_deref(), Some(rule));
+        let Lasting::Within { rule: found, paths: named } = lasting(line) else {
+            panic!("{line}");
+        };
+        assert_eq!((found.to_string().as_str(), named.join(" ").as_str()), (rule, paths), "{line}");
         let read: offshoot_core::authority::Rule = rule.parse().unwrap();
         assert_eq!(read.to_string(), rule, "it is kept as text");
         let asks = Layer::mode(Mode::Ask).rule(read, Verdict::Allow);
         let wish = Wish::new("run_command", Deed::Run(super::read(line)));
         assert_eq!(asks.judge(&wish), Verdict::Allow, "the wish itself fits: {line}");
+    }
+    for line in each(
+        r##"
+        cargo test --manifest-path ../x/Cargo.toml  ¦ cargo test --manifest-path=x/Cargo.toml  ¦
+        npm test --prefix x  ¦ npm test --pref=x  ¦ npm run build -- -C ../x  ¦ go test -C x  ¦
+        pytest --rootdir x  ¦ cat ./*  ¦ cat '~/x'  ¦ grep --file='~/x' y  ¦ grep -R x  ¦ rg -L x  ¦
+        ls -LR  ¦ du --deref x  ¦ wc --files0-from=x  ¦ md5sum -c x  ¦ sha256sum --check x  ¦
+        git add --pathspec-from-file=x  ¦ pytest @x  ¦ npm run build -- '$HOME/x'  ¦
+        cat FILE:///x  ¦ cargo test --x=file:x  ¦ git add ':(top)x'
+    "##,
+    ) {
+        assert!(matches!(lasting(line), Lasting::Leads(_)), "{line}: {:?}", lasting(line));
     }
     for line in each(
         r##"
@@ -205,15 +263,12 @@ fn leave_for_ever_is_given_narrowly_or_not_at_all() {
         git config a b  ¦ git checkout .  ¦ npm install  ¦ npm run  ¦ npm run '-x'  ¦
         npm run 'a b'  ¦ npm publish  ¦ make  ¦ make test  ¦ curl x  ¦ mv a b  ¦ cp a b  ¦
         cd x  ¦ unknown  ¦ unknown check  ¦ docker ps  ¦ gh pr merge  ¦ ssh h ls  ¦ kill 1  ¦
-        tee x  ¦ find . -name x  ¦ sed -n 1p x  ¦ cargo test --manifest-path ../x/Cargo.toml  ¦
-        cargo test --manifest-path=x/Cargo.toml  ¦ npm test --prefix x  ¦ npm test --pref=x  ¦
-        npm run build -- -C ../x  ¦ go test -C x  ¦ go test ../x  ¦ pytest ../x  ¦
-        pytest /x  ¦ pytest --rootdir x  ¦ go build -o=../x  ¦ go build -o../x  ¦ git add ../x
+        tee x  ¦ find . -name x  ¦ sed -n 1p x  ¦ cat $x  ¦ cat ~/x  ¦ rg --pre x y
     "##,
     )
     .chain([""])
     {
-        assert_eq!(lasting(line), None, "{line}");
+        assert_eq!(lasting(line), Lasting::Never, "{line}");
     }
 }
 
@@ -285,7 +340,10 @@ fn lines() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn a_shell_runs_exactly_the_commands_of_a_clear_line(line in lines()) {
-        let Line::Clear(told) = read(&line) else { return Ok(()) };
+        let told = read(&line).commands().to_vec();
+        if told.is_empty() {
+            return Ok(());
+        }
         let is_file = |command: &Vec<String>| command[0] == WRITES;
         let (files, commands): (Vec<_>, Vec<_>) = told.into_iter().partition(is_file);
         let shells = ["/bin/sh", "/bin/bash"].into_iter().filter(|shell| Path::new(shell).exists());
@@ -302,6 +360,19 @@ proptest! {
                 prop_assert!(files.iter().any(|told| told[1].trim_start_matches("./") == file), "{file} by {line:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_denied_command_never_runs_unasked_by_an_unlisted_program(
+        program in "[a-z][a-z0-9._+-]{0,12}",
+        before in "(-[a-zA-Z]+ |--[a-z]+=|'[a-z ]{0,6}' |[a-z/.]{1,8} ){0,3}",
+        denied in prop::sample::select(vec!["rm x", "'rm x'", "rm", "git push", "'git push'"]),
+        after in "( && ls| x y| \\| cat)?",
+    ) {
+        let is_listed = self_contained::is_self_contained(std::slice::from_ref(&program));
+        prop_assume!(!is_listed);
+        let line = format!("{program} {before}{denied}{after}");
+        prop_assert_ne!(judged(&line), Verdict::Allow, "{:?}", line);
     }
 
     #[test]

@@ -1,0 +1,119 @@
+//! A denied command does not run by way of a program that may run others.
+
+use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
+
+use offshoot_agent::{Asked, GrantsInMemory, Leave};
+use offshoot_core::authority::{Asks, Authority, Layer, Mode, Verdict};
+use offshoot_models::ToolResult;
+use offshoot_runtime::TaskRef;
+use serde_json::json;
+
+use crate::support::{Confined, Place, Test, World, calls, results, variables};
+
+/// A directory with a file, and programs that run their arguments.
+fn place() -> Place {
+    let place = Place::new();
+    std::fs::write(place.at("work/x"), "kept").unwrap();
+    std::fs::create_dir(place.at("bin")).unwrap();
+    for program in ["bin/carrier", "bin/cargo"] {
+        std::fs::write(place.at(program), "#!/bin/sh\nexec \"$@\"\n").unwrap();
+        let mode = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(place.at(program), mode).unwrap();
+    }
+    place
+}
+
+/// An authority that does all but `rm`.
+fn layer() -> Layer {
+    Layer::mode(Mode::Auto).rule("run_command(rm)".parse().unwrap(), Verdict::Deny)
+}
+
+async fn open(place: &Place, command: &str) -> World {
+    let path = format!("{}:/usr/bin:/bin", place.at("bin").display());
+    let script = calls(json!({"command": command}));
+    World::with(place, Confined::No, script, |runs| {
+        runs.surroundings(move |_| variables(&[("PATH", &path)]))
+    })
+    .await
+}
+
+/// The result of a command where no person can be asked.
+async fn run(place: &Place, command: &str, layer: Layer) -> ToolResult {
+    let world = open(place, command).await;
+    let authority = Authority::of(layer).asking(Asks::Nobody);
+    let request = world.agents.request(&world.brief().authority(authority)).unwrap();
+    world.session.spawn(request).await.unwrap().wait().await.unwrap();
+    results(&world.model.asked()[1]).remove(0)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_denied_command_does_not_run_by_way_of_an_unknown_program() {
+    let place = place();
+    let refused = run(&place, "carrier rm x", layer()).await;
+    assert_eq!(place.read("work/x"), "kept");
+    assert!(refused.failed && refused.text.contains("may run `rm`"), "{refused:?}");
+    let plain = run(&place, "cat x && echo rm x", layer()).await;
+    assert!(!plain.failed, "cat and echo run no other program: {plain:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_allow_rule_that_names_the_program_spares_the_question() {
+    let place = place();
+    let named = layer().rule("run_command(carrier echo)".parse().unwrap(), Verdict::Allow);
+    let allowed = run(&place, "carrier echo made", named.clone()).await;
+    assert!(!allowed.failed && allowed.text.contains("made"), "{allowed:?}");
+    assert!(run(&place, "carrier rm x", named).await.failed);
+    let whole = layer().rule("run_command".parse().unwrap(), Verdict::Allow);
+    assert!(run(&place, "carrier rm x", whole).await.failed, "it names no program");
+    assert_eq!(place.read("work/x"), "kept");
+}
+
+/// What an agent asks before its command runs, if it asks.
+async fn asked(agent: &TaskRef) -> Result<Option<Asked>, Box<dyn std::error::Error>> {
+    loop {
+        if let Some(asked) = Asked::by(agent).await?.pop() {
+            return Ok(Some(asked));
+        }
+        if agent.record().await?.ended().is_some() {
+            return Ok(None);
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_is_asked_and_reads_which_rule_is_in_doubt() -> Test {
+    let place = place();
+    let world = open(&place, "carrier cat x").await;
+    let request = world.agents.request(&world.brief().authority(Authority::of(layer())))?;
+    let agent = world.session.spawn(request).await?;
+    let asked = asked(&agent).await?.expect("it ran unasked");
+    let notes = asked.approval.notes.join("; ");
+    assert!(notes.contains("may run `rm`"), "{notes}");
+    Asked::answer(&agent, asked.number, &Leave::Once).await?;
+    while !agent.wait().await?.is_ended() {}
+    let result = results(world.model.asked().last().unwrap()).remove(0);
+    assert!(result.text.contains("kept"), "{result:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_standing_grant_spares_the_question_about_a_program() -> Test {
+    let place = place();
+    let world = open(&place, "cargo test").await;
+    let agents = world.agents.clone().grants(GrantsInMemory::default());
+    let brief = world.brief().authority(Authority::of(layer()));
+    let mut questions = 0;
+    for _ in 0..3 {
+        let request = agents.request(&brief)?.executed_by(Arc::new(agents.backend()));
+        let agent = world.session.spawn(request).await?;
+        if let Some(asked) = asked(&agent).await? {
+            questions += 1;
+            Asked::answer(&agent, asked.number, &Leave::Always).await?;
+        }
+        while !agent.wait().await?.is_ended() {}
+    }
+    assert_eq!(questions, 1);
+    Ok(())
+}
