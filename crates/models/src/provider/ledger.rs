@@ -67,11 +67,11 @@ impl CallLedger {
     /// Completes what a call is called, which some providers send late.
     pub(super) fn identify(&mut self, number: usize, id: &str, name: &str) {
         let Some(Some(call)) = self.calls.get_mut(number) else { return };
-        if call.id.is_empty() {
-            id.clone_into(&mut call.id);
-        }
-        if call.name.is_empty() {
-            name.clone_into(&mut call.name);
+        for (known, told) in [(&mut call.id, id), (&mut call.name, name)] {
+            if known.is_empty() {
+                told.clone_into(known);
+                self.bytes += told.len();
+            }
         }
     }
 
@@ -131,11 +131,6 @@ impl CallLedger {
     /// Whether the arguments of a call are a whole JSON object or list.
     pub(super) fn is_whole(&self, number: usize) -> bool {
         self.call(number).is_some_and(|call| call.refused.is_some() || call.scan.is_closed())
-    }
-
-    /// Whether a call has no arguments yet.
-    pub(super) fn is_blank(&self, number: usize) -> bool {
-        self.call(number).is_some_and(|call| call.refused.is_none() && call.arguments.is_empty())
     }
 
     fn call(&self, number: usize) -> Option<&CollectedCall> {

@@ -174,7 +174,7 @@ fn rewrite(item: &mut Value, number: Option<usize>, frame: &mut Frame<'_>) -> Pa
     let Some(number) = number else { return Passes::No };
     frame.ledger.identify(number, string(item, "call_id"), string(item, "name"));
     let stated = text_of(item.get("arguments").or_else(|| item.get("input")));
-    if frame.ledger.is_blank(number) || !stated.is_empty() {
+    if !stated.is_empty() {
         frame.ledger.replace(number, &stated);
     }
     let mark = frame.collect(number, "");
