@@ -203,10 +203,13 @@ impl Life {
         calls: &[ToolCall],
         outputs: &mut [Option<Output>],
     ) -> Result<Ran, Trouble> {
-        for surplus in outputs.iter_mut().skip(AT_ONCE) {
-            *surplus = Some(Output::failure(format!(
-                "The call was not made: an answer may hold at most {AT_ONCE} calls. Make it again."
-            )));
+        for (surplus, call) in outputs.iter_mut().zip(calls).skip(AT_ONCE) {
+            *surplus = Some(refused(call).unwrap_or_else(|| {
+                Output::failure(format!(
+                    "The call was not made: an answer may hold at most {AT_ONCE} calls. Make it \
+                     again."
+                ))
+            }));
         }
         let late = self.late();
         let Self { seat, cx, brief, tools, talk, .. } = self;
@@ -299,6 +302,10 @@ impl Hands<'_> {
     /// What is said of a call before it is made. Others do not wait for one to send
     /// an agent off for which leave is asked, or that is not made.
     fn judge(&self, number: usize, call: &ToolCall) -> Judged {
+        if let Some(output) = refused(call) {
+            self.sendings.sent(number);
+            return Judged::Refused(output);
+        }
         // That there is none is told when it is called.
         let Some(tool) = self.tools.find(&call.name) else { return Judged::Goes };
         let cx = self.context((number, &self.key(number)), call);
@@ -400,6 +407,14 @@ impl Hands<'_> {
             lasts: None,
         }
     }
+}
+
+/// What a model is told of a call that was refused while it was read.
+fn refused(call: &ToolCall) -> Option<Output> {
+    let why = call.refused()?;
+    Some(Output::failure(format!(
+        "The call was not made: {why}. Make it again within that bound, in several calls if need be."
+    )))
 }
 
 /// The tasks whose ends are told by outputs.

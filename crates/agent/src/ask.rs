@@ -1,5 +1,6 @@
 //! Asking the model, until it has answered or cannot.
 
+use std::collections::HashSet;
 use std::pin::pin;
 use std::time::Duration;
 
@@ -402,7 +403,7 @@ pub(crate) fn gave_up(error: &ModelError, failures: u32) -> Trouble {
 /// Gives each call an id of its own in its conversation, and the name of no tool
 /// to one that names none. Providers leave them out or repeat them.
 fn name_calls(answer: &mut Answer, step: u64, is_used: impl Fn(&str) -> bool) {
-    let mut names: Vec<String> = Vec::new();
+    let mut names: HashSet<String> = HashSet::new();
     for part in &mut answer.parts {
         let Part::ToolCall(ToolCall { id, name, .. }) = part else { continue };
         if name.trim().is_empty() {
@@ -416,6 +417,6 @@ fn name_calls(answer: &mut Answer, step: u64, is_used: impl Fn(&str) -> bool) {
                 *id = format!("call_{step}_{number}");
             }
         }
-        names.push(id.clone());
+        names.insert(id.clone());
     }
 }

@@ -7,6 +7,7 @@
 //! into bytes at the worst.
 
 use offshoot_models::{Answer, Call, Message, ModelName, Part, Provider, ToolSpec, Usage};
+use serde_json::Value;
 
 /// What a picture takes at the most.
 const PICTURE: u64 = 5_000;
@@ -70,7 +71,7 @@ pub(crate) fn part(part: &Part) -> u64 {
 }
 
 /// How many bytes a value takes.
-fn value(value: &serde_json::Value) -> u64 {
+fn value(value: &Value) -> u64 {
     if value.is_null() { 0 } else { value.to_string().len() as u64 }
 }
 
@@ -119,39 +120,60 @@ impl Sent {
     pub(crate) fn of(call: &Call, model: &ModelName) -> Self {
         match model.provider() {
             Provider::Ollama => Self(0),
-            _ => Self(
-                call.messages.iter().map(|message| letters(&message.parts)).sum::<u64>() / LETTERS,
-            ),
+            _ => {
+                let said = call.messages.iter().map(|message| letters(&message.parts)).sum::<u64>();
+                let tools = call.tools.iter().map(tool_letters).sum::<u64>();
+                Self((said + distinct(&call.system) + tools) / LETTERS)
+            }
         }
     }
 }
 
-/// How many letters are certainly read or written. Of a run of the same letter
-/// one counts, since many spaces or dashes can be one token. In some scripts a
-/// letter has several bytes and a token as many letters as elsewhere.
-fn letters(parts: &[Part]) -> u64 {
-    let count = |text: &str| {
-        let (mut sum, mut last) = (0, None);
-        for letter in text.chars() {
-            sum += u64::from(last != Some(letter));
-            last = Some(letter);
+/// How many letters of a tool are certainly read: its name, its description, and
+/// the words of its schema. Providers write the rest of a schema in their own way.
+fn tool_letters(tool: &ToolSpec) -> u64 {
+    distinct(&tool.name) + distinct(&tool.description) + words(&tool.parameters)
+}
+
+/// The letters of all names and texts in a value.
+fn words(value: &Value) -> u64 {
+    match value {
+        Value::String(text) => distinct(text),
+        Value::Array(items) => items.iter().map(words).sum(),
+        Value::Object(fields) => {
+            fields.iter().map(|(name, value)| distinct(name) + words(value)).sum()
         }
-        sum
-    };
+        _ => 0,
+    }
+}
+
+/// How many letters of parts are certainly read or written.
+fn letters(parts: &[Part]) -> u64 {
     let each = parts.iter().map(|part| match part {
-        Part::Text { text, .. } => count(text),
-        Part::ToolCall(call) => count(&call.arguments),
-        Part::ToolResult(result) => count(&result.text),
+        Part::Text { text, .. } => distinct(text),
+        Part::ToolCall(call) => distinct(&call.arguments),
+        Part::ToolResult(result) => distinct(&result.text),
         _ => 0,
     });
     each.sum()
+}
+
+/// How many letters a text has. Of a run of the same letter one counts, since
+/// many spaces or dashes can be one token. In some scripts a letter has several
+/// bytes and a token as many letters as elsewhere.
+fn distinct(text: &str) -> u64 {
+    let (mut sum, mut last) = (0, None);
+    for letter in text.chars() {
+        sum += u64::from(last != Some(letter));
+        last = Some(letter);
+    }
+    sum
 }
 
 #[cfg(test)]
 mod tests {
     use offshoot_models::{Cache, Image, Picture, ToolCall, ToolChoice, ToolResult};
     use proptest::prelude::*;
-    use serde_json::Value;
 
     use super::*;
 

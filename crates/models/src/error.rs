@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::bound::AnswerBound;
 use crate::name::Provider;
 
 /// Why a model did not answer.
@@ -96,6 +97,14 @@ pub enum ModelError {
         /// The variable that sets the address.
         variable: &'static str,
     },
+    /// The answer is larger than any that is read. The next one may be, too.
+    #[error("the answer of {provider} is refused: {bound}")]
+    Unbounded {
+        /// The provider that sent it.
+        provider: Provider,
+        /// The bound that it passed.
+        bound: AnswerBound,
+    },
     /// The answer cannot be understood.
     #[error("the answer of {provider} cannot be understood: {message}")]
     Unreadable {
@@ -131,7 +140,8 @@ impl ModelError {
             Self::Auth { .. }
             | Self::BadRequest { .. }
             | Self::ContextTooLong { .. }
-            | Self::Endpoint { .. } => Again::No,
+            | Self::Endpoint { .. }
+            | Self::Unbounded { .. } => Again::No,
             Self::RateLimited { retry_after, .. } | Self::Overloaded { retry_after, .. } => {
                 Again::After(*retry_after)
             }

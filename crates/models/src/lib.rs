@@ -7,6 +7,7 @@
 //! whoever calls owns that, and knows from the [`ModelError`] what to do.
 
 mod answer;
+mod bound;
 mod call;
 mod catalog;
 mod endpoint;
@@ -24,6 +25,7 @@ mod scripted;
 mod usage;
 
 pub use answer::{Answer, Piece, Stop};
+pub use bound::AnswerBound;
 pub use call::{Cache, Call, ToolChoice, ToolSpec};
 pub use catalog::Known;
 pub use endpoint::{Differs, Endpoint};

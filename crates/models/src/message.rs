@@ -92,7 +92,7 @@ pub struct ToolCall {
     pub name: String,
     /// The arguments, as the model wrote them: JSON, or what it took for it.
     pub arguments: String,
-    /// What the provider wants back.
+    /// What the provider wants back, and why the call was [refused](Self::refused).
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub item: Value,
 }
@@ -101,6 +101,12 @@ impl ToolCall {
     /// What a call is called that came without a name: no provider takes one back
     /// that has none.
     pub const UNNAMED: &str = "unnamed_call";
+
+    /// Why the call was refused while it was read, if it was. It then has no
+    /// arguments, and must not be made.
+    pub fn refused(&self) -> Option<&str> {
+        self.item.get("refused")?.as_str()
+    }
 }
 
 /// What became of a tool call.

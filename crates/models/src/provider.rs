@@ -5,18 +5,22 @@
 //! first: every call has its result, tools are always sent, and what a model
 //! thought goes to that model alone. The connection is ours too, because what a
 //! server may do to us (say nothing, never end, lie) has to be bounded where the
-//! bytes arrive.
+//! bytes arrive. Arguments of calls never reach rig: the ledger keeps them.
 
 mod answering;
 mod assembly;
 mod fault;
+mod filter;
 mod http;
 mod item;
+mod json_scan;
+mod ledger;
 mod pairing;
 mod patience;
 mod request;
 mod retry_after;
 mod scrub;
+mod sse;
 mod tls;
 mod wire;
 

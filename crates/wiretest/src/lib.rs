@@ -6,10 +6,12 @@
 //! pairs and in order, ids that are unique, nothing between a call and its
 //! results, thoughts as they were sent. A request that breaks a rule is answered
 //! with 400, and fails the test. An [`Emulator`] is a second opinion, and the same
-//! check stands [before](Server::before) it.
+//! check stands [before](Server::before) it. A [`HostileServer`] sends answers that
+//! try to cost their reader too much.
 
 mod asked;
 mod emulator;
+mod hostile;
 mod relay;
 mod reply;
 mod say;
@@ -18,6 +20,7 @@ pub mod strict;
 
 pub use asked::Asked;
 pub use emulator::{AIMOCK, Emulator, NODE};
+pub use hostile::{HostileAnswer, HostileServer, HostileWire};
 pub use reply::Reply;
 pub use say::{Language, Say, Tokens};
 pub use server::Server;

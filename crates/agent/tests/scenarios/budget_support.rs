@@ -39,7 +39,11 @@ impl Meter {
 
     fn take(&self, call: &Call, mut answer: Answer) -> Answer {
         let sizes = call.messages.iter().flat_map(|message| &message.parts).map(size);
-        let input = sizes.sum::<u64>() / 4 + 100;
+        let tools = call.tools.iter().map(|tool| {
+            tool.name.len() + tool.description.len() + tool.parameters.to_string().len()
+        });
+        let preface = (call.system.len() + tools.sum::<usize>()) as u64;
+        let input = (sizes.sum::<u64>() + preface) / 4 + 100;
         let output = answer.parts.iter().map(size).sum::<u64>() / 4 + 10;
         assert!(call.max_output.is_none_or(|most| output <= most), "{output} {call:?}");
         // All kinds of tokens there are.

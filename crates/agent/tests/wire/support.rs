@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use offshoot_agent::{Agents, Brief, Catalogue, KIND, NoModel};
+use offshoot_agent::{Agents, Brief, Budget, Catalogue, KIND, NoModel};
 use offshoot_core::SessionId;
 use offshoot_models::{Call, Facts, Gate, Gates, Keys, Model, ModelName, Models, Pieces};
 use offshoot_runtime::{Runtime, Session, TaskRef};
@@ -136,7 +136,12 @@ impl World {
 
     /// An agent that is asked to do this.
     pub(crate) async fn agent(&self, task: &str) -> TaskRef {
-        let brief = Brief::new(self.model.clone(), task);
+        self.agent_within(task, Budget::default()).await
+    }
+
+    /// An agent that is asked to do this within a budget.
+    pub(crate) async fn agent_within(&self, task: &str, budget: Budget) -> TaskRef {
+        let brief = Brief::new(self.model.clone(), task).budget(budget);
         self.session.spawn(self.agents.request(&brief).unwrap()).await.unwrap()
     }
 }

@@ -18,7 +18,7 @@ use super::fault::{Fault, Faults};
 use super::http::Tail;
 use super::patience::Patience;
 use super::request::request;
-use super::wire::Wire;
+use super::wire::{OneCall, Wire};
 
 /// What is asked, of whom.
 pub(super) struct Ask {
@@ -66,14 +66,15 @@ async fn step(state: State) -> Option<(Result<Piece, ModelError>, State)> {
 
 fn open(ask: Ask) -> Result<Reading, ModelError> {
     let Ask { call, by, wire, faults, patience } = ask;
-    let (model, tail) = wire.model(call.cache);
+    let OneCall { model, tail, ledger } = wire.model(call.cache);
     let request = request(call, &by, &wire).map_err(|wrong| faults.unsendable(&wrong))?;
     let reply = model.stream(request).map_err(|error| match faults.of(&error, Seen::Nothing) {
         Fault::Error(error) => error,
         Fault::Refused(message) => faults.unsendable(&message),
     })?;
     let (seen, last) = (Seen::Nothing, Instant::now());
-    Ok(Reading { reply, tail, assembly: Assembly::new(by), seen, faults, patience, last })
+    let assembly = Assembly::new(by, ledger);
+    Ok(Reading { reply, tail, assembly, seen, faults, patience, last })
 }
 
 async fn read(mut reading: Box<Reading>) -> (Result<Piece, ModelError>, State) {
@@ -84,6 +85,10 @@ async fn read(mut reading: Box<Reading>) -> (Result<Piece, ModelError>, State) {
             None => Ok(reading.reply.next().await),
         };
         let item = match next {
+            Err(_) if reading.assembly.progress().is_some_and(|then| then > reading.last) => {
+                reading.last = reading.assembly.progress().unwrap_or(reading.last);
+                continue;
+            }
             Err(_) => {
                 let (silent, seen) = (reading.patience.word, reading.seen);
                 return (Err(ModelError::Stalled { silent, seen }), State::Over);
@@ -102,9 +107,7 @@ async fn read(mut reading: Box<Reading>) -> (Result<Piece, ModelError>, State) {
         match reading.assembly.take(item) {
             Ok(None) => {}
             Ok(Some(piece)) => return (Ok(piece), State::Reading(reading)),
-            Err(too_long) => {
-                return (Err(reading.faults.endless(&too_long)), State::Over);
-            }
+            Err(bound) => return (Err(reading.faults.unbounded(bound)), State::Over),
         }
     }
 }

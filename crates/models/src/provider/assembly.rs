@@ -1,102 +1,101 @@
 //! What rig reads, put together as our pieces and answers.
 
 use rig_core::completion::{CompletionResponse, FinishReason, Usage as TheirUsage};
-use rig_core::message::{AssistantContent, CallId};
+use rig_core::message::AssistantContent;
 use rig_core::streaming::{Item, PartKind, StreamEvent};
-use serde_json::Value;
-use std::collections::HashMap;
+use serde_json::{Map, Value};
+use tokio::time::Instant;
 
 use crate::answer::{Answer, Piece, Stop};
+use crate::bound::{AnswerBound, CALLS, PARTS};
 use crate::message::{Part, Thought, ToolCall};
 use crate::name::ModelName;
 use crate::usage::Usage;
 
 use super::item;
-
-/// The longest answer that is kept, thoughts and arguments included.
-const LONGEST: usize = 8 * 1024 * 1024;
+use super::ledger::{CallLedger, CollectedCall, SharedLedger, marked};
 
 /// What stands in an answer for a picture.
 const PICTURE: &str = "(a picture, which is not kept)";
-
-/// An answer grew past what is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the answer is longer than {} MiB", LONGEST / 1024 / 1024)]
-pub(super) struct TooLong;
 
 /// An answer as it comes.
 #[derive(Debug)]
 pub(super) struct Assembly {
     by: ModelName,
-    bytes: usize,
-    // The arguments of the calls as they are written, by place.
-    writing: HashMap<usize, String>,
-    written: Vec<(CallId, String)>,
+    parts: usize,
+    ledger: SharedLedger,
 }
 
 impl Assembly {
-    /// An answer of this model.
-    pub(super) fn new(by: ModelName) -> Self {
-        Self { by, bytes: 0, writing: HashMap::new(), written: Vec::new() }
+    /// An answer of this model, whose calls are in this ledger.
+    pub(super) fn new(by: ModelName, ledger: SharedLedger) -> Self {
+        Self { by, parts: 0, ledger }
+    }
+
+    /// When the last fragment of a call came.
+    pub(super) fn progress(&self) -> Option<Instant> {
+        self.ledger.lock().progress()
     }
 
     /// Takes what came. Not all of it is worth showing.
-    pub(super) fn take(&mut self, item: Item<StreamEvent>) -> Result<Option<Piece>, TooLong> {
+    pub(super) fn take(&mut self, item: Item<StreamEvent>) -> Result<Option<Piece>, AnswerBound> {
         let Item::Event(event) = item else {
             return Ok(None);
         };
         Ok(match event {
-            StreamEvent::Start { kind: PartKind::ToolCall, name, .. } => {
+            StreamEvent::Start { kind, name, .. } => {
+                self.parts += 1;
+                if self.parts > PARTS + CALLS {
+                    return Err(AnswerBound::Parts);
+                }
+                let name = name.filter(|_| kind == PartKind::ToolCall);
                 name.map(|name| Piece::Calling(name.as_str().to_owned()))
             }
-            StreamEvent::Start { .. } => None,
             StreamEvent::Text { text, .. } => {
-                self.grow(&text)?;
+                self.grow(text.len())?;
                 Some(Piece::Text(text))
             }
             StreamEvent::Reasoning { text, .. } => {
-                self.grow(&text)?;
+                self.grow(text.len())?;
                 Some(Piece::Thought(text))
             }
-            StreamEvent::Arguments { part, json } => {
-                self.grow(&json)?;
-                self.writing.entry(part.index()).or_default().push_str(&json);
-                None
-            }
-            StreamEvent::End { part, content } => {
-                let arguments = self.writing.remove(&part.index());
-                if let (AssistantContent::ToolCall(call), Some(arguments)) = (content, arguments) {
-                    self.written.push((call.id, arguments));
-                }
+            // The ledger has them.
+            StreamEvent::Arguments { .. } => None,
+            StreamEvent::End { content, .. } => {
+                self.grow(beside(&content))?;
                 None
             }
         })
     }
 
-    fn grow(&mut self, text: &str) -> Result<(), TooLong> {
-        self.bytes += text.len();
-        if self.bytes > LONGEST { Err(TooLong) } else { Ok(()) }
+    fn grow(&mut self, bytes: usize) -> Result<(), AnswerBound> {
+        let mut ledger = self.ledger.lock();
+        ledger.count(bytes);
+        ledger.check()
     }
 
     /// The whole answer.
-    pub(super) fn whole(mut self, response: CompletionResponse) -> Answer {
-        let nameless = nameless(&response.raw);
-        let stop = match stop(&response) {
-            Stop::Done if !nameless.is_empty() => Stop::ToolCalls,
-            stop => stop,
+    pub(super) fn whole(self, response: CompletionResponse) -> Answer {
+        let mut ledger = std::mem::take(&mut *self.ledger.lock());
+        let nameless = ledger.take_nameless();
+        let stop = match (ledger.refusal(), stop(&response)) {
+            (Some(refusal), _) => Stop::Refused(refusal),
+            (None, Stop::Done) if !nameless.is_empty() => Stop::ToolCalls,
+            (None, stop) => stop,
         };
         let usage = usage(&response.usage);
         let blocks = response.choice.into_iter();
-        let parts = blocks.filter_map(|block| self.part(block));
-        let parts = parts.chain(nameless.into_iter().map(Part::ToolCall)).collect();
-        Answer { parts, stop, usage }
+        let parts = blocks.filter_map(|block| self.part(block, &mut ledger));
+        let parts: Vec<_> = parts.collect();
+        let nameless = nameless.into_iter().map(unnamed);
+        Answer { parts: parts.into_iter().chain(nameless).collect(), stop, usage }
     }
 
-    fn part(&mut self, block: AssistantContent) -> Option<Part> {
-        let native = block.native_item().cloned();
+    fn part(&self, mut block: AssistantContent, ledger: &mut CallLedger) -> Option<Part> {
+        let native = take_native(&mut block);
         match block {
             AssistantContent::Text(text) => {
-                let item = item::kept(&self.by, native.as_ref());
+                let item = item::kept(&self.by, native);
                 let blank = text.text.is_empty() && item.is_null();
                 (!blank).then_some(Part::Text { text: text.text, item })
             }
@@ -106,20 +105,17 @@ impl Assembly {
                 item: native.unwrap_or_default(),
             })),
             AssistantContent::ToolCall(call) => {
-                let found = self.written.iter().position(|(id, _)| *id == call.id);
-                let arguments = match found {
-                    Some(at) => self.written.remove(at).1,
-                    None => {
-                        let stated = call.function.arguments_value();
-                        call.function.invalid_arguments.unwrap_or_else(|| stated.to_string())
-                    }
-                };
-                Some(Part::ToolCall(ToolCall {
-                    id: call.id.wire().into_owned(),
-                    name: call.function.name.as_str().to_owned(),
-                    arguments,
-                    item: item::kept(&self.by, native.as_ref()),
-                }))
+                let number = marked(&call.function.arguments).unwrap_or(usize::MAX);
+                let collected = ledger.take(number);
+                let native = native.map(|mut native| {
+                    // They are kept once.
+                    item::set_arguments(&mut native, "", &Map::new());
+                    native
+                });
+                let kept = item::kept(&self.by, native);
+                let (arguments, item) = written(collected, kept);
+                let (id, name) = (call.id.wire().into_owned(), call.function.name.as_str());
+                Some(Part::ToolCall(ToolCall { id, name: name.to_owned(), arguments, item }))
             }
             // Histories keep what was said to a model in pictures, not what it
             // drew.
@@ -146,9 +142,6 @@ fn usage(theirs: &TheirUsage) -> Usage {
 }
 
 fn stop(response: &CompletionResponse) -> Stop {
-    if let Some(refusal) = refusal(&response.raw) {
-        return Stop::Refused(refusal);
-    }
     let calls = response.tool_calls().next().is_some();
     match response.finish_reason() {
         Some(FinishReason::Length) => Stop::Length,
@@ -163,46 +156,61 @@ fn stop(response: &CompletionResponse) -> Stop {
     }
 }
 
-/// The calls that came without a name. rig drops them, and then nobody could tell
-/// the model what became of them.
-fn nameless(raw: &Value) -> Vec<ToolCall> {
-    const PLACES: [&str; 5] = [
-        "/choices/0/message/tool_calls",
-        "/message/tool_calls",
-        "/output",
-        "/content",
-        "/candidates/0/content/parts",
-    ];
-    let items = PLACES.iter().filter_map(|place| raw.pointer(place)?.as_array()).flatten();
-    let calls = items.filter_map(|item| {
-        let is_call = matches!(item["type"].as_str(), Some("function_call" | "tool_use"));
-        let inner = item.get("function").or_else(|| item.get("functionCall"));
-        let call = inner.or_else(|| is_call.then_some(item))?;
-        let name = call.get("name").and_then(Value::as_str).unwrap_or_default();
-        if !name.trim().is_empty() {
-            return None;
-        }
-        let id = item.get("call_id").or_else(|| item.get("id")).and_then(Value::as_str);
-        let arguments = ["arguments", "input", "args"].iter().find_map(|key| call.get(key));
-        let arguments = match arguments {
-            Some(Value::String(arguments)) => arguments.clone(),
-            Some(arguments) => arguments.to_string(),
-            None => "{}".to_owned(),
-        };
-        let (id, name) = (id.unwrap_or_default().to_owned(), ToolCall::UNNAMED.to_owned());
-        Some(ToolCall { id, name, arguments, item: Value::Null })
-    });
-    calls.collect()
+/// A call that came without a name. rig drops it, and then the model could not be
+/// told what became of it.
+fn unnamed(mut call: CollectedCall) -> Part {
+    let (id, name) = (std::mem::take(&mut call.id), ToolCall::UNNAMED.to_owned());
+    let (arguments, item) = written(call, Value::Null);
+    Part::ToolCall(ToolCall { id, name, arguments, item })
 }
 
-/// What the model said in refusing, where the provider marks it as that: in a
-/// chat message, or in a part of an item of Responses.
-fn refusal(raw: &Value) -> Option<String> {
-    let chat = raw.pointer("/choices/0/message/refusal").and_then(Value::as_str);
-    let parts = raw.get("output").and_then(Value::as_array).into_iter().flatten();
-    let parts = parts.filter_map(|item| item.get("content")?.as_array()).flatten();
-    let mut refused = parts.filter_map(|part| part.get("refusal")?.as_str());
-    chat.or_else(|| refused.next()).filter(|said| !said.is_empty()).map(str::to_owned)
+/// The arguments of a call, and its item. Without any it has an empty object.
+fn written(call: CollectedCall, item: Value) -> (String, Value) {
+    let refused = call.refused.map(|bound| bound.to_string());
+    let arguments = match call.arguments.is_empty() {
+        true => "{}".to_owned(),
+        false => call.arguments,
+    };
+    (arguments, item::with_refusal(item, refused.as_deref()))
+}
+
+/// Takes the provider's item out of a block.
+fn take_native(block: &mut AssistantContent) -> Option<Value> {
+    let native = match block {
+        AssistantContent::Text(text) => text.native.take(),
+        AssistantContent::Reasoning(thought) => thought.native.take(),
+        AssistantContent::ToolCall(call) => call.native.take(),
+        AssistantContent::Image(image) => image.native.take(),
+        _ => None,
+    };
+    native.map(|native| native.item)
+}
+
+/// How many bytes a block takes beside the text that was counted as it came.
+fn beside(content: &AssistantContent) -> usize {
+    let counted = match content {
+        AssistantContent::Text(text) => text.text.len(),
+        AssistantContent::Reasoning(thought) => thought.text.len(),
+        _ => 0,
+    };
+    let item = match content {
+        AssistantContent::Opaque(opaque) => Some(&opaque.item),
+        content => content.native_item(),
+    };
+    item.map_or(0, weight).saturating_sub(counted)
+}
+
+/// How many bytes a value takes in memory, about.
+fn weight(value: &Value) -> usize {
+    const EACH: usize = size_of::<Value>();
+    EACH + match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(weight).sum(),
+        Value::Object(fields) => {
+            fields.iter().map(|(name, value)| EACH + name.len() + weight(value)).sum()
+        }
+        _ => 0,
+    }
 }
 
 #[cfg(test)]

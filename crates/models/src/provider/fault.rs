@@ -9,6 +9,7 @@ use rig_core::error::ProviderError;
 use rig_core::http_client::Error as HttpError;
 use serde_json::Value;
 
+use crate::bound::AnswerBound;
 use crate::error::{ModelError, Seen};
 use crate::keys::{Access, Keys, Secret};
 use crate::name::Provider;
@@ -99,13 +100,13 @@ impl Faults {
             },
             Lost::Cut(why) => ModelError::Cut { seen, cause: self.clean(why) },
             Lost::Silent(silent) => ModelError::Stalled { silent: *silent, seen },
-            Lost::Endless => self.endless(lost),
+            Lost::Unbounded(bound) => self.unbounded(*bound),
         }
     }
 
-    /// An answer that does not end. The next one would not either.
-    pub(super) fn endless(&self, why: &(impl ToString + ?Sized)) -> ModelError {
-        self.endpoint(self.clean(&why.to_string()))
+    /// An answer that passed a bound.
+    pub(super) fn unbounded(&self, bound: AnswerBound) -> ModelError {
+        ModelError::Unbounded { provider: self.provider, bound }
     }
 
     fn endpoint(&self, came: String) -> ModelError {

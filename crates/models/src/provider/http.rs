@@ -20,21 +20,18 @@ use rig_core::http_client::{
 };
 use tokio::time::{Instant, timeout, timeout_at};
 
+use crate::bound::AnswerBound;
 use crate::keys::{Access, Secret};
 use crate::name::Provider;
 
+use super::filter::AnswerFilter;
+use super::ledger::SharedLedger;
 use super::patience::Patience;
+use super::sse::{self, SseEvents};
 use super::tls;
 
 /// How much of an error is read.
 const ERROR_BYTES: usize = 64 * 1024;
-
-/// The longest answer on the wire. Each few letters of it come in an event of
-/// some hundred bytes.
-const BODY_BYTES: usize = 256 * 1024 * 1024;
-
-/// The longest event. The last one may repeat the whole answer.
-const EVENT_BYTES: usize = 16 * 1024 * 1024;
 
 /// How much may follow the last event, and how soon.
 const REST_BYTES: usize = 64 * 1024;
@@ -81,10 +78,12 @@ impl Connections {
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
     client: reqwest::Client,
+    provider: Provider,
     key: Option<(HeaderName, HeaderValue)>,
     field: Option<&'static str>,
     patience: Patience,
     tail: Tail,
+    ledger: SharedLedger,
 }
 
 /// A key that cannot be sent.
@@ -101,7 +100,8 @@ impl Line {
     ) -> std::result::Result<Self, BadKey> {
         let client = connections.to(&access.address);
         let key = access.key.as_ref().map(|key| key_header(provider, key)).transpose()?;
-        Ok(Self { client, key, field: None, patience, tail: Tail::default() })
+        let (tail, ledger) = (Tail::default(), SharedLedger::default());
+        Ok(Self { client, provider, key, field: None, patience, tail, ledger })
     }
 
     /// Has every request hold this field, too.
@@ -111,10 +111,11 @@ impl Line {
         self
     }
 
-    /// The line for one call, and its end.
-    pub(super) fn for_one_call(&self) -> (Self, Tail) {
-        let tail = Tail::default();
-        (Self { tail: tail.clone(), ..self.clone() }, tail)
+    /// The line for one call, its end, and the ledger of the answer's calls.
+    pub(super) fn for_one_call(&self) -> (Self, Tail, SharedLedger) {
+        let (tail, ledger) = (Tail::default(), SharedLedger::default());
+        let line = Self { tail: tail.clone(), ledger: ledger.clone(), ..self.clone() };
+        (line, tail, ledger)
     }
 
     pub(super) fn patience(&self) -> Patience {
@@ -168,7 +169,8 @@ impl Line {
             *all = headers;
         }
         *self.tail.0.lock() = Some(response);
-        opened.body(chunks(self.tail, patience)).map_err(Error::Protocol)
+        let filter = AnswerFilter::new(self.provider, self.ledger);
+        opened.body(events(self.tail, filter, patience)).map_err(Error::Protocol)
     }
 }
 
@@ -232,18 +234,17 @@ impl Tail {
     }
 }
 
-/// A body being read.
+/// A body being read, event by event.
 struct Body {
     tail: Tail,
     patience: Patience,
-    bytes: usize,
-    event: usize,
-    line_is_blank: bool,
+    events: SseEvents,
+    filter: AnswerFilter,
     over: bool,
 }
 
-fn chunks(tail: Tail, patience: Patience) -> BoxedStream {
-    let body = Body { tail, patience, bytes: 0, event: 0, line_is_blank: true, over: false };
+fn events(tail: Tail, filter: AnswerFilter, patience: Patience) -> BoxedStream {
+    let body = Body { tail, patience, events: SseEvents::default(), filter, over: false };
     Box::pin(stream::unfold(body, async |mut body| {
         if body.over {
             return None;
@@ -255,38 +256,34 @@ fn chunks(tail: Tail, patience: Patience) -> BoxedStream {
 }
 
 impl Body {
+    /// The next event that is left to read.
     async fn next(&mut self) -> std::result::Result<Option<Bytes>, Lost> {
-        let patience = if self.bytes == 0 { self.patience.first } else { self.patience.next };
+        loop {
+            while let Some(data) = self.events.next() {
+                if let Some(data) = self.filter.pass(data)? {
+                    return Ok(Some(sse::event(&data).into()));
+                }
+            }
+            match self.chunk().await? {
+                Some(chunk) => self.events.push(&chunk)?,
+                None => return Ok(None),
+            }
+        }
+    }
+
+    async fn chunk(&mut self) -> std::result::Result<Option<Bytes>, Lost> {
+        let begun = self.events.bytes() > 0;
+        let patience = if begun { self.patience.next } else { self.patience.first };
         // Whoever stops waiting here drops it, and so closes the connection.
-        let Some(mut response) = self.tail.0.lock().take() else {
-            return Ok(None);
-        };
+        let Some(mut response) = self.tail.0.lock().take() else { return Ok(None) };
         let chunk = match timeout(patience, response.chunk()).await {
             Err(_) => return Err(Lost::Silent(patience)),
             Ok(Err(error)) => return Err(Lost::Cut(cause(&error))),
             Ok(Ok(None)) => return Ok(None),
             Ok(Ok(Some(chunk))) => chunk,
         };
-        self.measure(&chunk)?;
         *self.tail.0.lock() = Some(response);
         Ok(Some(chunk))
-    }
-
-    fn measure(&mut self, chunk: &[u8]) -> std::result::Result<(), Lost> {
-        self.bytes += chunk.len();
-        for byte in chunk {
-            self.event += 1;
-            match byte {
-                b'\n' if self.line_is_blank => self.event = 0,
-                b'\n' => self.line_is_blank = true,
-                b'\r' => {}
-                _ => self.line_is_blank = false,
-            }
-        }
-        if self.bytes > BODY_BYTES || self.event > EVENT_BYTES {
-            return Err(Lost::Endless);
-        }
-        Ok(())
     }
 }
 
@@ -301,8 +298,14 @@ pub(super) enum Lost {
     Cut(String),
     /// Nothing came for so long.
     Silent(Duration),
-    /// It would not end.
-    Endless,
+    /// It passed a bound.
+    Unbounded(AnswerBound),
+}
+
+impl From<AnswerBound> for Lost {
+    fn from(bound: AnswerBound) -> Self {
+        Self::Unbounded(bound)
+    }
 }
 
 impl Lost {
@@ -322,7 +325,7 @@ impl fmt::Display for Lost {
         match self {
             Self::Unsent(cause) | Self::Unreached(cause) | Self::Cut(cause) => f.write_str(cause),
             Self::Silent(silent) => write!(f, "nothing came for {} s", silent.as_secs()),
-            Self::Endless => f.write_str("the answer does not end"),
+            Self::Unbounded(bound) => bound.fmt(f),
         }
     }
 }

@@ -8,7 +8,7 @@ use rig_core::message::{
     MimeType, Reasoning, Text, ToolFunction, ToolName, ToolResultContent, UserContent,
 };
 use rig_core::schemars::Schema;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::call::{Call, ToolChoice};
 use crate::message::{Image, Message, Part, Picture, Role, Thought, ToolCall, ToolResult};
@@ -179,24 +179,19 @@ fn assistant(
 }
 
 /// A call as it was made. Arguments that are no JSON object stay in our history
-/// as they were written; what is sent must be one.
+/// as they were written; what is sent must be one, and is an empty one then.
 fn tool_call(
     call: ToolCall,
     native: Option<Value>,
 ) -> Result<(theirs::ToolCall, Option<Value>), Unsendable> {
-    let function = ToolFunction::parse(name(&call.name)?, &call.arguments);
-    let sendable = function.arguments_value();
+    let (text, arguments) = match serde_json::from_str(&call.arguments) {
+        Ok(Value::Object(arguments)) => (call.arguments, arguments),
+        _ => ("{}".to_owned(), Map::new()),
+    };
     let native = native.map(|mut item| {
-        if let Some(Value::String(arguments)) = item.get_mut("arguments")
-            && !is_object(arguments)
-        {
-            *arguments = sendable.to_string();
-        }
+        item::set_arguments(&mut item, &text, &arguments);
         item
     });
+    let function = ToolFunction { name: name(&call.name)?, arguments, invalid_arguments: None };
     Ok((theirs::ToolCall::from_wire(call.id, function), native))
-}
-
-fn is_object(text: &str) -> bool {
-    serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_object())
 }

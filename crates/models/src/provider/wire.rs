@@ -4,7 +4,7 @@ use std::fmt;
 
 use rig_core::DynModel;
 use rig_core::completion::ReplayTarget;
-use rig_core::driver::{Model, Transport};
+use rig_core::driver::{Exchange, Model, Opening, Transport};
 use rig_core::message::Origin;
 use rig_core::operation::Completion;
 use rig_core::providers::anthropic::wire::{ANTHROPIC, AnthropicConfig, ToolInputStreaming};
@@ -12,6 +12,7 @@ use rig_core::providers::gemini::GeminiConfig;
 use rig_core::providers::ollama::OllamaConfig;
 use rig_core::providers::openai::OpenAIConfig;
 use rig_core::providers::openai::wire::{Auth, Dialect, OPENAI};
+use rig_core::wire::{Encoded, WireFrame};
 use serde_json::{Value, json};
 
 use crate::call::Cache;
@@ -21,6 +22,7 @@ use crate::model::Facts;
 use crate::name::{ModelName, Provider};
 
 use super::http::{Line, Tail};
+use super::ledger::SharedLedger;
 
 /// How one model is asked. The key is not in it: the line adds it.
 pub(super) struct Wire {
@@ -29,6 +31,15 @@ pub(super) struct Wire {
     line: Line,
     origin: Origin,
     params: Option<Value>,
+}
+
+/// A model for one call.
+pub(super) struct OneCall {
+    pub(super) model: DynModel<Completion>,
+    /// The end of its line.
+    pub(super) tail: Tail,
+    /// What is collected of the answer.
+    pub(super) ledger: SharedLedger,
 }
 
 /// Makes a model that asks through this line.
@@ -78,23 +89,21 @@ impl Wire {
     /// A model that keeps what it likes of a call, told or not.
     fn alike<W>(wire: W, line: Line) -> Self
     where
-        W: rig_core::wire::Wire<Op = Completion> + ReplayTarget,
-        Line: Transport<W>,
+        W: HttpWire + ReplayTarget,
     {
         let origin = Origin::new(wire.api(), wire.provider(), wire.model());
         let (plain, caching) = (bind(wire.clone()), bind(wire));
         Self { plain, caching, line, origin, params: None }
     }
 
-    /// The model for one call with this much kept for the next one, and the end
-    /// of its line.
-    pub(super) fn model(&self, cache: Cache) -> (DynModel<Completion>, Tail) {
-        let (line, tail) = self.line.for_one_call();
+    /// The model for one call with this much kept for the next one.
+    pub(super) fn model(&self, cache: Cache) -> OneCall {
+        let (line, tail, ledger) = self.line.for_one_call();
         let bind = match cache {
             Cache::Prefix => &self.caching,
             Cache::Off => &self.plain,
         };
-        (bind(line), tail)
+        OneCall { model: bind(line), tail, ledger }
     }
 
     /// What marks an answer as this model's own.
@@ -114,12 +123,28 @@ impl fmt::Debug for Wire {
     }
 }
 
-fn bind<W>(wire: W) -> Box<Bind>
-where
-    W: rig_core::wire::Wire<Op = Completion>,
-    Line: Transport<W>,
+fn bind<W: HttpWire>(wire: W) -> Box<Bind> {
+    Box::new(move |line| Model::new(wire.clone(), Undocumented(line)).erase())
+}
+
+/// A wire of completions that is spoken over HTTP.
+trait HttpWire: rig_core::wire::Wire<Op = Completion, Payload = Encoded, Frame = WireFrame> {}
+
+impl<W> HttpWire for W where
+    W: rig_core::wire::Wire<Op = Completion, Payload = Encoded, Frame = WireFrame>
 {
-    Box::new(move |line| Model::new(wire.clone(), line).erase())
+}
+
+/// A line whose answers are not put together a second time: rig would rebuild the
+/// provider's document, of which nothing is used.
+#[derive(Clone)]
+struct Undocumented(Line);
+
+impl<W: HttpWire> Transport<W> for Undocumented {
+    fn send(&self, payload: Encoded, exchange: Exchange) -> Opening<WireFrame> {
+        let opening = Transport::<W>::send(&self.0, payload, exchange);
+        Opening::new(async move { Ok(opening.await?.with_document(Value::Null)) })
+    }
 }
 
 fn openai(address: &str) -> OpenAIConfig {

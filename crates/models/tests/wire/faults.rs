@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use offshoot_models::{Again, Call, Message, ModelError, Provider, Seen, Stop};
+use offshoot_models::{Again, AnswerBound, Call, Message, ModelError, Provider, Seen, Stop};
 use offshoot_wiretest::{Language, Reply, Say, Server};
 use serde_json::{Value, json};
 
@@ -195,7 +195,8 @@ async fn what_does_not_end_is_bounded() {
     let endless = Reply::begun([]).then_repeat(&"x".repeat(1024 * 1024));
     let world = World::of(Language::Chat, [endless]).await;
     let error = world.ask(go()).await.unwrap_err();
-    assert!(matches!(&error, ModelError::Endpoint { .. }), "{error:?}");
+    let bound = AnswerBound::Event;
+    assert_eq!(error, ModelError::Unbounded { provider: Provider::OpenAi, bound });
     assert_eq!(error.again(), Again::No);
     world.server.hung_up(1).await;
     // An answer without an end.
@@ -203,7 +204,7 @@ async fn what_does_not_end_is_bounded() {
     let endless = Reply::begun([]).then_repeat(&format!("data: {delta}\n\n"));
     let world = World::of(Language::Chat, [endless]).await;
     let error = world.ask(go()).await.unwrap_err();
-    assert!(error.to_string().contains("longer than 8 MiB"), "{error:?}");
+    assert!(error.to_string().contains("longer than 4 MiB"), "{error:?}");
     assert_eq!(error.again(), Again::No);
     world.server.hung_up(1).await;
     // An error without an end.
