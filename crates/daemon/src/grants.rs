@@ -12,6 +12,7 @@ use std::sync::Arc;
 use offshoot_core::Stamp;
 use offshoot_core::authority::{Rule, Wish};
 use parking_lot::Mutex;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::house::now;
@@ -85,7 +86,7 @@ impl Grants {
         }
         let mut next = all.clone();
         next.push(Grant { folder, rule: rule.clone(), since: now() });
-        write(&self.0.path, &next)?;
+        write(&self.0.path, next.as_slice())?;
         *all = next;
         Ok(())
     }
@@ -98,7 +99,7 @@ impl Grants {
             |grant: &Grant| grant.folder == folder && rule.is_none_or(|rule| grant.rule == *rule);
         let (gone, rest): (Vec<_>, Vec<_>) = all.iter().cloned().partition(goes);
         if !gone.is_empty() {
-            write(&self.0.path, &rest)?;
+            write(&self.0.path, rest.as_slice())?;
             *all = rest;
         }
         Ok(gone)
@@ -124,18 +125,19 @@ fn real(folder: &Path) -> PathBuf {
     std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned())
 }
 
-fn read(path: &Path) -> io::Result<Vec<Grant>> {
+/// Reads a file of the data directory; one that does not exist holds the default.
+pub(crate) fn read<T: DeserializeOwned + Default>(path: &Path) -> io::Result<T> {
     match std::fs::read(path) {
         Ok(json) => serde_json::from_slice(&json).map_err(io::Error::other),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(T::default()),
         Err(error) => Err(error),
     }
 }
 
 /// Puts it into the place of what was there, whole or not at all.
-fn write(path: &Path, grants: &[Grant]) -> io::Result<()> {
+pub(crate) fn write<T: Serialize + ?Sized>(path: &Path, value: &T) -> io::Result<()> {
     let draft = path.with_extension("new");
-    let json = serde_json::to_vec_pretty(grants).map_err(io::Error::other)?;
+    let json = serde_json::to_vec_pretty(value).map_err(io::Error::other)?;
     let mut options = std::fs::OpenOptions::new();
     let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
     let written = file.write_all(&json).and_then(|()| file.sync_all());

@@ -26,6 +26,7 @@ use crate::idle::Idle;
 use crate::keyring::KeyRing;
 use crate::limits::Limits;
 use crate::logfile::LogFile;
+use crate::passed_env::PassedEnv;
 use crate::reserve::{Reserve, free_bytes};
 use crate::run::Options;
 use crate::tools;
@@ -75,6 +76,8 @@ pub(crate) struct House {
     pub(crate) keys: KeyRing,
     /// Leave that people have given for ever.
     pub(crate) grants: Grants,
+    /// Variables that people pass to commands.
+    pub(crate) passed: PassedEnv,
     /// What agents can be made of.
     pub(crate) profiles: Profiles,
     pub(crate) place: Place,
@@ -125,7 +128,8 @@ impl House {
         let commands = commands.map_err(|error| no_output(&error, &place))?;
         let keys = KeyRing::default();
         let grants = Grants::in_folder(place.data());
-        let (runs, profiles) = (tools::runs(&place, &commands), Profiles::own());
+        let passed = PassedEnv::in_folder(place.data());
+        let (runs, profiles) = (tools::runs(&place, &commands, &passed), Profiles::own());
         let agents = tools::agents(&place, &keys, &grants, &runs).profiles(profiles.clone());
         let agents = agents.git_limit(git_limit.unwrap_or(offshoot_agent::GIT_LIMIT));
         let runtime = Runtime::builder(store.clone())
@@ -143,6 +147,7 @@ impl House {
             runs,
             keys,
             grants,
+            passed,
             profiles,
             place,
             idle: Idle::new(idle),

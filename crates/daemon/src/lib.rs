@@ -8,6 +8,7 @@
 
 mod accept;
 mod asked;
+mod config;
 mod fault;
 mod grants;
 mod house;
@@ -18,6 +19,7 @@ mod limits;
 mod logfile;
 mod look;
 mod origin;
+mod passed_env;
 mod post;
 mod reserve;
 mod run;
@@ -27,6 +29,7 @@ mod turns;
 mod view;
 mod waiters;
 
+pub use config::{CommandConfig, Config, ConfigError};
 pub use look::look;
 pub use offshoot_backends::belong_to_no_task;
 pub use run::{Options, fail, run};

@@ -1,5 +1,7 @@
 //! What the operating system allows a daemon.
 
+use std::sync::OnceLock;
+
 use rustix::process::{Resource, getrlimit};
 
 /// How many files a command takes while it runs: its three pipes, what watches
@@ -19,6 +21,20 @@ const CHAIN: u64 = 4;
 
 /// For how many commands that wait files are kept, where there are enough.
 const WAITERS: u64 = 1_024;
+
+/// The soft limit on open files that the daemon was started with.
+static OPEN_FILES: OnceLock<Option<u64>> = OnceLock::new();
+
+/// Notes how many files this process may have open, before it raises that limit
+/// for itself: its commands start with this one.
+pub(crate) fn note_open_files() {
+    OPEN_FILES.get_or_init(|| getrlimit(Resource::Nofile).current);
+}
+
+/// How many files a command may have open at first, if that was noted.
+pub(crate) fn open_files_at_start() -> Option<u64> {
+    OPEN_FILES.get().copied().flatten()
+}
 
 /// How many commands a daemon may have at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

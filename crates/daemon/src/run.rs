@@ -13,7 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::accept::accept;
 use crate::house::{Ending, House};
 use crate::post::Post;
-use crate::{inherited, logfile};
+use crate::{inherited, limits, logfile};
 
 /// Why a daemon ends whose data folder was moved or removed.
 const HOMELESS: &str = "its data folder is gone";
@@ -35,6 +35,7 @@ pub fn run(options: Options) -> ExitCode {
     // Fails if it leads a group already: then it was not started to stay.
     rustix::process::setsid().ok();
     inherited::close();
+    limits::note_open_files();
     raise_file_limit();
     let log = logfile::install(options.place.data());
     let built = tokio::runtime::Builder::new_multi_thread()

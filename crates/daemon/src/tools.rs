@@ -8,8 +8,11 @@ use offshoot_client::Place;
 use offshoot_sandbox::Helper;
 use offshoot_tools::{Fetch, Files, Runs};
 
+use crate::config::Config;
 use crate::grants::Grants;
 use crate::keyring::KeyRing;
+use crate::limits::open_files_at_start;
+use crate::passed_env::PassedEnv;
 
 /// What people keep in their home that is for no agent to read: keys, and what is
 /// as good as one.
@@ -56,14 +59,18 @@ const SECRETS: &[&str] = &[
 ];
 
 /// What agents and their commands do not see: the data folder, the secrets of
-/// whoever runs the daemon, and where that person says what agents are and which
-/// folders are trusted. Whoever works in a folder that holds those could else say
+/// whoever runs the daemon, and where that person says what agents are, which
+/// folders are trusted and what commands get. Whoever works in a folder that holds those could else say
 /// it instead.
 pub(crate) fn hidden(place: &Place) -> Vec<PathBuf> {
     let home = std::env::home_dir().filter(|home| home.is_absolute());
     let home = home.and_then(|home| std::fs::canonicalize(home).ok());
     let secrets = home.iter().flat_map(|home| SECRETS.iter().map(|secret| home.join(secret)));
-    let said = [offshoot_profiles::Profiles::own_folder(), offshoot_profiles::Trust::own_file()];
+    let said = [
+        offshoot_profiles::Profiles::own_folder(),
+        offshoot_profiles::Trust::own_file(),
+        Config::own_file(),
+    ];
     secrets.chain([place.data().to_owned()]).chain(said.into_iter().flatten()).collect()
 }
 
@@ -73,9 +80,14 @@ pub(crate) fn confiner() -> Option<Helper> {
 }
 
 /// The commands of agents.
-pub(crate) fn runs(place: &Place, commands: &Commands) -> Runs {
+pub(crate) fn runs(place: &Place, commands: &Commands, passed: &PassedEnv) -> Runs {
     let runs = Runs::new(commands.clone()).hiding(hidden(place));
     let runs = runs.scratch(place.data().join("scratch"));
+    let passed = passed.clone();
+    let runs = runs.passing(move |session| passed.variables(session)).limits(|| {
+        let config = Config::own().map_err(|error| error.to_string())?;
+        Ok(config.commands.limits().initial_open_files(open_files_at_start()))
+    });
     match confiner() {
         Some(_) => runs.confining(offshoot_sandbox::probe()),
         None => runs,

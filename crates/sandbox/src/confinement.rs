@@ -4,6 +4,8 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::limits::ResourceLimits;
+
 /// Which folders a program may write to, and what is hidden from it. All else
 /// it may read and execute.
 ///
@@ -24,6 +26,8 @@ pub struct Confinement {
     writable: Vec<PathBuf>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     hidden: Vec<PathBuf>,
+    #[serde(default, skip_serializing_if = "ResourceLimits::is_default")]
+    limits: ResourceLimits,
 }
 
 /// Why a confinement cannot be one.
@@ -73,9 +77,21 @@ impl Confinement {
     ) -> Result<Self, ConfinementError> {
         let writable = writable.into_iter().map(Into::into).collect();
         let hidden = hidden.into_iter().map(Into::into).collect();
-        let confinement = Self { writable, hidden };
+        let confinement = Self { writable, hidden, limits: ResourceLimits::default() };
         confinement.check()?;
         Ok(confinement)
+    }
+
+    /// Sets the resource limits of the program.
+    #[must_use]
+    pub fn limited(mut self, limits: ResourceLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// The resource limits of the program.
+    pub fn limits(&self) -> &ResourceLimits {
+        &self.limits
     }
 
     /// The folders that may be written to.

@@ -4,6 +4,7 @@
 mod calls;
 mod descriptors;
 mod files;
+mod limits;
 mod rights;
 
 use std::io;
@@ -33,6 +34,8 @@ pub(crate) enum ConfineError {
     Landlock(#[from] landlock::RulesetError),
     #[error("its capabilities cannot be given up: {0}")]
     Rights(io::Error),
+    #[error("its resource limits cannot be set: {0}")]
+    Limits(io::Error),
     #[error("seccomp: {0}")]
     Calls(String),
 }
@@ -47,6 +50,7 @@ pub(crate) fn confine(confinement: &Confinement) -> Result<(), ConfineError> {
     descriptors::close_inherited().map_err(ConfineError::Descriptors)?;
     // While everything can still be looked at.
     let files = files::rules(confinement)?;
+    limits::apply(confinement.limits()).map_err(ConfineError::Limits)?;
     rights::give_up().map_err(ConfineError::Rights)?;
     files::restrict(files)?;
     calls::refuse()

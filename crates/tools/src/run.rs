@@ -11,8 +11,9 @@
 //!   sees nothing of what is hidden. Where it cannot be confined, somebody is
 //!   asked before, whatever is allowed.
 //! - It has the environment that the host gives it, else that of this process,
-//!   without keys of providers, what Offshoot is told by, and what would make a shell read a line
-//!   as something else.
+//!   without credentials unless a person passes them by name, without what Offshoot is told by,
+//!   and without what would make a shell read a line as something else.
+//! - It has resource limits: processes, memory and open files.
 //! - It reads no input: what asks for some finds its end at once.
 //!
 //! # What does not
@@ -31,6 +32,7 @@ mod output;
 mod runs;
 mod told;
 
+pub use environment::{is_passable, is_withheld};
 pub use line::{Lasting, lasting, read};
 pub use runs::Runs;
 

@@ -127,9 +127,10 @@ impl Holding {
         self
     }
 
-    /// Names variables that no confined command is given by its surroundings,
-    /// as those that hold keys of providers. Those by which Offshoot is told
-    /// things are not given either.
+    /// Names further variables that no confined command is given by its
+    /// surroundings, as those that hold keys of providers. Variables whose
+    /// [names](offshoot_sandbox::is_credential) say that they hold a credential
+    /// are not given either, nor are those by which Offshoot is told things.
     pub fn secrets<N: Into<OsString>>(mut self, named: impl IntoIterator<Item = N>) -> Self {
         self.confiner.secrets = named.into_iter().map(Into::into).collect();
         self

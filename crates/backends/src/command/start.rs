@@ -137,7 +137,10 @@ impl Start {
         let stdout = child.stdout.take().map(OwnedFd::from);
         let stderr = child.stderr.take().map(OwnedFd::from);
         let process = Process::leading(child);
-        restore(process.identity().pid);
+        // The helper sets the limits of a confined command.
+        if command.confinement().is_none() {
+            restore(process.identity().pid);
+        }
         Ok(Started { process, stdin, stdout, stderr })
     }
 }

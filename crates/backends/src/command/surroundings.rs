@@ -5,6 +5,7 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 
 use hashbrown::HashSet;
+use offshoot_sandbox::is_credential;
 
 use super::input::Input;
 
@@ -19,12 +20,13 @@ pub struct Surroundings {
     variables: Vec<(OsString, OsString)>,
     input: Option<Input>,
     umask: Option<u32>,
+    passed: HashSet<OsString>,
 }
 
 impl Surroundings {
     /// These variables.
     pub fn new(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
-        Self { variables: variables.into_iter().collect(), input: None, umask: None }
+        Self { variables: variables.into_iter().collect(), ..Self::default() }
     }
 
     /// The environment of this process.
@@ -32,14 +34,28 @@ impl Surroundings {
         Self::new(std::env::vars_os())
     }
 
+    /// Names variables that a confined command gets although they hold a
+    /// credential.
+    #[must_use]
+    pub fn passing<N: Into<OsString>>(mut self, named: impl IntoIterator<Item = N>) -> Self {
+        self.passed.extend(named.into_iter().map(Into::into));
+        self
+    }
+
     /// The same without the variables that Offshoot itself is told things by, and
-    /// without these, as those that hold keys of providers.
+    /// without credentials: these, and those whose [names](is_credential) say so.
+    /// Variables that are [passed](Self::passing) stay.
     #[must_use]
     pub fn without_secrets<N: AsRef<OsStr>>(mut self, named: impl IntoIterator<Item = N>) -> Self {
         let named: HashSet<OsString> =
             named.into_iter().map(|name| name.as_ref().to_owned()).collect();
         let own = |name: &OsStr| name.as_bytes().starts_with(OWN.as_bytes());
-        self.variables.retain(|(name, _)| !own(name) && !named.contains(name));
+        let passed = std::mem::take(&mut self.passed);
+        self.variables.retain(|(name, _)| {
+            let secret = named.contains(name) || is_credential(name);
+            !own(name) && (!secret || passed.contains(name))
+        });
+        self.passed = passed;
         self
     }
 
@@ -95,5 +111,15 @@ mod tests {
         let around = around.without_secrets(["A_KEY", "ABSENT"]);
         let left: Vec<_> = around.variables().map(|(name, _)| name).collect();
         assert_eq!(left, ["PATH", "A_KEYRING", "NOT_OFFSHOOT_A"]);
+    }
+
+    #[test]
+    fn variables_that_are_passed_stay() {
+        let names = ["GH_TOKEN", "NPM_TOKEN", "A_KEY", "OFFSHOOT_DATA"];
+        let around = Surroundings::new(names.map(|name| (name.into(), "value".into())));
+        let around = around.passing(["GH_TOKEN", "A_KEY", "OFFSHOOT_DATA"]);
+        let around = around.without_secrets(["A_KEY"]);
+        let left: Vec<_> = around.variables().map(|(name, _)| name).collect();
+        assert_eq!(left, ["GH_TOKEN", "A_KEY"]);
     }
 }

@@ -36,6 +36,10 @@ pub struct Run {
     pub network: Network,
     /// The caller's keys and addresses, never stored.
     pub keys: Sealed,
+    /// Variables that the caller passes to commands, although they may hold
+    /// credentials. Their names are stored, their values never.
+    #[serde(default, skip_serializing_if = "Sealed::is_empty")]
+    pub pass_env: Sealed,
     /// Makes the request repeatable.
     pub key: String,
 }

@@ -24,8 +24,9 @@ const USUAL: [(Provider, &str); 3] = [
 /// Has an agent do something: a new one, or the one that the session has, which
 /// goes on with its conversation. The answer is the task that does it, and which
 /// message it is to one that was at work already.
-pub(super) async fn run(house: &House, run: Run, origin: Origin) -> Answer {
+pub(super) async fn run(house: &House, mut run: Run, origin: Origin) -> Answer {
     let keys = keys(&run.keys);
+    let mut notes = check_passed(&mut run, origin)?;
     let name = session_name(house, &run).await?;
     // Whoever comes second finds the agent that the first one has sent off.
     let _turn = house.turns.take(&name).await;
@@ -41,10 +42,10 @@ pub(super) async fn run(house: &House, run: Run, origin: Origin) -> Answer {
         }
         _ => 0,
     };
-    let mut notes = Vec::new();
     let (task, message) = match (known, lead) {
         (Some(session), Some(lead)) if is_repeated(&lead, &run) => {
             house.keys.give(session.id(), &keys);
+            pass(house, session.id(), &run)?;
             (session.task(&lead.id().to_string()).await?, None)
         }
         (Some(session), Some(lead)) => {
@@ -54,7 +55,7 @@ pub(super) async fn run(house: &House, run: Run, origin: Origin) -> Answer {
         _ => {
             let authority = authority::of(house, &run, origin).await?;
             let (task, told) = begin((house, &name), &run, &keys, authority).await?;
-            notes = told;
+            notes.extend(told);
             (task, None)
         }
     };
@@ -68,6 +69,32 @@ fn is_repeated(lead: &Task, run: &Run) -> bool {
     let key = lead.spec.terms.key.as_deref();
     // One that goes on for another has the key of the message within its own.
     key.is_some_and(|key| key.rsplit(':').next() == Some(&run.key))
+}
+
+/// Refuses variables that no command gets, and takes the others out of a request
+/// that does not come from a person; what is said of that.
+fn check_passed(run: &mut Run, origin: Origin) -> Result<Vec<String>, Fault> {
+    if let Some(name) = run.pass_env.0.keys().find(|name| !offshoot_tools::is_passable(name)) {
+        let text = format!("the variable {name} cannot be passed to commands");
+        let hint = "variables of Offshoot, and those that change what a shell or git does, are \
+                    never passed: leave it out";
+        return Err(Fault::new(Code::BadRequest, text).hint(hint));
+    }
+    if run.pass_env.is_empty() || matches!(origin, Origin::Person) {
+        return Ok(Vec::new());
+    }
+    let names: Vec<_> = std::mem::take(&mut run.pass_env).0.into_keys().collect();
+    let names = names.join(", ");
+    Ok(vec![format!("{names}: not passed to commands, because only a person can pass variables")])
+}
+
+/// Passes the variables of a request to the commands of its session.
+fn pass(house: &House, session: SessionId, run: &Run) -> Result<(), Fault> {
+    let passed = house.passed.give(session, &run.pass_env);
+    passed.map_err(|error| {
+        let fault = Fault::from_error(Code::Other, &error);
+        fault.hint("the names of passed variables are kept in the data directory: check its disk")
+    })
 }
 
 /// The keys that a caller brings.
@@ -166,6 +193,7 @@ async fn begin(
     let request = house.agents.request(&brief).map_err(said)?;
     let session = house.session(name).await?;
     house.keys.give(session.id(), keys);
+    pass(house, session.id(), run)?;
     let task = session.spawn(request).name(LEAD).key(&run.key).await?;
     let tools: Vec<_> = house.agents.tools().collect();
     let mut notes = profiles::notes(&profile, &tools);
@@ -197,6 +225,7 @@ async fn go_on(
     authority::stays_as_it_is(&brief, run)?;
     stays_where_it_is(&brief, keys)?;
     house.keys.give(session.id(), keys);
+    pass(house, session.id(), run)?;
     let found = match &brief.endpoint {
         Some(began) => house.keys.find_at(&brief.model, session.id(), began),
         None => house.keys.find(&brief.model, session.id()),

@@ -83,6 +83,7 @@ pub(super) async fn remove(house: &House, name: &str) -> Answer {
     }
     if let Some(session) = session {
         house.keys.forget(session.id());
+        house.passed.forget(session.id());
         house.forget_name(session.id());
     }
     house.sweep(&runtime).await;

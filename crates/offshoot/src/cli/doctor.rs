@@ -10,6 +10,7 @@ use clap::Args;
 use jiff::Timestamp;
 use offshoot_client::wire::{LogFile, Reply, Request, Status};
 use offshoot_client::{Client, Error, LONGEST_END, Place, PlaceError, Sought, Start, Whereabouts};
+use offshoot_daemon::Config;
 use serde::Serialize;
 
 use super::exit::Exit;
@@ -42,7 +43,37 @@ struct Report {
     log: Option<LogFile>,
     /// Whether commands of agents can be confined here.
     sandbox: Sandbox,
+    /// What commands of agents get.
+    commands: Commands,
     findings: Findings,
+}
+
+/// What commands of agents get.
+#[derive(Debug, Serialize)]
+struct Commands {
+    /// The resource limits of each.
+    limits: String,
+    /// Variables that are set here and pass to commands by configuration.
+    passed: Vec<String>,
+    /// Variables that are set here and withheld, because they hold credentials.
+    withheld: Vec<String>,
+}
+
+impl Commands {
+    fn look(findings: &mut Findings) -> Self {
+        let config = Config::own().unwrap_or_else(|error| {
+            let way_out = "correct the file, or remove it: until then agents run no commands";
+            findings.add(Finding::wrong("configuration", error.to_string()).way_out(way_out));
+            Config::default()
+        });
+        let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+        let names = names.filter(|name| offshoot_tools::is_withheld(name));
+        let (mut passed, mut withheld): (Vec<_>, Vec<_>) =
+            names.partition(|name| config.commands.pass_env.contains(name));
+        passed.sort();
+        withheld.sort();
+        Self { limits: config.commands.limits().to_string(), passed, withheld }
+    }
 }
 
 /// Whether commands of agents can be confined.
@@ -75,6 +106,8 @@ impl Doctor {
 }
 
 async fn examine(globals: &Globals) -> Report {
+    let mut findings = Findings::default();
+    let commands = Commands::look(&mut findings);
     let mut report = Report {
         version: env!("CARGO_PKG_VERSION"),
         data: None,
@@ -82,7 +115,8 @@ async fn examine(globals: &Globals) -> Report {
         daemon: None,
         log: None,
         sandbox: Sandbox::look(),
-        findings: Findings::default(),
+        commands,
+        findings,
     };
     let (place, folder) = match globals.seek() {
         Ok(Sought::There(place)) => {
@@ -199,6 +233,15 @@ fn render(report: &Report, now: Timestamp, colour: Colour) -> String {
         fields.add("log", logged(log));
     }
     fields.add("sandbox", &report.sandbox.told);
+    fields.add("limits", &report.commands.limits);
+    if !report.commands.passed.is_empty() {
+        fields.add("passed", text::line(&report.commands.passed.join(", ")));
+    }
+    if !report.commands.withheld.is_empty() {
+        let names = report.commands.withheld.join(", ");
+        let names = text::line(&names);
+        fields.add("withheld", format!("{names} (`run --pass-env NAME` passes one to commands)"));
+    }
     let mut shown = fields.render(colour);
     shown.push('\n');
     shown.push_str(&report.findings.render(colour));

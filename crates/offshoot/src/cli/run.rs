@@ -15,6 +15,7 @@ use clap::{Args, ValueEnum};
 use offshoot_client::wire::{
     Asking, Network, Reply, Request, Run as Asked, Sealed, State, Stop, Talk, Task,
 };
+use offshoot_daemon::Config;
 use offshoot_models::Keys;
 
 use super::completions;
@@ -71,7 +72,12 @@ read, such as ANTHROPIC_API_KEY, OPENAI_API_KEY and OPENAI_BASE_URL;
 `offshoot models ls` says what is missing. If no model is named, it is one of
 Anthropic, OpenAI or Gemini, the first whose key is there. Keys are never
 stored: if the daemon dies, the agent goes on as soon as a command that waits
-for it or speaks to it brings them again, for the address where it began.")]
+for it or speaks to it brings them again, for the address where it began.
+
+Commands of agents get no variable whose name looks like a credential, such as
+GH_TOKEN or DATABASE_URL; `offshoot doctor` lists the ones that are set.
+--pass-env NAME gives them one, for the session; `pass_env` in config.json does
+so for all sessions.")]
 pub(crate) struct Run {
     /// What to do; what comes from a pipe is added to it
     #[arg(value_name = "TASK")]
@@ -94,6 +100,9 @@ pub(crate) struct Run {
     /// Let agents read public pages of the network, with the tool `fetch`
     #[arg(long)]
     fetch: bool,
+    /// Give commands this variable, although it may hold a credential
+    #[arg(long, value_name = "NAME")]
+    pass_env: Vec<String>,
     /// Leave the agent at work, and print its session
     #[arg(long)]
     detach: bool,
@@ -174,6 +183,7 @@ impl Run {
             asking,
             network: if self.fetch { Network::Pages } else { Network::Closed },
             keys: keys(),
+            pass_env: passed(&self.pass_env)?,
             key: uuid::Uuid::new_v4().simple().to_string(),
         };
         // Before the agent is there, so that no Ctrl-C is missed.
@@ -252,6 +262,24 @@ fn set_model() -> Option<String> {
 pub(crate) fn keys() -> Sealed {
     let set = |name: &'static str| Some((name.to_owned(), std::env::var(name).ok()?));
     Sealed(Keys::names().filter_map(set).collect())
+}
+
+/// The variables that are passed to commands, with their values here: those that
+/// were named, which must be set, and those of the configuration, which may be.
+fn passed(named: &[String]) -> Result<Sealed, Trouble> {
+    let config = Config::own().map_err(|error| {
+        Trouble::usage(error.to_string()).hint("correct the file, or remove it")
+    })?;
+    let set = |name: &String| Some((name.clone(), std::env::var(name).ok()?));
+    let mut passed = Sealed(config.commands.pass_env.iter().filter_map(set).collect());
+    for name in named {
+        let Some((name, value)) = set(name) else {
+            let said = format!("--pass-env names {name:?}, which is not set here, or is not UTF-8");
+            return Err(Trouble::usage(said).hint("set and export it, or leave out the option"));
+        };
+        passed.0.insert(name, value);
+    }
+    Ok(passed)
 }
 
 fn leave(desk: &Desk, task: &Task) -> Result<Exit, Trouble> {

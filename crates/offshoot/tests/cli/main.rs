@@ -30,6 +30,7 @@ mod run_hitch;
 mod run_joined;
 mod run_keys;
 mod run_leak;
+mod run_pass_env;
 mod run_prompt;
 mod run_question;
 mod run_talk;

@@ -21,6 +21,7 @@ fn run(world: &World, talk: Talk, key: &str) -> Request {
         asking: Asking::Nobody,
         network: Network::Closed,
         keys: Sealed::default(),
+        pass_env: Sealed::default(),
         key: key.into(),
     }))
 }

@@ -29,6 +29,7 @@ const NEVER: &[i64] = &[
     libc::SYS_pidfd_getfd,
     libc::SYS_kcmp,
     libc::SYS_process_madvise,
+    libc::SYS_process_mrelease,
     // Keys that the user has left with the kernel.
     libc::SYS_keyctl,
     libc::SYS_add_key,
@@ -72,6 +73,72 @@ const NEVER: &[i64] = &[
 /// back on older calls where there are none.
 const ABSENT: &[i64] = &[libc::SYS_openat2, libc::SYS_clone3];
 
+/// Memory, queues and semaphores that processes share by number or name. They
+/// have no path, so no rule for files tells the ones of others apart.
+const SHARED: &[i64] = &[
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+];
+
+/// Calls that change how a process is scheduled or where its memory is. The first
+/// argument is the process, and zero is the caller.
+const OF_PROCESS: &[i64] = &[
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setscheduler,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setattr,
+    libc::SYS_migrate_pages,
+    libc::SYS_move_pages,
+];
+
+/// Calls that set a priority: what kind of thing the first argument must name, so
+/// that zero in the second is the caller.
+const PRIORITIES: [(i64, i32); 2] = [
+    (libc::SYS_setpriority, libc::PRIO_PROCESS as i32),
+    // `IOPRIO_WHO_PROCESS`.
+    (libc::SYS_ioprio_set, 1),
+];
+
+/// Calls that set extended attributes, and with them access lists. Landlock has no
+/// rule for them, and programs copy files without where there are none.
+const UNSUPPORTED: &[i64] = &[
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    SETXATTRAT,
+    REMOVEXATTRAT,
+    FILE_SETATTR,
+];
+
+// Newer than the C library.
+const SETXATTRAT: i64 = 463;
+const REMOVEXATTRAT: i64 = 466;
+const FILE_SETATTR: i64 = 469;
+
+/// Set flags of a file that is open for reading: `FS_IOC_SETFLAGS`,
+/// `FS_IOC32_SETFLAGS`, `FS_IOC_FSSETXATTR`, `FS_IOC_SETVERSION`,
+/// `FS_IOC32_SETVERSION`, `FS_IOC_SET_ENCRYPTION_POLICY`, `FS_IOC_ENABLE_VERITY`.
+const FILE_FLAGS: [u64; 7] =
+    [0x4008_6602, 0x4004_6602, 0x401c_5820, 0x4008_7602, 0x4004_7602, 0x800c_6613, 0x4080_6685];
+
+/// What Btrfs takes a name for: making and removing subvolumes, which no rule for
+/// files sees.
+const BTRFS_BY_NAME: (u64, u64) = (0xffff_ff00, 0x5000_9400);
+
 /// Changes the attributes of a mount while it copies it.
 const OPEN_TREE_ATTR: i64 = 467;
 
@@ -106,9 +173,14 @@ pub(super) fn supported() -> bool {
 /// Refuses the calls from now on.
 pub(super) fn refuse() -> Result<(), ConfineError> {
     let failed = |error: &dyn std::fmt::Display| ConfineError::Calls(error.to_string());
-    let absent = ABSENT.iter().map(|call| (*call, Vec::new())).collect();
+    let always = |calls: &[i64]| calls.iter().map(|call| (*call, Vec::new())).collect();
     let refused = refused().map_err(|error| failed(&error))?;
-    for (calls, errno) in [(refused, libc::EPERM), (absent, libc::ENOSYS)] {
+    let filters = [
+        (refused, libc::EPERM),
+        (always(ABSENT), libc::ENOSYS),
+        (always(UNSUPPORTED), libc::ENOTSUP),
+    ];
+    for (calls, errno) in filters {
         let program = program(calls, errno).map_err(|error| failed(&error))?;
         seccompiler::apply_filter(&program).map_err(|error| failed(&error))?;
     }
@@ -122,7 +194,7 @@ fn program(calls: Refused, errno: i32) -> Result<BpfProgram, BackendError> {
 }
 
 fn refused() -> Result<Refused, BackendError> {
-    let mut calls: Refused = NEVER.iter().map(|call| (*call, Vec::new())).collect();
+    let mut calls: Refused = NEVER.iter().chain(SHARED).map(|call| (*call, Vec::new())).collect();
     calls.insert(OPEN_TREE_ATTR, Vec::new());
     calls.insert(
         libc::SYS_socket,
@@ -137,8 +209,15 @@ fn refused() -> Result<Refused, BackendError> {
     let loose = [libc::SOCK_DGRAM, libc::SOCK_RAW];
     let loose = loose.map(|kind| rule([masked(1, (0xf, u64::from(kind.unsigned_abs())))]));
     calls.insert(libc::SYS_socketpair, loose.into_iter().collect::<Result<_, _>>()?);
-    let terminal = TERMINAL_INPUT.map(|request| rule([is(1, request)]));
-    calls.insert(libc::SYS_ioctl, terminal.into_iter().collect::<Result<_, _>>()?);
+    let requests = TERMINAL_INPUT.iter().chain(&FILE_FLAGS).map(|request| rule([is(1, *request)]));
+    let requests = requests.chain([rule([masked(1, BTRFS_BY_NAME)])]);
+    calls.insert(libc::SYS_ioctl, requests.collect::<Result<_, _>>()?);
+    for call in OF_PROCESS {
+        calls.insert(*call, vec![rule([is_not(0, 0)])?]);
+    }
+    for (call, process) in PRIORITIES {
+        calls.insert(call, vec![rule([is_not(0, process)])?, rule([is_not(1, 0)])?]);
+    }
     // Nor are the limits of others its own to set.
     let sets = || SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0);
     calls.insert(libc::SYS_setrlimit, vec![rule([is(0, BRANDED)])?]);

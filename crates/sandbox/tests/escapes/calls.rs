@@ -38,6 +38,32 @@ const TRIED: &[(&str, i64, &str)] = &[
     ("socketpair, not inherited", libc::SYS_socketpair, "1,0x80002,0,0"),
     ("setrlimit RTTIME", libc::SYS_setrlimit, "15,0"),
     ("prlimit64 RTTIME", libc::SYS_prlimit64, "0,15,1,0"),
+    ("mq_open", libc::SYS_mq_open, "0,0,0,0"),
+    ("shmget", libc::SYS_shmget, "0x7fffffff,1,0"),
+    ("shmat", libc::SYS_shmat, "-1,0,0"),
+    ("shmctl", libc::SYS_shmctl, "-1,2,0"),
+    ("msgget", libc::SYS_msgget, "0x7fffffff,0"),
+    ("msgsnd", libc::SYS_msgsnd, "-1,0,0,0"),
+    ("msgrcv", libc::SYS_msgrcv, "-1,0,0,0,0"),
+    ("msgctl", libc::SYS_msgctl, "-1,2,0"),
+    ("semget", libc::SYS_semget, "0x7fffffff,0,0"),
+    ("semop", libc::SYS_semop, "-1,0,0"),
+    ("semtimedop", libc::SYS_semtimedop, "-1,0,0,0"),
+    ("semctl", libc::SYS_semctl, "-1,0,2,0"),
+    ("setpriority of another", libc::SYS_setpriority, "0,0x7fffffff,0"),
+    ("setpriority of a group", libc::SYS_setpriority, "1,0x7fffffff,0"),
+    ("setpriority of a user", libc::SYS_setpriority, "2,0x7fffffff,0"),
+    ("ioprio_set of another", libc::SYS_ioprio_set, "1,0x7fffffff,0"),
+    ("ioprio_set of a group", libc::SYS_ioprio_set, "2,0x7fffffff,0"),
+    ("sched_setaffinity of another", libc::SYS_sched_setaffinity, "0x7fffffff,0,0"),
+    ("sched_setscheduler of another", libc::SYS_sched_setscheduler, "0x7fffffff,0,0"),
+    ("sched_setparam of another", libc::SYS_sched_setparam, "0x7fffffff,0"),
+    ("sched_setattr of another", libc::SYS_sched_setattr, "0x7fffffff,0,0"),
+    ("migrate_pages of another", libc::SYS_migrate_pages, "0x7fffffff,0,0,0"),
+    ("move_pages of another", libc::SYS_move_pages, "0x7fffffff,0,0,0,0,0"),
+    ("ioctl FS_IOC_SETFLAGS", libc::SYS_ioctl, "-1,0x40086602,0"),
+    ("ioctl FS_IOC_FSSETXATTR", libc::SYS_ioctl, "-1,0x401c5820,0"),
+    ("ioctl BTRFS_IOC_SUBVOL_CREATE", libc::SYS_ioctl, "-1,0x5000940e,0"),
     ("fchmod to lend", libc::SYS_fchmod, "-1,0o4755"),
     ("fchmod to lend to a group", libc::SYS_fchmod, "-1,0o2755"),
     ("fchmodat to lend", libc::SYS_fchmodat, "-1,0,0o4755"),
@@ -71,6 +97,20 @@ const TRIED_BY_ROOT: &[(&str, i64, &str)] = &[
 const ABSENT: &[(&str, i64, &str)] =
     &[("openat2", libc::SYS_openat2, "-1,0,0,0"), ("clone3", libc::SYS_clone3, "0,0")];
 
+/// What a file system without extended attributes says, so that programs copy
+/// files without them.
+const UNSUPPORTED: &[(&str, i64, &str)] = &[
+    ("setxattr", libc::SYS_setxattr, "0,0,0,0,0"),
+    ("lsetxattr", libc::SYS_lsetxattr, "0,0,0,0,0"),
+    ("fsetxattr", libc::SYS_fsetxattr, "-1,0,0,0,0"),
+    ("removexattr", libc::SYS_removexattr, "0,0"),
+    ("lremovexattr", libc::SYS_lremovexattr, "0,0"),
+    ("fremovexattr", libc::SYS_fremovexattr, "-1,0"),
+    ("setxattrat", 463, "-1,0,0,0,0,0"),
+    ("removexattrat", 466, "-1,0,0,0"),
+    ("file_setattr", 469, "-1,0,0,0,0"),
+];
+
 /// Calls that a program needs, and that look like some of the above.
 const LEFT: &[(&str, i64, &str)] = &[
     ("fchmod", libc::SYS_fchmod, "-1,0o755"),
@@ -82,12 +122,19 @@ const LEFT: &[(&str, i64, &str)] = &[
     ("socket AF_NETLINK", libc::SYS_socket, "16,3,0"),
     ("prlimit64 that asks", libc::SYS_prlimit64, "0,15,0,0"),
     ("prlimit64 of another that asks", libc::SYS_prlimit64, "0x7fffffff,7,0,0"),
+    ("setpriority of its own", libc::SYS_setpriority, "0,0,19"),
+    ("ioprio_set of its own", libc::SYS_ioprio_set, "1,0,0"),
+    ("sched_setaffinity of its own", libc::SYS_sched_setaffinity, "0,0,0"),
+    ("sched_getaffinity of another", libc::SYS_sched_getaffinity, "0x7fffffff,8,0"),
+    ("getxattr", libc::SYS_getxattr, "0,0,0,0"),
+    ("ioctl FICLONE", libc::SYS_ioctl, "-1,0x40049409,-1"),
     ("setrlimit NOFILE", libc::SYS_setrlimit, "7,0"),
     ("ioctl that asks", libc::SYS_ioctl, "-1,0x5401,0"),
 ];
 
 const EPERM: &str = "1";
 const ENOSYS: &str = "38";
+const ENOTSUP: &str = "95";
 
 /// What each call gives, free and confined.
 fn results(tried: &[(&str, i64, &str)], short: i64) -> Vec<Vec<(String, String)>> {
@@ -134,6 +181,16 @@ fn calls_that_no_filter_can_look_into_are_absent() {
         for ((name, ..), (free, held)) in ABSENT.iter().zip(pairs) {
             assert_ne!(free, ENOSYS, "{name} is there");
             assert_eq!(held, ENOSYS, "{name} is absent");
+        }
+    }
+}
+
+#[test]
+fn extended_attributes_are_not_supported() {
+    for pairs in results(UNSUPPORTED, 0) {
+        for ((name, ..), (free, held)) in UNSUPPORTED.iter().zip(pairs) {
+            assert_ne!(free, ENOTSUP, "{name} is supported");
+            assert_eq!(held, ENOTSUP, "{name} is not");
         }
     }
 }

@@ -6,10 +6,14 @@
 // A test that cannot go on is one that fails: a panic is how it says so.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod attributes;
 mod calls;
 mod entering;
 mod hidden;
+mod ipc;
+mod limits;
 mod outside;
 mod processes;
+mod scheduling;
 mod support;
 mod work;

@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use offshoot_models::Keys;
+use offshoot_sandbox::is_credential;
 
 /// Variables as pairs of name and value.
 pub(super) type Variables = Vec<(OsString, OsString)>;
@@ -39,9 +40,27 @@ const DROPPED: &str = "
     WAYLAND_DISPLAY
 ";
 
+/// The environment of an agent's command.
+pub(super) struct Environment<'a> {
+    /// Variables of the host.
+    pub(super) given: Variables,
+    /// Variables that a person passes by name.
+    pub(super) passed: Variables,
+    /// The directory for temporary files.
+    pub(super) scratch: &'a Path,
+    /// The working directory.
+    pub(super) folder: &'a Path,
+}
+
 /// What of the given variables a command of an agent gets, and what is set for it.
-pub(super) fn cleaned(given: Variables, scratch: &Path, folder: &Path) -> Variables {
-    let mut kept: Variables = given.into_iter().filter(|(name, _)| is_given(name)).collect();
+pub(super) fn cleaned(environment: Environment<'_>) -> Variables {
+    let Environment { given, passed, scratch, folder } = environment;
+    let mut kept: Variables =
+        given.into_iter().filter(|(name, _)| is_passable(name) && !is_withheld(name)).collect();
+    for (name, value) in passed.into_iter().filter(|(name, _)| is_passable(name)) {
+        kept.retain(|(kept, _)| *kept != name);
+        kept.push((name, value));
+    }
     for (name, value) in &mut kept {
         if name == "PATH" {
             *value = absolute(value);
@@ -61,13 +80,21 @@ pub(super) fn cleaned(given: Variables, scratch: &Path, folder: &Path) -> Variab
     kept
 }
 
-fn is_given(name: &OsStr) -> bool {
-    // What is no text is nobody's key.
-    let Some(name) = name.to_str() else { return true };
+/// Whether a variable of this name can reach a command at all: it is not one by
+/// which Offshoot is told things, nor one that changes what a command line means.
+pub fn is_passable(name: impl AsRef<OsStr>) -> bool {
+    // Neither of these is anything but text.
+    let Some(name) = name.as_ref().to_str() else { return true };
     let begins = ["OFFSHOOT_", "BASH_FUNC_"].iter().any(|begin| name.starts_with(begin));
-    let ends = ["_API_KEY", "_AUTH_TOKEN", "_OAUTH_TOKEN"].iter().any(|end| name.ends_with(end));
     let dropped = DROPPED.split_ascii_whitespace().any(|dropped| dropped == name);
-    !begins && !ends && !dropped && !Keys::names().any(|key| key == name)
+    !begins && !dropped
+}
+
+/// Whether a variable of this name is withheld from commands of agents unless a
+/// person passes it: it holds a credential, or belongs to a model provider.
+pub fn is_withheld(name: impl AsRef<OsStr>) -> bool {
+    let name = name.as_ref();
+    is_credential(name) || Keys::names().any(|key| name == key)
 }
 
 /// A search path without what means another folder wherever one is: a program
@@ -85,11 +112,18 @@ mod tests {
     fn keys_and_what_bends_a_line_are_not_given() {
         let names = "OPENAI_API_KEY ANTHROPIC_API_KEY GOOGLE_API_KEY OPENAI_BASE_URL OTHER_API_KEY \
              ANTHROPIC_AUTH_TOKEN OFFSHOOT_DATA OFFSHOOT_TASK BASH_ENV BASH_FUNC_rm%% GIT_DIR \
-             CDPATH PWD TERM";
+             CDPATH PWD TERM GH_TOKEN aws_secret_access_key DATABASE_URL PGPASSWORD NPM_TOKEN";
         let given = names.split(' ').map(|name| (name.into(), "was given".into()));
         let given =
             given.chain([("HOME".into(), "/home/me".into()), ("PATH".into(), "/a:.::b:/c".into())]);
-        let kept = cleaned(given.collect(), Path::new("/tmp/x"), Path::new("/work"));
+        let passed = ["NPM_TOKEN", "OPENAI_API_KEY", "BASH_ENV", "OFFSHOOT_TASK"];
+        let passed = passed.map(|name| (name.into(), "passed".into())).into();
+        let kept = cleaned(Environment {
+            given: given.collect(),
+            passed,
+            scratch: Path::new("/tmp/x"),
+            folder: Path::new("/work"),
+        });
         let value = |wanted: &str| {
             let mut found = kept.iter().filter(|(name, _)| name == wanted);
             let value = found.next().map(|(_, value)| value.to_str().unwrap());
@@ -101,5 +135,7 @@ mod tests {
         assert_eq!(value("PATH"), Some("/a:/c"));
         assert_eq!((value("TMPDIR"), value("PWD")), (Some("/tmp/x"), Some("/work")));
         assert_eq!(value("PAGER"), Some("cat"));
+        assert_eq!((value("NPM_TOKEN"), value("OPENAI_API_KEY")), (Some("passed"), Some("passed")));
+        assert_eq!((value("BASH_ENV"), value("OFFSHOOT_TASK")), (None, None));
     }
 }

@@ -14,11 +14,11 @@ use offshoot_backends::{Attach, Command, Commands, Input, Surroundings};
 use offshoot_core::authority::{Deed, NamedPaths, Wish};
 use offshoot_core::{SessionId, TaskId, Wake};
 use offshoot_runtime::{Error, TaskRef};
-use offshoot_sandbox::{Confinement, Support};
+use offshoot_sandbox::{Confinement, ResourceLimits, Support};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::environment::{Variables, cleaned};
+use super::environment::{Environment, Variables, cleaned, is_withheld};
 use super::ground::{Ground, Scratch};
 use super::line::Lasting;
 use super::{NAME, line, output, told};
@@ -50,6 +50,9 @@ struct Arguments {
 /// Gives the variables of whoever began a session.
 type Given = dyn Fn(SessionId) -> Variables + Send + Sync;
 
+/// Gives the resource limits of a command that starts now, or why there are none.
+type Limits = dyn Fn() -> Result<ResourceLimits, String> + Send + Sync;
+
 /// Makes the tools `run_command` and `command_output`. Cheap to clone.
 ///
 /// ```
@@ -71,6 +74,8 @@ struct Inner {
     writable: Vec<PathBuf>,
     scratch: Scratch,
     given: Arc<Given>,
+    passed: Arc<Given>,
+    limits: Arc<Limits>,
 }
 
 /// Whether commands are confined.
@@ -100,6 +105,8 @@ impl Runs {
             writable: Vec::new(),
             scratch: Scratch::usual(),
             given: Arc::new(|_| std::env::vars_os().collect()),
+            passed: Arc::new(|_| Vec::new()),
+            limits: Arc::new(|| Ok(ResourceLimits::default())),
         }))
     }
 
@@ -140,6 +147,26 @@ impl Runs {
         given: impl Fn(SessionId) -> Vec<(OsString, OsString)> + Send + Sync + 'static,
     ) -> Self {
         self.change(|inner| inner.given = Arc::new(given))
+    }
+
+    /// Passes these variables to the commands of a session, although they may hold
+    /// credentials: those that a person names.
+    #[must_use]
+    pub fn passing(
+        self,
+        passed: impl Fn(SessionId) -> Vec<(OsString, OsString)> + Send + Sync + 'static,
+    ) -> Self {
+        self.change(|inner| inner.passed = Arc::new(passed))
+    }
+
+    /// Takes the resource limits of confined commands from here, for each command
+    /// anew. An error is told to the agent, and nothing is run.
+    #[must_use]
+    pub fn limits(
+        self,
+        limits: impl Fn() -> Result<ResourceLimits, String> + Send + Sync + 'static,
+    ) -> Self {
+        self.change(|inner| inner.limits = Arc::new(limits))
     }
 
     /// Removes what is temporary of the agents that `keep` does not want kept:
@@ -189,6 +216,15 @@ impl Inner {
         let own = [cx.folder()?.to_owned(), self.scratch.of(cx.task().id())];
         let writable = own.into_iter().chain(cx.commits_to()).chain(self.writable.clone());
         Confinement::new(writable, self.hidden.clone()).ok()
+    }
+
+    /// The names of the variables that commands of this session do not get.
+    fn withheld(&self, session: SessionId) -> Vec<String> {
+        let passed = (self.passed)(session);
+        let given = (self.given)(session).into_iter().map(|(name, _)| name);
+        let withheld = given.filter(|name| is_withheld(name));
+        let withheld = withheld.filter(|name| !passed.iter().any(|(passed, _)| passed == name));
+        withheld.filter_map(|name| name.into_string().ok()).collect()
     }
 
     fn wish(&self, cx: &ToolContext, asked: &Arguments) -> Wish {
@@ -249,13 +285,19 @@ impl Inner {
             .and_then(|command| command.args(["-c", &asked.command]));
         let mut command = command.map_err(|error| ToolError::of(&error))?;
         if let Some(confinement) = self.confinement(cx) {
-            command = command.confined(confinement);
+            let limits = (self.limits)();
+            let limits =
+                limits.map_err(|error| ToolError::new(format!("Nothing was run: {error}")))?;
+            command = command.confined(confinement.limited(limits));
         }
-        let given = (self.given)(cx.task().lineage().session);
+        let session = cx.task().lineage().session;
+        let (given, passed) = ((self.given)(session), (self.passed)(session));
+        let named: Vec<_> = passed.iter().map(|(name, _)| name.clone()).collect();
         // Nobody feeds it, so it reads the end at once.
         let (_, nothing) = Input::new();
-        let variables = cleaned(given, &ground.scratch, &ground.folder);
-        let surroundings = Surroundings::new(variables).with_input(nothing);
+        let (scratch, folder) = (&ground.scratch, &ground.folder);
+        let variables = cleaned(Environment { given, passed, scratch, folder });
+        let surroundings = Surroundings::new(variables).passing(named).with_input(nothing);
         let request = self.commands.request(command, Some(surroundings), Attach::No);
         let request = request.map_err(|error| ToolError::of(&error))?;
         let mut spawn = cx.spawn(request).wake(Wake::OnTerminal);
@@ -292,7 +334,10 @@ impl Inner {
         };
         // It may have ended at that very moment.
         Ok(match record.ended() {
-            Some(_) => Box::pin(told::ended(&self.commands, &record)).await,
+            Some(_) => {
+                let withheld = self.withheld(cx.task().lineage().session);
+                Box::pin(told::ended(&self.commands, &record, &withheld)).await
+            }
             None => Box::pin(told::goes_on(&self.commands, &record, &why)).await,
         })
     }

@@ -41,11 +41,16 @@ const CONFINED: &str = "[Commands are confined: they can write only in the folde
      what has to be done by somebody else.]";
 
 /// The end of a command, with what it has written. It is told once.
-pub(super) async fn ended(commands: &Commands, task: &Task) -> Output {
+/// `withheld` names the variables of the host that it did not get.
+pub(super) async fn ended(commands: &Commands, task: &Task, withheld: &[String]) -> Output {
     let wrote = shown(commands, task).await;
     let (verdict, failed) = verdict(task);
     let hints: String = match failed && exited(task) {
-        true => hints(task, &wrote).flat_map(|hint| ["\n", hint]).collect(),
+        true => {
+            let mut hints: String = hints(task, &wrote).flat_map(|hint| ["\n", hint]).collect();
+            hints.extend(withheld_hint(task, &wrote, withheld));
+            hints
+        }
         false => String::new(),
     };
     let shown = match wrote.as_str() {
@@ -154,6 +159,19 @@ fn hints(task: &Task, shown: &str) -> impl Iterator<Item = &'static str> {
     let wants_input = shown.is_empty() || says(&WANTS);
     let is_denied = says(&DENIED) && is_confined(task);
     [wants_input.then_some(NO_INPUT), is_denied.then_some(CONFINED)].into_iter().flatten()
+}
+
+/// What is said of a variable that the command or its output names, and that it
+/// did not get.
+fn withheld_hint(task: &Task, shown: &str, withheld: &[String]) -> Option<String> {
+    let command = task.spec.input.decode::<Command>().map(|command| command.shown().args);
+    let line = command.unwrap_or_default().join(" ");
+    let name = withheld.iter().find(|name| line.contains(*name) || shown.contains(*name))?;
+    Some(format!(
+        "\n[The variable {name} is withheld from commands, because its name looks like a \
+         credential. Only a person can pass it, with `offshoot run --pass-env {name}`. Do without \
+         it, or say that it is needed.]"
+    ))
 }
 
 fn is_confined(task: &Task) -> bool {

@@ -13,6 +13,12 @@ async fn no_key_and_nothing_of_offshoot_is_in_the_environment_but_the_mark() {
             ("ANTHROPIC_API_KEY", "sk-secret"),
             ("OTHER_API_KEY", "sk-secret"),
             ("OFFSHOOT_DATA", "sk-secret"),
+            ("GH_TOKEN", "sk-secret"),
+            ("github_pat", "sk-secret"),
+            ("AWS_SECRET_ACCESS_KEY", "sk-secret"),
+            ("DATABASE_URL", "sk-secret"),
+            ("PGPASSWORD", "sk-secret"),
+            ("SSH_AUTH_SOCK", "sk-secret"),
             ("BASH_FUNC_ls%%", "() { echo sk-secret; }"),
             ("LANG", "C.UTF-8"),
             ("PATH", "/usr/bin:/bin:."),
@@ -34,6 +40,45 @@ async fn no_key_and_nothing_of_offshoot_is_in_the_environment_but_the_mark() {
         let scratch = format!("TMPDIR={}/", place.at("scratch").display());
         assert!(text.lines().any(|line| line.starts_with(&scratch)), "{text}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_variable_that_is_passed_reaches_commands_and_one_that_is_not_is_named() {
+    for confined in [Confined::No, Confined::Yes] {
+        let place = Place::new();
+        let given = [("GH_TOKEN", "ghp"), ("NPM_TOKEN", "npm"), ("PATH", "/usr/bin:/bin")];
+        let script = calls(json!({"command": "echo got $GH_TOKEN $NPM_TOKEN; exit 1"}));
+        let world = World::with(&place, confined, script, |runs| {
+            let runs = runs.surroundings(move |_| variables(&given));
+            runs.passing(|_| variables(&[("GH_TOKEN", "ghp")]))
+        })
+        .await;
+        let text = world.result().await.text;
+        assert!(text.contains("got ghp\n"), "{text}");
+        assert!(text.contains("The variable NPM_TOKEN is withheld"), "{text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn limits_hold_for_commands_and_without_them_nothing_is_run() {
+    let place = Place::new();
+    let limits = offshoot_sandbox::ResourceLimits::default().open_files(48);
+    let script = calls(json!({"command": "ulimit -Hn; ulimit -c"}));
+    let world =
+        World::with(&place, Confined::Yes, script, |runs| runs.limits(move || Ok(limits.clone())))
+            .await;
+    let text = world.result().await.text;
+    assert!(text.contains("48\n0"), "{text}");
+
+    let script = calls(json!({"command": "touch run"}));
+    let place = Place::new();
+    let world = World::with(&place, Confined::Yes, script, |runs| {
+        runs.limits(|| Err("config.json is wrong".to_owned()))
+    })
+    .await;
+    let text = world.result().await.text;
+    assert_eq!(text, "Nothing was run: config.json is wrong");
+    assert!(!place.at("work/run").exists());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -47,6 +47,7 @@ pub(super) async fn send_off(stage: &mut Stage) -> Result<Team, Trouble> {
         asking: Asking::Nobody,
         network: Network::Closed,
         keys: Sealed::default(),
+        pass_env: Sealed::default(),
         key: uuid::Uuid::new_v4().simple().to_string(),
     };
     let lead = asked_of(stage.desk.ask(&Request::Run(Box::new(run))).await?)?.task;

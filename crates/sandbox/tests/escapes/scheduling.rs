@@ -1,0 +1,85 @@
+//! Priority, processors and I/O class of processes outside.
+
+use std::process::{Child, Command};
+
+use crate::support::{Ground, found, grounds, said};
+
+/// A process that is not confined, and waits.
+struct Other(Child);
+
+impl Other {
+    fn of(ground: &Ground) -> Self {
+        Self(ground.prepared(Command::new(found("sleep"))).arg("1000").spawn().unwrap())
+    }
+
+    fn pid(&self) -> String {
+        self.0.id().to_string()
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        self.0.wait().unwrap();
+    }
+}
+
+/// Changes a process, given by its number, in each way, and prints which worked.
+const CHANGES: &str = "import ctypes, os, sys
+pid = int(sys.argv[1])
+libc = ctypes.CDLL(None, use_errno=True)
+def call(number, *args):
+    if libc.syscall(ctypes.c_long(number), *args) == -1:
+        raise OSError(ctypes.get_errno(), '')
+def limits(who):
+    block = ctypes.create_string_buffer(48)
+    block[0] = 48
+    block[4] = 3
+    block[16] = 19
+    call(int(sys.argv[3]), who, block, 0)
+ways = {
+    'nice': lambda: os.setpriority(os.PRIO_PROCESS, pid, 19),
+    'class': lambda: call(int(sys.argv[2]), 1, pid, (3 << 13)),
+    'processors': lambda: os.sched_setaffinity(pid, os.sched_getaffinity(0)),
+    'scheduler': lambda: os.sched_setscheduler(pid, os.SCHED_BATCH, os.sched_param(0)),
+    'parameters': lambda: os.sched_setparam(pid, os.sched_param(0)),
+    'attributes': lambda: limits(pid),
+}
+for way, change in ways.items():
+    try:
+        change()
+    except OSError as error:
+        continue
+    print(way)";
+
+fn changed(ground: &Ground, pid: &str, confined: bool) -> Vec<String> {
+    let (class, attributes) =
+        (libc::SYS_ioprio_set.to_string(), libc::SYS_sched_setattr.to_string());
+    let args = ["-c", CHANGES, pid, &class, &attributes];
+    let done = match confined {
+        true => ground.confined("python3", &args),
+        false => ground.free("python3", &args),
+    };
+    assert!(done.status.success(), "{done:?}");
+    said(&done).lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_process_outside_keeps_its_priority_and_processors() {
+    for ground in grounds() {
+        let other = Other::of(&ground);
+        let free = changed(&ground, &other.pid(), false);
+        assert_eq!(free.len(), 6, "each of them works unconfined: {free:?}");
+        let other = Other::of(&ground);
+        assert_eq!(changed(&ground, &other.pid(), true), [""; 0]);
+    }
+}
+
+#[test]
+fn a_confined_program_sets_its_own_priority_and_processors() {
+    for ground in grounds() {
+        assert_eq!(changed(&ground, "0", true).len(), 6);
+        let script = "nice -n 19 nice && taskset -p $$ > /dev/null && echo seen";
+        assert_eq!(said(&ground.confined("sh", &["-c", script])), "19\nseen");
+    }
+}
