@@ -27,6 +27,6 @@ mod turns;
 mod view;
 mod waiters;
 
-pub use look::look;
+pub use look::{look, repair};
 pub use offshoot_backends::belong_to_no_task;
 pub use run::{Options, fail, run};

@@ -99,11 +99,14 @@ pub(crate) async fn serve(house: &Shared, visitor: &mut Visitor) -> Result<(), F
             }
         };
         let (mut inflow, input) = Inflow::of(&request);
+        let quits = matches!(request, Request::Quit);
         let visit = Visit { within: visitor.within, origin: visitor.origin(), input };
         let mut out = Out(&mut visitor.writer);
         let answer = tokio::select! {
             answer = answer(house, request, visit, &mut out) => answer,
             error = inflow.receive(&mut visitor.reader) => return Err(error),
+            // Whatever the request waits for can never be written.
+            fault = house.failed(), if !quits => Err(fault.into()),
         };
         let reply = match answer {
             Ok(reply) => reply,
@@ -175,6 +178,7 @@ async fn answer(house: &House, request: Request, visit: Visit, out: &mut Out<'_>
         Request::RemoveSession { session } => sessions::remove(house, &session).await,
         Request::Events { session, cursor } => events::follow(house, &session, cursor, out).await,
         Request::Status => status::status(house).await,
+        Request::Check => Ok(house.check_store().await.map(|()| Reply::Done)?),
         Request::Quit => quit(house, out).await,
         _ => Err(Fault::new(Code::BadRequest, "this daemon does not know the request").into()),
     }
