@@ -21,6 +21,9 @@ const INPUT: u8 = 2;
 /// a command is bounded.
 pub(crate) const PIECE: usize = 64 << 10;
 
+/// The buffer for a frame before any of it has arrived; most frames fit.
+const FIRST_BUFFER: usize = 4 << 10;
+
 /// How much of a frame of output is not output: the stream and the time.
 const STAMPED: usize = 9;
 
@@ -115,10 +118,15 @@ pub async fn read_frame<R: AsyncRead + Unpin>(from: &mut R) -> Result<Frame, Fra
     }
 }
 
+/// Reads this many bytes. The buffer grows with what has arrived, so a length
+/// that is announced and never sent costs nothing.
 async fn bytes<R: AsyncRead + Unpin>(from: &mut R, length: usize) -> Result<Vec<u8>, FrameError> {
-    let mut bytes = vec![0; length];
-    from.read_exact(&mut bytes).await?;
-    Ok(bytes)
+    let mut bytes = Vec::with_capacity(length.min(FIRST_BUFFER));
+    from.take(length as u64).read_to_end(&mut bytes).await?;
+    match bytes.len() == length {
+        true => Ok(bytes),
+        false => Err(FrameError::Closed),
+    }
 }
 
 /// Writes one frame, in one piece.
@@ -196,6 +204,34 @@ mod tests {
         assert!(matches!(long, Err(FrameError::Strange(_))), "{long:?}");
         let cut = read_frame(&mut &[0, 0, 0, 9, 0, 1][..]).await;
         assert!(matches!(cut, Err(FrameError::Closed)), "{cut:?}");
+    }
+
+    /// Sends a little, then ends; notes the largest buffer that it was given.
+    struct Announcer {
+        rest: &'static [u8],
+        largest: usize,
+    }
+
+    impl AsyncRead for Announcer {
+        fn poll_read(
+            mut self: std::pin::Pin<&mut Self>,
+            _: &mut std::task::Context<'_>,
+            buffer: &mut tokio::io::ReadBuf<'_>,
+        ) -> std::task::Poll<std::io::Result<()>> {
+            self.largest = self.largest.max(buffer.remaining());
+            let (now, later) = self.rest.split_at(self.rest.len().min(buffer.remaining()));
+            buffer.put_slice(now);
+            self.rest = later;
+            std::task::Poll::Ready(Ok(()))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_frame_takes_memory_for_what_has_arrived_not_for_what_is_announced() {
+        let mut longest = Announcer { rest: &[1, 0, 0, 0, SAID, b'x', b'y'], largest: 0 };
+        let cut = read_frame(&mut longest).await;
+        assert!(matches!(cut, Err(FrameError::Closed)), "{cut:?}");
+        assert!(longest.largest <= FIRST_BUFFER, "{} bytes for 2", longest.largest);
     }
 
     #[tokio::test]

@@ -255,6 +255,23 @@ impl House {
         Stopped { unsettled, why }
     }
 
+    /// Resolves once the store serves nothing more, with what to tell every
+    /// request that waits.
+    pub(crate) async fn failed(&self) -> Fault {
+        let mut failure = self.store.failure();
+        let failed = failure.wait_for(Option::is_some).await.ok().and_then(|error| error.clone());
+        match failed {
+            Some(error) => refusal(&error.into()),
+            // This store never fails for good.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Reads the whole store, and says what is damaged.
+    pub(crate) async fn check_store(&self) -> Result<(), Fault> {
+        self.store.check().await.map_err(|error| refusal(&error.into()))
+    }
+
     /// What became of everything when the daemon had ended, once it has.
     pub(crate) fn stopped(&self) -> watch::Receiver<Option<Stopped>> {
         self.stopped.subscribe()

@@ -30,6 +30,6 @@ mod view;
 mod waiters;
 
 pub use config::{CommandConfig, Config, ConfigError};
-pub use look::look;
+pub use look::{look, repair};
 pub use offshoot_backends::belong_to_no_task;
 pub use run::{Options, fail, run};

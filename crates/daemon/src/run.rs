@@ -18,6 +18,9 @@ use crate::{inherited, limits, logfile};
 /// Why a daemon ends whose data folder was moved or removed.
 const HOMELESS: &str = "its data folder is gone";
 
+/// Why a daemon ends whose store is damaged or was taken away.
+const UNWRITABLE: &str = "its store cannot be used any more";
+
 /// What a daemon is told when it is started.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -98,6 +101,10 @@ async fn live(options: Options, log: logfile::LogFile) -> Result<(), Fault> {
             never = accept(&house, &post.listener) => match never {},
             () = house.idle.until_idle(&house) => break "nothing is left to do",
             () = house.leave.cancelled() => break "it was asked to",
+            fault = house.failed() => {
+                tracing::error!(%fault, "the daemon cannot go on");
+                break UNWRITABLE;
+            }
             signal = stop.next() => break signal,
             () = post.lost(&place) => match post.again(&place) {
                 Ok(Some(next)) => post = next,
@@ -111,7 +118,7 @@ async fn live(options: Options, log: logfile::LogFile) -> Result<(), Fault> {
     post.give_up(&place);
     let stopped = house
         .shut_down(match why {
-            HOMELESS => Ending::Homeless,
+            HOMELESS | UNWRITABLE => Ending::Homeless,
             _ => Ending::InOrder,
         })
         .await;

@@ -22,10 +22,13 @@ mod talk;
 mod tasks;
 mod wait;
 
+use std::time::Duration;
+
 use offshoot_backends::Input;
 use offshoot_client::wire::{Chunk, Code, Fault, Reply, Request};
 use offshoot_client::{Frame, FrameError, read_frame, write_frame};
 use offshoot_core::TaskId;
+use tokio::io::AsyncBufReadExt;
 use tokio::net::unix::OwnedWriteHalf;
 
 use self::inflow::Inflow;
@@ -33,6 +36,10 @@ use crate::accept::Visitor;
 use crate::house::House;
 use crate::origin::Origin;
 use crate::run::Shared;
+
+/// Time a client has to finish a request that it has begun to send. A request
+/// that stays unfinished would keep its bytes in memory.
+const REQUEST_TIME: Duration = Duration::from_secs(30);
 
 /// Why a request came to no answer.
 pub(crate) enum Stopped {
@@ -81,7 +88,7 @@ impl Out<'_> {
 /// Serves a visitor until it goes.
 pub(crate) async fn serve(house: &Shared, visitor: &mut Visitor) -> Result<(), FrameError> {
     loop {
-        let frame = read_frame(&mut visitor.reader).await?;
+        let frame = read_request(&mut visitor.reader).await?;
         let request = match frame.read::<Request>() {
             Ok(request) => request,
             Err(error) => {
@@ -92,11 +99,14 @@ pub(crate) async fn serve(house: &Shared, visitor: &mut Visitor) -> Result<(), F
             }
         };
         let (mut inflow, input) = Inflow::of(&request);
+        let quits = matches!(request, Request::Quit);
         let visit = Visit { within: visitor.within, origin: visitor.origin(), input };
         let mut out = Out(&mut visitor.writer);
         let answer = tokio::select! {
             answer = answer(house, request, visit, &mut out) => answer,
             error = inflow.receive(&mut visitor.reader) => return Err(error),
+            // Whatever the request waits for can never be written.
+            fault = house.failed(), if !quits => Err(fault.into()),
         };
         let reply = match answer {
             Ok(reply) => reply,
@@ -113,6 +123,16 @@ pub(crate) async fn serve(house: &Shared, visitor: &mut Visitor) -> Result<(), F
             return Ok(());
         }
     }
+}
+
+/// Reads the next request: waits for its first byte as long as the client stays
+/// connected, and for the rest within [`REQUEST_TIME`].
+async fn read_request<R: AsyncBufReadExt + Unpin>(reader: &mut R) -> Result<Frame, FrameError> {
+    if reader.fill_buf().await?.is_empty() {
+        return Err(FrameError::Closed);
+    }
+    let frame = tokio::time::timeout(REQUEST_TIME, read_frame(reader)).await;
+    frame.unwrap_or_else(|_| Err(FrameError::Strange("a request that was never finished".into())))
 }
 
 /// Who asks, and what comes with the request.
@@ -158,6 +178,7 @@ async fn answer(house: &House, request: Request, visit: Visit, out: &mut Out<'_>
         Request::RemoveSession { session } => sessions::remove(house, &session).await,
         Request::Events { session, cursor } => events::follow(house, &session, cursor, out).await,
         Request::Status => status::status(house).await,
+        Request::Check => Ok(house.check_store().await.map(|()| Reply::Done)?),
         Request::Quit => quit(house, out).await,
         _ => Err(Fault::new(Code::BadRequest, "this daemon does not know the request").into()),
     }
@@ -190,4 +211,30 @@ async fn quit(house: &House, out: &mut Out<'_>) -> Answer {
     // The process stays until nobody waits to be told.
     drop(stopped);
     Ok(Reply::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncWriteExt, BufReader};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_is_never_finished_ends_its_connection() {
+        let (mut client, daemon) = tokio::io::duplex(64);
+        let mut daemon = BufReader::new(daemon);
+        client.write_all(&[0, 0, 1, 0, 0, b'{']).await.unwrap();
+        let unfinished = read_request(&mut daemon).await;
+        assert!(matches!(unfinished, Err(FrameError::Strange(_))), "{unfinished:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_may_stay_idle_between_two_requests() {
+        let (mut client, daemon) = tokio::io::duplex(64);
+        let mut daemon = BufReader::new(daemon);
+        let read = tokio::spawn(async move { read_request(&mut daemon).await });
+        tokio::time::sleep(REQUEST_TIME * 10).await;
+        client.write_all(&[0, 0, 0, 3, 0, b'{', b'}']).await.unwrap();
+        assert_eq!(read.await.unwrap().unwrap(), Frame::Said(b"{}".to_vec()));
+    }
 }

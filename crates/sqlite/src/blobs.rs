@@ -103,7 +103,7 @@ impl Blobs {
         self.folder.join(task.to_string())
     }
 
-    fn path(&self, task: TaskId, number: u64) -> PathBuf {
+    pub(crate) fn path(&self, task: TaskId, number: u64) -> PathBuf {
         self.of(task).join(format!("{number}.json"))
     }
 

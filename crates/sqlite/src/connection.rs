@@ -86,10 +86,21 @@ pub(crate) fn observer(file: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Has the connection leave the log where it is when it closes. SQLite removes
-/// it by its name, which may be another store's by now.
-pub(crate) fn leave_log(connection: &Connection) {
-    if let Err(error) = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true) {
+/// What becomes of the log when the connection closes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LogAtClose {
+    /// It stays. SQLite removes it by its name, which may be another store's by
+    /// now, and a log that is missing counts as damage unless the store was
+    /// closed.
+    Kept,
+    /// It is merged and removed.
+    Removed,
+}
+
+/// Says what becomes of the log when the connection closes.
+pub(crate) fn at_close(connection: &Connection, log: LogAtClose) {
+    let keep = log == LogAtClose::Kept;
+    if let Err(error) = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep) {
         tracing::warn!(%error, "the store's log may be removed");
     }
 }

@@ -38,6 +38,8 @@ pub(crate) enum Refusal {
 pub(crate) enum Fault {
     Sql(rusqlite::Error),
     Damaged(Damaged),
+    /// What a check of the file found.
+    Broken(String),
 }
 
 impl From<Conflict> for Refusal {
@@ -75,6 +77,7 @@ impl std::fmt::Display for Fault {
         match self {
             Self::Sql(error) => error.fmt(f),
             Self::Damaged(damaged) => damaged.fmt(f),
+            Self::Broken(problems) => problems.fmt(f),
         }
     }
 }
@@ -90,18 +93,26 @@ impl Fault {
                         .sqlite_error()
                         .is_some_and(|error| error.extended_code == SQLITE_IOERR_SHMSIZE)
             }
-            Self::Damaged(_) => false,
+            Self::Damaged(_) | Self::Broken(_) => false,
         }
     }
 
-    fn is_damage(&self) -> bool {
+    /// Whether the file holds what it should not.
+    pub(crate) fn is_damage(&self) -> bool {
         match self {
             Self::Sql(error) => matches!(
                 error.sqlite_error_code(),
                 Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
             ),
-            Self::Damaged(_) => true,
+            Self::Damaged(_) | Self::Broken(_) => true,
         }
+    }
+
+    /// Whether the disk failed to read or write, which damage can be behind.
+    pub(crate) fn is_disk_failure(&self) -> bool {
+        let failed =
+            |error: &rusqlite::Error| error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure);
+        matches!(self, Self::Sql(error) if failed(error)) && !self.is_full()
     }
 
     /// Whether the file or its folder may not be written to.

@@ -11,7 +11,9 @@ use std::path::Path;
 use offshoot_store::StoreError;
 
 use crate::connection::{FILE, beside};
+use crate::marker::{self, State};
 use crate::migrate::{APPLICATION, FORMAT};
+use crate::wal;
 
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
@@ -32,7 +34,12 @@ pub(crate) fn inspect(folder: &Path) -> Result<Found, StoreError> {
     let log = std::fs::metadata(beside(&path, "-wal")).map_or(0, |log| log.len());
     let mut file = match File::open(&path) {
         Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound && log == 0 => return Ok(Found::Nothing),
+        Err(error) if error.kind() == ErrorKind::NotFound && log == 0 => {
+            return match marker::read(folder)? {
+                Some(_) => Err(StoreError::Missing { path }),
+                None => Ok(Found::Nothing),
+            };
+        }
         Err(error) if error.kind() == ErrorKind::NotFound => {
             return Err(corrupt("the file is gone and its log is not"));
         }
@@ -71,7 +78,24 @@ pub(crate) fn inspect(folder: &Path) -> Result<Found, StoreError> {
     if log == 0 && length < u64::from(number(&header, 28)) * page {
         return Err(corrupt("it was cut short"));
     }
+    if marker::read(folder)? == Some(State::Open) && !beside(&path, "-wal").exists() {
+        return Err(corrupt(
+            "its log offshoot.db-wal is missing, and with it what was committed last",
+        ));
+    }
+    if let Some(damage) = wal::damage(&beside(&path, "-wal")).map_err(unread)? {
+        return Err(corrupt(damage));
+    }
     Ok(Found::Store)
+}
+
+/// Whether the last process that held the database did not close it.
+pub(crate) fn ended_uncleanly(folder: &Path) -> Result<bool, StoreError> {
+    let log = beside(&folder.join(FILE), "-wal");
+    Ok(match marker::read(folder)? {
+        Some(state) => state == State::Open,
+        None => std::fs::metadata(log).is_ok_and(|log| log.len() > 0),
+    })
 }
 
 fn number(header: &[u8; 100], at: usize) -> u32 {

@@ -17,12 +17,14 @@
 //!
 //! # What is where
 //! A data folder holds `offshoot.db` (and SQLite's files beside it), `blobs/`
-//! with the values too large for a record, and `lock`. One process at a time
-//! holds the folder; a second one gets an error that names the first.
+//! with the values too large for a record, `lock`, and `store.json`, which says
+//! that a database belongs here. One process at a time holds the folder; a second
+//! one gets an error that names the first.
 //!
 //! A file that is damaged, newer or not ours is never written to. A folder that
 //! is moved, removed or replaced while it is open is noticed before anything
-//! more is answered.
+//! more is answered, and so is damage once it is read. A database that is missing
+//! is not replaced by an empty one. [`Folder::repair`] saves what can be read.
 //!
 //! ```
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -38,6 +40,7 @@
 //! ```
 
 mod blobs;
+mod check;
 mod codec;
 mod connection;
 mod error;
@@ -46,6 +49,7 @@ mod image;
 mod inspect;
 mod load;
 mod lock;
+mod marker;
 mod migrate;
 mod open;
 mod presence;
@@ -53,10 +57,14 @@ mod queue;
 mod read;
 mod reader;
 mod record;
+mod repair;
 mod shared;
 mod store;
+mod tables;
+mod wal;
 mod write;
 mod writer;
 
 pub use folder::Folder;
+pub use repair::{Loss, Rebuilt, Repaired, TableRepair};
 pub use store::Sqlite;

@@ -30,9 +30,9 @@ pub(crate) fn load(connection: &Connection) -> Result<Image, Fault> {
     Ok(image)
 }
 
-type Totals = Vec<(Within, Counts)>;
+pub(crate) type Totals = Vec<(Within, Counts)>;
 
-fn load_sessions(connection: &Connection, image: &mut Image) -> Result<Totals, Fault> {
+pub(crate) fn load_sessions(connection: &Connection, image: &mut Image) -> Result<Totals, Fault> {
     let mut totals = Vec::new();
     let mut select = connection.prepare(
         "SELECT number, ordinal, forgotten, record, totals FROM sessions ORDER BY number",

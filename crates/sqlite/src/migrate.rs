@@ -26,7 +26,7 @@ pub(crate) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
     migrate_to(connection, FORMAT)
 }
 
-fn migrate_to(connection: &mut Connection, format: u32) -> rusqlite::Result<()> {
+pub(crate) fn migrate_to(connection: &mut Connection, format: u32) -> rusqlite::Result<()> {
     let done: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let wanted = MIGRATIONS.iter().zip(1u32..).take_while(|(_, number)| *number <= format);
     for (sql, number) in wanted.filter(|(_, number)| *number > done) {

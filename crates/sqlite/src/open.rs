@@ -7,20 +7,22 @@ use offshoot_store::{Read, Store, StoreError};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use crate::codec::Damaged;
-use crate::connection::{self, FILE, beside};
+use crate::blobs::sweep_orphans;
+use crate::check::{check_all, check_pages, forget_damage, is_noted};
+use crate::connection::{self, FILE, LogAtClose, beside};
 use crate::error::{Fault, refused};
 use crate::folder::{Folder, Medium};
 use crate::image::Image;
-use crate::inspect::{Found, inspect};
+use crate::inspect::{Found, ended_uncleanly, inspect};
 use crate::load::load;
 use crate::lock::Lock;
+use crate::marker::{self, State};
 use crate::migrate::{FORMAT, migrate};
 use crate::presence::Presence;
 use crate::reader::start_readers;
 use crate::shared::Shared;
 use crate::store::Sqlite;
-use crate::writer;
+use crate::writer::{self, Merged};
 
 /// Opens a folder on the thread that will write to it.
 pub(crate) fn open(folder: Folder) -> Read<Arc<dyn Store>> {
@@ -37,7 +39,7 @@ type Reply = oneshot::Sender<Result<Arc<dyn Store>, StoreError>>;
 
 fn serve(folder: Folder, reply: Reply) {
     let ready = settled(folder).and_then(|folder| Ok((ready(&folder)?, folder)));
-    let (Opened { lock, connection, image }, folder) = match ready {
+    let (Opened { lock, connection, image, check }, folder) = match ready {
         Ok(ready) => ready,
         Err(error) => {
             // Nobody is left to tell if the caller has gone.
@@ -56,7 +58,14 @@ fn serve(folder: Folder, reply: Reply) {
             return;
         }
     };
-    crate::blobs::sweep_orphans(&shared);
+    if let Err(error) = mark_open(&folder) {
+        reply.send(Err(error)).ok();
+        return;
+    }
+    match check {
+        Check::Done => sweep_orphans(&shared),
+        Check::Due => check_beside(&shared),
+    }
     let store: Arc<dyn Store> = Arc::new(Sqlite::new(shared.clone()));
     // If the caller has gone, this drops the store, which closes the queue.
     drop(reply.send(Ok(store)));
@@ -70,15 +79,49 @@ fn serve(folder: Folder, reply: Reply) {
         reader.join().ok();
     }
     match shared.presence.check() {
-        Ok(()) => writer::merge(&connection),
-        Err(error) => {
-            tracing::error!(%error, "the store's log is left as it is");
-            connection::leave_log(&connection);
-        }
+        Ok(()) => close(&connection, &folder),
+        Err(error) => tracing::error!(%error, "the store's log is left as it is"),
     }
     drop(connection);
     drop(lock);
     drop(ending);
+}
+
+/// Merges the log, notes that all is in the file, and lets the log go.
+fn close(connection: &Connection, folder: &Folder) {
+    if writer::merge(connection) == Merged::Not {
+        return;
+    }
+    if folder.medium == Medium::Disk
+        && let Err(error) = marker::write(&folder.path, State::Closed)
+    {
+        return tracing::warn!(%error, "it could not be noted that the store is closed");
+    }
+    connection::at_close(connection, LogAtClose::Removed);
+}
+
+/// Notes that the database is open. Only from now on its log must be there.
+fn mark_open(folder: &Folder) -> Result<(), StoreError> {
+    let log = beside(&folder.path.join(FILE), "-wal");
+    match folder.medium == Medium::Disk && log.exists() {
+        true => marker::write(&folder.path, State::Open),
+        false => Ok(()),
+    }
+}
+
+/// Checks the file while the store is in use already, and only then removes
+/// blobs that no record refers to.
+fn check_beside(shared: &Arc<Shared>) {
+    let other = shared.clone();
+    let checked = shared.hand(move |connection| {
+        match check_pages(connection) {
+            Ok(()) => sweep_orphans(&other),
+            Err(fault) if fault.is_damage() => other.fail_damaged(&fault.to_string()),
+            Err(fault) => tracing::warn!(%fault, "the store could not be checked"),
+        }
+        Ok(())
+    });
+    drop(checked);
 }
 
 /// Says that the folder is free, however the thread ends.
@@ -100,7 +143,26 @@ struct Opened {
     lock: Lock,
     connection: Connection,
     image: Image,
+    check: Check,
 }
+
+/// Whether the file must still be checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Check {
+    Done,
+    Due,
+}
+
+/// What was loaded without changing anything.
+struct Loaded {
+    /// `None` if the store must be made or migrated first.
+    image: Option<Image>,
+    check: Check,
+}
+
+/// The longest file that is checked before the store is used. A longer one is
+/// checked beside its use: the check reads all of it.
+const CHECKED_FIRST: u64 = 64 << 20;
 
 /// The folder under the one name that all spellings of its path share, made if
 /// it is not there.
@@ -130,13 +192,15 @@ fn ready(folder: &Folder) -> Result<Opened, StoreError> {
         }
     };
     lock.sign()?;
+    forget_damage(path).map_err(|error| refused(path, &error))?;
     if found == Found::Nothing {
         make_file(folder)?;
     }
     let fault = |fault: Fault| fault.not_read(path);
     let mut connection = connection::writer(folder).map_err(|error| fault(error.into()))?;
+    connection::at_close(&connection, LogAtClose::Kept);
     migrate(&mut connection).map_err(|error| fault(error.into()))?;
-    let image = match loaded {
+    let image = match loaded.image {
         Some(image) => image,
         None => {
             // A newer format must be in the file itself before it is used, so
@@ -145,17 +209,18 @@ fn ready(folder: &Folder) -> Result<Opened, StoreError> {
             load(&connection).map_err(fault)?
         }
     };
-    Ok(Opened { lock, connection, image })
+    Ok(Opened { lock, connection, image, check: loaded.check })
 }
 
-/// Loads a store of the present format without changing anything; `None` if
-/// it must be made or migrated first.
-fn look_closer(folder: &Folder, found: Found) -> Result<Option<Image>, StoreError> {
+/// Checks and loads a store of the present format without changing anything.
+fn look_closer(folder: &Folder, found: Found) -> Result<Loaded, StoreError> {
     if found == Found::Nothing || folder.medium == Medium::Memory {
-        return Ok(None);
+        return Ok(Loaded { image: None, check: Check::Done });
     }
+    let noted = is_noted(&folder.path);
+    let unclean = ended_uncleanly(&folder.path)?;
     let path = folder.path.join(FILE);
-    let closer = || -> Result<Result<Option<Image>, u32>, Fault> {
+    let closer = || -> Result<Result<Loaded, u32>, Fault> {
         let observer = connection::observer(&path)?;
         let format: u32 = observer.pragma_query_value(None, "user_version", |row| row.get(0))?;
         if format > FORMAT {
@@ -163,17 +228,20 @@ fn look_closer(folder: &Folder, found: Found) -> Result<Option<Image>, StoreErro
         }
         if format < FORMAT {
             // A migration writes, so it had better know what it writes to.
-            let sound: String =
-                observer.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
-            return match sound == "ok" {
-                true => Ok(Ok(None)),
-                false => Err(Damaged::Strange("pages that do not fit together").into()),
-            };
+            check_pages(&observer)?;
+            return Ok(Ok(Loaded { image: None, check: Check::Done }));
         }
-        load(&observer).map(Some).map(Ok)
+        let short = std::fs::metadata(&path).is_ok_and(|file| file.len() <= CHECKED_FIRST);
+        let check = match (noted, unclean) {
+            (true, _) => check_all(&observer).map(|()| Check::Done)?,
+            (false, true) if short => check_pages(&observer).map(|()| Check::Done)?,
+            (false, true) => Check::Due,
+            (false, false) => Check::Done,
+        };
+        Ok(Ok(Loaded { image: Some(load(&observer)?), check }))
     };
     match closer() {
-        Ok(Ok(image)) => Ok(image),
+        Ok(Ok(loaded)) => Ok(loaded),
         Ok(Err(found)) => Err(StoreError::Newer { path, found, known: FORMAT }),
         Err(fault) => Err(match fault.not_read(&path) {
             // A table that is not there is damage, too.

@@ -57,15 +57,16 @@ impl Shared {
         self: &Arc<Self>,
         read: impl FnOnce(&Reading<'_>) -> Result<T, Fault> + Send + 'static,
     ) -> Read<T> {
-        if self.is_closed() {
-            return Read::ready(Err(StoreError::Closed));
+        if let Err(error) = self.check_serving() {
+            return Read::ready(Err(error));
         }
         let shared = self.clone();
         self.hand(move |connection| {
+            shared.presence.check_known()?;
             shared.at_one_moment(connection, read).map_err(|fault| {
-                // What the folder's absence causes is told as what it is.
-                let removed = shared.presence.check().err();
-                removed.unwrap_or_else(|| fault.not_read(&shared.path))
+                // What the folder's absence or damage causes is told as that.
+                let found = shared.diagnose(connection, &fault);
+                found.unwrap_or_else(|| fault.not_read(&shared.path))
             })
         })
     }

@@ -7,9 +7,12 @@ use std::sync::{Arc, Weak};
 use offshoot_core::{Cursor, Retention, SessionId, Stamp, WorkerId};
 use offshoot_store::{Batch, CommitError, StoreError};
 use parking_lot::{Condvar, Mutex, RwLock};
+use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use crate::blobs::Blobs;
+use crate::check::{check_pages, note_damage};
+use crate::error::Fault;
 use crate::image::Image;
 use crate::presence::Presence;
 use crate::queue::Queue;
@@ -30,6 +33,8 @@ pub(crate) struct Shared {
     pub(crate) blobs: Blobs,
     pub(crate) presence: Presence,
     pub(crate) closed: AtomicBool,
+    /// Whether a failure of the disk has been looked into.
+    diagnosed: AtomicBool,
     /// Set when the threads have ended and the folder is free.
     pub(crate) gone: Latch,
 }
@@ -57,6 +62,7 @@ impl Shared {
             retention: Mutex::default(),
             holder: Mutex::default(),
             closed: AtomicBool::new(false),
+            diagnosed: AtomicBool::new(false),
             gone: Latch::default(),
         }
     }
@@ -69,6 +75,43 @@ impl Shared {
 
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
+    }
+
+    /// Why nothing is served: the store is closed, or has failed.
+    pub(crate) fn check_serving(&self) -> Result<(), StoreError> {
+        self.presence.check_known()?;
+        if self.is_closed() { Err(StoreError::Closed) } else { Ok(()) }
+    }
+
+    /// Looks at what is behind a failed read or write. If the store is damaged
+    /// or its files are gone, it serves nothing more.
+    pub(crate) fn diagnose(&self, connection: &Connection, fault: &Fault) -> Option<StoreError> {
+        if let Err(error) = self.presence.check() {
+            return Some(error);
+        }
+        let damage = if fault.is_damage() {
+            Some(fault.to_string())
+        } else if fault.is_disk_failure() && !self.diagnosed.swap(true, Ordering::AcqRel) {
+            check_pages(connection).err().map(|found| found.to_string())
+        } else {
+            None
+        };
+        self.fail_damaged(&damage?);
+        self.presence.check_known().err()
+    }
+
+    /// Ends the store because its file is damaged, and notes that for the next
+    /// process.
+    pub(crate) fn fail_damaged(&self, detail: &str) {
+        if self.presence.fail(self.presence.corrupt(detail)) {
+            tracing::error!(path = %self.path.display(), detail, "the store is damaged");
+            note_damage(&self.path, detail);
+        }
+        // Readers must not wait for commits that will never come.
+        self.applied.set(u64::MAX);
+        for desk in self.image.read().desks.values() {
+            desk.bell.notify_waiters();
+        }
     }
 }
 

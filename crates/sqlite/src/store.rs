@@ -12,8 +12,9 @@ use offshoot_store::{
     Batch, Commit, CommitError, Counter, EventPage, Expired, HistoryPage, Page, PageCursor,
     Pending, Read, Standing, Store, StoreError, TaskQuery, Tenure, Within,
 };
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, oneshot, watch};
 
+use crate::check::check_all;
 use crate::folder::Folder;
 use crate::image::Image;
 use crate::shared::{Request, Shared};
@@ -44,15 +45,15 @@ impl Sqlite {
     }
 
     fn see<T>(&self, see: impl FnOnce(&Image) -> T) -> Read<T> {
-        match self.shared.is_closed() {
-            true => Read::ready(Err(StoreError::Closed)),
-            false => Read::ready(Ok(see(&self.shared.image.read()))),
+        match self.shared.check_serving() {
+            Err(error) => Read::ready(Err(error)),
+            Ok(()) => Read::ready(Ok(see(&self.shared.image.read()))),
         }
     }
 
     fn glance<T>(&self, glance: impl FnOnce(&Image) -> Option<T>) -> Option<Read<T>> {
-        if self.shared.is_closed() {
-            return Some(Read::ready(Err(StoreError::Closed)));
+        if let Err(error) = self.shared.check_serving() {
+            return Some(Read::ready(Err(error)));
         }
         glance(&self.shared.image.read()).map(|seen| Read::ready(Ok(seen)))
     }
@@ -263,6 +264,14 @@ impl Store for Sqlite {
 
     fn set_retention(&self, retention: Retention) {
         *self.shared.retention.lock() = retention;
+    }
+
+    fn failure(&self) -> watch::Receiver<Option<StoreError>> {
+        self.shared.presence.failure()
+    }
+
+    fn check(&self) -> Read<()> {
+        self.shared.read(|file| check_all(file.connection))
     }
 
     fn close(&self, patience: Duration) -> Read<()> {

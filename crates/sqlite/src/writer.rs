@@ -53,12 +53,24 @@ pub(crate) fn run(connection: &Connection, shared: &Shared, group: usize) -> Res
     Ok(())
 }
 
+/// Whether the log is empty, so that everything is in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Merged {
+    Fully,
+    Not,
+}
+
 /// Moves what the log holds into the file and empties the log.
-pub(crate) fn merge(connection: &Connection) {
-    let merged = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-    if let Err(error) = merged {
-        // Nothing is lost: the log is merged at the next opening.
-        tracing::warn!(%error, "the store's log could not be merged");
+pub(crate) fn merge(connection: &Connection) -> Merged {
+    let busy = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0);
+    match connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], busy) {
+        Ok(0) => Merged::Fully,
+        Ok(_) => Merged::Not,
+        Err(error) => {
+            // Nothing is lost: the log is merged at the next opening.
+            tracing::warn!(%error, "the store's log could not be merged");
+            Merged::Not
+        }
     }
 }
 
@@ -116,9 +128,10 @@ impl Writer<'_> {
         match self.attempt_with_room(&batches, Care::Trusting) {
             Ok(written) => self.publish(written, replies),
             Err(Failed::Refused(fault)) => {
+                self.diagnose(&fault);
                 self.refuse(replies, &fault.not_written(&self.shared.path).into());
             }
-            Err(Failed::Undone(fault)) if fault.is_full() => {
+            Err(Failed::Undone(fault)) if fault.is_full() || self.diagnose(&fault) => {
                 self.refuse(replies, &fault.not_written(&self.shared.path).into());
             }
             // Whichever batch it was, the others shall not suffer for it.
@@ -129,20 +142,33 @@ impl Writer<'_> {
             }
             Err(Failed::Removed(error)) => self.refuse(replies, &error.into()),
             Err(Failed::InDoubt(fault)) => {
+                self.diagnose(&fault);
                 self.refuse(replies, &fault.unknown(&self.shared.path).into());
             }
         }
     }
 
+    /// Whether the store serves nothing more because of what is behind this.
+    fn diagnose(&self, fault: &Fault) -> bool {
+        self.shared.diagnose(self.connection, fault).is_some()
+    }
+
     fn serve_alone(&mut self, batch: &Batch, reply: Reply) {
+        if let Err(failure) = self.shared.presence.check_known() {
+            return self.refuse(vec![reply], &failure.into());
+        }
         let path = &self.shared.path;
         match self.attempt_with_room(std::slice::from_ref(batch), Care::Wary) {
             Ok(written) => self.publish(written, vec![reply]),
             Err(Failed::Refused(fault) | Failed::Undone(fault)) => {
+                self.diagnose(&fault);
                 self.refuse(vec![reply], &fault.not_written(path).into());
             }
             Err(Failed::Removed(error)) => self.refuse(vec![reply], &error.into()),
-            Err(Failed::InDoubt(fault)) => self.refuse(vec![reply], &fault.unknown(path).into()),
+            Err(Failed::InDoubt(fault)) => {
+                self.diagnose(&fault);
+                self.refuse(vec![reply], &fault.unknown(path).into());
+            }
         }
     }
 
@@ -270,7 +296,10 @@ impl Writer<'_> {
         let done = write(&mut writing).map(|done| (done, writing.ahead));
         drop(image);
         let committed = match done {
-            Err(fault) => Err(fault.not_written(path)),
+            Err(fault) => {
+                let failed = self.shared.diagnose(self.connection, &fault);
+                Err(failed.unwrap_or_else(|| fault.not_written(path)))
+            }
             Ok(done) => match self.sql.commit.execute([]) {
                 Ok(_) => Ok(done),
                 Err(error) => Err(Fault::from(error).unknown(path)),

@@ -11,7 +11,7 @@ use offshoot_core::{
     Blob, Counts, Cursor, MessageId, Name, Owner, Question, Retention, Session, SessionId, Space,
     Stamp, StepState, Task, TaskId, Timer, WorkerId,
 };
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::batch::{Batch, Counter};
 use crate::error::StoreError;
@@ -186,6 +186,17 @@ impl<A: Around> Store for A {
 
     fn set_retention(&self, retention: Retention) {
         self.set_retention_around(retention);
+    }
+
+    fn failure(&self) -> watch::Receiver<Option<StoreError>> {
+        match self.inner() {
+            Ok(inner) => inner.failure(),
+            Err(_) => watch::channel(None).1,
+        }
+    }
+
+    fn check(&self) -> Read<()> {
+        pass_on(self, |inner| inner.check())
     }
 
     fn close(&self, patience: Duration) -> Read<()> {

@@ -157,12 +157,25 @@ pub enum StoreError {
         known: u32,
     },
     /// The store is damaged; it is left as it is.
-    #[error("the store {path} is damaged ({detail}): restore it from a copy, or move it away")]
+    #[error(
+        "the store {path} is damaged ({detail}): restore it from a backup, or run \
+         `offshoot doctor --repair`, which saves all that can be read"
+    )]
     Corrupt {
         /// Where the store is.
         path: PathBuf,
         /// What is wrong with it.
         detail: Arc<str>,
+    },
+    /// The data directory held a database, and it is gone. No empty one is put
+    /// in its place.
+    #[error(
+        "the database {path} is missing, and this data directory had one: restore it from a \
+         backup, or run `offshoot doctor --repair` to start with an empty one"
+    )]
+    Missing {
+        /// Where the database was.
+        path: PathBuf,
     },
     /// The store was closed.
     #[error("the store is closed: open it again")]

@@ -7,7 +7,7 @@ use offshoot_core::{
     Blob, Counts, Cursor, MessageId, Name, Owner, Question, Retention, Session, SessionId, Space,
     Stamp, StepState, Task, TaskId, Timer, WorkerId,
 };
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::batch::{Batch, Counter};
 use crate::error::StoreError;
@@ -24,8 +24,8 @@ use crate::ready::{Commit, Read};
 /// Commits have one order, and the log shows each session's in that order.
 /// [`StoreError::NotWritten`] and [`StoreError::Full`] promise that nothing
 /// was written; [`StoreError::Unknown`] promises nothing, and the caller reads
-/// to find out. After [`StoreError::Removed`] no commit is ever answered well
-/// again. Dropping a [`Commit`] does not take it back.
+/// to find out. After [`StoreError::Removed`] or [`StoreError::Corrupt`] nothing
+/// is written or read any more. Dropping a [`Commit`] does not take it back.
 ///
 /// # Reads
 /// A read sees whole commits only. A missing thing is `None` or empty, never
@@ -136,6 +136,19 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
 
     /// What the store keeps, and how long.
     fn set_retention(&self, retention: Retention);
+
+    /// The error after which the store serves nothing more, once there is one:
+    /// it is damaged, or its files were taken away. Requests that wait for
+    /// something to be written are ended with it.
+    fn failure(&self) -> watch::Receiver<Option<StoreError>> {
+        watch::channel(None).1
+    }
+
+    /// Reads everything that is stored, and says what is damaged. A store that
+    /// is found damaged serves nothing more.
+    fn check(&self) -> Read<()> {
+        Read::ready(Ok(()))
+    }
 
     /// Waits for what is under way, for at most `patience`, and closes.
     fn close(&self, patience: Duration) -> Read<()>;

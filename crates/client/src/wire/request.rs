@@ -111,6 +111,8 @@ pub enum Request {
     },
     /// How the daemon is.
     Status,
+    /// Read the whole store, and say what is damaged.
+    Check,
     /// End the daemon in good order.
     Quit,
 }

@@ -1,7 +1,7 @@
 //! `offshoot doctor`
 //!
 //! Looks, and changes nothing: no daemon is started, none is replaced, and no
-//! folder is made.
+//! folder is made. Only `--repair` writes, and only to a damaged store.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -24,13 +24,23 @@ use folder::Folder;
 mod finding;
 mod folder;
 mod log;
+mod store;
 
 /// Look at the data folder and its daemon, and name what is wrong
 #[derive(Debug, Args)]
 #[command(after_help = "\
-It starts no daemon, replaces none, and makes no folder. It exits with 0 if all
-is well, and with 125 if something is wrong.")]
-pub(crate) struct Doctor {}
+It starts no daemon, replaces none, and makes no folder. It reads the whole
+store. It exits with 0 if all is well, and with 125 if something is wrong.
+
+--repair saves what can be read of a damaged store into a new one. The damaged
+files are kept in a directory of their own, which is named. A task of which
+something is missing ends as lost. It refuses while a daemon runs: end that with
+`offshoot daemon stop`.")]
+pub(crate) struct Doctor {
+    /// Save what can be read of a damaged store into a new one
+    #[arg(long)]
+    repair: bool,
+}
 
 /// All that was seen.
 #[derive(Debug, Serialize)]
@@ -96,6 +106,9 @@ impl Sandbox {
 
 impl Doctor {
     pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, Trouble> {
+        if self.repair {
+            return store::repair(globals, screen).await;
+        }
         let report = examine(globals).await;
         match screen.form {
             Form::People => screen.say(&render(&report, Timestamp::now(), screen.out))?,
@@ -161,6 +174,7 @@ async fn ask(place: &Place, report: &mut Report) {
         Ok(Reply::Status(status)) => {
             compare(&status, &mut report.findings);
             report.daemon = Some(*status);
+            store::ask(&client, &mut report.findings).await;
         }
         Ok(_) => report.findings.add(Finding::of_trouble("daemon", &Error::WrongAnswer.into())),
         Err(Error::NotRunning(_)) => absent(place, told, &mut report.findings),
@@ -202,10 +216,8 @@ fn absent(place: &Place, told: Option<Whereabouts>, findings: &mut Findings) {
         ));
         return;
     }
-    if let Err(fault) = offshoot_daemon::look(place) {
-        let way_out = "put a copy of the folder in its place, or choose another with --data; \
-                       nothing is written to this one";
-        findings.add(Finding::of_trouble("store", &Trouble::from(fault).hint(way_out)));
+    if let Err(finding) = store::look(place, findings) {
+        findings.add(finding);
     } else if let Some(log::Last::CannotRun(why)) = last {
         let said = format!("the last daemon could not run: {why}");
         let way_out = "mend that; the next command tries again";

@@ -9,6 +9,7 @@ mod approvals;
 mod bad_input;
 mod completions;
 mod daemon;
+mod damage;
 mod day;
 mod death;
 mod demo;

@@ -39,6 +39,43 @@ async fn what_does_not_greet_is_turned_away_and_disturbs_nobody() {
     assert_eq!(status(&client).await.pid, before);
 }
 
+/// How much memory a process has asked for, in bytes.
+#[cfg(target_os = "linux")]
+fn data_bytes(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmData:")).unwrap();
+    line.split_whitespace().next().unwrap().parse::<u64>().unwrap() << 10
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn requests_that_are_announced_and_not_sent_take_no_memory() {
+    const CLIENTS: usize = 64;
+    // More than a socket holds, so that the daemon has read some of it by the
+    // time that it is written.
+    const SENT: usize = 512 << 10;
+    let world = World::new();
+    let client = world.client();
+    let daemon = status(&client).await.pid;
+    let before = data_bytes(daemon);
+    let mut open = Vec::new();
+    for _ in 0..CLIENTS {
+        let stream = UnixStream::connect(world.socket()).await.unwrap();
+        let (mut reader, mut writer) = stream.into_split();
+        write_frame(&mut writer, &Frame::say(&hello(&world.data())).unwrap()).await.unwrap();
+        read_frame(&mut reader).await.unwrap();
+        writer.write_all(&(16u32 << 20).to_be_bytes()).await.unwrap();
+        writer.write_all(&vec![0; SENT]).await.unwrap();
+        open.push((reader, writer));
+    }
+    let taken = data_bytes(daemon).saturating_sub(before);
+    let sent = (CLIENTS * SENT) as u64;
+    println!("{CLIENTS} clients announced 16 MiB each and sent {sent} bytes: {taken} bytes");
+    // A buffer doubles as it grows, and each connection has one to read with.
+    assert!(taken < 4 * sent, "{taken} bytes for {sent}");
+    assert_eq!(status(&client).await.pid, daemon);
+}
+
 #[tokio::test]
 async fn a_request_that_is_not_known_is_refused_and_the_next_one_served() {
     let world = World::new();

@@ -14,5 +14,6 @@ mod killed;
 mod memory;
 mod removal;
 mod removed;
+mod repair;
 mod retention;
 mod support;

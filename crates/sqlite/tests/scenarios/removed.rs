@@ -46,8 +46,10 @@ async fn nothing_is_answered_once_the_folder_is_removed() {
     assert!(matches!(blob, Err(StoreError::Removed { .. })), "{blob:?}");
     let expired = store.expire(scribe.now(), 10).await;
     assert!(matches!(expired, Err(StoreError::Removed { .. })), "{expired:?}");
-    // What is in memory can still be looked at.
-    assert_eq!(store.task(task.id()).await.unwrap(), Some(task.clone()));
+    // A wait must end, so what is in memory is not answered either.
+    let read = store.task(task.id()).await;
+    assert!(matches!(read, Err(StoreError::Removed { .. })), "{read:?}");
+    assert!(matches!(*store.failure().borrow(), Some(StoreError::Removed { .. })));
     may_fail(store.questions(task.id()).await, Vec::new());
     store.close(Duration::from_secs(600)).await.unwrap();
     assert!(!folder.exists(), "nothing is made where nothing is");

@@ -1,0 +1,125 @@
+//! The store: whether it is sound, and its repair.
+
+use offshoot_client::wire::{Code, Reply, Request};
+use offshoot_client::{Client, Error, Place, Sought};
+use offshoot_sqlite::{Loss, Rebuilt, Repaired};
+use serde_json::json;
+
+use super::finding::{Finding, Findings};
+use crate::cli::exit::Exit;
+use crate::cli::globals::Globals;
+use crate::cli::show::{Form, Screen, text};
+use crate::cli::trouble::Trouble;
+
+/// Has the daemon read its whole store.
+pub(super) async fn ask(client: &Client, findings: &mut Findings) {
+    match client.ask(&Request::Check).await {
+        Ok(Reply::Done) => {}
+        // A daemon of an older version.
+        Err(Error::Refused(fault)) if fault.code == Code::BadRequest => {
+            let text = "the daemon is too old to check its store";
+            let way_out = "end it with `offshoot daemon stop` and run this again";
+            findings.add(Finding::odd("store", text).way_out(way_out));
+        }
+        Ok(_) => findings.add(Finding::of_trouble("store", &Error::WrongAnswer.into())),
+        Err(error) => findings.add(damaged(error.into())),
+    }
+}
+
+/// Reads the whole store of a directory that no process holds.
+pub(super) fn look(place: &Place, findings: &mut Findings) -> Result<(), Finding> {
+    let missing = offshoot_daemon::look(place).map_err(|fault| damaged(fault.into()))?;
+    if missing > 0 {
+        let text = format!("{missing} large values that records refer to are missing in `blobs`");
+        let way_out = "restore them from a backup; the tasks themselves are complete";
+        findings.add(Finding::odd("store", text).way_out(way_out));
+    }
+    Ok(())
+}
+
+fn damaged(trouble: Trouble) -> Finding {
+    let way_out = "restore the data directory from a backup, or run `offshoot doctor --repair`, \
+                   which saves what can be read; nothing is written to a damaged store";
+    Finding::of_trouble("store", &trouble.hint(way_out))
+}
+
+/// Saves what can be read of a damaged store into a new one.
+pub(super) async fn repair(globals: &Globals, screen: Screen) -> Result<Exit, Trouble> {
+    let repaired = match globals.seek()? {
+        Sought::Absent(_) => Repaired::Sound,
+        Sought::There(place) => offshoot_daemon::repair(&place).await.map_err(|fault| {
+            let locked = fault.code == Code::Locked;
+            let trouble = Trouble::from(fault);
+            match locked {
+                true => trouble.hint("end the daemon with `offshoot daemon stop`, and repeat this"),
+                false => trouble,
+            }
+        })?,
+    };
+    match (screen.form, &repaired) {
+        (Form::People, Repaired::Rebuilt(rebuilt)) => screen.say(&render(rebuilt))?,
+        (Form::People, _) => screen.say("the store is sound; nothing was changed\n")?,
+        (Form::Json, Repaired::Rebuilt(rebuilt)) => screen.json(&value(rebuilt))?,
+        (Form::Json, _) => screen.json(&json!({ "repaired": false }))?,
+    }
+    Ok(Exit::Done)
+}
+
+fn render(rebuilt: &Rebuilt) -> String {
+    let mut shown = format!(
+        "a new store is in place\n  damage: {}\n  the damaged files are in {}\n",
+        text::line(&rebuilt.damage),
+        text::line(&rebuilt.kept_in.to_string_lossy()),
+    );
+    for table in &rebuilt.tables {
+        let lost = match table.lost {
+            Loss::Rows(0) => continue,
+            Loss::Rows(rows) => format!("{rows} lost"),
+            Loss::Unknown => "an unknown number lost".to_owned(),
+        };
+        shown.push_str(&format!("  {}: {} rows saved, {lost}\n", table.name, table.saved));
+    }
+    let tasks = rebuilt.tables.iter().find(|table| table.name == "tasks");
+    let saved = tasks.map_or(0, |tasks| tasks.saved);
+    shown.push_str(&format!(
+        "  {saved} tasks saved, {} ended as lost because parts of them are missing\n",
+        rebuilt.lost_tasks.len()
+    ));
+    for task in &rebuilt.lost_tasks {
+        shown.push_str(&format!("    lost: {task}\n"));
+    }
+    if rebuilt.missing_values > 0 {
+        shown.push_str(&format!("  {} large values are missing\n", rebuilt.missing_values));
+    }
+    if rebuilt.stray > 0 {
+        shown.push_str(&format!(
+            "  the values or output of {} tasks without a record are with the damaged files\n",
+            rebuilt.stray
+        ));
+    }
+    shown
+}
+
+fn value(rebuilt: &Rebuilt) -> serde_json::Value {
+    let tables: Vec<_> = rebuilt
+        .tables
+        .iter()
+        .map(|table| {
+            let lost = match table.lost {
+                Loss::Rows(rows) => json!(rows),
+                Loss::Unknown => json!("unknown"),
+            };
+            json!({ "name": table.name, "saved": table.saved, "lost": lost })
+        })
+        .collect();
+    let lost: Vec<String> = rebuilt.lost_tasks.iter().map(ToString::to_string).collect();
+    json!({
+        "repaired": true,
+        "damage": rebuilt.damage,
+        "kept_in": rebuilt.kept_in.to_string_lossy(),
+        "tables": tables,
+        "lost_tasks": lost,
+        "missing_values": rebuilt.missing_values,
+        "stray": rebuilt.stray,
+    })
+}
