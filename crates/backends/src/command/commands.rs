@@ -97,6 +97,11 @@ pub enum CommandsError {
         /// What the system says.
         source: io::Error,
     },
+    /// The system has no thread or no descriptor for what ends commands.
+    #[error(
+        "commands could not be ended here: the system has no more threads or open files to give"
+    )]
+    Threads(#[source] io::Error),
     /// The command cannot be one.
     #[error(transparent)]
     Command(#[from] CommandError),
@@ -144,6 +149,7 @@ impl Holding {
             .and_then(|()| HolderFile::in_folder(&logs).enter(session));
         let formers =
             formers.map_err(|source| CommandsError::Folder { path: logs.clone(), source })?;
+        let scanner = Scanner::start().map_err(CommandsError::Threads)?;
         Ok(Commands(Arc::new(Shared {
             logs,
             session,
@@ -151,7 +157,7 @@ impl Holding {
             limits,
             keepers: Keepers::default(),
             ended_inputs: EndedInputs::default(),
-            scanner: Scanner::default(),
+            scanner,
             formers,
             confiner,
             sessions_ended: OnceCell::new(),
