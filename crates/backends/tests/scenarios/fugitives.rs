@@ -70,11 +70,11 @@ enum Ending {
 }
 
 /// The read end of a run's pipe.
-struct Pipe(File);
+pub(crate) struct Pipe(File);
 
 impl Pipe {
     /// Makes the pipe of a run.
-    fn make(path: &Path) -> Self {
+    pub(crate) fn make(path: &Path) -> Self {
         rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, Mode::RWXU, 0)
             .unwrap();
         let flags = OFlags::NONBLOCK.bits().cast_signed();
@@ -82,26 +82,27 @@ impl Pipe {
     }
 
     /// What the kernel says of the processes that have the write end.
-    fn state(&mut self) -> State {
+    pub(crate) fn state(&mut self) -> Left {
         let (mut begun, mut piece) = (false, [0; 64]);
         loop {
             match self.0.read(&mut piece) {
-                Ok(0) if begun => return State::Gone,
-                Ok(0) => return State::NotBegun,
+                Ok(0) if begun => return Left::Gone,
+                Ok(0) => return Left::NotBegun,
                 Ok(_) => begun = true,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return State::Left,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Left::Running,
                 Err(error) => panic!("{error}"),
             }
         }
     }
 }
 
+/// What is left of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+pub(crate) enum Left {
     /// The program was ended before it began.
     NotBegun,
     Gone,
-    Left,
+    Running,
 }
 
 /// One program to be run and ended.
@@ -139,12 +140,12 @@ struct Tally {
 }
 
 impl Tally {
-    fn note(&mut self, run: Run, state: State) {
+    fn note(&mut self, run: Run, state: Left) {
         self.runs += 1;
         match state {
-            State::Gone => {}
-            State::NotBegun => self.not_begun += 1,
-            State::Left => self.left.push(run),
+            Left::Gone => {}
+            Left::NotBegun => self.not_begun += 1,
+            Left::Running => self.left.push(run),
         }
     }
 
@@ -164,7 +165,7 @@ fn runs() -> usize {
     std::env::var(RUNS).ok().and_then(|runs| runs.parse().ok()).unwrap_or(72)
 }
 
-async fn execute(world: &World, run: Run) -> (Run, State) {
+async fn execute(world: &World, run: Run) -> (Run, Left) {
     let mut pipe = Pipe::make(&world.folder.path().join(run.pipe()));
     let request = world.request(run.command(world.folder.path()));
     let spawn = world.session.spawn(request).grace(Duration::from_millis(50));
@@ -225,7 +226,7 @@ fn holds_programs_until_killed() {
 }
 
 /// Runs programs in a process that is killed, and has the next one end what is left of them.
-async fn killed(runs: usize) -> Vec<(Run, State)> {
+async fn killed(runs: usize) -> Vec<(Run, Left)> {
     let folder = Arc::new(TempDir::new().unwrap());
     let all: Vec<Run> = (0..runs).map(|number| Run::numbered(number, &[Ending::Kill])).collect();
     let path = |run: &Run| -> PathBuf { folder.path().join(run.pipe()) };

@@ -6,6 +6,7 @@
 
 mod confined;
 mod ends;
+mod exhausted;
 mod fugitives;
 mod input;
 mod killed;
