@@ -1,5 +1,28 @@
-//! What the tests have commands confined by.
+//! What the tests have commands confined by, and a program for them to confine.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a process of a bomb lives if it is not ended.
+const LONGEST: Duration = Duration::from_secs(60);
 
 fn main() {
     offshoot_sandbox::enter_if_asked();
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == "bomb") {
+        fork_bomb();
+    }
+}
+
+/// Starts copies of itself for as long as it lives. The file `full` says that the system has given
+/// no more of them.
+fn fork_bomb() {
+    let begun = Instant::now();
+    let Ok(program) = std::env::current_exe() else { return };
+    let mut full = false;
+    while begun.elapsed() < LONGEST {
+        let copy = Command::new(&program).arg("bomb").stdin(Stdio::null()).spawn();
+        if copy.is_err() && !full {
+            full = std::fs::write("full", "").is_ok();
+        }
+    }
 }

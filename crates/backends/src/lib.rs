@@ -9,6 +9,7 @@ mod file;
 mod log;
 mod process;
 mod text;
+mod workers;
 
 pub use command::{
     Attach, Command, CommandBackend, CommandError, Commands, CommandsError, Feed, Holding, Input,

@@ -4,6 +4,7 @@
 mod brand;
 mod census;
 mod child;
+mod cursor;
 mod ending;
 #[cfg(not(target_os = "linux"))]
 mod group;
@@ -11,6 +12,8 @@ mod held;
 mod holder;
 mod identity;
 mod limit;
+mod look;
+mod proc;
 mod roots;
 mod scanner;
 mod stat;

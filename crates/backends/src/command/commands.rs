@@ -21,6 +21,7 @@ use super::line::{Command, CommandError, Stdin};
 use super::surroundings::Surroundings;
 use crate::log::{Lives, Log, LogLimits, Seat};
 use crate::process::{Formers, HolderFile, Scanner, Session};
+use crate::workers::Workers;
 
 /// Executes the commands of one data folder and keeps their output. Cheap to
 /// clone; there is one for each folder.
@@ -59,6 +60,10 @@ pub(crate) struct Shared {
     pub(crate) keepers: Keepers,
     pub(crate) ended_inputs: EndedInputs,
     pub(crate) scanner: Scanner,
+    /// Start processes.
+    pub(crate) starters: Workers,
+    /// Write logs.
+    pub(crate) writers: Workers,
     pub(crate) formers: Formers,
     pub(crate) confiner: Confiner,
     pub(crate) sessions_ended: OnceCell<usize>,
@@ -97,6 +102,11 @@ pub enum CommandsError {
         /// What the system says.
         source: io::Error,
     },
+    /// The system has no thread or no descriptor for what ends commands.
+    #[error(
+        "commands could not be ended here: the system has no more threads or open files to give"
+    )]
+    Threads(#[source] io::Error),
     /// The command cannot be one.
     #[error(transparent)]
     Command(#[from] CommandError),
@@ -145,6 +155,10 @@ impl Holding {
             .and_then(|()| HolderFile::in_folder(&logs).enter(session));
         let formers =
             formers.map_err(|source| CommandsError::Folder { path: logs.clone(), source })?;
+        // What ends commands is there before the first one starts.
+        let scanner = Scanner::start().map_err(CommandsError::Threads)?;
+        let starters = Workers::start("offshoot-start").map_err(CommandsError::Threads)?;
+        let writers = Workers::start("offshoot-log").map_err(CommandsError::Threads)?;
         Ok(Commands(Arc::new(Shared {
             logs,
             session,
@@ -152,7 +166,9 @@ impl Holding {
             limits,
             keepers: Keepers::default(),
             ended_inputs: EndedInputs::default(),
-            scanner: Scanner::default(),
+            scanner,
+            starters,
+            writers,
             formers,
             confiner,
             sessions_ended: OnceCell::new(),

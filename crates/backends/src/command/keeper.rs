@@ -142,7 +142,7 @@ impl Keeping {
         let (live, folder) = (log.live().clone(), self.shared.log_folder(start.task));
         let limits = self.shared.limits;
         let stopped = *self.keeper.urgency.borrow() > Urgency::Run;
-        let begun = tokio::task::spawn_blocking(move || {
+        let begun = self.shared.starters.run(move || {
             let writer = Writer::open(folder, limits, attempt, hold);
             (if stopped { None } else { Some(start.start()) }, writer)
         });
@@ -168,12 +168,14 @@ impl Keeping {
         live: Arc<Live>,
         grace: Duration,
     ) -> Finish {
-        let Started { process, stdin, stdout, stderr } = started;
+        let Started { mut process, stdin, stdout, stderr } = started;
+        let exited = process.exited();
         let (keeper, scanner) = (&self.keeper, &self.shared.scanner);
         let (begun, main) = (Instant::now(), process.identity());
         let roots = Roots::ours(keeper.task, main);
         keeper.roots.get_or_init(|| roots.clone());
-        let to = Destination { writer, live, report: keeper.report.clone() };
+        let workers = self.shared.writers.clone();
+        let to = Destination { writer, live, report: keeper.report.clone(), workers };
         let (finish, finished) = oneshot::channel();
         let pump = tokio::spawn(Pump::new(stdout, stderr, to).run(finished));
         *keeper.stdin.lock() = stdin.and_then(|pipe| pipe::Sender::from_owned_fd(pipe).ok());
@@ -182,7 +184,7 @@ impl Keeping {
             *report = Report { environment, ..Report::of(main) };
         });
 
-        let deadline = self.until_exit(&process, &roots).await;
+        let deadline = self.until_exit(&process, &roots, exited).await;
         let ran = begun.elapsed();
         let left_behind = end_members(scanner, &roots, self.patience(deadline, grace)).await;
         // Whoever still has the pipes is not this task's, and is not waited
@@ -207,9 +209,14 @@ impl Keeping {
 
     /// Waits for the main process to end, and has it end as it is asked to.
     /// Until when what is left may take, if that was said.
-    async fn until_exit(&self, process: &Process, roots: &Roots) -> Option<Instant> {
+    async fn until_exit(
+        &self,
+        process: &Process,
+        roots: &Roots,
+        exited: impl Future<Output = ()>,
+    ) -> Option<Instant> {
         let mut urgency = self.keeper.urgency.subscribe();
-        let mut exited = std::pin::pin!(process.exited());
+        let mut exited = std::pin::pin!(exited);
         let mut deadline = None;
         let mut acted = Urgency::Run;
         let mut quiet = Some(self.shared.scanner.quiet(process.identity().pid));

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use tokio::net::unix::pipe;
 use tokio::sync::{oneshot, watch};
-use tokio::task::JoinHandle;
 
 use super::report::Report;
 use super::spell::{Pace, Spell};
 use super::told::Told;
 use crate::log::{Batch, Hold, Live, Pen, Stream, Writer};
+use crate::workers::Workers;
 
 /// How much is read at a time of a command that does not flood.
 const CHUNK: usize = 16 << 10;
@@ -31,6 +31,7 @@ pub(crate) struct Pump {
     pace: Pace,
     pen: Pen,
     report: Arc<watch::Sender<Report>>,
+    workers: Workers,
     stage: Stage,
 }
 
@@ -38,7 +39,7 @@ pub(crate) struct Pump {
 #[derive(Debug)]
 enum Pencil {
     Idle(Box<Writer>),
-    Writing(JoinHandle<Spell>),
+    Writing(oneshot::Receiver<Spell>),
     /// Its thread is gone, which happens when the process ends.
     Lost,
 }
@@ -63,12 +64,13 @@ pub(crate) struct Destination {
     pub(crate) writer: Writer,
     pub(crate) live: Arc<Live>,
     pub(crate) report: Arc<watch::Sender<Report>>,
+    pub(crate) workers: Workers,
 }
 
 impl Pump {
     /// A pump between these pipes and a log. Must be called within Tokio.
     pub(crate) fn new(stdout: Option<OwnedFd>, stderr: Option<OwnedFd>, to: Destination) -> Self {
-        let Destination { writer, live, report } = to;
+        let Destination { writer, live, report, workers } = to;
         let pen = Pen::take(live, writer.kept().end);
         let source = |pipe, stream| Source::new(pipe?, stream);
         Self {
@@ -79,6 +81,7 @@ impl Pump {
             pace: Pace::default(),
             pen,
             report,
+            workers,
             stage: Stage::Pumping,
         }
     }
@@ -135,7 +138,7 @@ impl Pump {
                     pipes: self.lend(),
                     pace: self.pace,
                 };
-                self.writer = Pencil::Writing(tokio::task::spawn_blocking(move || {
+                self.writer = Pencil::Writing(self.workers.run(move || {
                     spell.cast();
                     spell
                 }));
@@ -230,9 +233,9 @@ impl Pump {
 
     /// Makes the log durable, and closes it.
     async fn close(self) -> Vec<String> {
-        let Self { writer, pen, report, told, .. } = self;
+        let Self { writer, pen, report, told, workers, .. } = self;
         let Pencil::Idle(mut writer) = writer else { return told.errors() };
-        let flushed = tokio::task::spawn_blocking(move || {
+        let flushed = workers.run(move || {
             writer.flush();
             writer
         });
@@ -243,7 +246,7 @@ impl Pump {
         if let Some((hold, place)) = writer.held_back() {
             tokio::spawn(async move {
                 hold.passed(place).await;
-                let _ = tokio::task::spawn_blocking(move || writer.drop_middle()).await;
+                let _ = workers.run(move || writer.drop_middle()).await;
             });
         }
         drop(pen);

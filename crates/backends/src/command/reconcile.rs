@@ -58,7 +58,7 @@ impl Shared {
             }
             left
         };
-        let end = || end_found(&self.scanner, u64::MAX, find, tokio::time::sleep(GRACE));
+        let end = || end_found(&self.scanner, find, tokio::time::sleep(GRACE));
         self.sessions_ended.get_or_init(end).await;
     }
 }

@@ -28,11 +28,13 @@ impl Brand {
     }
 
     /// The brand of a process, if it has one.
-    pub(crate) fn on(pid: i32) -> Option<Self> {
+    #[cfg(test)]
+    fn on(pid: i32) -> Option<Self> {
         Self::in_limits(&std::fs::read_to_string(format!("/proc/{pid}/limits")).ok()?)
     }
 
-    fn in_limits(limits: &str) -> Option<Self> {
+    /// The brand in what `/proc` tells of the limits of a process.
+    pub(super) fn in_limits(limits: &str) -> Option<Self> {
         let line = limits.lines().find_map(|line| line.strip_prefix("Max realtime timeout"))?;
         let limit: u64 = line.split_ascii_whitespace().next()?.parse().ok()?;
         (FLOOR..FLOOR << 1).contains(&limit).then_some(Self(limit))

@@ -1,4 +1,4 @@
-//! Who is there: one look at all processes of this user.
+//! Who is there: what one look has met.
 
 use hashbrown::{HashMap, HashSet};
 use offshoot_core::TaskId;
@@ -21,37 +21,57 @@ pub(crate) struct Census {
     spared: HashSet<i32>,
     /// This process.
     own: i32,
+    pub(crate) coverage: Coverage,
+}
+
+/// Whether a look met every process that was there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Coverage {
+    /// Processes may have been missed: what was not found may still be there.
+    #[default]
+    Partial,
+    /// What was not found is not there.
+    Complete,
 }
 
 impl Census {
-    /// Looks at every process but those passed over, and for the marks of those
-    /// that started no earlier than `since`. Blocks for as long as the system
-    /// takes.
-    pub(crate) fn take(since: u64, over: &HashSet<i32>) -> Self {
-        let mut census = Self::default();
-        let Ok(entries) = std::fs::read_dir("/proc") else { return census };
-        let numbers =
-            entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-        for stat in numbers.filter(|pid| !over.contains(pid)).filter_map(Stat::of) {
-            let mark = (stat.started >= since).then(|| mark_of(stat.pid)).flatten();
-            census.enter(stat, mark);
-        }
-        census.own = rustix::process::getpid().as_raw_nonzero().get();
-        census.spare(census.own);
-        census
-    }
-
-    fn enter(&mut self, stat: Stat, mark: Option<Brand>) {
-        let pid = stat.pid;
-        self.groups.entry(stat.group).or_default().push(pid);
-        self.children.entry(stat.parent).or_default().push(pid);
-        if let Some(mark) = mark {
-            self.marked.entry(mark).or_default().push(pid);
-        }
-        self.all.insert(pid, stat);
+    /// A census of nothing so far.
+    pub(super) fn empty() -> Self {
+        let own = rustix::process::getpid().as_raw_nonzero().get();
+        Self { own, ..Self::default() }
     }
 
     /// Leaves this process and those above it alone.
+    pub(super) fn spare_own(&mut self) {
+        self.spare(self.own);
+    }
+
+    pub(super) fn is_spared(&self, pid: i32) -> bool {
+        pid == self.own || self.spared.contains(&pid)
+    }
+
+    /// Which process has this number, if it was met.
+    pub(super) fn identity_of(&self, pid: i32) -> Option<Identity> {
+        self.all.get(&pid).map(Stat::identity)
+    }
+
+    /// Enters a process. One that is entered already is so with its state of now.
+    pub(super) fn enter(&mut self, stat: Stat, mark: Option<Brand>) {
+        let pid = stat.pid;
+        if let Some(mark) = mark {
+            let marked = self.marked.entry(mark).or_default();
+            if !marked.contains(&pid) {
+                marked.push(pid);
+            }
+        }
+        let known = self.all.insert(pid, stat);
+        if known.is_some_and(|known| (known.parent, known.group) == (stat.parent, stat.group)) {
+            return;
+        }
+        self.groups.entry(stat.group).or_default().push(pid);
+        self.children.entry(stat.parent).or_default().push(pid);
+    }
+
     fn spare(&mut self, mut pid: i32) {
         while self.spared.insert(pid) {
             match self.all.get(&pid) {
@@ -95,7 +115,7 @@ impl Census {
 
     /// Whether a marked process comes from one that this process has started for
     /// something else, which may have been at the same moment.
-    fn is_anothers(&self, mut pid: i32, of: &Roots) -> bool {
+    pub(super) fn is_anothers(&self, mut pid: i32, of: &Roots) -> bool {
         // Numbers that are used again could go round in a circle.
         for _ in 0..self.all.len() {
             let Some(stat) = self.all.get(&pid) else { return false };
@@ -130,14 +150,8 @@ impl Census {
     }
 }
 
-/// What tells whose a process is, if this one may see it: its brand or, where
-/// none could be given to it, the task that its environment names.
-fn mark_of(pid: i32) -> Option<Brand> {
-    let named = || mark_in(&std::fs::read(format!("/proc/{pid}/environ")).ok()?);
-    Brand::on(pid).or_else(|| named().map(Brand::of))
-}
-
-fn mark_in(environment: &[u8]) -> Option<TaskId> {
+/// The task that an environment names.
+pub(super) fn mark_in(environment: &[u8]) -> Option<TaskId> {
     environment.split(|byte| *byte == 0).find_map(|variable| {
         let value = variable.strip_prefix(MARK.as_bytes())?.strip_prefix(b"=")?;
         std::str::from_utf8(value).ok()?.parse().ok()

@@ -1,13 +1,18 @@
 //! The main process of a task, as long as this one has not reaped it.
 
+use std::os::fd::OwnedFd;
 use std::process::{Child, ExitStatus};
 use std::time::Duration;
 
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 use wait4::Wait4;
 
 use super::held::Held;
 use super::identity::Identity;
+
+/// How long it takes until a process that cannot be waited for is asked for again.
+const AGAIN: Duration = Duration::from_millis(20);
 
 /// A process that this one started as the leader of a group. While it is not
 /// reaped nobody else can have its number or its group's. Dropping it kills
@@ -17,6 +22,8 @@ pub(crate) struct Process {
     // Gone once it is reaped.
     child: Option<Child>,
     identity: Identity,
+    // Taken when the process is started, so that its end can be noticed whatever runs out.
+    held: Option<OwnedFd>,
 }
 
 /// How a process ended, and what it took.
@@ -32,7 +39,7 @@ impl Process {
     pub(crate) fn leading(child: Child) -> Self {
         let pid = i32::try_from(child.id()).unwrap_or(0);
         let identity = Identity::of(pid).unwrap_or(Identity { pid, started: 0 });
-        Self { child: Some(child), identity }
+        Self { child: Some(child), identity, held: Pid::from_raw(pid).and_then(hold) }
     }
 
     pub(crate) fn identity(&self) -> Identity {
@@ -60,11 +67,12 @@ impl Process {
     }
 
     /// Resolves once the process has ended. It stays to be reaped.
-    pub(crate) fn exited(&self) -> impl Future<Output = ()> + Send + 'static + use<> {
+    pub(crate) fn exited(&mut self) -> impl Future<Output = ()> + Send + 'static + use<> {
         let pid = Pid::from_raw(self.identity.pid).filter(|_| self.child.is_some());
+        let held = self.held.take();
         async move {
             let Some(pid) = pid else { return };
-            match held(pid) {
+            match held.and_then(|held| Held::new(held).ok()) {
                 Some(held) => held.gone().await,
                 None => exited_on_a_thread(pid).await,
             }
@@ -108,13 +116,12 @@ impl Drop for Process {
 }
 
 #[cfg(target_os = "linux")]
-fn held(pid: Pid) -> Option<Held> {
-    let descriptor = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty());
-    Held::new(descriptor.ok()?).ok()
+fn hold(pid: Pid) -> Option<OwnedFd> {
+    rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok()
 }
 
 #[cfg(not(target_os = "linux"))]
-fn held(_pid: Pid) -> Option<Held> {
+fn hold(_pid: Pid) -> Option<OwnedFd> {
     None
 }
 
@@ -123,15 +130,38 @@ async fn exited_on_a_thread(pid: Pid) {
     let (tell, told) = tokio::sync::oneshot::channel();
     let wait = move || {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-        while let Err(rustix::io::Errno::INTR) = rustix::process::waitid(WaitId::Pid(pid), options)
-        {
-        }
+        while let Err(Errno::INTR) = rustix::process::waitid(WaitId::Pid(pid), options) {}
         let _ = tell.send(());
     };
     let thread = std::thread::Builder::new().name("offshoot-wait".into()).spawn(wait);
-    if let Err(error) = thread {
-        tracing::warn!(%error, "a command's end is noticed late: there is no thread to wait on");
+    match thread {
+        Ok(_) => drop(told.await),
+        // Neither a descriptor nor a thread can be had: the process is asked for again and again.
+        Err(_) => exited_by_polling(pid).await,
     }
-    // Without a thread this resolves at once, and whoever reaps waits.
-    drop(told.await);
+}
+
+async fn exited_by_polling(pid: Pid) {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    while let Ok(None) | Err(Errno::INTR) = rustix::process::waitid(WaitId::Pid(pid), options) {
+        tokio::time::sleep(AGAIN).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_end_is_noticed_without_a_descriptor_and_without_a_thread() {
+        let mut child =
+            std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        let exited = tokio::spawn(exited_by_polling(pid));
+        tokio::task::yield_now().await;
+        assert!(!exited.is_finished());
+        drop(child.stdin.take());
+        exited.await.unwrap();
+        assert!(child.wait().unwrap().success(), "its status is still there");
+    }
 }

@@ -5,17 +5,25 @@ use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use futures_util::future::join_all;
 use hashbrown::HashSet;
 use rustix::process::Signal;
 
+use super::census::Coverage;
 use super::held::Held;
 use super::identity::{Identity, Reached};
+use super::look::{self, Request};
+use super::proc::Proc;
+use super::scanner::Measure;
 use super::{Roots, Scanner};
 
 /// How long a process that cannot be awaited is left before it is looked for
 /// again.
 const AGAIN: Duration = Duration::from_millis(20);
+
+/// How often the members of a command are looked for when its runtime closes.
+const LAST_LOOKS: usize = 8;
 
 /// Ends every member and resolves once none is left; how many there were. They
 /// are asked to end, and killed once `patience` is over. It looks again after
@@ -29,25 +37,66 @@ pub(crate) async fn end_members(
     let patience = std::pin::pin!(patience);
     #[cfg(not(target_os = "linux"))]
     let patience = super::group::end_group(roots, patience).await;
-    end_found(scanner, roots.since(), find, patience).await
+    end(scanner, Whose::Command(roots), find, patience).await
 }
 
 /// Does so for whatever is found.
 pub(crate) async fn end_found(
     scanner: &Scanner,
-    since: u64,
+    find: impl Fn(&super::Census) -> Vec<Identity>,
+    patience: impl Future<Output = ()>,
+) -> usize {
+    end(scanner, Whose::Any, find, patience).await
+}
+
+/// Whose processes are ended.
+#[derive(Clone, Copy)]
+enum Whose<'a> {
+    Command(&'a Roots),
+    /// Of any command; their marks do not matter.
+    Any,
+}
+
+impl<'a> Whose<'a> {
+    fn since(self) -> u64 {
+        match self {
+            Self::Command(roots) => roots.since(),
+            Self::Any => u64::MAX,
+        }
+    }
+
+    fn measure(self, stage: Stage) -> Measure<'a> {
+        match (self, stage) {
+            (Self::Command(roots), Stage::Killing) => Measure::Kill(roots),
+            _ => Measure::Find,
+        }
+    }
+}
+
+async fn end(
+    scanner: &Scanner,
+    whose: Whose<'_>,
     find: impl Fn(&super::Census) -> Vec<Identity>,
     patience: impl Future<Output = ()>,
 ) -> usize {
     let mut patience = std::pin::pin!(patience);
     let mut round = Round::default();
     loop {
-        let census = scanner.look(since).await;
-        let there = round.signal(find(&census));
-        if there.is_empty() {
-            return round.met.len();
+        if round.stage == Stage::Asking && patience.as_mut().now_or_never().is_some() {
+            round.stage = Stage::Killing;
         }
-        round.wait(there, patience.as_mut()).await;
+        let census = scanner.look(whose.since(), whose.measure(round.stage)).await;
+        let mut members = find(&census);
+        members.retain(|member| !round.refused.contains(member));
+        match (members.is_empty(), census.coverage) {
+            // One that vanished since may have started another, so this alone is an end.
+            (true, Coverage::Complete) => return round.met.len(),
+            (true, Coverage::Partial) => tokio::time::sleep(AGAIN).await,
+            (false, coverage) => {
+                let there = round.signal(members, coverage);
+                round.wait(there, patience.as_mut()).await;
+            }
+        }
     }
 }
 
@@ -55,7 +104,7 @@ pub(crate) async fn end_found(
 /// which is asked as a whole.
 pub(crate) async fn tell_strays(scanner: &Scanner, roots: &Roots) {
     let group = roots.main.map(|main| main.pid);
-    let census = scanner.look(roots.since()).await;
+    let census = scanner.look(roots.since(), Measure::Find).await;
     for member in census.members(roots) {
         if census.group_of(member) != group {
             member.send(Some(Signal::TERM));
@@ -67,10 +116,15 @@ pub(crate) async fn tell_strays(scanner: &Scanner, roots: &Roots) {
 /// Kills every member there is now, without waiting for anything.
 pub(crate) fn kill_members<'a>(of: impl Iterator<Item = &'a Roots> + Clone) {
     let Some(since) = of.clone().map(Roots::since).min() else { return };
-    let census = super::Census::take(since, &HashSet::new());
-    for roots in of {
-        for member in census.members(roots) {
-            member.send(Some(Signal::KILL));
+    let mut request = Request { since, ..Request::default() };
+    of.clone().for_each(|roots| request.kill.add(roots));
+    let (mut killed, mut proc) = (HashSet::new(), Proc::default());
+    for _ in 0..LAST_LOOKS {
+        let census = look::take(&request, &mut proc);
+        let members = of.clone().flat_map(|roots| census.members(roots));
+        let new = members.filter(|member| killed.insert(*member)).count();
+        if new == 0 && census.coverage == Coverage::Complete {
+            return;
         }
     }
 }
@@ -80,22 +134,36 @@ pub(crate) fn kill_members<'a>(of: impl Iterator<Item = &'a Roots> + Clone) {
 struct Round {
     met: HashSet<Identity>,
     refused: HashSet<Identity>,
-    killing: bool,
+    stage: Stage,
+}
+
+/// Which signal is due.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    #[default]
+    Asking,
+    Killing,
+}
+
+/// The members to wait for.
+#[derive(Default)]
+struct There {
+    held: Vec<OwnedFd>,
+    /// How many there are that could not be held.
+    unheld: usize,
 }
 
 impl Round {
     /// Signals each member that is due one; those to wait for.
-    fn signal(&mut self, members: Vec<Identity>) -> Vec<OwnedFd> {
-        let mut there = Vec::new();
+    fn signal(&mut self, members: Vec<Identity>, coverage: Coverage) -> There {
+        let mut there = There::default();
         for member in members {
-            if self.refused.contains(&member) {
-                continue;
-            }
             let new = self.met.insert(member);
-            let signal = match (self.killing, new) {
-                (true, _) => Some(Signal::KILL),
-                (false, true) => Some(Signal::TERM),
-                (false, false) => None,
+            let signal = match (self.stage, coverage) {
+                // While others are still to be found, each that goes makes room for a new one.
+                (Stage::Killing, Coverage::Partial) => None,
+                (Stage::Killing, Coverage::Complete) => Some(Signal::KILL),
+                (Stage::Asking, _) => new.then_some(Signal::TERM),
             };
             match member.send(signal) {
                 Reached::There(held) => {
@@ -103,28 +171,40 @@ impl Round {
                         // One that is stopped does not hear it otherwise.
                         member.send(Some(Signal::CONT));
                     }
-                    there.push(held);
+                    there.held.push(held);
                 }
                 Reached::Gone => {}
+                Reached::Unheld => there.unheld += 1,
                 Reached::Refused => {
                     self.met.remove(&member);
                     self.refused.insert(member);
                 }
             }
         }
+        if self.stage == Stage::Killing && coverage == Coverage::Partial {
+            // They end only after the next look.
+            there = There { held: Vec::new(), unheld: 1 };
+        }
         there
     }
 
     /// Waits until those are gone, or patience is.
-    async fn wait(&mut self, there: Vec<OwnedFd>, patience: Pin<&mut impl Future<Output = ()>>) {
-        let gone = join_all(there.into_iter().map(gone));
-        if self.killing {
+    async fn wait(&mut self, there: There, patience: Pin<&mut impl Future<Output = ()>>) {
+        let gone = join_all(there.held.into_iter().map(gone));
+        let gone = async {
+            if there.unheld > 0 {
+                tokio::time::sleep(AGAIN).await;
+            } else {
+                gone.await;
+            }
+        };
+        if self.stage == Stage::Killing {
             gone.await;
             return;
         }
         tokio::select! {
-            _ = gone => {}
-            () = patience => self.killing = true,
+            () = gone => {}
+            () = patience => self.stage = Stage::Killing,
         }
     }
 }

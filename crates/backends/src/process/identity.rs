@@ -26,6 +26,8 @@ pub(crate) enum Reached {
     Gone,
     /// It is not ours to end.
     Refused,
+    /// This process has no descriptor left to hold it by.
+    Unheld,
 }
 
 impl Identity {
@@ -51,14 +53,22 @@ impl Identity {
     #[cfg(target_os = "linux")]
     pub(crate) fn send(self, signal: Option<Signal>) -> Reached {
         use rustix::io::Errno;
-        use rustix::process::{Pid, PidfdFlags, pidfd_open, pidfd_send_signal};
+        use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
         let Some(pid) = Pid::from_raw(self.pid) else { return Reached::Gone };
-        let held = match pidfd_open(pid, PidfdFlags::empty()) {
-            Ok(held) => held,
-            Err(Errno::SRCH | Errno::INVAL) => return Reached::Gone,
-            Err(_) => return Reached::Refused,
-        };
+        match pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(held) => self.send_through(held, signal),
+            Err(Errno::SRCH | Errno::INVAL | Errno::NOENT) => Reached::Gone,
+            Err(error) if super::proc::is_shortage(error) => Reached::Unheld,
+            Err(_) => Reached::Refused,
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn send_through(self, held: OwnedFd, signal: Option<Signal>) -> Reached {
+        use rustix::io::Errno;
+        use rustix::process::pidfd_send_signal;
+
         if !self.is_alive() {
             return Reached::Gone;
         }

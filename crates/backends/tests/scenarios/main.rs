@@ -6,6 +6,8 @@
 
 mod confined;
 mod ends;
+mod exhausted;
+mod fugitives;
 mod input;
 mod killed;
 mod many;

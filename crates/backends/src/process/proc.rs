@@ -1,0 +1,76 @@
+//! Reading `/proc` also when the process has no descriptor to spare.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{Dir, Mode, OFlags};
+use rustix::io::Errno;
+
+/// How many descriptors are kept in reserve.
+const SPARE: usize = 8;
+
+/// Reads files of `/proc`, and holds the descriptors that this takes.
+///
+/// At the limit of open files one of the spare descriptors is closed first. Another thread may
+/// take its place; then the read fails with [`Errno::MFILE`] and can be repeated later.
+#[derive(Debug, Default)]
+pub(super) struct Proc {
+    text: Vec<u8>,
+    spare: Vec<OwnedFd>,
+}
+
+impl Proc {
+    /// Takes the spare descriptors.
+    pub(super) fn reserve(&mut self) -> Result<(), Errno> {
+        while self.spare.len() < SPARE {
+            self.spare.push(rustix::fs::open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?);
+        }
+        Ok(())
+    }
+
+    /// Calls what opens a descriptor, with one of the spare ones if it must be.
+    pub(super) fn opening<T>(&mut self, open: impl Fn() -> Result<T, Errno>) -> Result<T, Errno> {
+        loop {
+            match open() {
+                Err(Errno::MFILE) if self.spare.pop().is_some() => {}
+                opened => return opened,
+            }
+        }
+    }
+
+    /// The content of a file; nothing if its process is gone or cannot be looked at.
+    pub(super) fn read(&mut self, path: &str) -> Result<Option<&[u8]>, Errno> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let file = match self.opening(|| rustix::fs::open(path, flags, Mode::empty())) {
+            Ok(file) => file,
+            Err(error) if is_shortage(error) => return Err(error),
+            Err(_) => return Ok(None),
+        };
+        self.text.clear();
+        match File::from(file).read_to_end(&mut self.text) {
+            Ok(_) => Ok(Some(&self.text)),
+            Err(error) => match Errno::from_io_error(&error) {
+                Some(error) if is_shortage(error) => Err(error),
+                _ => Ok(None),
+            },
+        }
+    }
+
+    /// The numbers of all processes, in ascending order.
+    pub(super) fn list(&mut self) -> Result<Vec<i32>, Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = self.opening(|| rustix::fs::open("/proc", flags, Mode::empty()))?;
+        let mut numbers = Vec::new();
+        for entry in Dir::new(directory)? {
+            numbers
+                .extend(entry?.file_name().to_str().ok().and_then(|name| name.parse::<i32>().ok()));
+        }
+        Ok(numbers)
+    }
+}
+
+/// Whether a call failed for want of something that may be there later.
+pub(super) fn is_shortage(error: Errno) -> bool {
+    matches!(error, Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOBUFS | Errno::AGAIN)
+}
