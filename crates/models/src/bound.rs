@@ -19,13 +19,17 @@ pub(crate) const BODY_BYTES: usize = 64 * MIB;
 pub(crate) const EVENT_BYTES: usize = 4 * MIB;
 
 /// How many events an answer has. Some providers send one for each token.
-pub(crate) const EVENTS: usize = 200_000;
+pub(crate) const EVENTS: usize = 160_000;
 
 /// How many pieces an answer arrives in. Most events are one, and some are two.
 pub(crate) const CHUNKS: usize = 2 * EVENTS;
 
 /// How many JSON values one event holds. Some events repeat the tools.
 pub(crate) const EVENT_VALUES: usize = 65_536;
+
+/// How many JSON values all events of an answer hold. An event for one token
+/// has about sixteen.
+pub(crate) const ALL_VALUES: usize = 3_000_000;
 
 /// How many parts an answer has: texts, thoughts, calls and pictures.
 pub(crate) const PARTS: usize = 1_024;
@@ -64,6 +68,9 @@ pub enum AnswerBound {
     /// One event holds too many values.
     #[error("one event of the answer holds more than {EVENT_VALUES} JSON values")]
     Values,
+    /// Its events hold too many values.
+    #[error("the events of the answer hold more than {ALL_VALUES} JSON values")]
+    AllValues,
     /// It has too many parts.
     #[error("the answer has more than {PARTS} parts")]
     Parts,

@@ -221,7 +221,8 @@ async fn two_at_once() -> Result<(Doors, Runtime, Session, TaskRef), offshoot_ru
         (_, "lead", 1) => Turn::call([("spawn_agent", json!({"name": "b", "task": "b"}))]),
         _ => Turn::say("done"),
     };
-    let inner = Meter::default().model(script);
+    // Its calls are charged the floor alone, which leaves room for what they reserve.
+    let inner = Scripted::new(script);
     let inner = inner.with_facts(Facts { window: 128_000, output: 16_000 });
     let slow = Slow { inner: inner.clone(), doors: doors.clone() };
     let agents = priced(Agents::with_model(slow)).tool(doors.tool());
@@ -232,7 +233,7 @@ async fn two_at_once() -> Result<(Doors, Runtime, Session, TaskRef), offshoot_ru
     session.spawn(agents.request(&brief("size")).unwrap()).await?.wait().await?;
     // A call that reads so much leaves enough for its last words and its owner's,
     // and not for another one.
-    let limits = format!("{} tokens", 5 * size(&inner.asked()[0]));
+    let limits = format!("{} tokens", 6 * size(&inner.asked()[0]));
     let brief = brief("lead").budget(budget(&limits));
     let lead = session.spawn(agents.request(&brief).unwrap()).name("lead").await?;
     // The call of the one is in flight before the other one is sent off.

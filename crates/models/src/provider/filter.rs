@@ -8,7 +8,7 @@ mod responses;
 
 use serde_json::Value;
 
-use crate::bound::{AnswerBound, CALL_DEPTH, CallBound, EVENT_VALUES, PARTS};
+use crate::bound::{ALL_VALUES, AnswerBound, CALL_DEPTH, CallBound, EVENT_VALUES, PARTS};
 use crate::name::Provider;
 
 use self::chat::ChatCalls;
@@ -24,6 +24,7 @@ const AROUND: usize = 16;
 pub(super) struct AnswerFilter {
     wire: FilterWire,
     ledger: SharedLedger,
+    values: usize,
 }
 
 /// What is known of the calls so far, for each language.
@@ -69,7 +70,7 @@ impl AnswerFilter {
                 FilterWire::Chat(ChatCalls::default())
             }
         };
-        Self { wire, ledger }
+        Self { wire, ledger, values: 0 }
     }
 
     /// The event as rig may read it, if anything is left of it.
@@ -84,6 +85,10 @@ impl AnswerFilter {
         }
         if scan.values() > EVENT_VALUES {
             return Err(AnswerBound::Values);
+        }
+        self.values += scan.values();
+        if self.values > ALL_VALUES {
+            return Err(AnswerBound::AllValues);
         }
         if flat == Flat::Whole && !self.wire.concerns(&data) {
             return Ok(Some(data));

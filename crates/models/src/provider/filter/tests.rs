@@ -100,4 +100,7 @@ fn an_event_with_too_many_values_is_refused() {
     let mut filter = AnswerFilter::new(Provider::Gemini, SharedLedger::default());
     let event = format!("[{}1]", "1,".repeat(EVENT_VALUES));
     assert_eq!(filter.pass(event), Err(AnswerBound::Values));
+    let event = format!("[{}1]", "1,".repeat(EVENT_VALUES / 2));
+    let ended = (0..200).find_map(|_| filter.pass(event.clone()).err());
+    assert_eq!(ended, Some(AnswerBound::AllValues));
 }
