@@ -1,5 +1,6 @@
 //! What the tests have commands confined by, and a program for them to confine.
 
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -13,14 +14,15 @@ fn main() {
     }
 }
 
-/// Starts copies of itself for as long as it lives. The file `full` says that the system has given
+/// Starts copies of itself, each in a group of its own, for as long as it lives. The file `full` says that the system has given
 /// no more of them.
 fn fork_bomb() {
     let begun = Instant::now();
     let Ok(program) = std::env::current_exe() else { return };
     let mut full = false;
     while begun.elapsed() < LONGEST {
-        let copy = Command::new(&program).arg("bomb").stdin(Stdio::null()).spawn();
+        let mut copy = Command::new(&program);
+        let copy = copy.arg("bomb").stdin(Stdio::null()).process_group(0).spawn();
         if copy.is_err() && !full {
             full = std::fs::write("full", "").is_ok();
         }

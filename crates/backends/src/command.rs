@@ -14,10 +14,11 @@
 //! waits for it.
 //!
 //! # What belongs to a command
-//! Its main process and that one's group, every process with its mark in its
-//! environment, and all that descend from these. A process that has left the
-//! group, dropped its environment and lost its parent, all three, is not known
-//! for the command's any more. When a runtime dies, its session tells where it
+//! Its main process and that one's group, every process with its brand or with
+//! its mark in its environment, and all that descend from these. A process that
+//! has left the group, removed its brand, dropped its environment and lost its
+//! parent, all four, is not known for the command's any more. A confined command
+//! cannot remove its brand. When a runtime dies, its session tells where it
 //! had one to itself.
 
 mod backend;

@@ -158,7 +158,14 @@ mod tests {
     #[tokio::test]
     async fn a_panic_ends_no_thread() {
         let workers = Workers::start("test").unwrap();
+        let until_idle = async || {
+            while workers.0.0.state.lock().idle == 0 {
+                tokio::task::yield_now().await;
+            }
+        };
+        until_idle().await;
         assert!(workers.run(|| panic!("on purpose")).await.is_err());
+        until_idle().await;
         assert_eq!(workers.run(|| 7).await, Ok(7));
         assert_eq!(workers.0.0.state.lock().threads, 1);
     }

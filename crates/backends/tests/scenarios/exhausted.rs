@@ -1,5 +1,6 @@
 //! Ending commands when the system has nothing more to give.
 
+use std::fs::File;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -19,11 +20,17 @@ use crate::support::Test;
 /// Tells the second process where it works.
 const WORK: &str = "OFFSHOOT_TEST_EXHAUSTED";
 
+/// How many files a process may have open that runs out of them.
+const FILES: u64 = 256;
+
 /// A user who has no other processes.
 const USER: u32 = 61_357;
 
 /// How many processes and threads that user may have.
 const MOST: u64 = 64;
+
+/// How long the bomb, which ignores the request to end, may take. It is killed then.
+const GRACE: Duration = Duration::from_millis(200);
 
 /// How many threads in a row must be refused for the limit to be reached.
 const REFUSED: usize = 50;
@@ -37,28 +44,29 @@ fn cancels_a_fork_bomb() {
     setrlimit(Resource::Nproc, limit).unwrap();
     let tokio = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
-        // Threads for blocking calls that existed earlier are gone when the cancel comes.
-        .thread_keep_alive(Duration::from_millis(1))
+        .max_blocking_threads(1)
         .enable_all()
         .build();
     tokio.unwrap().block_on(async {
+        // The only thread that Tokio has for blocking calls is stuck.
+        let (release, stuck) = std::sync::mpsc::channel::<()>();
+        let stuck = tokio::task::spawn_blocking(move || stuck.recv().is_ok());
         let data = work.join("data");
         let helper = Helper::at(work.join("confiner"));
         let commands = Commands::holding(&data).helper(helper).open().unwrap();
         let builder = Runtime::builder(Sqlite::at(&data));
         let runtime = builder.backend(Commands::KIND, commands.backend()).open().await.unwrap();
         let session = runtime.session("main").await.unwrap();
-        let mut pipe = Pipe::make(&work.join("pipe"));
-        let script = "exec 9>pipe; echo begun >&9; exec ../confiner bomb";
+        let script = "trap '' TERM; exec 9>pipe; echo begun >&9; exec ../confiner bomb";
         std::fs::create_dir(work.join("bomb")).unwrap();
-        std::fs::rename(work.join("pipe"), work.join("bomb/pipe")).unwrap();
+        let mut pipe = Pipe::make(&work.join("bomb/pipe"));
         let command = Command::new("sh", work.join("bomb")).unwrap().args(["-c", script]).unwrap();
         let command = match offshoot_sandbox::probe() {
             Support::No(Lack::Landlock | Lack::OldLandlock) => command,
             _ => command.confined(Confinement::new([work.join("bomb")], [data]).unwrap()),
         };
         let request = commands.request(command, Some(Surroundings::own()), Attach::No).unwrap();
-        let task = session.spawn(request).grace(Duration::from_secs(5)).await.unwrap();
+        let task = session.spawn(request).grace(GRACE).await.unwrap();
         until_full(&work.join("bomb/full")).await;
         let begun = Instant::now();
         task.cancel("enough").await.unwrap();
@@ -66,6 +74,8 @@ fn cancels_a_fork_bomb() {
         println!("ended after {} ms", begun.elapsed().as_millis());
         assert_eq!(ended.state, State::Cancelled);
         assert_eq!(pipe.state(), Left::Gone);
+        release.send(()).unwrap();
+        assert!(stuck.await.unwrap());
     });
 }
 
@@ -105,6 +115,54 @@ async fn a_fork_bomb_at_the_limit_of_processes_is_cancelled() -> Test {
         .current_dir(&work)
         .uid(USER)
         .gid(USER)
+        .status()?;
+    assert!(ended.success(), "{ended}");
+    Ok(())
+}
+
+/// What the second process does: opens as many files as it may, and cancels a command.
+#[test]
+#[ignore = "started as a process of its own"]
+fn cancels_without_descriptors() {
+    let Ok(work) = std::env::var(WORK).map(PathBuf::from) else { return };
+    let limit = Rlimit { current: Some(FILES), maximum: Some(FILES) };
+    setrlimit(Resource::Nofile, limit).unwrap();
+    let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    tokio.unwrap().block_on(async {
+        let commands = Commands::at(&work).unwrap();
+        let builder = Runtime::builder(Sqlite::at(&work));
+        let runtime = builder.backend(Commands::KIND, commands.backend()).open().await.unwrap();
+        let session = runtime.session("main").await.unwrap();
+        let mut pipe = Pipe::make(&work.join("pipe"));
+        // One member that ignores the request to end, in a session of its own, and one that does
+        // not ignore it.
+        let script = "exec 9>pipe; echo begun >&9
+            setsid sh -c 'trap \"\" TERM; touch deaf; while :; do sleep 0.01; done' &
+            setsid sleep 60 & until test -e deaf; do :; done; touch on; read end";
+        let command = Command::new("sh", &work).unwrap().args(["-c", script]).unwrap();
+        let request = commands.request(command, Some(Surroundings::own()), Attach::No).unwrap();
+        let task = session.spawn(request).grace(GRACE).await.unwrap();
+        while !work.join("on").exists() {
+            tokio::task::yield_now().await;
+        }
+        let mut open = Vec::new();
+        while let Ok(file) = File::open("/dev/null") {
+            open.push(file);
+        }
+        task.cancel("enough").await.unwrap();
+        let ended = task.wait().await.unwrap().task;
+        println!("{} files were open", open.len());
+        assert_eq!(ended.state, State::Cancelled);
+        assert_eq!(pipe.state(), Left::Gone);
+    });
+}
+
+#[tokio::test]
+async fn a_command_is_cancelled_at_the_limit_of_open_files() -> Test {
+    let work = tempfile::tempdir()?;
+    let ended = std::process::Command::new(std::env::current_exe()?)
+        .args(["--exact", "exhausted::cancels_without_descriptors", "--ignored", "--nocapture"])
+        .env(WORK, work.path())
         .status()?;
     assert!(ended.success(), "{ended}");
     Ok(())
