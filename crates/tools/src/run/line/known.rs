@@ -44,7 +44,7 @@ pub(super) fn is_plain(command: &[String]) -> bool {
             _ => false,
         },
         "test" => !rest.iter().any(|word| matches!(word.as_str(), "-v" | "-R")),
-        "printf" => rest.first().is_none_or(|word| !word.starts_with('-')),
+        "printf" => rest.first().is_none_or(|word| !word.starts_with('-') && !counts(word)),
         _ => {
             let mut of_program = RUNS_BY_OPTION.iter().filter(|(program, ..)| *program == name);
             !of_program.any(|(_, long, short)| any_option(rest, long, short))
@@ -257,6 +257,20 @@ const RUNS_BY_OPTION: &[(&str, &[&str], &str)] = &[
     ("wget", &["--use-askpass", "--execute", "--config"], "e"),
     ("pytest", &["--pdbcls"], "pc"),
 ];
+
+/// Whether a format of `printf` has `%n`, with which bash sets a variable, also `PATH`.
+fn counts(format: &str) -> bool {
+    let mut rest = format.replace("%%", "");
+    while let Some((_, behind)) = rest.split_once('%') {
+        let behind =
+            behind.trim_start_matches(|c: char| !c.is_alphabetic() || "hjlztL".contains(c));
+        if behind.starts_with('n') {
+            return true;
+        }
+        rest = behind.to_owned();
+    }
+    false
+}
 
 /// Some of sed's commands run others or write files, so only those scripts are
 /// plain that are seen to hold none of them.

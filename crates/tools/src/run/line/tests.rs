@@ -114,7 +114,8 @@ fn programs_that_run_what_they_are_told_are_unclear() {
         sort --compress-prog=rm  ¦ rg --pre rm x  ¦ fd -x rm  ¦ fd x -Xrm  ¦
         split --filter=rm  ¦ sed 1e  ¦ sed -i s/a/b/ x  ¦ sed s/a/b/e  ¦
         sed -n 's/a/b/w x'  ¦ sed -e 1p  ¦ sed 1p -e 1e  ¦ make -f x  ¦ make SHELL=rm  ¦
-        make a b  ¦ test -v x  ¦ printf -v PATH x  ¦ vim x  ¦ less x  ¦ man x  ¦
+        make a b  ¦ test -v x  ¦ printf -v PATH x  ¦ printf 'x%n' PATH  ¦
+        printf '%s%%%-5.2ln' x PATH  ¦ vim x  ¦ less x  ¦ man x  ¦
         cmake -E rm x  ¦ pytest -p x  ¦ lksh x  ¦ yash x  ¦ posh x  ¦ sem rm x  ¦
         bear -- rm x  ¦ qemu-x86_64 x  ¦ qemu-arm-static x  ¦ coverage run x.py  ¦ tox  ¦
         nox -f x  ¦ pre-commit run  ¦ gcc @x  ¦ gcc-13 -wrapper rm x.c  ¦ cc -Bx x.c  ¦
@@ -129,7 +130,8 @@ fn programs_that_run_what_they_are_told_are_unclear() {
         make  ¦ make test  ¦ cargo test  ¦ npm test  ¦ npm run build  ¦ pytest -x  ¦
         python3 x.py -c  ¦ git push  ¦ find . -name x  ¦ sed -n 1,10p x  ¦ sed s/a/b/g x  ¦
         tar -xzf x  ¦ docker ps  ¦ gh pr merge  ¦ node --version  ¦ test -f x  ¦
-        go test ./x  ¦ cd x  ¦ echo a  ¦ rg x src  ¦ cargo --version  ¦ gcc -c x.c -o x.o  ¦
+        go test ./x  ¦ cd x  ¦ echo a  ¦ printf '%s\n' a  ¦ printf '%5d %%n' 1  ¦
+        rg x src  ¦ cargo --version  ¦ gcc -c x.c -o x.o  ¦
         gcc-13 --version  ¦ coverage report  ¦ wget -q u
     "##,
     ) {
@@ -341,7 +343,9 @@ proptest! {
     #[test]
     fn a_shell_runs_exactly_the_commands_of_a_clear_line(line in lines()) {
         let told = read(&line).commands().to_vec();
-        if told.is_empty() {
+        // What a pattern becomes depends on the files that are there.
+        let is_pattern = |word: &String| word.contains(['*', '[', ']']) && !word.starts_with("d/");
+        if told.is_empty() || told.iter().flatten().any(is_pattern) {
             return Ok(());
         }
         let is_file = |command: &Vec<String>| command[0] == WRITES;
@@ -353,7 +357,9 @@ proptest! {
             prop_assert!(take(&mut rest, &calls), "{shell} ran {calls:?} for {line:?}");
             let all_known = rest.iter().all(|command| PROGRAMS.contains(&&*command[0]));
             let reads = line.contains('<') || line.contains('/');
-            if all_known && !reads && !line.contains("||") {
+            // A command does not start on a stream that is a copy of a closed one.
+            let closes = line.contains("&-");
+            if all_known && !reads && !closes && !line.contains("||") {
                 prop_assert!(rest.is_empty(), "{shell} did not run {rest:?} of {line:?}");
             }
             for file in left {
