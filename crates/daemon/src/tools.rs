@@ -60,8 +60,8 @@ const SECRETS: &[&str] = &[
 
 /// What agents and their commands do not see: the data folder, the secrets of
 /// whoever runs the daemon, and where that person says what agents are, which
-/// folders are trusted and what commands get. Whoever works in a folder that holds those could else say
-/// it instead.
+/// folders are trusted and what commands get. An agent that works in a folder
+/// which holds those could else change them.
 pub(crate) fn hidden(place: &Place) -> Vec<PathBuf> {
     let home = std::env::home_dir().filter(|home| home.is_absolute());
     let home = home.and_then(|home| std::fs::canonicalize(home).ok());

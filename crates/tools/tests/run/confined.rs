@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::support::{Confined, Place, World, calls};
 
 /// Whether commands can be confined here; says so if not.
-fn confines() -> bool {
+pub(crate) fn confines() -> bool {
     let support = offshoot_sandbox::probe();
     if !support.confines() {
         eprintln!("not tested here: {support}");

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::confined::confines;
 use crate::support::{Confined, Place, World, calls, variables};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -44,6 +45,9 @@ async fn no_key_and_nothing_of_offshoot_is_in_the_environment_but_the_mark() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_variable_that_is_passed_reaches_commands_and_one_that_is_not_is_named() {
+    if !confines() {
+        return;
+    }
     for confined in [Confined::No, Confined::Yes] {
         let place = Place::new();
         let given = [("GH_TOKEN", "ghp"), ("NPM_TOKEN", "npm"), ("PATH", "/usr/bin:/bin")];
@@ -61,6 +65,9 @@ async fn a_variable_that_is_passed_reaches_commands_and_one_that_is_not_is_named
 
 #[tokio::test(flavor = "multi_thread")]
 async fn limits_hold_for_commands_and_without_them_nothing_is_run() {
+    if !confines() {
+        return;
+    }
     let place = Place::new();
     let limits = offshoot_sandbox::ResourceLimits::default().open_files(48);
     let script = calls(json!({"command": "ulimit -Hn; ulimit -c"}));
