@@ -7,6 +7,10 @@ use offshoot_store::{OpenStore, Read, Store, StoreError};
 
 use crate::inspect::inspect;
 
+/// The longest file that is checked before the store is used: some hundredths
+/// of a second.
+const CHECKED_FIRST: u64 = 64 << 20;
+
 /// A data folder, not opened yet.
 ///
 /// The folder is made if it is not there, readable by its owner only.
@@ -17,6 +21,7 @@ pub struct Folder {
     pub(crate) group: usize,
     pub(crate) readers: usize,
     pub(crate) pages: Option<u32>,
+    pub(crate) checked_first: u64,
     pub(crate) medium: Medium,
 }
 
@@ -29,7 +34,14 @@ pub(crate) enum Medium {
 
 impl Folder {
     pub(crate) fn new(path: PathBuf) -> Self {
-        Self { path, group: 1_024, readers: 2, pages: None, medium: Medium::Disk }
+        Self {
+            path,
+            group: 1_024,
+            readers: 2,
+            pages: None,
+            checked_first: CHECKED_FIRST,
+            medium: Medium::Disk,
+        }
     }
 
     /// How many batches may share one transaction, and so one fsync; 1,024
@@ -49,6 +61,14 @@ impl Folder {
     /// refused as on a full disk. No limit unless said.
     pub fn max_pages(mut self, pages: u32) -> Self {
         self.pages = Some(pages);
+        self
+    }
+
+    /// The longest file, in bytes, that is checked before the store is used when
+    /// the last process did not close it; 64 MiB unless said. A longer one is
+    /// checked beside its use, because the check reads all of it.
+    pub fn check_first(mut self, longest: u64) -> Self {
+        self.checked_first = longest;
         self
     }
 

@@ -160,10 +160,6 @@ struct Loaded {
     check: Check,
 }
 
-/// The longest file that is checked before the store is used. A longer one is
-/// checked beside its use: the check reads all of it.
-const CHECKED_FIRST: u64 = 64 << 20;
-
 /// The folder under the one name that all spellings of its path share, made if
 /// it is not there.
 fn settled(folder: Folder) -> Result<Folder, StoreError> {
@@ -231,7 +227,7 @@ fn look_closer(folder: &Folder, found: Found) -> Result<Loaded, StoreError> {
             check_pages(&observer)?;
             return Ok(Ok(Loaded { image: None, check: Check::Done }));
         }
-        let short = std::fs::metadata(&path).is_ok_and(|file| file.len() <= CHECKED_FIRST);
+        let short = std::fs::metadata(&path).is_ok_and(|file| file.len() <= folder.checked_first);
         let check = match (noted, unclean) {
             (true, _) => check_all(&observer).map(|()| Check::Done)?,
             (false, true) if short => check_pages(&observer).map(|()| Check::Done)?,

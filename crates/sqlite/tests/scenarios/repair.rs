@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use offshoot_core::{Phase, Task};
 use offshoot_sqlite::{Loss, Rebuilt, Repaired, Sqlite};
-use offshoot_store::StoreError;
+use offshoot_store::{OpenStore, StoreError};
 
 use crate::support::{Scribe, contents, open, refused};
 
@@ -240,6 +240,14 @@ async fn a_store_that_was_not_closed_is_checked_when_it_is_opened() {
     let store = open(folder.path()).await;
     let crashed = tempfile::tempdir().unwrap();
     crate::support::copy(folder.path(), crashed.path());
+    drop(store);
+    let error = refused(crashed.path()).await;
+    assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
+    // A long file is checked while it is in use already.
+    let store = Sqlite::at(crashed.path()).check_first(0).open_store().await.unwrap();
+    let mut failure = store.failure();
+    let failed = failure.wait_for(Option::is_some).await.unwrap().clone();
+    assert!(matches!(failed, Some(StoreError::Corrupt { .. })), "{failed:?}");
     drop(store);
     let error = refused(crashed.path()).await;
     assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
