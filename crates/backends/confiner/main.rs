@@ -14,8 +14,8 @@ fn main() {
     }
 }
 
-/// Starts copies of itself, each in a group of its own, for as long as it lives. The file `full` says that the system has given
-/// no more of them.
+/// Starts copies of itself, each in a group of its own, for as long as it lives. The file `full`
+/// says that the system refused one.
 fn fork_bomb() {
     let begun = Instant::now();
     let Ok(program) = std::env::current_exe() else { return };

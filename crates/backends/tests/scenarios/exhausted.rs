@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use offshoot_backends::{Attach, Command, Commands, Confinement, Helper, Surroundings};
@@ -49,7 +49,7 @@ fn cancels_a_fork_bomb() {
         .build();
     tokio.unwrap().block_on(async {
         // The only thread that Tokio has for blocking calls is stuck.
-        let (release, stuck) = std::sync::mpsc::channel::<()>();
+        let (release, stuck) = mpsc::channel::<()>();
         let stuck = tokio::task::spawn_blocking(move || stuck.recv().is_ok());
         let data = work.join("data");
         let helper = Helper::at(work.join("confiner"));
@@ -67,31 +67,42 @@ fn cancels_a_fork_bomb() {
         };
         let request = commands.request(command, Some(Surroundings::own()), Attach::No).unwrap();
         let task = session.spawn(request).grace(GRACE).await.unwrap();
-        until_full(&work.join("bomb/full")).await;
+        let full = work.join("bomb/full");
+        let taken = tokio::select! {
+            taken = until_full(&full) => taken,
+            ended = task.wait() => panic!("ended by itself: {:?}", ended.unwrap().task.outcome),
+        };
         let begun = Instant::now();
         task.cancel("enough").await.unwrap();
         let ended = task.wait().await.unwrap().task;
         println!("ended after {} ms", begun.elapsed().as_millis());
         assert_eq!(ended.state, State::Cancelled);
         assert_eq!(pipe.state(), Left::Gone);
+        drop(taken);
         release.send(()).unwrap();
         assert!(stuck.await.unwrap());
     });
 }
 
-/// Waits until the bomb has met the limit and this process gets no more threads either.
-async fn until_full(file: &Path) {
-    let mut refused = 0;
-    while refused < REFUSED || !file.exists() {
-        match std::thread::Builder::new().spawn(|| {}) {
-            Ok(thread) => {
-                thread.join().unwrap();
+/// Waits until the bomb has met its own limit, and takes what is left of the user's, so that this
+/// process gets no more threads either. The threads last until what is returned is dropped.
+async fn until_full(file: &Path) -> Vec<mpsc::Sender<()>> {
+    while !file.exists() {
+        tokio::task::yield_now().await;
+    }
+    let (mut refused, mut taken) = (0, Vec::new());
+    while refused < REFUSED {
+        let (release, released) = mpsc::channel();
+        match std::thread::Builder::new().spawn(move || released.recv().is_ok()) {
+            Ok(_) => {
+                taken.push(release);
                 refused = 0;
             }
             Err(_) => refused += 1,
         }
         tokio::task::yield_now().await;
     }
+    taken
 }
 
 #[tokio::test]
