@@ -50,7 +50,8 @@ impl Asks {
     }
 }
 
-/// Those of these tasks, by their ids, that stand above one that asks.
+/// Those of these tasks, by their ids, that wait for an answer to a request below
+/// them. A request is withdrawn when its task, or one above, is cancelled.
 pub(super) async fn above(
     desk: &Desk,
     open: &[Approval],
@@ -58,14 +59,19 @@ pub(super) async fn above(
 ) -> Result<Vec<String>, Trouble> {
     let mut found = Vec::new();
     for asked in open {
-        let mut parent = desk.show(&asked.task).await?.lineage.parent;
-        while let Some(id) = parent {
-            let task = desk.show(&id).await?;
-            if tasks.contains(&task.id) && !found.contains(&task.id) {
-                found.push(task.id);
-            }
-            parent = task.lineage.parent;
+        let mut task = desk.show(&asked.task).await?;
+        let mut above = Vec::new();
+        while task.cancel.is_none()
+            && let Some(parent) = task.lineage.parent.take()
+        {
+            task = desk.show(&parent).await?;
+            above.push(task.id.clone());
+        }
+        if task.cancel.is_none() {
+            found.extend(above.into_iter().filter(|id| tasks.contains(id)));
         }
     }
+    found.sort();
+    found.dedup();
     Ok(found)
 }
