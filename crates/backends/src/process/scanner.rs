@@ -125,7 +125,7 @@ impl Scanner {
 }
 
 impl Shared {
-    /// Looks whenever somebody asks.
+    /// Looks at each request.
     fn look_for_all(&self, mut proc: Proc) {
         while let Some(Next { request, tell }) = self.next() {
             tell.send_replace(Some(Arc::new(look::take(&request, &mut proc))));
@@ -134,7 +134,7 @@ impl Shared {
         }
     }
 
-    /// Waits for the next look to take; nothing once nobody can ask any more.
+    /// Waits for the next look to take; nothing once all scanners are dropped.
     fn next(&self) -> Option<Next> {
         let mut state = self.state.lock();
         loop {
