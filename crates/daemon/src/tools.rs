@@ -58,10 +58,10 @@ const SECRETS: &[&str] = &[
     ".local/share/keyrings",
 ];
 
-/// What agents and their commands do not see: the data folder, the secrets of
-/// whoever runs the daemon, and where that person says what agents are, which
-/// folders are trusted and what commands get. An agent that works in a folder
-/// which holds those could else change them.
+/// What agents and their commands do not see: the data directory, the secrets of
+/// the user who runs the daemon, and the user's profiles, trusted directories and
+/// configuration. An agent that works in a directory above these could else change
+/// them.
 pub(crate) fn hidden(place: &Place) -> Vec<PathBuf> {
     let home = std::env::home_dir().filter(|home| home.is_absolute());
     let home = home.and_then(|home| std::fs::canonicalize(home).ok());

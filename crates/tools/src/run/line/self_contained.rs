@@ -33,7 +33,7 @@ const ALWAYS: &str = "
 struct Exception(&'static str, &'static [&'static str], &'static str);
 
 const UNLESS: &[Exception] = &[
-    // `-exec` and its like run commands; the others remove and write files like commands
+    // `-exec`, `-execdir`, `-ok` and `-okdir` run commands; the others remove and write files like commands
     // of their own, which a rule about `rm` or `>` means, too.
     Exception(
         "find",
