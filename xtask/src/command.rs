@@ -2,6 +2,7 @@
 //!
 //! A command is one file: an argument struct with `run`. It joins the others by a variant here.
 
+mod architecture;
 pub(crate) mod bench;
 pub(crate) mod crash;
 mod measure;
@@ -21,6 +22,8 @@ use crate::repository::Repository;
 pub(crate) enum Command {
     /// Run every check of the repository, stage by stage
     Test(test::Test),
+    /// Check module order, crate order, names, words and file lengths
+    Architecture(architecture::Architecture),
     /// Run the benchmark; every argument is passed on to it
     #[command(disable_help_flag = true)]
     Bench(bench::Bench),
@@ -37,6 +40,7 @@ impl Command {
     pub(crate) fn run(&self, repository: &Repository) -> Result<()> {
         match self {
             Self::Test(test) => test.run(repository),
+            Self::Architecture(architecture) => architecture.run(repository),
             Self::Bench(bench) => bench.run(repository),
             Self::Measure(measure) => measure.run(repository),
             Self::Simulate(simulate) => simulate.run(repository),

@@ -4,6 +4,7 @@
 //! `stage/`; each kind has one shape, and the list of its members is in the file named after it.
 
 mod aimock;
+mod architecture;
 mod command;
 mod component;
 mod invocation;

@@ -25,8 +25,21 @@ pub(crate) struct Package {
     pub(crate) version: String,
     /// Its licence expression, if it has one.
     pub(crate) license: Option<String>,
+    /// The path of its manifest.
+    pub(crate) manifest_path: PathBuf,
+    /// The packages its manifest names.
+    pub(crate) dependencies: Vec<Dependency>,
     /// Its libraries, binaries, examples and tests.
     pub(crate) targets: Vec<Target>,
+}
+
+/// A package that a manifest names.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Dependency {
+    /// Its name.
+    pub(crate) name: String,
+    /// `dev` or `build`; none for a normal dependency.
+    pub(crate) kind: Option<String>,
 }
 
 /// Something that can be built from a package.
@@ -36,6 +49,8 @@ pub(crate) struct Target {
     pub(crate) name: String,
     /// What it is: `lib`, `bin`, `example` and so on.
     pub(crate) kind: Vec<String>,
+    /// The path of its root file.
+    pub(crate) src_path: PathBuf,
 }
 
 impl Metadata {
@@ -90,9 +105,10 @@ mod tests {
     fn an_example_is_found_by_package_name_and_kind() {
         let metadata: Metadata = serde_json::from_str(
             r#"{"packages": [{
-                "name": "offshoot", "version": "0.1.0", "license": null, "targets": [
-                    {"name": "tour", "kind": ["example"]},
-                    {"name": "offshoot", "kind": ["lib"]}
+                "name": "offshoot", "version": "0.1.0", "license": null,
+                "manifest_path": "/Cargo.toml", "dependencies": [], "targets": [
+                    {"name": "tour", "kind": ["example"], "src_path": "/examples/tour.rs"},
+                    {"name": "offshoot", "kind": ["lib"], "src_path": "/src/lib.rs"}
                 ]
             }], "target_directory": "/target"}"#,
         )

@@ -23,6 +23,11 @@ impl Repository {
             .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
         let root =
             here.parent().with_context(|| format!("{} has no parent folder", here.display()))?;
+        Self::at(root)
+    }
+
+    /// The repository with this root directory.
+    pub(crate) fn at(root: &Path) -> Result<Self> {
         let repository = Self { root: root.to_path_buf() };
         ensure!(
             repository.holds("Cargo.toml"),

@@ -5,6 +5,7 @@
 
 mod advisories;
 mod agents;
+pub(crate) mod architecture;
 mod bench;
 mod clippy;
 mod crash;

@@ -54,6 +54,8 @@ fn label(package: &Package) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     fn complaint_about(license: Option<&str>) -> Option<String> {
@@ -61,6 +63,8 @@ mod tests {
             name: "thing".to_owned(),
             version: "1.2.3".to_owned(),
             license: license.map(str::to_owned),
+            manifest_path: PathBuf::new(),
+            dependencies: Vec::new(),
             targets: Vec::new(),
         };
         complaint(&Policy::new(&["MIT"]).unwrap(), &package)

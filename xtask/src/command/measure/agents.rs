@@ -24,11 +24,11 @@ pub(super) fn report(repository: &Repository) -> Result<String> {
     let (cpu, kernel) = (world::processor()?, world::kernel()?);
     let mut report = format!(
         "# Agents in figures\n\n\
-         Written by `cargo xtask measure` ({cpu}, {kernel}); every run replaces it. Built as a program\n\
-         that embeds the library is by default. The model answers at once: what is left is the loop.\n\n{HEAD}"
+         Written by `cargo xtask measure` ({cpu}, {kernel}); every run replaces it. The model answers\n\
+         at once: what is left is the loop.\n\n{HEAD}"
     );
     for (package, program) in PROGRAMS {
-        let run = ["run", "--profile", "embedded", "-p", package, "--example", program];
+        let run = ["run", "--release", "-p", package, "--example", program];
         let printed = repository.cargo(run).read()?;
         print!("{printed}");
         report.push_str(printed.strip_prefix(HEAD).unwrap_or(&printed));
