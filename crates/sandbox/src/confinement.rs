@@ -104,6 +104,12 @@ impl Confinement {
         &self.hidden
     }
 
+    /// The same with what is hidden by its real paths.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn resolved(&self, hidden: Vec<PathBuf>) -> Self {
+        Self { hidden, ..self.clone() }
+    }
+
     /// Says what is wrong with a confinement that came from elsewhere.
     pub fn check(&self) -> Result<(), ConfinementError> {
         for path in self.writable.iter().chain(&self.hidden) {

@@ -3,11 +3,19 @@
 //! It must not do anything for the program before: the variables that the
 //! program is to have could make the loader bring in other code. So they have
 //! other names until the program begins.
+//!
+//! The same process enters a cgroup first if it is to. A program that is not to
+//! be confined can be started through it for this alone.
 
-use std::ffi::{OsStr, OsString};
+use std::convert::Infallible;
+use std::ffi::{CString, OsStr, OsString};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::confinement::Confinement;
@@ -15,20 +23,52 @@ use crate::confinement::Confinement;
 /// The first argument by which a program knows that it is asked to confine.
 const ASKED: &str = "__offshoot-confined";
 
+/// The same for one that is to be in namespaces of its own.
+const ASKED_APART: &str = "__offshoot-isolated";
+
+/// The same for one that is in them already.
+const ASKED_WITHIN: &str = "__offshoot-within";
+
+/// The first argument of one that tries whether it could be.
+const ATTEMPT: &str = "__offshoot-namespaces";
+
+/// The first argument by which a program knows that it is asked to enter a cgroup.
+const CGROUP: &str = "__offshoot-cgroup";
+
+/// The file of a cgroup that moves processes into it.
+const PROCESSES: &str = "cgroup.procs";
+
 /// Put before the name of a variable that only the program is to have.
 const PASSED_ON: &[u8] = b"offshoot-confined:";
 
 /// How a shell tells that a program is there and was not executed.
-const NOT_EXECUTED: i32 = 126;
+pub(crate) const NOT_EXECUTED: i32 = 126;
 
 /// Whether this process looks for the argument when it starts.
 static LOOKS: AtomicBool = AtomicBool::new(false);
+
+/// Whether programs can be put in namespaces here, once a helper has tried.
+static NAMESPACES: OnceLock<Result<(), NoNamespaces>> = OnceLock::new();
 
 /// The program that confines: one whose `main` begins with [`enter_if_asked`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Helper {
     program: PathBuf,
+    namespaces: Namespaces,
+    cgroup: Option<PathBuf>,
 }
+
+/// Whether a helper makes namespaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Namespaces {
+    WherePossible,
+    Never,
+}
+
+/// Why programs are confined without namespaces.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NoNamespaces(String);
 
 impl Helper {
     /// The program of this process, even if its file has been replaced since.
@@ -40,12 +80,74 @@ impl Helper {
         } else {
             std::env::current_exe().ok()?
         };
-        LOOKS.load(Ordering::Relaxed).then_some(Self { program })
+        LOOKS.load(Ordering::Relaxed).then(|| Self::at(program))
     }
 
     /// Another program, by its absolute path.
     pub fn at(program: impl Into<PathBuf>) -> Self {
-        Self { program: program.into() }
+        Self { program: program.into(), namespaces: Namespaces::WherePossible, cgroup: None }
+    }
+
+    /// Confines without namespaces, by Landlock and seccomp alone.
+    #[must_use]
+    pub fn without_namespaces(mut self) -> Self {
+        self.namespaces = Namespaces::Never;
+        self
+    }
+
+    /// Whether programs are put in namespaces of their own.
+    ///
+    /// The first call has a helper process try it, and blocks meanwhile. The
+    /// answer holds as long as this process lives.
+    pub fn namespaces(&self) -> Result<(), NoNamespaces> {
+        if self.namespaces == Namespaces::Never {
+            return Err(NoNamespaces("they are turned off".to_owned()));
+        }
+        if let Some(known) = NAMESPACES.get() {
+            return known.clone();
+        }
+        let mut attempt = Command::new(&self.program);
+        attempt.arg(ATTEMPT).env_clear().current_dir("/").stdin(Stdio::null());
+        // What cannot be started now may be later.
+        let ended = attempt.output().map_err(|error| NoNamespaces(error.to_string()))?;
+        let told = String::from_utf8_lossy(&ended.stderr);
+        let result = match ended.status.success() {
+            true => Ok(()),
+            false => Err(NoNamespaces(told.trim().to_owned())),
+        };
+        NAMESPACES.get_or_init(|| result).clone()
+    }
+
+    /// Has the helper enter a cgroup, given by its directory, before it does
+    /// anything else. A program is executed even if the helper cannot enter.
+    #[must_use]
+    pub fn in_cgroup(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.cgroup = Some(directory.into());
+        self
+    }
+
+    /// A command that executes a program, given by its absolute path, without
+    /// confining it. `name` is what the program is told as its own name. Variables
+    /// are to be named as [`passed_on`] says, on a cleared environment.
+    ///
+    /// If the program cannot be executed, the command exits with 126 and says why
+    /// in a line on its standard error.
+    pub fn command_as(&self, program: &Path, name: &OsStr) -> Command {
+        let mut command = self.command();
+        command.arg(program).arg(name);
+        command
+    }
+
+    /// A command that enters the cgroup and exits: with 0, or with 126 and the
+    /// reason in a line on its standard error.
+    pub fn trial(&self) -> Command {
+        self.command()
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.arg(CGROUP).arg(self.cgroup.as_deref().unwrap_or(Path::new("")));
+        command
     }
 
     /// Where the program is.
@@ -70,8 +172,15 @@ impl Confinement {
     pub fn command_as(&self, helper: &Helper, program: &Path, name: &OsStr) -> Command {
         // Text and lists of it can always be written; if not, nothing is executed.
         let json = serde_json::to_string(self).unwrap_or_default();
-        let mut command = Command::new(&helper.program);
-        command.arg(ASKED).arg(json).arg(program).arg(name);
+        let asked = match helper.namespaces() {
+            Ok(()) => ASKED_APART,
+            Err(_) => ASKED,
+        };
+        let mut command = match helper.cgroup {
+            Some(_) => helper.command(),
+            None => Command::new(&helper.program),
+        };
+        command.arg(asked).arg(json).arg(program).arg(name);
         command
     }
 }
@@ -82,42 +191,177 @@ pub fn passed_on(name: &OsStr) -> OsString {
     OsString::from_vec([PASSED_ON, name.as_bytes()].concat())
 }
 
-/// Confines this process and becomes the program, if that is what it was
-/// started for. To be called before anything else in `main`, while there is no
-/// other thread.
+/// Enters a cgroup, confines this process and becomes the program, as far as that
+/// is what it was started for. To be called before anything else in `main`, while
+/// there is no other thread.
 pub fn enter_if_asked() {
     LOOKS.store(true, Ordering::Relaxed);
-    let mut args = std::env::args_os().skip(1);
-    if args.next().is_none_or(|first| first != ASKED) {
-        return;
+    let mut args = std::env::args_os().skip(1).peekable();
+    let cgroup = args.next_if(|first| first == CGROUP).map(|_| args.next().unwrap_or_default());
+    let directory = cgroup.as_deref().filter(|directory| !directory.is_empty());
+    if args.peek().is_some_and(|first| first == ASKED_APART) {
+        complain(&refusal(lead_program(args.skip(1), directory)));
     }
-    let refused = enter(args);
-    eprintln!("offshoot: {refused}");
+    let entered = directory.map(|directory| CgroupFile::open(directory)?.enter());
+    complain(&match args.next() {
+        Some(first) if first == ASKED => refusal(become_program(args, Stage::Alone)),
+        Some(first) if first == ASKED_WITHIN => refusal(become_program(args, Stage::Within)),
+        Some(first) if first == ATTEMPT => attempt(),
+        Some(first) if first == INIT => run_init(),
+        Some(program) if cgroup.is_some() => refusal(become_unconfined(program, args)),
+        None if cgroup.is_some() => match entered {
+            Some(Err(error)) => format!("offshoot: {error}"),
+            _ => std::process::exit(0),
+        },
+        _ => return,
+    });
+}
+
+fn complain(why: &str) -> ! {
+    eprintln!("{why}");
     std::process::exit(NOT_EXECUTED);
 }
 
-/// Why it did not become the program.
-fn enter(mut args: impl Iterator<Item = OsString>) -> String {
-    let (Some(json), Some(program), Some(name)) = (args.next(), args.next(), args.next()) else {
-        return "not executed: how to confine it was not said in full".to_owned();
-    };
-    let confinement = match serde_json::from_slice::<Confinement>(json.as_bytes()) {
-        Ok(confinement) => confinement,
-        Err(error) => return format!("{program:?} was not executed: {error}"),
-    };
-    if let Err(error) = confine(&confinement) {
-        return format!("{program:?} was not executed, as it cannot be confined: {error}");
+/// The file of a cgroup that takes processes, opened while its path leads there.
+struct CgroupFile(File);
+
+impl CgroupFile {
+    fn open(directory: &OsStr) -> io::Result<Self> {
+        OpenOptions::new().write(true).open(Path::new(directory).join(PROCESSES)).map(Self)
     }
-    let mut command = Command::new(&program);
-    std::os::unix::process::CommandExt::arg0(&mut command, name);
-    let variables = std::env::vars_os().map(|(name, value)| match own_name(&name) {
-        Some(name) => (name.to_owned(), value),
-        None => (name, value),
+
+    /// Moves this process, which has one thread, into the cgroup.
+    fn enter(mut self) -> io::Result<()> {
+        self.0.write_all(b"0")
+    }
+}
+
+/// Whether a process that becomes the program was prepared by another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Alone,
+    Within,
+}
+
+/// What a helper was asked for.
+struct ConfineRequest {
+    confinement: Confinement,
+    program: OsString,
+    name: OsString,
+}
+
+impl ConfineRequest {
+    fn read(args: &mut impl Iterator<Item = OsString>) -> Result<Self, String> {
+        let (Some(json), Some(program), Some(name)) = (args.next(), args.next(), args.next())
+        else {
+            return Err("not executed: how to confine it was not said in full".to_owned());
+        };
+        match serde_json::from_slice(json.as_bytes()) {
+            Ok(confinement) => Ok(Self { confinement, program, name }),
+            Err(error) => Err(format!("{program:?} was not executed: {error}")),
+        }
+    }
+
+    fn not_confined(&self, error: &dyn std::fmt::Display) -> String {
+        format!("{:?} was not executed, as it cannot be confined: {error}", self.program)
+    }
+
+    fn not_executed(&self, error: &dyn std::fmt::Display) -> String {
+        format!("{:?} was not executed: {error}", self.program)
+    }
+}
+
+/// How it is told that a program was not executed.
+fn refusal(result: Result<Infallible, String>) -> String {
+    match result {
+        Ok(never) => match never {},
+        Err(why) => format!("offshoot: {why}"),
+    }
+}
+
+/// Confines this process and becomes the program.
+fn become_program(
+    mut args: impl Iterator<Item = OsString>,
+    stage: Stage,
+) -> Result<Infallible, String> {
+    let request = ConfineRequest::read(&mut args)?;
+    let confined = match stage {
+        Stage::Alone => confine(&request.confinement),
+        Stage::Within => confine_within(&request.confinement),
+    };
+    confined.map_err(|error| request.not_confined(&error))?;
+    Err(request.not_executed(&exec(&request.program, &request.name, args)))
+}
+
+/// Becomes the program without confining this process.
+fn become_unconfined(
+    program: OsString,
+    mut args: impl Iterator<Item = OsString>,
+) -> Result<Infallible, String> {
+    let name = args.next().unwrap_or_else(|| program.clone());
+    Err(format!("{program:?} was not executed: {}", exec(&program, &name, args)))
+}
+
+/// Becomes the program, with the variables that it is to have. Returns why it did not.
+///
+/// `Command::exec` would have a shell read a file that the system refuses to execute.
+fn exec(program: &OsStr, name: &OsStr, args: impl Iterator<Item = OsString>) -> io::Error {
+    let variables = std::env::vars_os().filter(|(name, _)| name != HELD_BACK);
+    let variables = variables.map(|(name, value)| {
+        let mut pair = own_name(&name).unwrap_or(&name).to_owned();
+        pair.push("=");
+        pair.push(value);
+        pair
     });
-    let variables: Vec<_> = variables.collect();
-    command.args(args).env_clear().envs(variables);
-    let error = std::os::unix::process::CommandExt::exec(&mut command);
-    format!("{program:?} was not executed: {error}")
+    let words = std::iter::once(name.to_owned()).chain(args);
+    let (program, words, variables) =
+        match (c_string(program.to_owned()), c_strings(words), c_strings(variables)) {
+            (Ok(program), Ok(words), Ok(variables)) => (program, words, variables),
+            (Err(error), ..) | (_, Err(error), _) | (.., Err(error)) => return error,
+        };
+    // It fails, but first sets signals back that this process ignores and the program
+    // does not.
+    let _ = Command::new("/").exec();
+    let Err(error) = nix::unistd::execve(&program, &words, &variables);
+    error.into()
+}
+
+fn c_strings(texts: impl Iterator<Item = OsString>) -> io::Result<Vec<CString>> {
+    texts.map(c_string).collect()
+}
+
+fn c_string(text: OsString) -> io::Result<CString> {
+    Ok(CString::new(text.into_vec())?)
+}
+
+/// Makes namespaces, has a child become the program in them, and ends as it does.
+///
+/// Process 1 of the namespaces is none of the program's processes, so it stays outside
+/// the cgroup that this process enters.
+fn lead_program(
+    mut args: impl Iterator<Item = OsString>,
+    cgroup: Option<&OsStr>,
+) -> Result<Infallible, String> {
+    let request = ConfineRequest::read(&mut args)?;
+    close_inherited().map_err(|error| request.not_confined(&error))?;
+    let cgroup = cgroup.map(CgroupFile::open);
+    let (init, found) =
+        isolate(&request.confinement).map_err(|error| request.not_confined(&error))?;
+    // A program is executed even if this fails.
+    cgroup.map(|cgroup| cgroup?.enter()).transpose().ok();
+    let json = serde_json::to_string(&found).map_err(|error| request.not_confined(&error))?;
+    // What this names is the child's own program, which is this one.
+    let mut command = Command::new("/proc/self/exe");
+    command.arg(ASKED_WITHIN).arg(json).arg(&request.program).arg(&request.name).args(args);
+    Err(request.not_executed(&lead(command, init)))
+}
+
+/// Tries whether a program could be put in namespaces. Returns why not.
+fn attempt() -> String {
+    match attempt_namespaces() {
+        Ok(()) => std::process::exit(0),
+        Err(error) => error.to_string(),
+    }
 }
 
 /// What a variable is called that was passed on.
@@ -126,11 +370,57 @@ fn own_name(passed: &OsStr) -> Option<&OsStr> {
 }
 
 #[cfg(target_os = "linux")]
-use crate::linux::confine;
+use crate::linux::{
+    HELD_BACK, INIT, attempt_namespaces, close_inherited, confine, confine_within, isolate, lead,
+    run_init,
+};
 
 #[cfg(not(target_os = "linux"))]
-fn confine(_confinement: &Confinement) -> Result<(), crate::support::Lack> {
-    Err(crate::support::Lack::System)
+use elsewhere::{
+    HELD_BACK, INIT, attempt_namespaces, close_inherited, confine, confine_within, isolate, lead,
+    run_init,
+};
+
+/// What no other system can do.
+#[cfg(not(target_os = "linux"))]
+mod elsewhere {
+    use std::convert::Infallible;
+    use std::io;
+    use std::process::Command;
+
+    use crate::confinement::Confinement;
+    use crate::support::Lack;
+
+    pub(super) const HELD_BACK: &str = "offshoot-held-back";
+    pub(super) const INIT: &str = "__offshoot-init";
+
+    pub(super) fn close_inherited() -> Result<(), Lack> {
+        Err(Lack::System)
+    }
+
+    pub(super) fn confine(_confinement: &Confinement) -> Result<(), Lack> {
+        Err(Lack::System)
+    }
+
+    pub(super) fn confine_within(_confinement: &Confinement) -> Result<(), Lack> {
+        Err(Lack::System)
+    }
+
+    pub(super) fn isolate(_confinement: &Confinement) -> Result<(Infallible, Confinement), Lack> {
+        Err(Lack::System)
+    }
+
+    pub(super) fn attempt_namespaces() -> Result<(), Lack> {
+        Err(Lack::System)
+    }
+
+    pub(super) fn lead(_program: Command, init: Infallible) -> io::Error {
+        match init {}
+    }
+
+    pub(super) fn run_init() -> ! {
+        std::process::exit(super::NOT_EXECUTED)
+    }
 }
 
 #[cfg(test)]

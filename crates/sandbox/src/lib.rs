@@ -6,6 +6,7 @@
 //! the program: it is this very program, asked by its first argument, which
 //! [`enter_if_asked`] at the start of `main` looks for. What cannot be confined
 //! is not executed. [`probe`] says beforehand whether this system can.
+//! [`remove_tree`] removes the folders that programs have filled.
 //!
 //! # What holds for a confined program, and all it starts
 //! - It creates, changes, renames and removes files only below its writable
@@ -24,14 +25,28 @@
 //! - It has [`ResourceLimits`] on processes, memory and open files.
 //! - As root it has no more than root's say over files, users and low ports.
 //!
-//! # What does not
-//! - The mode, the owner and the times of a file outside, as far as this user may
-//!   change them. The system knows no rule by path for that; only the bits that
-//!   lend a user's or a group's rights are refused.
+//! # What namespaces add
+//! Where the system lets a user make them ([`Helper::namespaces`]), a program is in
+//! namespaces of users (root is not), mounts, IPC and processes as well:
+//!
+//! - Every mount but its writable folders is read-only, so that the mode, the owner
+//!   and the times of a file outside stay.
+//! - What is hidden, and is there when the program starts, is covered: its names,
+//!   sizes, links, attributes and changes are not seen.
+//! - Other processes have no number in its `/proc`.
+//! - It is held to its number of processes, and no other program's count.
+//! - It ends, with all it started, when the process that was started for it dies.
+//!   That one passes signals on to it and ends as it does.
+//!
+//! # What does not hold
+//! - Without namespaces: the mode, the owner and the times of a file outside, as far
+//!   as this user may change them. Only the bits that lend a user's or a group's
+//!   rights are refused.
 //! - What a file outside is called, how large it is, where a link leads, which
 //!   extended attributes it has, and when it changes (inotify), to a program that
-//!   knows or guesses its path; this holds for hidden ones, too.
-//! - The names and arguments of other processes, in `/proc`.
+//!   knows or guesses its path. Without namespaces this holds for hidden ones, too;
+//!   with them only for those made later.
+//! - Without namespaces: the names and arguments of other processes, in `/proc`.
 //! - The limit on processes, as root: Linux does not enforce it there.
 //! - A file that has a second name below a writable folder already, and a
 //!   hidden folder that is mounted a second time elsewhere.
@@ -43,10 +58,12 @@ mod helper;
 mod limits;
 #[cfg(target_os = "linux")]
 mod linux;
+mod removal;
 mod support;
 
 pub use confinement::{Confinement, ConfinementError};
-pub use credentials::is_credential;
-pub use helper::{Helper, enter_if_asked, passed_on};
+pub use credentials::{holds_password, is_credential};
+pub use helper::{Helper, NoNamespaces, enter_if_asked, passed_on};
 pub use limits::ResourceLimits;
+pub use removal::remove_tree;
 pub use support::{Lack, Support, probe};

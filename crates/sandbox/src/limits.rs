@@ -37,8 +37,8 @@ pub struct ResourceLimits {
 impl ResourceLimits {
     /// Limits the processes and threads; 4,096 by default.
     ///
-    /// Linux counts processes by user. Without a user namespace the limit is
-    /// therefore set to the number of tasks on the system when the program
+    /// In a user namespace of its own a program has exactly this number.
+    /// Otherwise Linux counts processes by user, and the limit is therefore set to the number of tasks on the system when the program
     /// starts plus this number, and never to more than three quarters of what
     /// the user may have. Linux does not enforce it for root.
     #[must_use]

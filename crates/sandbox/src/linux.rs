@@ -1,10 +1,14 @@
 //! Confining on Linux: Landlock for files and signals, seccomp for what has no
-//! path.
+//! path. Namespaces come on top of these where the system has them.
 
 mod calls;
 mod descriptors;
 mod files;
+mod init;
+mod leader;
 mod limits;
+mod mounts;
+mod namespaces;
 mod rights;
 
 use std::io;
@@ -12,6 +16,10 @@ use std::path::PathBuf;
 
 use crate::confinement::{Confinement, ConfinementError};
 use crate::support::{Lack, Support};
+
+pub(crate) use init::{INIT, Init, run as run_init};
+pub(crate) use leader::{HELD_BACK, lead};
+pub(crate) use namespaces::attempt as attempt_namespaces;
 
 /// Why this process could not be confined.
 #[derive(Debug, thiserror::Error)]
@@ -38,19 +46,51 @@ pub(crate) enum ConfineError {
     Limits(io::Error),
     #[error("seccomp: {0}")]
     Calls(String),
+    #[error("namespaces: {step}: {source}")]
+    Namespaces { step: String, source: io::Error },
 }
 
 /// Confines this process, which has one thread, and all that it starts. An
 /// error leaves it half confined.
 pub(crate) fn confine(confinement: &Confinement) -> Result<(), ConfineError> {
+    close_inherited()?;
+    let hidden = prepare(confinement)?;
+    restrict(confinement, hidden)
+}
+
+/// Closes the open files that this process was given and did not ask for.
+pub(crate) fn close_inherited() -> Result<(), ConfineError> {
+    descriptors::close_inherited().map_err(ConfineError::Descriptors)
+}
+
+/// Makes namespaces, in which this process starts its children from now on. One
+/// of these has to confine itself as [`confine_within`] does, by what is returned.
+pub(crate) fn isolate(confinement: &Confinement) -> Result<(Init, Confinement), ConfineError> {
+    let hidden = prepare(confinement)?;
+    let init = namespaces::enter(confinement, &hidden)?;
+    Ok((init, confinement.resolved(hidden)))
+}
+
+/// Confines a process in namespaces that were made for it, and all that it starts.
+pub(crate) fn confine_within(confinement: &Confinement) -> Result<(), ConfineError> {
+    leader::take_signals().map_err(ConfineError::Rights)?;
+    restrict(confinement, files::hidden(confinement)?)
+}
+
+/// Checks what is asked for and does what needs `/proc` as it is. Returns where
+/// what is hidden really is.
+fn prepare(confinement: &Confinement) -> Result<Vec<PathBuf>, ConfineError> {
     confinement.check()?;
     if let Support::No(lack) = probe() {
         return Err(lack.into());
     }
-    descriptors::close_inherited().map_err(ConfineError::Descriptors)?;
-    // While everything can still be looked at.
-    let files = files::rules(confinement)?;
     limits::apply(confinement.limits()).map_err(ConfineError::Limits)?;
+    files::hidden(confinement)
+}
+
+fn restrict(confinement: &Confinement, hidden: Vec<PathBuf>) -> Result<(), ConfineError> {
+    // While everything can still be looked at.
+    let files = files::rules(confinement, hidden)?;
     rights::give_up().map_err(ConfineError::Rights)?;
     files::restrict(files)?;
     calls::refuse()

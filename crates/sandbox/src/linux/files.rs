@@ -62,18 +62,23 @@ pub(super) fn support() -> Support {
     }
 }
 
-/// All that is given.
-pub(super) fn rules(confinement: &Confinement) -> Result<RulesetCreated, ConfineError> {
+/// Where what is hidden really is.
+pub(super) fn hidden(confinement: &Confinement) -> Result<Vec<PathBuf>, ConfineError> {
     let hidden = confinement.hidden().iter().map(|path| resolved(path));
     let hidden = hidden.collect::<Result<Vec<_>, _>>()?;
     // A link may lead into a writable folder.
     confinement.check_covered(&hidden)?;
+    Ok(hidden)
+}
+
+/// All that is given.
+pub(super) fn rules(
+    confinement: &Confinement,
+    hidden: Vec<PathBuf>,
+) -> Result<RulesetCreated, ConfineError> {
     let mut given = Given { rules: ruleset()?, hidden };
     for path in confinement.writable() {
-        let folder = open_folder(path);
-        let folder = folder
-            .map_err(|error| ConfineError::Writable { path: path.clone(), source: error.into() })?;
-        given.give(folder, working())?;
+        given.give(open_writable(path)?, working())?;
     }
     let root = open_folder(Path::new("/")).map_err(|error| ConfineError::Root(error.into()))?;
     if given.hidden.is_empty() {
@@ -82,6 +87,11 @@ pub(super) fn rules(confinement: &Confinement) -> Result<RulesetCreated, Confine
     let entries = entries(root.as_fd()).map_err(|error| ConfineError::Root(error.into()))?;
     given.give_entries(root.as_fd(), Path::new("/"), entries)?;
     Ok(given.rules)
+}
+
+/// Refuses this process every file from now on.
+pub(super) fn give_nothing() -> Result<(), ConfineError> {
+    restrict(ruleset()?)
 }
 
 /// Has the rules hold from now on.
@@ -162,14 +172,14 @@ fn kind(file: BorrowedFd<'_>) -> Option<FileType> {
 }
 
 /// Opens an entry itself, not what it leads to.
-fn open(folder: BorrowedFd<'_>, name: &OsStr, flags: OFlags) -> Result<OwnedFd, Errno> {
+pub(super) fn open(folder: BorrowedFd<'_>, name: &OsStr, flags: OFlags) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC | flags;
     rustix::fs::openat(folder, name, flags, Mode::empty())
 }
 
 /// Opens the folder of this path, which no link is part of: a link that was put
 /// there since the path was found leads nowhere.
-fn open_folder(path: &Path) -> Result<OwnedFd, Errno> {
+pub(super) fn open_folder(path: &Path) -> Result<OwnedFd, Errno> {
     let mut folder = open(CWD, OsStr::new("/"), OFlags::DIRECTORY)?;
     for part in path.components() {
         if let Component::Normal(name) = part {
@@ -177,6 +187,12 @@ fn open_folder(path: &Path) -> Result<OwnedFd, Errno> {
         }
     }
     Ok(folder)
+}
+
+/// Opens a folder that is to be writable.
+pub(super) fn open_writable(path: &Path) -> Result<OwnedFd, ConfineError> {
+    open_folder(path)
+        .map_err(|error| ConfineError::Writable { path: path.to_owned(), source: error.into() })
 }
 
 fn entries(folder: BorrowedFd<'_>) -> Result<Vec<Vec<u8>>, Errno> {

@@ -10,6 +10,9 @@ use crate::limits::ResourceLimits;
 /// out and the kernel has to end a process: as if it used half of the memory.
 const FIRST_TO_END: i32 = 500;
 
+/// The processes of a namespace beside the program: the leader and process 1.
+const OF_NAMESPACE: u64 = 2;
+
 /// Sets the limits. The files of `/proc` must still be readable and writable.
 pub(super) fn apply(limits: &ResourceLimits) -> io::Result<()> {
     prefer_to_end()?;
@@ -25,6 +28,14 @@ fn limit_processes(count: u64) -> io::Result<()> {
     let wanted = tasks_on_system()?.saturating_add(count);
     let most = getrlimit(Resource::Nproc).maximum.map_or(u64::MAX, |most| most - most / 4);
     set(Resource::Nproc, wanted.min(most), wanted.min(most))
+}
+
+/// Holds a program in a user namespace of its own to its number: there Linux
+/// counts the processes of the namespace alone. The limit from before holds for
+/// the user as a whole.
+pub(super) fn within_user_namespace(limits: &ResourceLimits) -> io::Result<()> {
+    let count = limits.most_processes().saturating_add(OF_NAMESPACE);
+    set(Resource::Nproc, count, count)
 }
 
 fn limit_memory(bytes: Option<u64>) -> io::Result<()> {

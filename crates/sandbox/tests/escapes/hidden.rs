@@ -39,7 +39,8 @@ fn a_hidden_program_is_not_executed() {
         assert!(ground.free(&program, &deed).status.success());
         let tried = ground.confined(&program, &deed);
         assert_eq!(tried.status.code(), Some(126), "{tried:?}");
-        assert!(complained(&tried).contains("Permission denied"), "{tried:?}");
+        let why = if ground.is_apart() { "not executed" } else { "Permission denied" };
+        assert!(complained(&tried).contains(why), "{tried:?}");
     }
 }
 
@@ -138,7 +139,7 @@ fn what_a_hidden_link_leads_to_is_hidden() {
         for path in ["data/secret", "link/secret"] {
             assert!(ground.free(&ground.deeds(), &["read", &ground.text(path)]).status.success());
             let tried = ground.confined_by(&by, &ground.deeds(), &["read", &ground.text(path)]);
-            assert_eq!(said(&tried), "13", "{path}: {tried:?}");
+            assert!(ground.is_unseen(&said(&tried)), "{path}: {tried:?}");
         }
     }
 }
@@ -171,7 +172,7 @@ fn a_folder_to_work_in_may_lie_in_a_hidden_one() {
         assert_eq!(said(&done), "mine\na\nc", "{done:?}");
         for path in ["data/secret", "data/trees/two/file"] {
             let tried = ground.confined_by(&by, &ground.deeds(), &["read", &ground.text(path)]);
-            assert_eq!(said(&tried), "13", "{tried:?}");
+            assert!(ground.is_unseen(&said(&tried)), "{tried:?}");
         }
         assert!(Path::new(&tree).join("c").exists());
     }

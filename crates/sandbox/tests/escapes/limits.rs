@@ -94,9 +94,9 @@ fn confined_programs_leave_a_quarter_of_the_processes_of_their_user() {
     for ground in grounds() {
         let inner = ground.usual().command(&ground.helper(), found("cat"));
         let mut command = ground.prepared(Command::new("/bin/bash"));
-        command.args(["-c", "ulimit -u 100 && exec \"$@\"", "bash"]).arg(inner.get_program());
+        command.args(["-c", "ulimit -u 2000 && exec \"$@\"", "bash"]).arg(inner.get_program());
         let done = command.args(inner.get_args()).arg("/proc/self/limits").output().unwrap();
         let held = said(&done);
-        assert_eq!(limits(&held, "Max processes"), ("75".into(), "75".into()), "{done:?}");
+        assert_eq!(limits(&held, "Max processes"), ("1500".into(), "1500".into()), "{done:?}");
     }
 }

@@ -8,10 +8,12 @@
 
 mod attributes;
 mod calls;
+mod endings;
 mod entering;
 mod hidden;
 mod ipc;
 mod limits;
+mod namespaces;
 mod outside;
 mod processes;
 mod scheduling;

@@ -17,11 +17,36 @@ pub(crate) struct Ground {
     folder: TempDir,
     user: Option<u32>,
     deeds: PathBuf,
+    confined: Confined,
 }
 
-/// A ground for this user and, if that one is root, one for a user that is not.
-/// None where there is no Landlock, which is said.
+/// How programs are confined there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Confined {
+    /// By Landlock and seccomp alone.
+    Floor,
+    /// In namespaces as well.
+    Namespaces,
+}
+
+/// Grounds for this user and, if that one is root, for a user that is not, each
+/// with namespaces and without, as far as there are any. None where there is no
+/// Landlock, which is said.
 pub(crate) fn grounds() -> Vec<Ground> {
+    let mut grounds = grounds_of(Confined::Namespaces);
+    grounds.extend(grounds_of(Confined::Floor));
+    grounds
+}
+
+/// The same with namespaces or without.
+pub(crate) fn grounds_of(confined: Confined) -> Vec<Ground> {
+    let helper = Helper::at(env!("CARGO_BIN_EXE_offshoot-deeds"));
+    if confined == Confined::Namespaces
+        && let Err(why) = helper.namespaces()
+    {
+        eprintln!("SKIPPED: there are no namespaces here: {why}");
+        return Vec::new();
+    }
     match probe() {
         Support::No(lack @ (Lack::Landlock | Lack::OldLandlock)) => {
             eprintln!("SKIPPED: nothing can be confined here: {lack}");
@@ -29,9 +54,9 @@ pub(crate) fn grounds() -> Vec<Ground> {
         }
         Support::No(lack) => panic!("nothing can be confined here: {lack}"),
         Support::Whole | Support::ButSignals => {
-            let mut grounds = vec![Ground::of(None)];
+            let mut grounds = vec![Ground::of(None, confined)];
             if rustix::process::geteuid().is_root() {
-                grounds.push(Ground::of(Some(NOBODY)));
+                grounds.push(Ground::of(Some(NOBODY), confined));
             }
             grounds
         }
@@ -39,9 +64,10 @@ pub(crate) fn grounds() -> Vec<Ground> {
 }
 
 impl Ground {
-    fn of(user: Option<u32>) -> Self {
+    fn of(user: Option<u32>, confined: Confined) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let mut ground = Self { folder, user, deeds: env!("CARGO_BIN_EXE_offshoot-deeds").into() };
+        let deeds = env!("CARGO_BIN_EXE_offshoot-deeds").into();
+        let mut ground = Self { folder, user, deeds, confined };
         if user.is_some() {
             // The program may be where only this user may look.
             ground.deeds = ground.copied(&ground.path("deeds"));
@@ -96,7 +122,20 @@ impl Ground {
     }
 
     pub(crate) fn helper(&self) -> Helper {
-        Helper::at(&self.deeds)
+        match self.confined {
+            Confined::Floor => Helper::at(&self.deeds).without_namespaces(),
+            Confined::Namespaces => Helper::at(&self.deeds),
+        }
+    }
+
+    pub(crate) fn is_apart(&self) -> bool {
+        self.confined == Confined::Namespaces
+    }
+
+    /// Whether this error says that something is not to be seen: in namespaces it
+    /// is not even there.
+    pub(crate) fn is_unseen(&self, errno: &str) -> bool {
+        errno == libc_errno::EACCES || (self.is_apart() && errno == libc_errno::ENOENT)
     }
 
     pub(crate) fn deeds(&self) -> String {
@@ -148,8 +187,10 @@ impl Ground {
         let held = self.confined(&self.deeds(), deed);
         assert_eq!(held.status.code(), Some(1), "{deed:?} is refused: {held:?}");
         let errno = said(&held);
-        let refused = [libc_errno::EPERM, libc_errno::EACCES];
-        assert!(refused.contains(&errno.as_str()), "{deed:?} is refused for this: {errno}");
+        let apart = [libc_errno::ENOENT, libc_errno::ESRCH, libc_errno::EROFS];
+        let refused = [libc_errno::EPERM, libc_errno::EACCES].contains(&errno.as_str())
+            || (self.is_apart() && apart.contains(&errno.as_str()));
+        assert!(refused, "{deed:?} is refused for this: {errno}");
     }
 
     /// A script, given a folder outside, changes it, and nothing of it while it
@@ -171,6 +212,9 @@ impl Ground {
 mod libc_errno {
     pub(super) const EPERM: &str = "1";
     pub(super) const EACCES: &str = "13";
+    pub(super) const ENOENT: &str = "2";
+    pub(super) const ESRCH: &str = "3";
+    pub(super) const EROFS: &str = "30";
 }
 
 /// Where a program is that every user may execute.
