@@ -2,7 +2,7 @@
 //! each, and for sending it back in five more calls.
 //!
 //! ```text
-//! cargo run --profile embedded -p offshoot-models --example answer_costs -- [SIZE [FAMILY [WIRE]]]
+//! cargo run --release -p offshoot-models --example answer_costs -- [SIZE [FAMILY [WIRE]]]
 //! ```
 //!
 //! The server works in another thread, and its time is not counted.

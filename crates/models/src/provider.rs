@@ -22,6 +22,7 @@ mod retry_after;
 mod scrub;
 mod sse;
 mod tls;
+mod weight;
 mod wire;
 
 pub(crate) use self::fault::shown;

@@ -4,6 +4,7 @@
 //! sent and requests are read without being kept, so a test that measures memory
 //! measures the client alone.
 
+mod items;
 mod server;
 mod wire;
 
@@ -50,11 +51,25 @@ pub enum HostileAnswer {
     ByteByByte,
     /// Blank lines.
     BlankLines,
+    /// Many short items that only the provider understands, never ended.
+    ManyItems,
+    /// A few long ones.
+    LongItems,
+    /// Items that go on, or are stated again with other words.
+    ContinuedItems,
+    /// A refusal beside what is read.
+    HiddenRefusal,
+    /// Ids that are long.
+    LongIds,
+    /// Fragments of a call that repeat its name and change its id.
+    RenamedCalls,
+    /// One event of many blocks.
+    CrowdedEvent,
 }
 
 impl HostileAnswer {
     /// All families.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 24] = [
         Self::DeepArrays,
         Self::DeepObjects,
         Self::DeepUnterminated,
@@ -72,6 +87,13 @@ impl HostileAnswer {
         Self::OneLine,
         Self::ByteByByte,
         Self::BlankLines,
+        Self::ManyItems,
+        Self::LongItems,
+        Self::ContinuedItems,
+        Self::HiddenRefusal,
+        Self::LongIds,
+        Self::RenamedCalls,
+        Self::CrowdedEvent,
     ];
 
     /// The body of an answer of this family with about `size` letters, in
@@ -128,6 +150,21 @@ impl HostileAnswer {
                 Box::new(framed(&before, Box::new(letters), none(), &after))
             }
             Self::BlankLines => Box::new(repeated("\n", size)),
+            Self::ManyItems => Box::new((0..size / 80).map(move |number| wire.item(number, "xy"))),
+            Self::LongItems => long(size, move |number| wire.item(number, HERE)),
+            Self::ContinuedItems => long(size, move |number| wire.continued(number, HERE)),
+            Self::HiddenRefusal => {
+                let said = std::iter::once(wire.before_refusal());
+                Box::new(said.chain(long(size, move |_| wire.hidden_refusal(HERE))))
+            }
+            Self::LongIds => long(size, move |number| wire.named(number, HERE)),
+            Self::RenamedCalls => {
+                Box::new((0..size / 80).map(move |number| wire.renamed_call(number)))
+            }
+            Self::CrowdedEvent => {
+                let (before, each, after) = wire.crowded();
+                Box::new(framed(&before, repeated(each, size / each.len()), none(), &after))
+            }
         };
         Box::new(opened.chain(inner).chain(closed))
     }
@@ -146,6 +183,21 @@ fn repeated(text: &'static str, times: usize) -> Body {
     let each = (FRAGMENT / text.len()).max(1);
     let whole = std::iter::repeat_n(each, times / each);
     Box::new(whole.chain(std::iter::once(times % each)).map(|times| text.repeat(times)))
+}
+
+/// What stands in an event for a long value.
+const HERE: &str = "HERE";
+
+/// How long such a value is.
+const LONG: usize = 256 * 1024;
+
+/// Events of this shape, each with a long value, of so many letters in all.
+fn long(size: usize, event: impl Fn(usize) -> String + Send + 'static) -> Body {
+    Box::new((0..size / LONG).flat_map(move |number| {
+        let event = event(number);
+        let (before, after) = event.split_once(HERE).unwrap_or((event.as_str(), ""));
+        framed(before, repeated("x", LONG), none(), after)
+    }))
 }
 
 fn none() -> Body {

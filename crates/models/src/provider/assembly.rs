@@ -14,6 +14,7 @@ use crate::usage::Usage;
 
 use super::item;
 use super::ledger::{CallLedger, CollectedCall, SharedLedger, marked};
+use super::weight::weight;
 
 /// What stands in an answer for a picture.
 const PICTURE: &str = "(a picture, which is not kept)";
@@ -52,26 +53,20 @@ impl Assembly {
                 name.map(|name| Piece::Calling(name.as_str().to_owned()))
             }
             StreamEvent::Text { text, .. } => {
-                self.grow(text.len())?;
+                self.ledger.lock().count_text(text.len())?;
                 Some(Piece::Text(text))
             }
             StreamEvent::Reasoning { text, .. } => {
-                self.grow(text.len())?;
+                self.ledger.lock().count_text(text.len())?;
                 Some(Piece::Thought(text))
             }
             // The ledger has them.
             StreamEvent::Arguments { .. } => None,
             StreamEvent::End { content, .. } => {
-                self.grow(beside(&content))?;
+                self.ledger.lock().count_end(beside(&content))?;
                 None
             }
         })
-    }
-
-    fn grow(&mut self, bytes: usize) -> Result<(), AnswerBound> {
-        let mut ledger = self.ledger.lock();
-        ledger.count(bytes);
-        ledger.check()
     }
 
     /// The whole answer.
@@ -198,19 +193,6 @@ fn beside(content: &AssistantContent) -> usize {
         content => content.native_item(),
     };
     item.map_or(0, weight).saturating_sub(counted)
-}
-
-/// How many bytes a value takes in memory, about.
-fn weight(value: &Value) -> usize {
-    const EACH: usize = size_of::<Value>();
-    EACH + match value {
-        Value::String(text) => text.len(),
-        Value::Array(items) => items.iter().map(weight).sum(),
-        Value::Object(fields) => {
-            fields.iter().map(|(name, value)| EACH + name.len() + weight(value)).sum()
-        }
-        _ => 0,
-    }
 }
 
 #[cfg(test)]

@@ -90,7 +90,8 @@ impl AnswerFilter {
         if self.values > ALL_VALUES {
             return Err(AnswerBound::AllValues);
         }
-        if flat == Flat::Whole && !self.wire.concerns(&data) {
+        let crowded = scan.values() > PARTS;
+        if flat == Flat::Whole && !crowded && !self.wire.concerns(&data) {
             return Ok(Some(data));
         }
         // What is no JSON is told by rig.
@@ -101,7 +102,7 @@ impl AnswerFilter {
         let passes = match &mut self.wire {
             FilterWire::Anthropic(calls) => calls.pass(frame)?,
             FilterWire::Chat(calls) => calls.pass(frame)?,
-            FilterWire::Gemini => gemini::pass(frame),
+            FilterWire::Gemini => gemini::pass(frame)?,
             FilterWire::Responses(calls) => calls.pass(frame)?,
         };
         ledger.check()?;

@@ -30,6 +30,12 @@ pub(super) struct CallLedger {
     calls: Vec<Option<CollectedCall>>,
     // All that is kept of the answer, here and elsewhere.
     bytes: usize,
+    // What of it was counted as it came and will be read from rig later: texts
+    // of items, and what items hold beside their texts.
+    stated: usize,
+    ahead: usize,
+    // Texts that were read and that no item has stated yet.
+    streamed: usize,
     values: usize,
     surplus: usize,
     refusal: String,
@@ -64,15 +70,18 @@ impl CallLedger {
         Some(number)
     }
 
-    /// Completes what a call is called, which some providers send late.
-    pub(super) fn identify(&mut self, number: usize, id: &str, name: &str) {
-        let Some(Some(call)) = self.calls.get_mut(number) else { return };
-        for (known, told) in [(&mut call.id, id), (&mut call.name, name)] {
-            if known.is_empty() {
+    /// Completes what a call is called, which some providers send late, and says
+    /// whether the id and the name were new.
+    pub(super) fn identify(&mut self, number: usize, id: &str, name: &str) -> [bool; 2] {
+        let Some(Some(call)) = self.calls.get_mut(number) else { return [false; 2] };
+        [(&mut call.id, id), (&mut call.name, name)].map(|(known, told)| {
+            let new = known.is_empty() && !told.is_empty();
+            if new {
                 told.clone_into(known);
                 self.bytes += told.len();
             }
-        }
+            new
+        })
     }
 
     /// Adds to the arguments of a call. A call that passes a bound loses them.
@@ -142,6 +151,40 @@ impl CallLedger {
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
+    /// Counts what an item holds beside its text, before rig keeps it. rig may
+    /// state the item only when the answer ends.
+    pub(super) fn count_ahead(&mut self, bytes: usize) {
+        self.count(bytes);
+        self.ahead += bytes;
+    }
+
+    /// Counts the text of an item, before rig keeps it, unless it repeats what was
+    /// streamed.
+    pub(super) fn count_stated(&mut self, bytes: usize) {
+        let repeated = self.streamed.min(bytes);
+        self.streamed -= repeated;
+        self.count(bytes - repeated);
+        self.stated += bytes - repeated;
+    }
+
+    /// Counts text that was read, unless its item was counted.
+    pub(super) fn count_text(&mut self, bytes: usize) -> Result<(), AnswerBound> {
+        let counted = self.stated.min(bytes);
+        self.stated -= counted;
+        self.count(bytes - counted);
+        self.streamed += bytes - counted;
+        self.check()
+    }
+
+    /// Counts what a block holds beside its text at its end, unless its item was
+    /// counted.
+    pub(super) fn count_end(&mut self, bytes: usize) -> Result<(), AnswerBound> {
+        let counted = self.ahead.min(bytes);
+        self.ahead -= counted;
+        self.count(bytes - counted);
+        self.check()
+    }
+
     /// Whether all that is kept is within the bound.
     pub(super) fn check(&self) -> Result<(), AnswerBound> {
         if self.bytes > ANSWER_BYTES { Err(AnswerBound::Length) } else { Ok(()) }
@@ -154,11 +197,13 @@ impl CallLedger {
 
     /// Adds to what the model says in refusing.
     pub(super) fn push_refusal(&mut self, more: &str) {
+        self.bytes += more.len();
         self.refusal.push_str(more);
     }
 
     /// What the model says in refusing, whole.
     pub(super) fn set_refusal(&mut self, whole: &str) {
+        self.bytes = self.bytes - self.refusal.len() + whole.len();
         whole.clone_into(&mut self.refusal);
     }
 

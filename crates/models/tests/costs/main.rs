@@ -23,6 +23,14 @@ fn longest(family: HostileAnswer) -> usize {
         | HostileAnswer::TinyArguments
         | HostileAnswer::Interleaved
         | HostileAnswer::ByteByByte => MIB / 32,
+        // What is kept ends them; the body has room for more.
+        HostileAnswer::LongItems
+        | HostileAnswer::ContinuedItems
+        | HostileAnswer::HiddenRefusal
+        | HostileAnswer::LongIds => 60 * MIB,
+        HostileAnswer::ManyItems => 4 * MIB,
+        HostileAnswer::RenamedCalls => MIB / 8,
+        HostileAnswer::CrowdedEvent => MIB / 2,
         HostileAnswer::ManyCalls | HostileAnswer::NamelessCalls => MIB,
         _ => 8 * MIB,
     }
@@ -30,6 +38,7 @@ fn longest(family: HostileAnswer) -> usize {
 
 #[tokio::test]
 async fn any_answer_costs_a_bounded_amount_of_memory() {
+    let mut over = Vec::new();
     for family in HostileAnswer::ALL {
         for wire in HostileWire::ALL {
             // The longest text that is kept costs most.
@@ -38,10 +47,13 @@ async fn any_answer_costs_a_bounded_amount_of_memory() {
                 let most = cost.peak.max(cost.sent_on);
                 let came = cost.answer.map(|answer| answer.parts.len());
                 let told = format!("{most} bytes, {:?}, {came:?}", cost.cpu);
-                assert!(most <= MOST, "{family:?} {wire:?} {size}: {told}");
+                if most > MOST {
+                    over.push(format!("{family:?} {wire:?} {size}: {told}"));
+                }
             }
         }
     }
+    assert!(over.is_empty(), "{}", over.join("\n"));
     // Twice as long costs about twice as much. What a call has at least is small.
     for family in HostileAnswer::ALL {
         for wire in HostileWire::ALL {

@@ -197,18 +197,18 @@ impl HostileWire {
     }
 }
 
-fn event(data: &Value) -> String {
+pub(super) fn event(data: &Value) -> String {
     format!("data: {data}\n\n")
 }
 
-fn chat(delta: Value) -> String {
+pub(super) fn chat(delta: Value) -> String {
     event(&json!({"id": "c", "choices": [{"index": 0, "delta": delta}]}))
 }
 
-fn block_delta(index: usize, delta: Value) -> String {
+pub(super) fn block_delta(index: usize, delta: Value) -> String {
     event(&json!({"type": "content_block_delta", "index": index, "delta": delta}))
 }
 
-fn gemini(part: Value) -> String {
+pub(super) fn gemini(part: Value) -> String {
     event(&json!({"candidates": [{"content": {"parts": [part]}}]}))
 }

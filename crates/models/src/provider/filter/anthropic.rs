@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::bound::AnswerBound;
 
+use super::super::weight::weight;
 use super::{Frame, Passes, count_entries, string, text_of};
 
 /// The calls so far.
@@ -48,6 +49,8 @@ impl BlockCalls {
             "message" => {
                 let blocks = frame.value.get_mut("content").map(Value::take);
                 let Some(Value::Array(mut blocks)) = blocks else { return Ok(Passes::On) };
+                let others = blocks.iter().filter(|block| !is_call(block)).count();
+                count_entries(&mut self.other_blocks, others)?;
                 blocks.retain_mut(|block| call(block, &mut frame) != Some(None));
                 frame.value["content"] = Value::Array(blocks);
                 Passes::On
@@ -62,6 +65,9 @@ impl BlockCalls {
             return Ok(Passes::On);
         };
         let opened = call(&mut block, frame);
+        // A block that is never stopped ends with the answer.
+        frame.ledger.count_ahead(beside(&block));
+        frame.ledger.count_stated(text_in(&block).len());
         frame.value["content_block"] = block;
         Ok(match opened {
             None => {
@@ -80,7 +86,7 @@ impl BlockCalls {
         match string(delta, "type") {
             "text_delta" | "thinking_delta" => Passes::On,
             "signature_delta" => {
-                frame.ledger.count(string(delta, "signature").len());
+                frame.ledger.count_ahead(string(delta, "signature").len());
                 Passes::On
             }
             "input_json_delta" => {
@@ -95,9 +101,26 @@ impl BlockCalls {
     }
 }
 
+fn is_call(block: &Value) -> bool {
+    string(block, "type") == "tool_use"
+}
+
+/// The text that a block opens with.
+fn text_in(block: &Value) -> &str {
+    match string(block, "type") {
+        kind @ ("text" | "thinking") => string(block, kind),
+        _ => "",
+    }
+}
+
+/// What a block holds beside its text.
+fn beside(block: &Value) -> usize {
+    weight(block).saturating_sub(text_in(block).len())
+}
+
 /// The number of the call that a block is, if it is one and is kept.
 fn call(block: &mut Value, frame: &mut Frame<'_>) -> Option<Option<usize>> {
-    if string(block, "type") != "tool_use" {
+    if !is_call(block) {
         return None;
     }
     let number = frame.ledger.open(string(block, "id"), string(block, "name"));

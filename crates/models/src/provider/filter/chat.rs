@@ -1,10 +1,14 @@
 //! OpenAI's chat completions, and the ways in which others speak them: calls by
 //! index, by id, or in the order of their fragments.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value, json};
 
 use crate::bound::AnswerBound;
 
+use super::super::ledger::CallLedger;
+use super::super::weight::{field_weight, weight};
 use super::{Frame, Passes, count_entries, string, text_of};
 
 /// The calls so far.
@@ -12,7 +16,16 @@ use super::{Frame, Passes, count_entries, string, text_of};
 pub(super) struct ChatCalls {
     open: Vec<OpenCall>,
     details: usize,
-    last_detail: Option<(Value, Value)>,
+    last_detail: Option<ThoughtDetail>,
+}
+
+/// The detail of a thought that the next ones may continue.
+#[derive(Debug)]
+struct ThoughtDetail {
+    kind: String,
+    index: Option<Value>,
+    /// Its fields, and whether each has a value.
+    fields: HashMap<String, bool>,
 }
 
 #[derive(Debug)]
@@ -64,11 +77,15 @@ impl ChatCalls {
         frame: &mut Frame<'_>,
     ) -> Result<(), AnswerBound> {
         said.remove("annotations");
+        // A text goes on in the next event, so they are counted in each alone.
+        for field in ["content", "images"] {
+            count_entries(&mut 0, said.get(field).and_then(Value::as_array).map_or(0, Vec::len))?;
+        }
         if let Some(Value::String(refusal)) = said.get("refusal") {
             frame.ledger.push_refusal(refusal);
         }
         if let Some(Value::Array(details)) = said.get("reasoning_details") {
-            self.count_details(details)?;
+            self.count_details(details, frame.ledger)?;
         }
         let Some(Value::Array(calls)) = said.remove("tool_calls") else { return Ok(()) };
         let passed: Vec<_> =
@@ -79,17 +96,34 @@ impl ChatCalls {
         Ok(())
     }
 
-    /// Counts the details of thoughts, but for those that continue the last one.
-    fn count_details(&mut self, details: &[Value]) -> Result<(), AnswerBound> {
+    /// Counts the details of thoughts, which rig keeps until the answer ends, and
+    /// adds those that continue the last one to it.
+    fn count_details(
+        &mut self,
+        details: &[Value],
+        ledger: &mut CallLedger,
+    ) -> Result<(), AnswerBound> {
         for detail in details {
-            let kind = |field: &str| detail.get(field).cloned().unwrap_or_default();
-            let this = (kind("type"), kind("index"));
-            let continues = self.last_detail.as_ref() == Some(&this)
-                && matches!(this.0.as_str(), Some("reasoning.text" | "reasoning.summary"));
-            if !continues {
+            let Some(fields) = detail.as_object() else {
                 count_entries(&mut self.details, 1)?;
-                self.last_detail = Some(this);
-            }
+                ledger.count_ahead(weight(detail));
+                self.last_detail = None;
+                continue;
+            };
+            let (kind, index) = (string(detail, "type"), fields.get("index"));
+            let continues = matches!(kind, "reasoning.text" | "reasoning.summary");
+            let last = self.last_detail.take();
+            let last = last.filter(|it| continues && it.kind == kind && it.index.as_ref() == index);
+            let mut last = match last {
+                Some(last) => last,
+                None => {
+                    count_entries(&mut self.details, 1)?;
+                    let (kind, index) = (kind.to_owned(), index.cloned());
+                    ThoughtDetail { kind, index, fields: HashMap::new() }
+                }
+            };
+            ledger.count_ahead(fields.iter().map(|(name, value)| last.takes(name, value)).sum());
+            self.last_detail = Some(last);
         }
         Ok(())
     }
@@ -112,28 +146,33 @@ impl ChatCalls {
             Some(at) => {
                 if self.open[at].id.is_empty() {
                     self.open[at].id.clone_from(&id);
+                    frame.ledger.count(id.len());
                 }
                 (self.open[at].number, Opens::No)
             }
             None => (self.start(&fresh, frame), Opens::Yes),
         };
         let number = number?;
-        frame.ledger.identify(number, &id, &name);
+        let [new_id, new_name] = match opens {
+            Opens::Yes => [!id.is_empty(), !name.is_empty()],
+            Opens::No => frame.ledger.identify(number, &id, &name),
+        };
         let mark = frame.collect(number, &arguments);
         let fields = call.as_object_mut()?;
         for known in ["index", "id", "type", "function", "custom"] {
             fields.remove(known);
         }
         frame.ledger.count(fields.values().map(|value| value.to_string().len()).sum());
-        if opens == Opens::No && name.is_empty() && id.is_empty() && fields.is_empty() {
+        // Some providers repeat the name, and some send another id each time.
+        if opens == Opens::No && !new_id && !new_name && fields.is_empty() {
             return None;
         }
-        let mut function = json!({ "name": name });
+        let mut function = json!({ "name": if new_name { name } else { String::new() } });
         if opens == Opens::Yes {
             function["arguments"] = Value::String(mark.to_string());
         }
         fields.insert("index".to_owned(), number.into());
-        if !id.is_empty() {
+        if new_id {
             fields.insert("id".to_owned(), id.into());
         }
         fields.insert("type".to_owned(), "function".into());
@@ -164,9 +203,30 @@ impl ChatCalls {
     fn start(&mut self, fresh: &Fragment<'_>, frame: &mut Frame<'_>) -> Option<usize> {
         let number = frame.ledger.open(fresh.id, fresh.name);
         if self.open.len() < REMEMBERED {
+            frame.ledger.count(fresh.id.len());
             self.open.push(OpenCall { index: fresh.index, id: fresh.id.to_owned(), number });
         }
         number
+    }
+}
+
+impl ThoughtDetail {
+    /// How many bytes it takes more for this field of what continues it. Texts are
+    /// appended, and other fields are kept as they first came.
+    fn takes(&mut self, name: &str, value: &Value) -> usize {
+        let stated = !value.is_null() && value.as_str() != Some("");
+        match (self.fields.get_mut(name), value) {
+            (Some(_), Value::String(more)) if matches!(name, "text" | "summary") => more.len(),
+            (Some(known), value) if stated && !*known => {
+                *known = true;
+                weight(value)
+            }
+            (Some(_), _) => 0,
+            (None, value) => {
+                self.fields.insert(name.to_owned(), stated);
+                field_weight(name, value)
+            }
+        }
     }
 }
 

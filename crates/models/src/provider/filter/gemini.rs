@@ -2,25 +2,41 @@
 
 use serde_json::Value;
 
-use super::{Frame, Passes, string, text_of};
+use crate::bound::AnswerBound;
 
-pub(super) fn pass(mut frame: Frame<'_>) -> Passes {
+use super::{Frame, Passes, count_entries, string, text_of};
+
+pub(super) fn pass(mut frame: Frame<'_>) -> Result<Passes, AnswerBound> {
     let Some(Value::Array(mut candidates)) = frame.value.get_mut("candidates").map(Value::take)
     else {
-        return Passes::On;
+        return Ok(Passes::On);
     };
     // rig reads the first one alone, and keeps what it cites until the end.
     candidates.truncate(1);
+    let mut passes = Passes::On;
     for candidate in candidates.iter_mut().filter_map(Value::as_object_mut) {
         candidate.remove("citationMetadata");
         candidate.remove("groundingMetadata");
         let parts = candidate.get_mut("content").and_then(|content| content.get_mut("parts"));
         if let Some(Value::Array(parts)) = parts {
+            let came = parts.len();
+            // A text goes on in the next event, so they are counted in each alone.
+            let calls = parts.iter().filter(|part| part.get("functionCall").is_some()).count();
+            count_entries(&mut 0, came - calls)?;
             parts.retain_mut(|part| is_kept(part, &mut frame));
+            let emptied = parts.is_empty() && came > 0;
+            let finishes = candidate.get("finishReason").is_some_and(|reason| !reason.is_null());
+            if emptied && !finishes {
+                passes = Passes::No;
+            }
         }
     }
+    let told = |field: &str| frame.value.get(field).is_some_and(|value| !value.is_null());
+    if told("usageMetadata") || told("promptFeedback") {
+        passes = Passes::On;
+    }
     frame.value["candidates"] = Value::Array(candidates);
-    Passes::On
+    Ok(passes)
 }
 
 /// Takes the arguments out of a part that is a call. One beyond the bound is

@@ -1,12 +1,14 @@
 //! OpenAI's Responses: items by index or id, which are stated again when they are
 //! done and once more at the end.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
 use crate::bound::AnswerBound;
 
+use super::super::ledger::CallLedger;
+use super::super::weight::weight;
 use super::{Frame, Passes, count_entries, string, text_of};
 
 /// The calls so far; `None` for one that was dropped.
@@ -15,7 +17,7 @@ pub(super) struct ResponseCalls {
     by_index: HashMap<u64, Option<usize>>,
     by_id: HashMap<String, Option<usize>>,
     last: Option<usize>,
-    other_items: usize,
+    others: OtherItems,
 }
 
 /// How a call is named by an event.
@@ -47,7 +49,7 @@ impl ResponseCalls {
                 Passes::On
             }
             "output_item.added" => self.added(&mut frame)?,
-            "output_item.done" => self.done(&mut frame),
+            "output_item.done" => self.done(&mut frame)?,
             "created" | "queued" | "in_progress" => {
                 if let Some(response) =
                     frame.value.get_mut("response").and_then(Value::as_object_mut)
@@ -58,7 +60,7 @@ impl ResponseCalls {
             }
             _ => {
                 let value = std::mem::take(frame.value);
-                *frame.value = self.ended(value, &mut frame);
+                *frame.value = self.ended(value, &mut frame)?;
                 Passes::On
             }
         })
@@ -79,7 +81,7 @@ impl ResponseCalls {
                 rewrite(&mut item, number, frame)
             }
             false => {
-                count_entries(&mut self.other_items, 1)?;
+                self.others.add(index, &item, frame.ledger)?;
                 Passes::On
             }
         };
@@ -88,10 +90,10 @@ impl ResponseCalls {
     }
 
     /// An item is done, and states what it is.
-    fn done(&mut self, frame: &mut Frame<'_>) -> Passes {
+    fn done(&mut self, frame: &mut Frame<'_>) -> Result<Passes, AnswerBound> {
         let index = frame.value.get("output_index").and_then(Value::as_u64);
         let Some(mut item) = frame.value.get_mut("item").map(Value::take) else {
-            return Passes::On;
+            return Ok(Passes::On);
         };
         let passes = match is_call(&item) {
             true => {
@@ -100,22 +102,26 @@ impl ResponseCalls {
                 rewrite(&mut item, number, frame)
             }
             false => {
+                self.others.finish(index, &item, frame.ledger)?;
                 note_refusal(&item, frame);
                 Passes::On
             }
         };
         frame.value["item"] = item;
-        passes
+        Ok(passes)
     }
 
     /// The answer has ended, and is stated whole: in its last event, or as all
     /// there is.
-    fn ended(&mut self, mut value: Value, frame: &mut Frame<'_>) -> Value {
+    fn ended(&mut self, mut value: Value, frame: &mut Frame<'_>) -> Result<Value, AnswerBound> {
         let response = match value.get("response").is_some_and(Value::is_object) {
             true => &mut value["response"],
             false => &mut value,
         };
         if let Some(Value::Array(items)) = response.get_mut("output") {
+            // Nothing follows, so each is one that is known or one more.
+            let others = items.iter().filter(|item| !is_call(item)).count();
+            count_entries(&mut 0, others)?;
             for (index, item) in items.iter_mut().enumerate() {
                 if !is_call(item) {
                     note_refusal(item, frame);
@@ -131,7 +137,7 @@ impl ResponseCalls {
                 }
             }
         }
-        value
+        Ok(value)
     }
 
     fn open(&mut self, index: Option<u64>, item: &Value, frame: &mut Frame<'_>) -> Option<usize> {
@@ -142,6 +148,7 @@ impl ResponseCalls {
         let id = string(item, "id");
         // Those that were dropped are known by their index alone.
         if !id.is_empty() && number.is_some() {
+            frame.ledger.count(id.len());
             self.by_id.insert(id.to_owned(), number);
         }
         self.last = number;
@@ -163,6 +170,56 @@ impl ResponseCalls {
             None => self.last,
         }
     }
+}
+
+/// The items that are no calls: messages, thoughts, and what else there is. rig
+/// keeps each, and a thought until the item after it is done.
+#[derive(Debug, Default)]
+struct OtherItems {
+    /// The indices of those that are not done.
+    open: HashSet<u64>,
+    entries: usize,
+}
+
+impl OtherItems {
+    /// Counts an item that begins.
+    fn add(
+        &mut self,
+        index: Option<u64>,
+        item: &Value,
+        ledger: &mut CallLedger,
+    ) -> Result<(), AnswerBound> {
+        self.open.extend(index);
+        ledger.count_ahead(weight(item));
+        count_entries(&mut self.entries, 1)
+    }
+
+    /// Counts an item that is done. One that did not begin at this index is one
+    /// more.
+    fn finish(
+        &mut self,
+        index: Option<u64>,
+        item: &Value,
+        ledger: &mut CallLedger,
+    ) -> Result<(), AnswerBound> {
+        let text = texts_in(item);
+        ledger.count_stated(text);
+        ledger.count_ahead(weight(item).saturating_sub(text));
+        let begun = index.is_some_and(|index| self.open.remove(&index));
+        if begun { Ok(()) } else { count_entries(&mut self.entries, 1) }
+    }
+}
+
+/// How long the texts of an item are.
+fn texts_in(item: &Value) -> usize {
+    let fields: &[&str] = match string(item, "type") {
+        "message" => &["content"],
+        "reasoning" => &["summary", "content"],
+        _ => &[],
+    };
+    let parts = fields.iter().filter_map(|field| item.get(field)).filter_map(Value::as_array);
+    let text = |part: &Value| string(part, "text").len().max(string(part, "refusal").len());
+    parts.flatten().map(text).sum()
 }
 
 fn is_call(item: &Value) -> bool {

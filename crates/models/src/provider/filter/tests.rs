@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::bound::{CALL_BYTES, CALL_VALUES, CALLS};
+use crate::bound::{ANSWER_BYTES, CALL_BYTES, CALL_VALUES, CALLS};
 
 /// What is left of events for this provider, and the calls that were collected.
 fn filtered(provider: Provider, events: &[Value]) -> (Vec<Value>, Vec<(String, String)>) {
@@ -103,4 +103,123 @@ fn an_event_with_too_many_values_is_refused() {
     let event = format!("[{}1]", "1,".repeat(EVENT_VALUES / 2));
     let ended = (0..200).find_map(|_| filter.pass(event.clone()).err());
     assert_eq!(ended, Some(AnswerBound::AllValues));
+}
+
+/// The place of the first event that passes a bound, and the bound.
+fn refused(
+    provider: Provider,
+    events: impl IntoIterator<Item = Value>,
+) -> Option<(usize, AnswerBound)> {
+    let mut filter = AnswerFilter::new(provider, SharedLedger::default());
+    let mut events = events.into_iter().enumerate();
+    events.find_map(|(at, event)| filter.pass(event.to_string()).err().map(|bound| (at, bound)))
+}
+
+fn item(event: &str, index: usize, item: &Value) -> Value {
+    json!({"type": format!("response.output_item.{event}"), "output_index": index, "item": item})
+}
+
+#[test]
+fn items_that_never_began_are_counted_when_they_are_done() {
+    let thought = |index: usize| json!({"type": "reasoning", "id": format!("rs{index}")});
+    let crowd = (0..2 * PARTS).map(|index| item("done", index, &thought(index)));
+    assert_eq!(refused(Provider::OpenAiResponses, crowd), Some((PARTS, AnswerBound::Parts)));
+    let same = (0..2 * PARTS).map(|index| item("done", 0, &thought(index % 2)));
+    assert_eq!(refused(Provider::OpenAiResponses, same), Some((PARTS, AnswerBound::Parts)));
+    let output: Vec<_> = (0..=PARTS).map(thought).collect();
+    let ended = json!({"type": "response.completed", "response": {"output": output}});
+    assert_eq!(refused(Provider::OpenAiResponses, [ended]), Some((0, AnswerBound::Parts)));
+}
+
+#[test]
+fn the_blocks_of_one_event_are_counted() {
+    let parts = vec![json!({"text": "x"}); PARTS + 1];
+    let event = json!({"candidates": [{"content": {"parts": parts}}]});
+    assert_eq!(refused(Provider::Gemini, [event]), Some((0, AnswerBound::Parts)));
+    let event = json!({"type": "message", "content": parts});
+    assert_eq!(refused(Provider::Anthropic, [event]), Some((0, AnswerBound::Parts)));
+    let event = json!({"choices": [{"index": 0, "delta": {"content": parts}}]});
+    assert_eq!(refused(Provider::OpenAi, [event]), Some((0, AnswerBound::Parts)));
+}
+
+#[test]
+fn an_item_is_counted_once_however_often_it_is_stated() {
+    let text = "word ".repeat(16 * 1024);
+    let message = |index: usize| {
+        let content = json!([{"type": "output_text", "text": text}]);
+        json!({"type": "message", "id": format!("m{index}"), "content": content})
+    };
+    let ledger = SharedLedger::default();
+    let mut filter = AnswerFilter::new(Provider::OpenAiResponses, ledger.clone());
+    let mut pass = |event: Value| filter.pass(event.to_string()).map(|_| ());
+    let items = ANSWER_BYTES / text.len() - 2;
+    for index in 0..items {
+        let begun = json!({"type": "message", "id": format!("m{index}")});
+        pass(item("added", index, &begun)).unwrap();
+        ledger.lock().count_text(text.len()).unwrap();
+        pass(item("done", index, &message(index))).unwrap();
+        ledger.lock().count_end(100).unwrap();
+    }
+    let output: Vec<_> = (0..items).map(message).collect();
+    pass(json!({"type": "response.completed", "response": {"output": output}})).unwrap();
+}
+
+#[test]
+fn what_a_provider_wants_back_is_counted_as_it_comes() {
+    let long = "x".repeat(ANSWER_BYTES / 8);
+    let detail = |kind: &str, index: usize, field: &str| {
+        let detail = json!({"type": kind, "index": index, field: long});
+        json!({"choices": [{"index": 0, "delta": {"reasoning_details": [detail]}}]})
+    };
+    let block = |index: usize| {
+        let block = json!({"type": "redacted_thinking", "data": long});
+        json!({"type": "content_block_start", "index": index, "content_block": block})
+    };
+    let item = |index: usize| {
+        let thought = json!({"type": "reasoning", "encrypted_content": long});
+        item("done", index, &thought)
+    };
+    let refusal = |_| json!({"choices": [{"index": 0, "delta": {"content": [], "refusal": long}}]});
+    let ended = Some((7, AnswerBound::Length));
+    let many = || 0..16;
+    let details = many().map(|index| detail("reasoning.encrypted", index, "data"));
+    assert_eq!(refused(Provider::OpenAi, details), ended);
+    let details = many().map(|_| detail("reasoning.text", 0, "text"));
+    assert_eq!(refused(Provider::OpenAi, details), ended);
+    assert_eq!(refused(Provider::Anthropic, many().map(block)), ended);
+    assert_eq!(refused(Provider::OpenAiResponses, many().map(item)), ended);
+    let refused = refused(Provider::OpenAi, many().map(refusal));
+    assert_eq!(refused, Some((8, AnswerBound::Length)));
+}
+
+#[test]
+fn a_thought_in_details_of_a_word_is_kept_as_far_as_any_text() {
+    let word = json!({"type": "reasoning.text", "format": "some-format-v1", "index": 0,
+        "text": "word ", "signature": null});
+    let event = json!({"choices": [{"index": 0, "delta": {"reasoning_details": [word]}}]});
+    assert_eq!(refused(Provider::OpenAi, std::iter::repeat_n(event, 20_000)), None);
+}
+
+#[test]
+fn what_is_left_of_an_event_is_passed_on_if_it_says_anything() {
+    let fragment = |id: usize| {
+        let function = json!({"name": "look", "arguments": ""});
+        chat(json!({"index": 0, "id": format!("call_{id}"), "function": function}))
+    };
+    let opened = json!({"index": 0, "id": "call_0", "function": {"name": "look"}});
+    let again = json!({"index": 0, "id": "call_1", "function": {"arguments": "{}"}});
+    let (passed, calls) = filtered(Provider::OpenAi, &[chat(opened), chat(again)]);
+    assert_eq!((passed.len(), calls), (1, vec![("call_0".to_owned(), "{}".to_owned())]));
+    let (passed, _) = filtered(Provider::OpenAi, &[fragment(0), fragment(0), fragment(0)]);
+    assert_eq!(passed.len(), 1);
+
+    let part = json!({"functionCall": {"name": "look"}});
+    let dropped = || json!({"candidates": [{"content": {"parts": [part]}}]});
+    let (passed, _) = filtered(Provider::Gemini, &vec![dropped(); CALLS + 9]);
+    assert_eq!(passed.len(), CALLS + 1);
+    let mut last = dropped();
+    last["candidates"][0]["finishReason"] = "STOP".into();
+    let (passed, _) =
+        filtered(Provider::Gemini, &[vec![dropped(); CALLS + 1], vec![last]].concat());
+    assert_eq!(passed.len(), CALLS + 2);
 }
