@@ -1,9 +1,9 @@
-//! Who executes next.
+//! Admission: which queued task gets the next slot.
 //!
-//! Executing caps do not refuse, they queue. The queue is first-in-first-out
-//! for one owner; between sessions, and within a session between owners, it
-//! goes round robin, so that one busy session cannot starve the others. Tasks
-//! that were waiting and can go on stand before tasks that never started.
+//! A task over an executing cap waits in a queue. The queue of one owner is
+//! first-in-first-out. Sessions take turns, and the owners within a session take turns, so
+//! that a busy session cannot starve the others. Tasks that were waiting and can resume
+//! come before tasks that have not started.
 
 use std::collections::VecDeque;
 use std::hash::Hash;
@@ -14,129 +14,129 @@ use crate::caps::Ceiling;
 use crate::id::{IdHash, SessionId, TaskId};
 use crate::lineage::Owner;
 
-/// Whose slots a task takes.
+/// The session and the owner whose executing caps a slot counts against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Seat {
-    /// Its session.
+pub struct SlotKey {
+    /// The task's session.
     pub session: SessionId,
-    /// Its owner.
+    /// The task's owner.
     pub owner: Owner,
 }
 
-/// Which queue a task stands in.
+/// The queue that a task waits in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
-    /// It was waiting and can go on.
+    /// The task was waiting and can resume.
     Resuming,
-    /// It has not started.
+    /// The task has not started.
     Starting,
 }
 
-/// The slots of one machine and the queue before them.
+/// The slots of one machine and the queue for them.
 #[derive(Debug)]
 pub struct Admission {
     ceiling: Ceiling,
     executing: u64,
     by_session: HashMap<SessionId, u64, IdHash>,
     by_owner: HashMap<Owner, u64, IdHash>,
-    resuming: Queue,
-    starting: Queue,
+    resuming: LaneQueue,
+    starting: LaneQueue,
 }
 
 impl Admission {
-    /// An empty machine with these executing caps.
+    /// Slots with these executing caps, none of them taken.
     pub fn new(ceiling: Ceiling) -> Self {
         Self {
             ceiling,
             executing: 0,
             by_session: HashMap::default(),
             by_owner: HashMap::default(),
-            resuming: Queue::default(),
-            starting: Queue::default(),
+            resuming: LaneQueue::default(),
+            starting: LaneQueue::default(),
         }
     }
 
-    /// How many slots are taken.
+    /// The number of taken slots.
     pub fn executing(&self) -> u64 {
         self.executing
     }
 
-    /// How many tasks stand in the queue.
+    /// The number of queued tasks.
     pub fn queued(&self) -> usize {
         self.resuming.len + self.starting.len
     }
 
-    /// Takes a slot at once, unless a cap is reached or somebody who may take
-    /// one stands before.
-    pub fn take(&mut self, seat: Seat) -> bool {
-        if !self.fits(&seat) || self.resuming.holds(&seat) || self.starting.holds(&seat) {
+    /// Takes a slot at once. Returns `false` if a cap is reached or a task of the same
+    /// owner is queued.
+    pub fn take(&mut self, key: SlotKey) -> bool {
+        if !self.fits(&key) || self.resuming.holds(&key) || self.starting.holds(&key) {
             return false;
         }
-        self.occupy(seat);
+        self.occupy(key);
         true
     }
 
-    /// Puts a task into the queue.
-    pub fn enqueue(&mut self, task: TaskId, seat: Seat, lane: Lane) {
-        self.lane(lane).push(task, seat);
+    /// Adds a task to the queue.
+    pub fn enqueue(&mut self, task: TaskId, key: SlotKey, lane: Lane) {
+        self.lane(lane).push(task, key);
     }
 
-    /// Takes a task out of the queue; whether it stood there.
-    pub fn withdraw(&mut self, task: TaskId, seat: Seat) -> bool {
-        self.resuming.remove(task, seat) || self.starting.remove(task, seat)
+    /// Removes a task from the queue. Returns whether it was queued.
+    pub fn withdraw(&mut self, task: TaskId, key: SlotKey) -> bool {
+        self.resuming.remove(task, key) || self.starting.remove(task, key)
     }
 
-    /// Gives a slot back.
-    pub fn release(&mut self, seat: Seat) {
+    /// Returns a slot.
+    pub fn release(&mut self, key: SlotKey) {
         debug_assert!(self.executing > 0, "a slot was given back twice");
         self.executing = self.executing.saturating_sub(1);
         if self.ceiling.session.is_some() {
-            give_back(&mut self.by_session, &seat.session);
+            give_back(&mut self.by_session, &key.session);
         }
         if self.ceiling.owner.is_some() {
-            give_back(&mut self.by_owner, &seat.owner);
+            give_back(&mut self.by_owner, &key.owner);
         }
     }
 
-    /// The next task in turn that fits; it has its slot when this returns.
+    /// Gives a slot to the next task in turn that fits under the caps.
     pub fn grant(&mut self) -> Option<TaskId> {
         if self.queued() == 0 || is_full(self.ceiling.space, self.executing) {
             return None;
         }
         let (ceiling, by_session, by_owner) = (self.ceiling, &self.by_session, &self.by_owner);
-        let fits = |seat: &Seat| fits(&ceiling, by_session, by_owner, seat);
-        let (task, seat) = self.resuming.pop(&fits).or_else(|| self.starting.pop(&fits))?;
-        self.occupy(seat);
+        let fits = |key: &SlotKey| fits(&ceiling, by_session, by_owner, key);
+        let (task, key) = self.resuming.pop(&fits).or_else(|| self.starting.pop(&fits))?;
+        self.occupy(key);
         Some(task)
     }
 
-    /// How many tasks of the same owner and lane stand before this one.
-    pub fn position(&self, task: TaskId, seat: Seat) -> Option<usize> {
-        self.resuming.position(task, seat).or_else(|| {
-            let resuming = self.resuming.owner_len(seat);
-            self.starting.position(task, seat).map(|at| at + resuming)
+    /// The number of queued tasks of the same owner that come before this one.
+    pub fn position(&self, task: TaskId, key: SlotKey) -> Option<usize> {
+        self.resuming.position(task, key).or_else(|| {
+            let resuming = self.resuming.owner_len(key);
+            self.starting.position(task, key).map(|at| at + resuming)
         })
     }
 
-    fn lane(&mut self, lane: Lane) -> &mut Queue {
+    fn lane(&mut self, lane: Lane) -> &mut LaneQueue {
         match lane {
             Lane::Resuming => &mut self.resuming,
             Lane::Starting => &mut self.starting,
         }
     }
 
-    fn fits(&self, seat: &Seat) -> bool {
+    fn fits(&self, key: &SlotKey) -> bool {
         !is_full(self.ceiling.space, self.executing)
-            && fits(&self.ceiling, &self.by_session, &self.by_owner, seat)
+            && fits(&self.ceiling, &self.by_session, &self.by_owner, key)
     }
 
-    fn occupy(&mut self, seat: Seat) {
+    fn occupy(&mut self, key: SlotKey) {
         self.executing += 1;
         if self.ceiling.session.is_some() {
-            *self.by_session.entry(seat.session).or_default() += 1;
+            *self.by_session.entry(key.session).or_default() += 1;
         }
         if self.ceiling.owner.is_some() {
-            *self.by_owner.entry(seat.owner).or_default() += 1;
+            *self.by_owner.entry(key.owner).or_default() += 1;
         }
     }
 }
@@ -149,13 +149,13 @@ fn fits(
     ceiling: &Ceiling,
     by_session: &HashMap<SessionId, u64, IdHash>,
     by_owner: &HashMap<Owner, u64, IdHash>,
-    seat: &Seat,
+    key: &SlotKey,
 ) -> bool {
     let used =
         |limit: Option<u64>, count: Option<&u64>| is_full(limit, count.copied().unwrap_or(0));
     let session_full =
-        ceiling.session.is_some() && used(ceiling.session, by_session.get(&seat.session));
-    let owner_full = ceiling.owner.is_some() && used(ceiling.owner, by_owner.get(&seat.owner));
+        ceiling.session.is_some() && used(ceiling.session, by_session.get(&key.session));
+    let owner_full = ceiling.owner.is_some() && used(ceiling.owner, by_owner.get(&key.owner));
     !session_full && !owner_full
 }
 
@@ -168,38 +168,38 @@ fn give_back<K: Eq + Hash>(used: &mut HashMap<K, u64, IdHash>, key: &K) {
     }
 }
 
-/// One lane: sessions take turns, owners take turns within them.
+/// The queue of one lane: sessions take turns, and the owners within a session take turns.
 #[derive(Debug, Default)]
-struct Queue {
-    turns: Ring<SessionId, Ring<Owner, VecDeque<TaskId>>>,
+struct LaneQueue {
+    turns: TurnQueue<SessionId, TurnQueue<Owner, VecDeque<TaskId>>>,
     len: usize,
 }
 
-impl Queue {
-    fn push(&mut self, task: TaskId, seat: Seat) {
-        self.turns.entry(seat.session).entry(seat.owner).push_back(task);
+impl LaneQueue {
+    fn push(&mut self, task: TaskId, key: SlotKey) {
+        self.turns.entry(key.session).entry(key.owner).push_back(task);
         self.len += 1;
     }
 
-    fn pop(&mut self, fits: &impl Fn(&Seat) -> bool) -> Option<(TaskId, Seat)> {
+    fn pop(&mut self, fits: &impl Fn(&SlotKey) -> bool) -> Option<(TaskId, SlotKey)> {
         if self.len == 0 {
             return None;
         }
         let found = self.turns.turn(|session, owners| {
             owners.turn(|owner, tasks| {
-                let seat = Seat { session: *session, owner: *owner };
-                if !fits(&seat) {
+                let key = SlotKey { session: *session, owner: *owner };
+                if !fits(&key) {
                     return None;
                 }
-                tasks.pop_front().map(|task| (task, seat))
+                tasks.pop_front().map(|task| (task, key))
             })
         })?;
         self.len -= 1;
         Some(found)
     }
 
-    fn remove(&mut self, task: TaskId, seat: Seat) -> bool {
-        let Some(tasks) = self.line_mut(seat) else { return false };
+    fn remove(&mut self, task: TaskId, key: SlotKey) -> bool {
+        let Some(tasks) = self.owner_queue_mut(key) else { return false };
         let before = tasks.len();
         tasks.retain(|other| *other != task);
         let removed = before != tasks.len();
@@ -209,36 +209,36 @@ impl Queue {
         removed
     }
 
-    fn position(&self, task: TaskId, seat: Seat) -> Option<usize> {
-        self.line(seat)?.iter().position(|other| *other == task)
+    fn position(&self, task: TaskId, key: SlotKey) -> Option<usize> {
+        self.owner_queue(key)?.iter().position(|other| *other == task)
     }
 
-    fn owner_len(&self, seat: Seat) -> usize {
-        self.line(seat).map_or(0, VecDeque::len)
+    fn owner_len(&self, key: SlotKey) -> usize {
+        self.owner_queue(key).map_or(0, VecDeque::len)
     }
 
-    /// Whether anybody with the same seat stands here already.
-    fn holds(&self, seat: &Seat) -> bool {
-        self.len > 0 && self.owner_len(*seat) > 0
+    /// Whether a task with the same key is queued.
+    fn holds(&self, key: &SlotKey) -> bool {
+        self.len > 0 && self.owner_len(*key) > 0
     }
 
-    fn line(&self, seat: Seat) -> Option<&VecDeque<TaskId>> {
-        self.turns.parts.get(&seat.session)?.parts.get(&seat.owner)
+    fn owner_queue(&self, key: SlotKey) -> Option<&VecDeque<TaskId>> {
+        self.turns.parts.get(&key.session)?.parts.get(&key.owner)
     }
 
-    fn line_mut(&mut self, seat: Seat) -> Option<&mut VecDeque<TaskId>> {
-        self.turns.parts.get_mut(&seat.session)?.parts.get_mut(&seat.owner)
+    fn owner_queue_mut(&mut self, key: SlotKey) -> Option<&mut VecDeque<TaskId>> {
+        self.turns.parts.get_mut(&key.session)?.parts.get_mut(&key.owner)
     }
 }
 
-/// Parts that take turns.
+/// Queues that take turns.
 #[derive(Debug)]
-struct Ring<K, V> {
+struct TurnQueue<K, V> {
     parts: HashMap<K, V, IdHash>,
     order: VecDeque<K>,
 }
 
-impl<K, V> Default for Ring<K, V> {
+impl<K, V> Default for TurnQueue<K, V> {
     fn default() -> Self {
         Self { parts: HashMap::default(), order: VecDeque::new() }
     }
@@ -254,13 +254,13 @@ impl Emptiable for VecDeque<TaskId> {
     }
 }
 
-impl<K, V: Emptiable> Emptiable for Ring<K, V> {
+impl<K, V: Emptiable> Emptiable for TurnQueue<K, V> {
     fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
 }
 
-impl<K: Copy + Eq + Hash, V: Default + Emptiable> Ring<K, V> {
+impl<K: Copy + Eq + Hash, V: Default + Emptiable> TurnQueue<K, V> {
     fn entry(&mut self, key: K) -> &mut V {
         self.parts.entry(key).or_insert_with(|| {
             self.order.push_back(key);
@@ -268,8 +268,8 @@ impl<K: Copy + Eq + Hash, V: Default + Emptiable> Ring<K, V> {
         })
     }
 
-    /// Offers the turn to each part in order until one takes it; that one goes
-    /// to the end, and parts that are empty leave.
+    /// Offers the turn to each part in order until one takes it. That part moves to the
+    /// end; empty parts are removed.
     fn turn<T>(&mut self, mut take: impl FnMut(&K, &mut V) -> Option<T>) -> Option<T> {
         for _ in 0..self.order.len() {
             let key = self.order.pop_front()?;

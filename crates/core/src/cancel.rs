@@ -1,4 +1,4 @@
-//! A request to stop: who asked, why, and how long the body may take.
+//! Cancel requests: who cancels, why, and how long the body may take to stop.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,35 +9,35 @@ use serde::{Deserialize, Serialize};
 use crate::id::{SessionId, TaskId};
 use crate::time::Stamp;
 
-/// How long a body may take to stop by itself unless told otherwise.
+/// The default time that a body may take to stop by itself.
 pub const DEFAULT_GRACE: Duration = Duration::from_secs(5);
 
-/// A request to stop. The first one on a task stands.
+/// A cancel request. The first one on a task is final.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cancel {
-    /// Who asked.
+    /// Who cancels.
     pub by: Canceller,
-    /// Why, in the asker's words.
+    /// The reason, in the canceller's words.
     pub reason: Arc<str>,
-    /// When.
+    /// When it was requested.
     pub at: Stamp,
     /// How long the body may take before it is aborted.
     pub grace: Duration,
 }
 
-/// Who asked for a cancel.
+/// Who requested a cancel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Canceller {
     /// A person or an operator.
     Host,
-    /// The session that owns the task or one above it.
+    /// The session of the task.
     Session(SessionId),
-    /// A task, perhaps the cancelled one itself.
+    /// A task, possibly the cancelled task itself.
     Task(TaskId),
-    /// The runtime, because it was told to shut down.
+    /// The runtime, because of a shutdown.
     Shutdown,
-    /// The runtime, because the task's owner ended without it.
+    /// The runtime, because the task's owner ended.
     OwnerEnded(TaskId),
     /// The runtime, because the spawn was never acknowledged to its caller.
     Unacknowledged,

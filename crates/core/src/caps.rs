@@ -1,50 +1,51 @@
-//! Caps: how many tasks may be alive, queued and executing, and how deep.
+//! Caps on the number of live, queued and executing tasks, and on their depth.
 
 use std::fmt;
 
-use crate::counts::Counts;
 use crate::state::Phase;
+use crate::task_counts::TaskCounts;
 
-/// The caps of a runtime. Absent means unlimited; zero means none.
+/// The caps of a runtime. `None` means unlimited, zero means that nothing is admitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caps {
-    /// How many tasks may stand above one.
+    /// The maximum number of tasks above a task.
     pub depth: u32,
-    /// How many tasks may be alive.
+    /// The maximum number of live tasks.
     pub live: Ceiling,
-    /// How many tasks may wait for a slot.
+    /// The maximum number of tasks that wait for a slot.
     pub queued: Ceiling,
-    /// How many tasks may ever be spawned.
+    /// The maximum number of tasks ever spawned.
     pub total: Ceiling,
-    /// How many tasks may execute; the rest queue.
+    /// The maximum number of tasks that execute at the same time. Further tasks wait in a
+    /// queue.
     pub executing: Ceiling,
 }
 
-/// One cap for each thing that is counted. For [`Caps::executing`] the space
-/// is this machine.
+/// A cap for each level at which tasks are counted. For [`Caps::executing`] the space is
+/// this machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ceiling {
-    /// Of one owner.
+    /// For each owner.
     pub owner: Option<u64>,
-    /// Of one session.
+    /// For each session.
     pub session: Option<u64>,
-    /// Of the whole space.
+    /// For the whole space.
     pub space: Option<u64>,
 }
 
 impl Ceiling {
-    /// No ceiling at all.
+    /// No cap at any level.
     pub const NONE: Self = Self { owner: None, session: None, space: None };
 
-    /// Whether nothing is limited.
+    /// Whether no level has a cap.
     pub fn is_none(&self) -> bool {
         *self == Self::NONE
     }
 }
 
 impl Default for Caps {
-    /// Sixteen levels and a million live tasks; enough for any honest tree,
-    /// and an end to a dishonest one.
+    /// Depth 16 and a million live tasks: enough for any useful tree, and a bound on a
+    /// runaway one.
     fn default() -> Self {
         Self {
             depth: 16,
@@ -56,34 +57,34 @@ impl Default for Caps {
     }
 }
 
-/// What a cap counts.
+/// What a cap limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cap {
-    /// How deep the task would stand.
+    /// The depth of a task.
     Depth,
     /// Live tasks.
-    Live(Level),
+    Live(CapLevel),
     /// Queued tasks.
-    Queued(Level),
+    Queued(CapLevel),
     /// Tasks ever spawned.
-    Total(Level),
-    /// Tasks of one kind ever spawned below a topmost one.
+    Total(CapLevel),
+    /// Tasks of one kind ever spawned in one tree.
     Tree,
 }
 
-/// Whose tasks a cap counts.
+/// The level at which a cap counts tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Level {
-    /// One owner's.
+pub enum CapLevel {
+    /// The tasks of one owner.
     Owner,
-    /// One session's.
+    /// The tasks of one session.
     Session,
-    /// The whole space's.
+    /// The tasks of the whole space.
     Space,
 }
 
 impl Cap {
-    /// How far it is used.
+    /// The current use in words.
     fn use_of(self, used: u64, limit: u64) -> String {
         match self {
             Self::Depth => format!("at most {limit}, and this one would have {used}"),
@@ -91,15 +92,15 @@ impl Cap {
         }
     }
 
-    /// What to do when it is reached.
+    /// What to do when the cap is reached.
     fn way_out(self) -> &'static str {
         match self {
             Self::Depth => "spawn under a task further up, or raise the cap",
             Self::Live(_) => "wait for one to end, or raise the cap",
             Self::Queued(_) => "wait for one to start, or raise the cap",
-            // None of them is ever given back.
+            // The number of spawned tasks never goes down.
             Self::Total(_) => "raise the cap",
-            Self::Tree => "do what is left without sending more off, or raise the cap",
+            Self::Tree => "do the rest without spawning more tasks, or raise the cap",
         }
     }
 }
@@ -107,9 +108,9 @@ impl Cap {
 impl fmt::Display for Cap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let level = |level| match level {
-            Level::Owner => "of this owner",
-            Level::Session => "of this session",
-            Level::Space => "in all",
+            CapLevel::Owner => "of this owner",
+            CapLevel::Session => "of this session",
+            CapLevel::Space => "in all",
         };
         match self {
             Self::Depth => f.write_str("tasks above a task"),
@@ -121,38 +122,38 @@ impl fmt::Display for Cap {
     }
 }
 
-/// A cap that is reached.
+/// The error for a reached cap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the cap on {cap} is reached ({}): {}", .cap.use_of(*.used, *.limit), .cap.way_out())]
 pub struct CapReached {
-    /// Which.
+    /// The cap.
     pub cap: Cap,
-    /// How many are allowed.
+    /// Its limit.
     pub limit: u64,
-    /// How many there are.
+    /// The current number.
     pub used: u64,
 }
 
-/// The counts a new task would add to.
+/// The counts that a new task adds to.
 #[derive(Clone, Copy, Debug)]
-pub struct Usage<'a> {
-    /// Of its owner.
-    pub owner: &'a Counts,
-    /// Of its session.
-    pub session: &'a Counts,
-    /// Of its space.
-    pub space: &'a Counts,
+pub struct CapUsage<'a> {
+    /// The counts of its owner.
+    pub owner: &'a TaskCounts,
+    /// The counts of its session.
+    pub session: &'a TaskCounts,
+    /// The counts of its space.
+    pub space: &'a TaskCounts,
 }
 
 impl Caps {
-    /// Whether one more task may be spawned in `phase` at `depth`.
-    pub fn admit(&self, phase: Phase, depth: u32, usage: Usage<'_>) -> Result<(), CapReached> {
+    /// Checks whether one more task may be spawned in `phase` at `depth`.
+    pub fn admit(&self, phase: Phase, depth: u32, usage: CapUsage<'_>) -> Result<(), CapReached> {
         if depth > self.depth {
             let (limit, used) = (u64::from(self.depth), u64::from(depth));
             return Err(CapReached { cap: Cap::Depth, limit, used });
         }
-        usage.check(&self.live, Cap::Live, Counts::live)?;
-        usage.check(&self.total, Cap::Total, Counts::spawned)?;
+        usage.check(&self.live, Cap::Live, TaskCounts::live)?;
+        usage.check(&self.total, Cap::Total, TaskCounts::spawned)?;
         if phase == Phase::Queued {
             usage.check(&self.queued, Cap::Queued, |counts| counts.of(Phase::Queued))?;
         }
@@ -160,20 +161,20 @@ impl Caps {
     }
 }
 
-impl Usage<'_> {
+impl CapUsage<'_> {
     fn check(
         &self,
         ceiling: &Ceiling,
-        cap: fn(Level) -> Cap,
-        count: impl Fn(&Counts) -> u64,
+        cap: fn(CapLevel) -> Cap,
+        count: impl Fn(&TaskCounts) -> u64,
     ) -> Result<(), CapReached> {
         if ceiling.is_none() {
             return Ok(());
         }
         let levels = [
-            (Level::Owner, ceiling.owner, self.owner),
-            (Level::Session, ceiling.session, self.session),
-            (Level::Space, ceiling.space, self.space),
+            (CapLevel::Owner, ceiling.owner, self.owner),
+            (CapLevel::Session, ceiling.session, self.session),
+            (CapLevel::Space, ceiling.space, self.space),
         ];
         for (level, limit, counts) in levels {
             let used = count(counts);
@@ -192,13 +193,13 @@ mod tests {
     #[test]
     fn s8_1_a_refusal_names_the_cap_and_the_present_use() {
         let caps = Caps { live: Ceiling { session: Some(2), ..Ceiling::NONE }, ..Caps::default() };
-        let mut session = Counts::default();
+        let mut session = TaskCounts::default();
         session.add(Phase::Running);
         session.add(Phase::Waiting);
-        let none = Counts::default();
-        let usage = Usage { owner: &none, session: &session, space: &session };
+        let none = TaskCounts::default();
+        let usage = CapUsage { owner: &none, session: &session, space: &session };
         let refused = caps.admit(Phase::Running, 0, usage).unwrap_err();
-        assert_eq!(refused, CapReached { cap: Cap::Live(Level::Session), limit: 2, used: 2 });
+        assert_eq!(refused, CapReached { cap: Cap::Live(CapLevel::Session), limit: 2, used: 2 });
         assert!(refused.to_string().contains("live tasks of this session is reached (2 of 2)"));
         let caps = Caps { depth: 3, ..Caps::default() };
         let deep = caps.admit(Phase::Running, 4, usage).unwrap_err();
@@ -212,8 +213,8 @@ mod tests {
     #[test]
     fn s8_1_zero_means_none() {
         let caps = Caps { live: Ceiling { owner: Some(0), ..Ceiling::NONE }, ..Caps::default() };
-        let none = Counts::default();
-        let usage = Usage { owner: &none, session: &none, space: &none };
+        let none = TaskCounts::default();
+        let usage = CapUsage { owner: &none, session: &none, space: &none };
         assert!(caps.admit(Phase::Running, 0, usage).is_err());
     }
 
@@ -224,10 +225,10 @@ mod tests {
             moves in proptest::collection::vec(proptest::bool::ANY, 0..60),
         ) {
             let caps = Caps { live: Ceiling { space: Some(cap), ..Ceiling::NONE }, ..Caps::default() };
-            let mut counts = Counts::default();
+            let mut counts = TaskCounts::default();
             for spawn in moves {
                 if spawn {
-                    let usage = Usage { owner: &counts, session: &counts, space: &counts };
+                    let usage = CapUsage { owner: &counts, session: &counts, space: &counts };
                     if caps.admit(Phase::Running, 0, usage).is_ok() {
                         counts.add(Phase::Running);
                     } else {

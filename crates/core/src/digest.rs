@@ -4,11 +4,11 @@ use crate::outcome::Outcome;
 use crate::task::Task;
 use crate::text::cut;
 
-/// How many Unicode scalars of a result enter a context unless told otherwise.
+/// The default number of Unicode scalars of a result that enter a context.
 pub const DEFAULT_ALLOWANCE: usize = 2_048;
 
-/// How a finished task reads to its owner: one line that cannot be mistaken
-/// for another outcome, then the bounded text and how to read the rest.
+/// The text of a finished task for its owner: one line with the outcome, then at most
+/// `allowance` scalars of the result and how to read the rest.
 pub fn digest(task: &Task, allowance: usize) -> String {
     let handle = task.handle();
     let Some(outcome) = task.ended() else {
@@ -18,7 +18,7 @@ pub fn digest(task: &Task, allowance: usize) -> String {
         Outcome::Completed { value, cancel_requested } => {
             let late = if *cancel_requested { " (after it was asked to stop)" } else { "" };
             let text = match value.as_json() {
-                // A plain text is shown as such, anything else as JSON.
+                // Plain text is shown as it is, any other value as JSON.
                 Ok(json) => value.decode::<String>().unwrap_or_else(|_| json.to_owned()),
                 Err(elsewhere) => elsewhere.to_string(),
             };

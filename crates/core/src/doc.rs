@@ -1,16 +1,16 @@
-//! Ready-made records for examples and tests.
+//! Records for examples and tests.
 
 use std::sync::Arc;
 
+use crate::boxed_default::BoxedDefault;
 use crate::id::{SessionId, TaskId};
 use crate::lineage::{Lineage, Space};
 use crate::name::Name;
 use crate::payload::Payload;
-use crate::seldom::Seldom;
 use crate::task::{Capabilities, Naming, Recovery, Spec, Task, Tie, Visibility, Wake};
 use crate::time::Stamp;
 
-/// The spec of a top-level `function` task called `handle`, for examples.
+/// The spec of a top-level `function` task with this handle.
 pub fn spec(handle: &str) -> Spec {
     let at = Stamp::from_millis(1);
     let seed = handle.bytes().fold(1u128, |seed, byte| seed.wrapping_mul(257) ^ u128::from(byte));
@@ -23,7 +23,7 @@ pub fn spec(handle: &str) -> Spec {
             parent: None,
             root: id,
             depth: 0,
-            origin: Seldom::default(),
+            origin: BoxedDefault::default(),
         },
         kind: "function".into(),
         handle: Name::numbered(handle, 1),
@@ -35,11 +35,11 @@ pub fn spec(handle: &str) -> Spec {
         input: Payload::Null,
         can: Capabilities::CANCEL.with(Capabilities::MESSAGES),
         spawned_at: at,
-        terms: Seldom::default(),
+        terms: BoxedDefault::default(),
     }
 }
 
-/// A record that was just spawned, for examples.
+/// The record of a task that was just spawned.
 pub fn queued(handle: &str) -> Task {
     Task::new(Arc::new(spec(handle)))
 }

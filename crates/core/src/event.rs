@@ -1,4 +1,4 @@
-//! The ordered log: what changed, in the order in which it was committed.
+//! The event log: what changed, in commit order.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use crate::id::{MessageId, SessionId, TaskId};
 use crate::state::{Phase, WaitingOn};
 use crate::time::Stamp;
 
-/// One entry of the log.
+/// An entry of the event log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
-    /// Where it stands in the log.
+    /// Its position in the log.
     pub cursor: Cursor,
-    /// The session it belongs to; events never cross sessions.
+    /// The session it belongs to. Events never cross sessions.
     pub session: SessionId,
-    /// The task it tells of, unless it tells of the session.
+    /// The task it is about; `None` if it is about the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskId>,
     /// When it was committed.
@@ -24,8 +24,8 @@ pub struct Event {
     pub change: Change,
 }
 
-/// A place in the log, to go on reading from. Opaque: compare it, store it,
-/// hand it back.
+/// A position in the log to continue reading from. Opaque: compare it, store it, pass it
+/// back.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -33,32 +33,32 @@ pub struct Event {
 pub struct Cursor(u64);
 
 impl Cursor {
-    /// Before the first entry.
+    /// The position before the first event.
     pub const START: Self = Self(0);
 
-    /// The place with this number. For stores.
+    /// The position with this number. For stores.
     pub const fn new(number: u64) -> Self {
         Self(number)
     }
 
-    /// Its number. For stores.
+    /// The number of the position. For stores.
     pub const fn number(self) -> u64 {
         self.0
     }
 }
 
-/// What changed. A delta: the record has the rest.
+/// A change. The record contains the full new state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Change {
     /// A session was opened.
     SessionOpened,
-    /// A cancel of several of the session's tasks began.
+    /// A sweep began: a cancel of several of the session's tasks.
     SweepBegan,
-    /// A cancel of several of the session's tasks has reached them all.
+    /// A sweep has reached all its tasks.
     SweepEnded,
-    /// The removal of the session began; this log goes with it.
+    /// The removal of the session began. The removal also deletes this log.
     RemovalBegan,
     /// A task was spawned and waits for a slot.
     Spawned,
@@ -66,38 +66,38 @@ pub enum Change {
     SpawnedRunning,
     /// An attempt started.
     Started {
-        /// Which one, counted from 1.
+        /// Its number, counted from 1.
         attempt: u32,
     },
-    /// The task waits.
+    /// The task began to wait.
     Waiting(WaitingOn),
-    /// The task goes on.
+    /// The task resumed.
     Resumed,
-    /// The task went back into the queue.
+    /// The task went back to the queue.
     Requeued,
-    /// The task has got further than the attempts that crashed before.
+    /// The task made progress, which resets its count of crashes.
     Advanced,
     /// The task ended.
     Ended(Phase),
-    /// The task was asked to stop.
+    /// A cancel was requested.
     CancelRequested,
-    /// The task reported, and may do something else.
+    /// The task reported progress, and may have changed its activity.
     Progress,
-    /// The task does something else.
+    /// The task changed its activity.
     Activity,
     /// A message was queued for the task.
     MessageQueued(MessageId),
-    /// The task asked the question of this number.
+    /// The task asked the question with this number.
     Asked(u32),
-    /// The question of this number was answered or withdrawn.
+    /// The question with this number was answered or withdrawn.
     QuestionClosed(u32),
-    /// The history grew to this many blocks.
+    /// The history has this many blocks now.
     HistoryGrew(u64),
     /// A step's value was committed.
     StepCommitted(Arc<str>),
-    /// Rows of the inbox were acknowledged.
+    /// Inbox rows were acknowledged.
     Acknowledged {
-        /// How many.
+        /// The number of rows.
         rows: u32,
     },
     /// The record was deleted because its retention ended.

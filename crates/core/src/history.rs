@@ -1,4 +1,4 @@
-//! What was really sent to and received from a model.
+//! The history of an owner: what was sent to and received from a model.
 
 use std::sync::Arc;
 
@@ -8,50 +8,50 @@ use crate::payload::Payload;
 use crate::text::cut;
 use crate::time::Stamp;
 
-/// One block of a history. Histories only grow.
+/// One block of a history. Histories are append-only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Block {
-    /// What it is.
+    /// Its kind.
     pub kind: BlockKind,
-    /// The tool's name, if it is a tool's.
+    /// The tool's name, for tool calls and tool results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<Arc<str>>,
     /// Its text.
     pub text: Arc<str>,
-    /// What else belongs to it, byte for byte as it must be sent again.
+    /// Additional data that must be sent to the provider again byte for byte.
     #[serde(default)]
     pub data: Payload,
-    /// When it was made.
+    /// When it was created.
     pub at: Stamp,
 }
 
-/// What a block is.
+/// The kind of a history block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BlockKind {
-    /// What a person said.
+    /// A person's message.
     User,
-    /// What the model said.
+    /// The model's text.
     Assistant,
-    /// What the model thought.
+    /// The model's reasoning.
     Thought,
     /// A tool call.
     ToolUse,
-    /// What a tool returned.
+    /// A tool's result.
     ToolResult,
-    /// A digest or message that the runtime put in.
+    /// A digest or message that the runtime inserted.
     Notice,
-    /// Anything else.
+    /// Any other block.
     Other,
 }
 
 impl Block {
-    /// A block of `kind` that says `text`.
+    /// A block with `kind` and `text`, and without data.
     pub fn new(kind: BlockKind, text: impl Into<Arc<str>>, at: Stamp) -> Self {
         Self { kind, name: None, text: text.into(), data: Payload::Null, at }
     }
 
-    /// How it shows when free text is cut at `limit` scalars: nothing at 0.
+    /// The text, cut to `limit` scalars; `None` if `limit` is 0.
     pub fn shown(&self, limit: usize) -> Option<String> {
         (limit > 0).then(|| cut(&self.text, limit).into_owned())
     }

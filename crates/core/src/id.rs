@@ -10,8 +10,8 @@ use uuid::Uuid;
 
 use crate::time::Stamp;
 
-/// A version 7 UUID. Two halves instead of sixteen bytes give an empty
-/// `Option` for free, because the variant bits keep the low half from zero.
+/// A version 7 UUID as two halves. The variant bits keep the low half from being zero, so
+/// an `Option` takes no extra space.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Bits {
     high: u64,
@@ -45,9 +45,9 @@ macro_rules! id {
         impl $name {
             /// Builds a version 7 UUID from a moment and 128 random bits.
             ///
-            /// The caller owns clock and randomness, so that a simulation can
-            /// own them too; the bits must come from a cryptographic source
-            /// wherever ids must not be guessable.
+            /// The caller provides clock and randomness, so that a simulation can control
+            /// both. The bits must come from a cryptographic source wherever ids must not
+            /// be guessable.
             pub fn mint(at: Stamp, random: u128) -> Self {
                 Self(Bits::mint(at, random))
             }
@@ -76,11 +76,11 @@ macro_rules! id {
         }
 
         impl FromStr for $name {
-            type Err = NotAnId;
+            type Err = ParseIdError;
 
-            fn from_str(text: &str) -> Result<Self, NotAnId> {
-                let uuid = Uuid::parse_str(text).map_err(|_| NotAnId)?;
-                Bits::from_uuid(uuid).map(Self).ok_or(NotAnId)
+            fn from_str(text: &str) -> Result<Self, ParseIdError> {
+                let uuid = Uuid::parse_str(text).map_err(|_| ParseIdError)?;
+                Bits::from_uuid(uuid).map(Self).ok_or(ParseIdError)
             }
         }
 
@@ -99,40 +99,42 @@ macro_rules! id {
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let uuid = Uuid::deserialize(deserializer)?;
-                Bits::from_uuid(uuid).map(Self).ok_or_else(|| serde::de::Error::custom(NotAnId))
+                Bits::from_uuid(uuid).map(Self).ok_or_else(|| serde::de::Error::custom(ParseIdError))
             }
         }
     };
 }
 
-/// A text that is not an id.
+/// The error for a text that is not an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not an id: ids are UUIDs such as 0190a6b2-7c1e-7d3a-9b1f-3f6d2c5e8a01")]
-pub struct NotAnId;
+pub struct ParseIdError;
 
 id! {
-    /// Names one task, for ever.
+    /// Identifies a task, forever.
     TaskId
 }
 id! {
-    /// Names one session, for ever.
+    /// Identifies a session, forever.
     SessionId
 }
 id! {
-    /// Names one turn-to-end execution of an agent or session.
+    /// Identifies one execution of an agent or session, from a turn to its end.
     RunId
 }
 id! {
-    /// Names one process that executes tasks.
+    /// Identifies a process that executes tasks.
     WorkerId
 }
 id! {
-    /// Names one message from the moment it is sent.
+    /// Identifies a message from the moment it is sent.
     MessageId
 }
 id! {
-    /// Names one row of an inbox. A result's row has its task's id and a
-    /// message's row its message's, so a reader can tell a row it has seen.
+    /// Identifies a row of an inbox.
+    ///
+    /// A result row has the id of its task and a message row the id of its message, so a
+    /// reader recognises a row that it has read before.
     RowId
 }
 
@@ -149,21 +151,21 @@ impl From<MessageId> for RowId {
 }
 
 impl RowId {
-    /// The message this row carries, if it carries one.
+    /// The row id read as a message id. Meaningful for rows that carry a message.
     pub fn as_message(self) -> MessageId {
         MessageId(self.0)
     }
 
-    /// The task whose result this row carries, if it carries one.
+    /// The row id read as a task id. Meaningful for rows that carry a result.
     pub fn as_task(self) -> TaskId {
         TaskId(self.0)
     }
 }
 
-/// Hashes ids by the random bits they already hold.
+/// Hashes ids by the random bits they already contain.
 ///
-/// Ids are minted here from a cryptographic source, so nobody outside can
-/// choose colliding ones and mixing them again would only cost time.
+/// Ids are minted here from a cryptographic source, so a caller cannot choose colliding
+/// ones and mixing the bits again would only cost time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IdHash;
 
@@ -191,7 +193,7 @@ impl Hasher for IdHasher {
     }
 
     fn write_u64(&mut self, value: u64) {
-        // The top two bits are the UUID variant: spread them, because the hash
+        // The top two bits are the UUID variant. They must be spread, because the hash
         // table takes its tag from there.
         self.0 ^= value.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }

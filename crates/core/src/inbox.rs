@@ -1,4 +1,4 @@
-//! What a session or task must still read.
+//! Inbox rows: results, messages and questions for a session or task.
 
 use std::sync::Arc;
 
@@ -10,45 +10,45 @@ use crate::message::Message;
 use crate::task::{Task, Wake};
 use crate::time::Stamp;
 
-/// One row of an inbox, unread until it is acknowledged.
+/// A row of an inbox. It is unread until it is acknowledged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Row {
-    /// Its id: the same whoever reads it, however often.
+    /// Its id. It stays the same when the row moves to another inbox.
     pub id: RowId,
-    /// Whose inbox it is in.
+    /// The owner of the inbox.
     pub owner: Owner,
-    /// When it was put there.
+    /// When the row was added.
     pub at: Stamp,
-    /// What it says.
+    /// Its content.
     pub body: RowBody,
 }
 
-/// What a row says.
+/// The content of an inbox row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RowBody {
-    /// A task has ended; its record says how.
+    /// A task has ended. The task's record has the outcome.
     Result(TaskId),
-    /// Somebody says something: to the owner of the inbox, or to a task that
-    /// ended before it read it and whose rows the owner inherits.
+    /// A message to the owner of the inbox, or to a task that ended before it read the
+    /// message and whose rows the owner inherited.
     Message(Arc<Message>),
-    /// A message comes back unread.
+    /// A message to another task, returned unread.
     Returned(Arc<Message>),
-    /// A task asks the question of this number.
+    /// A question of a task.
     Question {
         /// The task.
         task: TaskId,
-        /// The question.
+        /// The question's number.
         number: u32,
     },
 }
 
 impl RowBody {
-    /// Whether an idle owner shall wake for it. `task` is the record of the
-    /// task that has ended, if it is known.
+    /// Whether the row wakes an idle owner. `task` is the record of the ended task, if it
+    /// is known.
     ///
-    /// Messages and questions always wake: somebody waits for the owner. An end
-    /// does as its task's [`Wake`] says.
+    /// Messages and questions always wake the owner, because a sender waits. A result does
+    /// as its task's [`Wake`] says.
     pub fn wakes(&self, task: Option<&Task>) -> bool {
         match self {
             Self::Result(_) => task.is_none_or(|task| task.spec.wake != Wake::Silent),
@@ -58,12 +58,12 @@ impl RowBody {
 }
 
 impl Row {
-    /// The row that tells `owner` of the end of `task`.
+    /// The row that informs `owner` of the end of `task`.
     pub fn result(task: TaskId, owner: Owner, at: Stamp) -> Self {
         Self { id: task.into(), owner, at, body: RowBody::Result(task) }
     }
 
-    /// The row that puts `message` before `owner`.
+    /// The row that delivers `message` to `owner`.
     pub fn message(message: Arc<Message>, owner: Owner) -> Self {
         let (id, at) = (message.id.into(), message.at);
         Self { id, owner, at, body: RowBody::Message(message) }

@@ -1,24 +1,22 @@
-//! Sizes and retention: what may be how large, and how long it is kept.
+//! Size limits and retention.
 
 use std::time::Duration;
 
-/// The largest things may be. Past a size an operation is refused; a result
-/// or step value past `inline` goes to a blob instead.
+/// Size limits. An operation past a limit is refused. A value larger than `inline` is
+/// stored as a blob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
     /// A message's text, in bytes.
     pub message: usize,
     /// A progress report, in bytes.
     pub progress: usize,
-    /// A result, input or step value inside a record, in bytes.
+    /// A result, input or step value stored inside its record, in bytes.
     pub inline: usize,
-    /// A result, input or step value at all, in bytes.
+    /// A result, input or step value, in bytes.
     pub value: usize,
-    /// Unread messages in the inbox of one task or session. Results are never
-    /// refused.
+    /// Unread messages in the inbox of one task or session. Results are always accepted.
     pub inbox: usize,
-    /// A reason, question or key, in bytes. The texts of a failure are cut to
-    /// it.
+    /// A reason, question or key, in bytes. Longer texts of a failure are cut.
     pub text: usize,
 }
 
@@ -38,13 +36,13 @@ impl Default for Sizes {
 /// How long finished tasks and events are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
-    /// A finished task whose result is acknowledged, or whose owner ended.
+    /// A finished task whose result was acknowledged or whose owner ended.
     pub delivered: Duration,
-    /// A finished task whose result nobody has acknowledged.
+    /// A finished task whose result was not acknowledged.
     pub undelivered: Duration,
-    /// Finished tasks kept in memory, per session.
+    /// The number of finished tasks kept in memory, per session.
     pub in_memory: usize,
-    /// Events kept, per session.
+    /// The number of events kept, per session.
     pub events: usize,
 }
 
@@ -60,20 +58,20 @@ impl Default for Retention {
     }
 }
 
-/// Something is larger than it may be.
+/// The error for a value that exceeds a size limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the {what} has {bytes} bytes and may have {limit}: shorten it, or raise the limit")]
 pub struct TooLarge {
-    /// What.
+    /// What is too large.
     pub what: &'static str,
-    /// How large it may be.
+    /// The limit in bytes.
     pub limit: usize,
-    /// How large it is.
+    /// The size in bytes.
     pub bytes: usize,
 }
 
 impl TooLarge {
-    /// Refuses `bytes` bytes of `what` past `limit`.
+    /// Checks that `what` has at most `limit` bytes.
     pub fn check(what: &'static str, bytes: usize, limit: usize) -> Result<(), Self> {
         if bytes > limit { Err(Self { what, limit, bytes }) } else { Ok(()) }
     }

@@ -1,4 +1,4 @@
-//! Where a task comes from.
+//! Where a task comes from: its space, session, parent and origin.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -6,17 +6,16 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::boxed_default::{BoxedDefault, ConstDefault};
 use crate::id::{RunId, SessionId, TaskId};
-use crate::seldom::{Seldom, Unsaid};
 
-/// The tenant; the first part of every unique key.
+/// The tenant: the first part of every unique key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "Arc<str>", from = "Arc<str>")]
-// The default one is not counted: every task has a space, and nearly all have
-// that.
+// `None` is the default space: nearly all tasks have it, so it is not reference-counted.
 pub struct Space(Option<Arc<str>>);
 
-/// The name of the only space there is unless somebody makes others.
+/// The name of the space that exists without configuration.
 const DEFAULT_SPACE: &str = "default";
 
 impl Space {
@@ -61,13 +60,14 @@ impl fmt::Display for Space {
     }
 }
 
-/// Who is told of a task's end: its parent task, else its session.
+/// The owner of a task: its parent task or its session. The owner receives the task's
+/// result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Owner {
-    /// The session it was spawned from, or that took it over.
+    /// The session that spawned the task, or that took it over.
     Session(SessionId),
-    /// The task that spawned it.
+    /// The task that spawned the task.
     Task(TaskId),
 }
 
@@ -85,44 +85,44 @@ impl fmt::Display for Owner {
 pub struct Lineage {
     /// The tenant.
     pub space: Space,
-    /// The conversation it belongs to.
+    /// The conversation that the task belongs to.
     pub session: SessionId,
-    /// The task that spawned it, if a task did.
+    /// The task that spawned it, if it was spawned by a task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<TaskId>,
-    /// The topmost task of its tree; itself if it has no parent.
+    /// The top of its tree; the task itself if it has no parent.
     pub root: TaskId,
-    /// How many tasks are above it.
+    /// The number of tasks above it.
     pub depth: u32,
     /// The run, tool call and agent that spawned it.
     #[serde(flatten)]
-    pub origin: Seldom<Origin>,
+    pub origin: BoxedDefault<SpawnOrigin>,
 }
 
-/// The run, tool call and agent that spawned a task. What a spawn leaves out
-/// comes from its surroundings.
+/// The run, tool call and agent that spawned a task. A spawn fills missing parts from its
+/// surroundings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Origin {
+pub struct SpawnOrigin {
     /// The run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
-    /// The tool call, in the provider's spelling. Blank counts as left out.
+    /// The tool call's id, in the provider's spelling. A blank one counts as missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_call: Option<Arc<str>>,
-    /// The agent. Blank counts as left out.
+    /// The agent's name. A blank one counts as missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<Arc<str>>,
 }
 
-impl Unsaid for Origin {
-    const UNSAID: &'static Self = &Self { run: None, tool_call: None, agent: None };
+impl ConstDefault for SpawnOrigin {
+    const DEFAULT: &'static Self = &Self { run: None, tool_call: None, agent: None };
 }
 
-impl Origin {
-    /// This origin with its gaps filled from `ambient`; explicit values win
-    /// and blank strings are not inherited.
-    pub fn or(self, ambient: &Origin) -> Origin {
-        Origin {
+impl SpawnOrigin {
+    /// Fills the missing parts from `ambient`. Explicit values win, and blank strings are
+    /// not inherited.
+    pub fn or(self, ambient: &SpawnOrigin) -> SpawnOrigin {
+        SpawnOrigin {
             run: self.run.or(ambient.run),
             tool_call: spoken(self.tool_call).or_else(|| spoken(ambient.tool_call.clone())),
             agent: spoken(self.agent).or_else(|| spoken(ambient.agent.clone())),
@@ -141,12 +141,12 @@ mod tests {
     #[test]
     fn s1_6_explicit_values_win_and_blanks_are_not_inherited() {
         let ambient =
-            Origin { run: None, tool_call: Some("call-1".into()), agent: Some("  ".into()) };
-        let explicit = Origin { run: None, tool_call: Some(" ".into()), agent: None };
+            SpawnOrigin { run: None, tool_call: Some("call-1".into()), agent: Some("  ".into()) };
+        let explicit = SpawnOrigin { run: None, tool_call: Some(" ".into()), agent: None };
         let origin = explicit.or(&ambient);
         assert_eq!(origin.tool_call.as_deref(), Some("call-1"));
         assert_eq!(origin.agent, None);
-        let explicit = Origin { tool_call: Some("call-2".into()), ..Origin::default() };
+        let explicit = SpawnOrigin { tool_call: Some("call-2".into()), ..SpawnOrigin::default() };
         assert_eq!(explicit.or(&ambient).tool_call.as_deref(), Some("call-2"));
     }
 }

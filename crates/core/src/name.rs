@@ -1,4 +1,4 @@
-//! Names that people and models give to tasks.
+//! Task names chosen by people and models.
 
 mod series;
 
@@ -10,18 +10,18 @@ use unicode_normalization::UnicodeNormalization;
 
 pub use self::series::Series;
 
-/// The longest name, in Unicode scalars.
+/// The maximum length of a name, in Unicode scalars.
 pub const NAME_LIMIT: usize = 64;
 
-/// Words that address something other than a task of that name.
+/// Words that are addresses and cannot be names.
 pub const RESERVED: [&str; 5] = ["parent", "self", "all", "broadcast", "root"];
 
-/// The name of the top-level agent of a session. Only the program gives it: a name
-/// that a model or a person chooses must differ ([`Name::check_chosen`]).
+/// The name of a session's top-level agent. It is reserved for the program:
+/// [`Name::check_chosen`] refuses it as a chosen name.
 pub const LEAD: &str = "lead";
 
-/// A valid name: trimmed, short, one line, and not to be mistaken for an id,
-/// a path or a reserved word. Compared after NFKC and lower-casing.
+/// A valid name: one short trimmed line that cannot be mistaken for an id, a path or a
+/// reserved word. Names are compared after NFKC normalisation and lower-casing.
 ///
 /// ```
 /// use offshoot_core::{Name, NameError};
@@ -42,9 +42,10 @@ pub struct Name {
 /// The form in which a name is compared.
 #[derive(Clone, Debug)]
 enum Key {
-    /// As it is shown, which most names are. Zero unless it was counted.
+    /// Equal to the displayed form, as for most names. `number` is zero if the name was not
+    /// counted.
     Shown { number: u64 },
-    /// This one.
+    /// Different from the displayed form.
     Folded(Box<str>),
 }
 
@@ -61,7 +62,7 @@ impl Name {
         }
         check_characters(shown)?;
         let key = fold(shown);
-        // Normal forms can grow, shrink to nothing visible or reveal a slash.
+        // Normalisation can lengthen a name, make it invisible or reveal a slash.
         check_characters(&key)?;
         if uuid::Uuid::parse_str(&key).is_ok() {
             return Err(NameError::Uuid);
@@ -72,22 +73,22 @@ impl Name {
         Ok(Self::from_parts(shown, key))
     }
 
-    /// An error if a model or a person must not choose this name.
+    /// Refuses a name that is reserved for the program.
     pub fn check_chosen(&self) -> Result<(), NameError> {
         if self.key() == LEAD { Err(NameError::Reserved(LEAD)) } else { Ok(()) }
     }
 
-    /// The name a task gets when nobody gives it one: `<stem>-<n>`.
+    /// The generated name of a task: `<stem>-<n>`.
     pub fn numbered(stem: &str, n: u64) -> Self {
         Series::new(stem, n).advance()
     }
 
-    /// The name as it was given.
+    /// The name as it is displayed.
     pub fn as_str(&self) -> &str {
         &self.shown
     }
 
-    /// The form in which names are compared.
+    /// The normalised form in which names are compared.
     pub fn key(&self) -> &str {
         match &self.key {
             Key::Shown { .. } => &self.shown,
@@ -95,8 +96,8 @@ impl Name {
         }
     }
 
-    /// The number with which it was counted, if that is known: a name that was
-    /// read from somewhere does not know whether it was counted.
+    /// The number in a generated name, if known. A name that was read from storage has no
+    /// known number.
     pub fn number(&self) -> Option<u64> {
         match self.key {
             Key::Shown { number } if number > 0 => Some(number),
@@ -104,7 +105,7 @@ impl Name {
         }
     }
 
-    /// The form in which `text` would be compared, valid or not.
+    /// The normalised form of `text`, which need not be a valid name.
     pub fn key_of(text: &str) -> String {
         fold(text.trim())
     }
@@ -137,7 +138,7 @@ fn fold(text: &str) -> String {
     if is_folded(text) {
         return text.to_owned();
     }
-    // Lower-casing can leave the normal form (İ, ϓ), so normalise again. The
+    // Lower-casing can break the normal form (İ, ϓ), so the text is normalised again. The
     // normal form of some marks (¸) begins with a space.
     let folded: String = text.nfkc().flat_map(char::to_lowercase).nfkc().collect();
     folded.trim().to_owned()
@@ -164,32 +165,32 @@ impl From<Name> for CompactString {
 }
 
 impl From<CompactString> for Name {
-    /// Takes a stored name as it is: it was valid when it was written.
+    /// Accepts a stored name without validation: it was valid when it was written.
     fn from(shown: CompactString) -> Self {
         let key = fold(&shown);
         Self::from_parts(&shown, key)
     }
 }
 
-/// Why a text is not a name.
+/// Why a text is not a valid name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// Nothing that anybody sees.
+    /// No visible character.
     #[error("a name must not be blank: give it at least one visible character")]
     Blank,
     /// Longer than [`NAME_LIMIT`].
     #[error("a name has at most {NAME_LIMIT} characters, this one has {0}: shorten it")]
     TooLong(usize),
-    /// Holds a slash or a control character.
+    /// Contains a slash or a control character.
     #[error("a name must not contain {0:?}: use letters, digits, '-' or '_'")]
     Character(char),
-    /// Holds a character that nobody sees, or that turns the reading around.
+    /// Contains an invisible character or one that changes the direction of text.
     #[error("a name must not contain the invisible character {0:?}: take it out")]
     Unseen(char),
-    /// Reads as an id.
+    /// Parses as an id.
     #[error("a name must not look like a UUID, because ids are UUIDs: choose another")]
     Uuid,
-    /// Means something else when used as an address.
+    /// Is an address.
     #[error("the name {0:?} is reserved: choose another")]
     Reserved(&'static str),
 }

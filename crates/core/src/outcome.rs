@@ -1,4 +1,4 @@
-//! How a task ended.
+//! The outcome of a task.
 
 use std::error::Error;
 use std::fmt;
@@ -8,17 +8,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::cancel::Cancel;
 use crate::payload::Payload;
-use crate::state::State;
+use crate::state::TaskState;
 use crate::text;
 
-/// How many causes a failure keeps.
+/// The maximum number of causes in a failure.
 const CAUSES: usize = 64;
 
-/// How many causes beyond those are counted: a chain that loops or never ends
-/// must not take the runtime with it.
+/// The maximum number of further causes that are counted. It bounds cause chains that loop.
 const COUNTED: usize = 10_000;
 
-/// How a task ended, with what it leaves behind.
+/// How a task ended, with its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -26,20 +25,20 @@ pub enum Outcome {
     Completed {
         /// The value.
         value: Payload,
-        /// Whether a cancel had been asked for before the value came.
+        /// Whether a cancel was requested before the body returned.
         #[serde(default)]
         cancel_requested: bool,
     },
     /// The body returned an error, panicked or hit a limit.
     Failed(Box<Failure>),
-    /// The body stopped because it was asked to, or was stopped.
+    /// The body stopped on request or was aborted.
     Cancelled {
-        /// Who asked, and why.
+        /// Who cancelled it, and why.
         cancel: Arc<Cancel>,
-        /// Whether the body was aborted because it did not stop by itself.
+        /// Whether the body was aborted because it did not stop in time.
         forced: bool,
     },
-    /// The worker died and the task could not be taken up again.
+    /// The worker died and the task could not be restarted.
     Lost {
         /// What is known about it.
         reason: String,
@@ -53,38 +52,38 @@ impl From<Failure> for Outcome {
 }
 
 impl Outcome {
-    /// A value, with no cancel asked for.
+    /// A completed outcome without a cancel request.
     pub fn value(value: Payload) -> Self {
         Self::Completed { value, cancel_requested: false }
     }
 
-    /// The state a task with this outcome ends in.
-    pub fn state(&self) -> State {
+    /// The final state of a task with this outcome.
+    pub fn state(&self) -> TaskState {
         match self {
-            Self::Completed { .. } => State::Completed,
-            Self::Failed(_) => State::Failed,
-            Self::Cancelled { .. } => State::Cancelled,
-            Self::Lost { .. } => State::Lost,
+            Self::Completed { .. } => TaskState::Completed,
+            Self::Failed(_) => TaskState::Failed,
+            Self::Cancelled { .. } => TaskState::Cancelled,
+            Self::Lost { .. } => TaskState::Lost,
         }
     }
 }
 
-/// Why a task failed: a kind to act on, a message, and every cause behind it.
+/// Why a task failed: a kind to act on, a message and the chain of causes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// What sort of failure it is.
+    /// The kind of failure.
     pub kind: FailureKind,
     /// The outermost message.
     pub message: String,
     /// The messages of the causes, outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<String>,
-    /// Where a panic happened, as `file:line:column`.
+    /// Where a panic occurred, as `file:line:column`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub location: Option<String>,
 }
 
-/// What sort of failure it is.
+/// The kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -93,29 +92,29 @@ pub enum FailureKind {
     Error,
     /// The body panicked.
     Panic,
-    /// The task ran longer than it may.
+    /// The task exceeded its timeout.
     Timeout,
-    /// A budget was used up.
+    /// A budget was exhausted.
     Budget,
-    /// The task's attempts ended without settling too many times.
+    /// Too many attempts crashed in a row.
     CrashLoop,
-    /// The answer does not fit the schema it was asked for.
+    /// The answer does not match the requested schema.
     InvalidResult,
-    /// A command ended with this exit code.
+    /// A command exited with this code.
     Exit(i32),
-    /// A command was ended by this signal.
+    /// A command was killed by this signal.
     Signal(i32),
-    /// The value was larger than may be stored.
+    /// The value exceeded the size limit.
     TooLarge,
 }
 
 impl Failure {
-    /// A failure of `kind` with a message and no cause.
+    /// A failure with `kind`, a message and no causes.
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), causes: Vec::new(), location: None }
     }
 
-    /// A failure from an error and its whole cause chain.
+    /// A failure from an error and its chain of causes.
     ///
     /// ```
     /// use offshoot_core::{Failure, FailureKind};
@@ -134,18 +133,18 @@ impl Failure {
         Self { kind: FailureKind::Error, message: error.to_string(), causes, location: None }
     }
 
-    /// This failure with no text longer than `bytes` and no more causes than
-    /// are kept; what is cut is counted.
+    /// Cuts every text to `bytes` and the causes to the maximum number. The cut parts are
+    /// counted.
     pub fn bounded(mut self, bytes: usize) -> Self {
-        // One more may be the line that counts the rest.
+        // The last one may be the line that counts the rest.
         if self.causes.len() > CAUSES + 1 {
             let more = self.causes.len() - CAUSES;
             self.causes.truncate(CAUSES);
             self.causes.extend(more_causes(more));
         }
         let texts = self.causes.iter_mut().chain([&mut self.message]).chain(&mut self.location);
-        for said in texts.filter(|said| said.len() > bytes) {
-            *said = text::fit(said, bytes).into_owned();
+        for text in texts.filter(|text| text.len() > bytes) {
+            *text = text::fit(text, bytes).into_owned();
         }
         self
     }

@@ -1,4 +1,4 @@
-//! Values that travel: inputs, results, step values, progress.
+//! JSON values of tasks: inputs, results, step values and progress.
 
 mod finite;
 mod json;
@@ -14,26 +14,25 @@ use serde::{Deserialize, Serialize};
 pub use self::json::Json;
 use crate::id::TaskId;
 
-/// A value as JSON text, or where to find it when it is too large for a
-/// record.
+/// A JSON value, stored in its record or, if it is too large, as a blob.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Payload {
-    /// No value, which reads as JSON `null`.
+    /// No value; reads as JSON `null`.
     #[default]
     Null,
     /// JSON text.
     Json(Json),
-    /// JSON text kept beside the records.
+    /// JSON text stored beside the records.
     Blob(Box<Blob>),
 }
 
-/// Where a large value is kept.
+/// The reference to a large value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Blob {
-    /// The task that owns the value; both are deleted together.
+    /// The task that owns the value. Both are deleted together.
     pub task: TaskId,
-    /// Which of the task's values this is.
+    /// The number of the value among the task's blobs.
     pub number: u64,
     /// Its length in bytes.
     pub bytes: u64,
@@ -46,11 +45,12 @@ impl From<Blob> for Payload {
 }
 
 impl Payload {
-    /// Writes `value` as JSON that can be read back: a number that is not
-    /// finite, or a nesting that no reader follows, is refused here and not
-    /// found missing there.
+    /// Serialises `value` as JSON that can be read back.
+    ///
+    /// Refuses numbers that are not finite, which JSON would turn into `null`, and nesting
+    /// that is too deep to be read back.
     pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Self, PayloadError> {
-        // Most values are small: a buffer that is kept saves an allocation.
+        // Most values are small: reusing a buffer saves an allocation.
         const KEEP: usize = 64 << 10;
         thread_local! {
             static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
@@ -73,7 +73,7 @@ impl Payload {
         payload
     }
 
-    /// Takes JSON text as it is.
+    /// Wraps JSON text after checking that it can be read back.
     pub fn from_json(text: impl Into<Arc<str>>) -> Result<Self, PayloadError> {
         let text: Arc<str> = text.into();
         serde_json::from_str::<serde::de::IgnoredAny>(&text).map_err(PayloadError::not_json)?;
@@ -83,12 +83,12 @@ impl Payload {
         }
     }
 
-    /// Reads the value as a `T`.
+    /// Deserialises the value as a `T`.
     pub fn decode<T: DeserializeOwned>(&self) -> Result<T, PayloadError> {
         serde_json::from_str(self.as_json()?).map_err(PayloadError::unfit)
     }
 
-    /// The JSON text, unless the value is a [`Blob`].
+    /// The JSON text. An error if the value is a [`Blob`].
     pub fn as_json(&self) -> Result<&str, PayloadError> {
         match self {
             Self::Null => Ok("null"),
@@ -101,7 +101,7 @@ impl Payload {
         }
     }
 
-    /// How many bytes of JSON the value is, wherever they are kept.
+    /// The length of the JSON text in bytes, wherever it is stored.
     pub fn bytes(&self) -> u64 {
         match self {
             Self::Null => 4,
@@ -111,11 +111,11 @@ impl Payload {
     }
 }
 
-/// Why what was written of a value could not be read back.
+/// Why the written text could not be read back as the same value.
 #[inline]
 fn unreadable<T: Serialize + ?Sized>(value: &T, text: &str) -> Option<PayloadError> {
-    // A number that is not finite leaves a `null` behind, and most results are
-    // too short for one.
+    // A number that is not finite is written as `null`. Most results are too short to
+    // contain one.
     if text.len() >= "null".len()
         && text.contains("null")
         && let Some(number) = finite::not_finite(value)
@@ -138,7 +138,7 @@ impl fmt::Debug for Payload {
     }
 }
 
-/// A value that could not be written as JSON or read as the wanted type.
+/// The error for a value that cannot be written as JSON or read as the wanted type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct PayloadError(String);

@@ -1,4 +1,4 @@
-//! Questions that a task asks and somebody answers.
+//! Questions and approval requests of tasks.
 
 use std::sync::Arc;
 
@@ -9,21 +9,21 @@ use crate::payload::Payload;
 use crate::scope::Caller;
 use crate::time::Stamp;
 
-/// A question, open until it is answered or withdrawn.
+/// A question of a task, open until it is answered or withdrawn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
-    /// Who asks.
+    /// The task that asks.
     pub task: TaskId,
-    /// Which of its questions this is, counted from 1.
+    /// Its number among the task's questions, counted from 1.
     pub number: u32,
-    /// Whether it asks for leave or for words.
-    pub wants: Wants,
-    /// Before whom it is put.
+    /// What kind of answer it needs.
+    pub wants: QuestionKind,
+    /// Who answers it.
     #[serde(default, skip_serializing_if = "Addressee::is_owner")]
     pub addressee: Addressee,
-    /// What it asks.
+    /// The text.
     pub text: Arc<str>,
-    /// The exact matter it is bound to, such as a tool's arguments.
+    /// What exactly it is about, such as a tool's arguments.
     #[serde(default)]
     pub about: Payload,
     /// The journal key under which a resumed body asks it again.
@@ -31,37 +31,37 @@ pub struct Question {
     pub key: Option<Arc<str>>,
     /// When it was asked.
     pub at: Stamp,
-    /// How it was closed, if it was.
+    /// How it was closed, if it is closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub closed: Option<Closed>,
+    pub closed: Option<Resolution>,
 }
 
 impl Question {
-    /// Whether another question asks the same, whenever and however often.
+    /// Whether both questions have the same text, subject and kind.
     pub fn asks_the_same(&self, other: &Self) -> bool {
         (&self.text, &self.about, self.wants) == (&other.text, &other.about, other.wants)
     }
 }
 
-/// Whether a question asks for leave or for words.
+/// The kind of answer that a question needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Wants {
-    /// An answer.
+pub enum QuestionKind {
+    /// Text or data.
     Input,
-    /// Leave to go on.
+    /// An approval to go on.
     Approval,
 }
 
-/// Before whom a question is put.
+/// Who answers a question.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Addressee {
-    /// The owner of whoever asks: it is in its inbox.
+    /// The task's owner, in whose inbox the question is.
     #[default]
     Owner,
-    /// A person, who finds it by looking. It is in no inbox, and no body that
-    /// waits for whoever asks is told of it.
+    /// A person, who looks up open questions. The question is in no inbox, and waiting
+    /// bodies are not notified.
     Person,
 }
 
@@ -71,20 +71,20 @@ impl Addressee {
     }
 }
 
-/// How a question was closed. The first close stands.
+/// How a question was closed. The first close is final.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Closed {
-    /// Somebody answered.
+pub enum Resolution {
+    /// It was answered.
     Answered {
-        /// Who.
+        /// Who answered.
         by: Caller,
-        /// What.
+        /// The answer.
         answer: Payload,
         /// When.
         at: Stamp,
     },
-    /// Nobody needs the answer any more.
+    /// The task no longer needs the answer.
     Withdrawn {
         /// When.
         at: Stamp,

@@ -1,4 +1,4 @@
-//! Who may see and touch what.
+//! Access to tasks: who can see and control which task.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,11 +7,11 @@ use crate::id::{SessionId, TaskId};
 use crate::lineage::Owner;
 use crate::task::{Spec, Visibility};
 
-/// Who asks.
+/// The caller of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Caller {
-    /// A person or an operator, who may do everything.
+    /// A person or an operator, who has access to everything.
     Host,
     /// A session.
     Session(SessionId),
@@ -20,11 +20,10 @@ pub enum Caller {
 }
 
 impl Caller {
-    /// Whether this caller may see and touch `target`.
+    /// Whether this caller can see and control `target`.
     ///
-    /// `visibility` is the calling task's own, and `is_descendant` says
-    /// whether the target is below the caller; it is asked only when the
-    /// answer depends on it.
+    /// `visibility` is the calling task's own. `is_descendant` says whether the target is
+    /// below the caller, and is called only when the answer depends on it.
     pub fn may_touch(
         self,
         target: &Spec,
@@ -45,7 +44,7 @@ impl Caller {
         }
     }
 
-    /// The owner this caller is, unless it is the host.
+    /// The caller as an owner; `None` for the host.
     pub fn as_owner(self) -> Option<Owner> {
         match self {
             Self::Host => None,
@@ -90,7 +89,7 @@ mod tests {
         assert!(sees(&child, Visibility::Children));
         // A detached child belongs to the session.
         assert!(!sees(&child_of(&parent, Tie::Detached), Visibility::Children));
-        // Never upwards.
+        // A child has no access to its parent.
         assert!(!Caller::Task(child.id()).may_touch(&parent.spec, Visibility::Subtree, || false));
     }
 

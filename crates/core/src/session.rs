@@ -1,4 +1,4 @@
-//! The record of a session, and when it may be removed.
+//! The record of a session, and the rules for its removal.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::name::Name;
 use crate::task::Task;
 use crate::time::Stamp;
 
-/// A conversation: it owns a history, an inbox, and the tasks spawned from it.
+/// A conversation. It owns a history, an inbox and the tasks spawned from it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
     /// Its id.
@@ -18,50 +18,51 @@ pub struct Session {
     pub space: Space,
     /// Its name, unique in its space.
     pub name: Name,
-    /// How often the record has changed; 1 when it is opened.
+    /// The number of changes of the record; 1 when the session is opened.
     pub seq: u64,
     /// When it was opened.
     pub opened_at: Stamp,
     /// The cancels that have not reached all their tasks yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sweeps: Vec<Sweep>,
-    /// Since when it is being removed, if it is. It takes nothing new then,
-    /// and whoever looks for it finds none.
+    /// When its removal began, if it is being removed. Such a session accepts nothing new
+    /// and is hidden from lookups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removing: Option<Stamp>,
 }
 
-/// A session cannot be removed because tasks of it have not ended.
+/// The error for removing a session that has live tasks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("session {:?} has {}", .name.as_str(), told(*.live))]
+#[error("session {:?} has {}", .name.as_str(), live_tasks_text(*.live))]
 pub struct SessionBusy {
-    /// Its name.
+    /// The session's name.
     pub name: Name,
-    /// How many of its tasks are live.
+    /// The number of its live tasks.
     pub live: u64,
 }
 
-/// A cancel of several of a session's tasks, durable before the first of them
-/// is touched, so that a crash cannot lose it.
+/// A cancel of several tasks of a session. It is stored before the first task is cancelled,
+/// so that a crash cannot lose it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sweep {
-    /// Who asked, and why.
+    /// Who cancels, and why.
     pub cancel: Cancel,
-    /// Which tasks.
-    pub reach: Reach,
+    /// The cancelled tasks.
+    pub reach: SweepScope,
 }
 
-/// Which tasks of a session a sweep reaches.
+/// Which tasks of a session a sweep cancels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reach {
-    /// All of them, detached ones too.
+pub enum SweepScope {
+    /// All tasks, including detached ones.
     Everything,
-    /// Those spawned in a run, and theirs.
+    /// The tasks spawned in this run, and their descendants.
     Run(RunId),
-    /// The children of a task, and theirs.
+    /// The children of this task, and their descendants.
     ChildrenOf(TaskId),
-    /// What the session owns itself, and theirs; detached ones stay.
+    /// The tasks that the session owns, and their descendants. Detached tasks are not
+    /// cancelled.
     TopLevel,
 }
 
@@ -71,21 +72,24 @@ impl Session {
         Self { id, space, name, seq: 1, opened_at: at, sweeps: Vec::new(), removing: None }
     }
 
-    /// Whether tasks may be spawned under it: it is not being removed, and not
-    /// all it owns is being cancelled.
+    /// Whether tasks can be spawned in the session: it is not being removed, and no sweep
+    /// cancels all its tasks.
     pub fn takes_tasks(&self) -> bool {
-        let forbids = |sweep: &Sweep| matches!(sweep.reach, Reach::Everything | Reach::TopLevel);
+        let forbids =
+            |sweep: &Sweep| matches!(sweep.reach, SweepScope::Everything | SweepScope::TopLevel);
         !self.is_removing() && !self.sweeps.iter().any(forbids)
     }
 
-    /// Whether it is being removed, so that whoever looks for it finds none.
+    /// Whether the session is being removed and hidden from lookups.
     pub fn is_removing(&self) -> bool {
         self.removing.is_some()
     }
 
-    /// The record with which its removal begins, if none of its tasks is live;
-    /// `live` is how many are. It takes no more tasks then, so that this stays
-    /// so, and a sweep that is not over yet has nobody left to reach.
+    /// The record that begins the session's removal, if none of its tasks is live; `live`
+    /// is their number.
+    ///
+    /// From then on the session takes no tasks, so their number stays zero and unfinished
+    /// sweeps can be dropped.
     pub fn remove(&self, live: u64, at: Stamp) -> Result<Self, SessionBusy> {
         if live > 0 {
             return Err(SessionBusy { name: self.name.clone(), live });
@@ -95,8 +99,8 @@ impl Session {
     }
 }
 
-impl Reach {
-    /// Whether `task` is one of the tasks from which the sweep goes down.
+impl SweepScope {
+    /// Whether the sweep starts at `task` and continues with its descendants.
     pub fn starts_at(&self, task: &Task) -> bool {
         use crate::task::Tie;
         let spec = &task.spec;
@@ -111,7 +115,7 @@ impl Reach {
     }
 }
 
-fn told(live: u64) -> String {
+fn live_tasks_text(live: u64) -> String {
     match live {
         1 => "1 live task: cancel it first, or wait for it".to_owned(),
         _ => format!("{live} live tasks: cancel them first, or wait for them"),
@@ -139,13 +143,13 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_is_being_removed_takes_no_tasks_and_is_swept_no_more() {
+    fn a_session_that_is_being_removed_takes_no_tasks_and_no_sweeps() {
         let mut session = session();
         assert!(session.takes_tasks());
         let at = Stamp::from_millis(2);
         let cancel =
             Cancel { by: Canceller::Host, reason: "enough".into(), at, grace: DEFAULT_GRACE };
-        session.sweeps.push(Sweep { cancel, reach: Reach::Everything });
+        session.sweeps.push(Sweep { cancel, reach: SweepScope::Everything });
         assert!(!session.takes_tasks());
         let removing = session.remove(0, at).unwrap();
         assert!(removing.is_removing() && !removing.takes_tasks());

@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::Stamp;
 
-/// Where a task stands. The last four are final.
+/// The state of a task. The last four are final.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
-    /// Accepted, durable, not executing yet.
+pub enum TaskState {
+    /// Accepted and stored, not executing yet.
     Queued,
-    /// Executing: it holds a lease and a slot.
+    /// Executing: the task has a lease and a slot.
     Running,
     /// Alive without a slot until something happens.
     Waiting(WaitingOn),
@@ -20,9 +20,9 @@ pub enum State {
     Completed,
     /// Ended with an error.
     Failed,
-    /// Ended because somebody asked for it.
+    /// Ended by a cancel.
     Cancelled,
-    /// Its worker died and it could not be taken up again.
+    /// Ended because its worker died and it could not be restarted.
     Lost,
 }
 
@@ -30,48 +30,47 @@ pub enum State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitingOn {
-    /// The tasks it owns.
+    /// The tasks that it owns.
     Children,
-    /// Leave to do something: the question of this number.
+    /// The approval requested by the question with this number.
     Approval(u32),
-    /// An answer: the question of this number.
+    /// The answer to the question with this number.
     Input(u32),
-    /// The provider's rate gate, which is closed until this moment at the
-    /// earliest, if that is known.
+    /// The provider's rate gate, which stays closed at least until this moment, if known.
     RateGate(Option<Stamp>),
-    /// A moment.
+    /// This moment.
     Timer(Stamp),
     /// A message.
     Message,
 }
 
-/// A state without what it carries: what people filter and count by.
+/// A task state without its details, for filters and counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// [`State::Queued`].
+    /// [`TaskState::Queued`].
     Queued,
-    /// [`State::Running`].
+    /// [`TaskState::Running`].
     Running,
-    /// [`State::Waiting`].
+    /// [`TaskState::Waiting`].
     Waiting,
-    /// [`State::Completed`].
+    /// [`TaskState::Completed`].
     Completed,
-    /// [`State::Failed`].
+    /// [`TaskState::Failed`].
     Failed,
-    /// [`State::Cancelled`].
+    /// [`TaskState::Cancelled`].
     Cancelled,
-    /// [`State::Lost`].
+    /// [`TaskState::Lost`].
     Lost,
 }
 
-impl State {
+impl TaskState {
     /// Whether the task has ended.
     pub fn is_terminal(self) -> bool {
         self.phase().is_terminal()
     }
 
-    /// The state without what it carries.
+    /// The state without its details.
     pub fn phase(self) -> Phase {
         match self {
             Self::Queued => Phase::Queued,
@@ -84,7 +83,7 @@ impl State {
         }
     }
 
-    /// The number of the question the task waits on, if it waits on one.
+    /// The number of the question that the task waits for, if any.
     pub fn question(self) -> Option<u32> {
         match self {
             Self::Waiting(WaitingOn::Approval(number) | WaitingOn::Input(number)) => Some(number),
@@ -94,7 +93,7 @@ impl State {
 }
 
 impl Phase {
-    /// Every phase, in the order in which a task may pass through them.
+    /// Every phase, in the order in which a task can pass through them.
     pub const ALL: [Phase; 7] = [
         Phase::Queued,
         Phase::Running,
@@ -110,7 +109,7 @@ impl Phase {
         self >= Phase::Completed
     }
 
-    /// The word for it.
+    /// The phase in lower case.
     pub fn as_str(self) -> &'static str {
         match self {
             Phase::Queued => "queued",
@@ -130,7 +129,7 @@ impl fmt::Display for Phase {
     }
 }
 
-impl fmt::Display for State {
+impl fmt::Display for TaskState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Waiting(on) => write!(f, "waiting({on})"),

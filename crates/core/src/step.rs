@@ -1,9 +1,8 @@
-//! The journal: the steps a task has committed.
+//! The journal of a task: committed steps and timers.
 //!
-//! A journal holds what a body commits under keys of its choice, and what the
-//! runtime commits for it. The runtime's keys begin with `:`; a body's key that
-//! does so is stored with another `:` in front of it. So the two never meet,
-//! and an ordinary key is stored as it is.
+//! A journal contains the steps that a body commits under keys of its choice, and entries
+//! of the runtime. Keys of the runtime begin with `:`. A body's key that begins with `:` is
+//! stored with another `:` in front of it, so the two cannot collide.
 
 use std::sync::Arc;
 
@@ -16,39 +15,38 @@ use crate::time::Stamp;
 /// A step of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// Whose.
+    /// The task.
     pub task: TaskId,
     /// Its key, unique within the task.
     pub key: Arc<str>,
-    /// How far it has come.
+    /// Its state.
     pub state: StepState,
 }
 
-/// The key under which a step that a body calls `said` is stored.
-pub fn step_key(said: &str) -> Arc<str> {
-    if said.starts_with(':') { format!(":{said}").into() } else { said.into() }
+/// The stored key of the step that a body calls `name`.
+pub fn step_key(name: &str) -> Arc<str> {
+    if name.starts_with(':') { format!(":{name}").into() } else { name.into() }
 }
 
-/// The key under which a sleep that a body calls `said` is stored.
-pub fn sleep_key(said: &str) -> Arc<str> {
-    format!(":sleep:{said}").into()
+/// The stored key of the sleep that a body calls `name`.
+pub fn sleep_key(name: &str) -> Arc<str> {
+    format!(":sleep:{name}").into()
 }
 
-/// How far a step has come.
+/// The state of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepState {
-    /// It began, and nothing is known beyond that.
+    /// The step began. Its result is unknown.
     Started,
-    /// It has this value, and is never computed again.
+    /// The step has this value and is not executed again.
     Committed(Payload),
 }
 
-/// A moment that a task waits for. It keeps its wall-clock due time across
-/// restarts.
+/// A moment that a task waits for. Its due time is on the wall clock and survives restarts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timer {
-    /// Whose.
+    /// The task.
     pub task: TaskId,
     /// Its key, unique within the task.
     pub key: Arc<str>,
@@ -62,12 +60,12 @@ mod tests {
 
     #[test]
     fn s9_6_no_key_of_a_body_is_one_of_the_runtimes() {
-        let said = ["", "x", "sleep:x", ":", ":sleep:", ":sleep:x", "::sleep:x", "step:x"];
-        let mut stored: Vec<_> = said.iter().map(|said| step_key(said)).collect();
-        stored.extend(said.iter().map(|said| sleep_key(said)));
+        let name = ["", "x", "sleep:x", ":", ":sleep:", ":sleep:x", "::sleep:x", "step:x"];
+        let mut stored: Vec<_> = name.iter().map(|name| step_key(name)).collect();
+        stored.extend(name.iter().map(|name| sleep_key(name)));
         stored.sort_unstable();
         stored.dedup();
-        assert_eq!(stored.len(), 2 * said.len());
+        assert_eq!(stored.len(), 2 * name.len());
         assert_eq!(&*step_key("fetch"), "fetch");
     }
 }

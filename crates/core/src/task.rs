@@ -1,4 +1,4 @@
-//! The record of a task: what never changes, and what does.
+//! The record of a task: the fixed spec and the changing state.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -6,80 +6,80 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::boxed_default::{BoxedDefault, ConstDefault};
 use crate::cancel::Cancel;
 use crate::id::{TaskId, WorkerId};
 use crate::lineage::{Lineage, Owner};
 use crate::name::Name;
 use crate::outcome::Outcome;
 use crate::payload::Payload;
-use crate::seldom::{Seldom, Unsaid};
-use crate::state::State;
+use crate::state::TaskState;
 use crate::time::Stamp;
 
-/// What was asked for: fixed at the spawn, shared by every copy of the record.
+/// The fixed part of a task's record. All copies of the record share it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
     /// Its id.
     pub id: TaskId,
     /// Where it comes from.
     pub lineage: Lineage,
-    /// What executes it.
+    /// The kind: which backend executes it.
     pub kind: Arc<str>,
-    /// What people and models call it.
+    /// The name that people and models use.
     pub handle: Name,
-    /// Whether the handle was given or counted.
+    /// Whether the handle was chosen or generated.
     pub naming: Naming,
     /// Whether it ends with its parent.
     pub tie: Tie,
-    /// What happens to it when its worker dies.
+    /// What happens when its worker dies.
     pub recovery: Recovery,
-    /// Whether its end wakes its owner.
+    /// When it wakes its owner.
     pub wake: Wake,
-    /// What it may see.
+    /// Which tasks it has access to.
     pub visibility: Visibility,
-    /// What it was asked to do.
+    /// The input of its body.
     pub input: Payload,
-    /// What its kind can do.
+    /// The capabilities of its kind.
     pub can: Capabilities,
     /// When it was spawned.
     pub spawned_at: Stamp,
-    /// What was said beyond that.
+    /// Rarely used options.
     #[serde(flatten)]
-    pub terms: Seldom<Terms>,
+    pub terms: BoxedDefault<Terms>,
 }
 
-/// What only some spawns say.
+/// Options that few spawns set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Terms {
-    /// The agent definition it follows, if it is an agent.
+    /// The agent profile, if it is an agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<Arc<str>>,
     /// How long it may run, counted from its start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Duration>,
-    /// How long it may take to stop when cancelled, unless the cancel says.
+    /// How long it may take to stop after a cancel, unless the cancel has its own grace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grace: Option<Duration>,
-    /// The finished task whose history it goes on with.
+    /// The finished task whose history it continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<TaskId>,
-    /// The key under which a repeated spawn finds this task again.
+    /// The idempotency key: a repeated spawn with this key finds this task again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<Arc<str>>,
 }
 
-impl Unsaid for Terms {
-    const UNSAID: &'static Self =
+impl ConstDefault for Terms {
+    const DEFAULT: &'static Self =
         &Self { profile: None, timeout: None, grace: None, continues: None, key: None };
 }
 
-/// Whether a handle was given or counted.
+/// Whether a handle was chosen or generated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Naming {
-    /// The spawn named it.
+    /// The spawn chose it.
     Given,
-    /// The runtime counted it: `<kind>-<n>`.
+    /// The runtime generated it: `<kind>-<n>`.
     Counted,
 }
 
@@ -87,9 +87,9 @@ pub enum Naming {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tie {
-    /// It ends no later than its owner.
+    /// The parent owns it, and it ends no later than its parent.
     Owned,
-    /// Its session owns it, whoever spawned it.
+    /// The session owns it, independently of its parent.
     Detached,
 }
 
@@ -97,29 +97,29 @@ pub enum Tie {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Recovery {
-    /// It goes on from its last committed step.
+    /// It resumes after its last committed step.
     Resume,
-    /// It starts again; the kind declares itself idempotent.
+    /// It starts again. The kind declares itself idempotent.
     Restart,
-    /// It is lost, and its owner is told.
+    /// It is lost, and its owner is notified.
     Lose,
 }
 
-/// When a task's doings wake an owner that is idle between two turns. Whoever
-/// waits for the task itself, or reads its inbox, is not concerned.
+/// When a task wakes an owner that is idle between two turns. Explicit waits and inbox
+/// reads work in every case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wake {
-    /// When it asks. Its end is read when the owner wakes for something else.
+    /// When it asks a question. Its result is read when the owner wakes for another reason.
     Silent,
-    /// When it ends or asks.
+    /// When it ends or asks a question.
     #[default]
     OnTerminal,
-    /// When it ends, asks or reports.
+    /// When it ends, asks a question or reports progress.
     OnActivity,
 }
 
-/// How far a task may look.
+/// Which tasks a task has access to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Visibility {
@@ -130,43 +130,43 @@ pub enum Visibility {
     Subtree,
 }
 
-/// What a kind of task can do.
+/// The capabilities of a task kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Capabilities(u8);
 
 impl Capabilities {
-    /// Nothing but to run.
+    /// No capabilities.
     pub const NONE: Self = Self(0);
-    /// Stops when asked.
+    /// Stops on request.
     pub const CANCEL: Self = Self(1);
-    /// Goes on from its journal.
+    /// Resumes from its journal.
     pub const RESUME: Self = Self(1 << 1);
-    /// Takes messages.
+    /// Reads messages.
     pub const MESSAGES: Self = Self(1 << 2);
     /// Asks for approval.
     pub const APPROVALS: Self = Self(1 << 3);
-    /// Answers in a wanted shape.
+    /// Returns output that matches a schema.
     pub const STRUCTURED_OUTPUT: Self = Self(1 << 4);
-    /// Keeps a history that can be looked into.
+    /// Has a history that can be read.
     pub const TRANSCRIPT: Self = Self(1 << 5);
 
-    /// These and `others`.
+    /// The union with `others`.
     pub const fn with(self, others: Self) -> Self {
         Self(self.0 | others.0)
     }
 
-    /// These, but not `others`.
+    /// These without `others`.
     pub const fn without(self, others: Self) -> Self {
         Self(self.0 & !others.0)
     }
 
-    /// Whether all of `wanted` are among these.
+    /// Whether all of `wanted` are included.
     pub const fn has(self, wanted: Self) -> bool {
         self.0 & wanted.0 == wanted.0
     }
 
-    /// The words for those of `wanted` that are missing here.
+    /// The names of the capabilities in `wanted` that are missing.
     pub fn missing(self, wanted: Self) -> Vec<&'static str> {
         const WORDS: [(Capabilities, &str); 6] = [
             (Capabilities::CANCEL, "cancel"),
@@ -184,8 +184,8 @@ impl Capabilities {
     }
 }
 
-/// A task as it was at some moment. Cloning it copies a pointer; a change makes
-/// a new one.
+/// An immutable record of a task. Cloning it copies a pointer, and every change creates a
+/// new one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Task(Arc<Record>);
@@ -204,90 +204,89 @@ impl From<Record> for Task {
     }
 }
 
-/// What a [`Task`] points to: state, payload and sequence number, which change
-/// together or not at all.
+/// The data of a [`Task`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// What was asked for.
+    /// The fixed part.
     pub spec: Arc<Spec>,
-    /// How often the record has changed; 1 when it is spawned.
+    /// The number of changes of the record; 1 when it is spawned.
     pub seq: u64,
-    /// Where it stands.
-    pub state: State,
-    /// Since when it stands there.
+    /// Its state.
+    pub state: TaskState,
+    /// When it entered this state.
     pub since: Stamp,
-    /// Who executes it.
+    /// Which worker executes it.
     pub lease: Lease,
-    /// How many attempts have started.
+    /// The number of attempts that have started.
     pub attempts: u32,
-    /// How many attempts have crashed since one last got further.
+    /// The number of attempts that have crashed since one last got further.
     pub crashes: u32,
     /// When the current or last attempt started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Stamp>,
-    /// The request to stop it, if there is one.
+    /// The cancel request, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel: Option<Arc<Cancel>>,
-    /// What it is doing.
+    /// Its current activity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub activity: Option<Arc<Activity>>,
-    /// What it last reported.
+    /// Its last progress report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<Arc<Progress>>,
-    /// How it ended; while it waits for its children, how it will have ended.
+    /// The outcome. A task that waits for its children has its future outcome here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Arc<Outcome>>,
 }
 
-/// The right to execute a task. Each new holder gets a higher epoch, and a
-/// write under an older one is refused.
+/// The right to execute a task. Each new holder gets a higher epoch, and writes with an
+/// older epoch are refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
-    /// The process that holds it; nobody while the task is queued or ended.
+    /// The process that holds it; `None` while the task is queued or ended.
     pub worker: Option<WorkerId>,
-    /// Which holder this is, counted from 1; 0 before the first.
+    /// The number of the holder, counted from 1; 0 before the first.
     pub epoch: u32,
 }
 
 /// What a running task is doing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Activity {
-    /// The step it is in.
+    /// The number of its current step.
     pub step: u64,
-    /// What it does there.
-    pub doing: Doing,
+    /// What the step does.
+    pub doing: ActivityKind,
     /// Since when.
     pub since: Stamp,
 }
 
-/// What a step does.
+/// What a step is doing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Doing {
-    /// Nothing that it tells.
+pub enum ActivityKind {
+    /// Nothing specific.
     Idle,
-    /// It waits for a model.
+    /// Waits for a model.
     Model,
-    /// It runs the tool of this name.
+    /// Runs the tool with this name.
     Tool(Arc<str>),
 }
 
-/// What a task last reported.
+/// A progress report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// The report.
     pub value: Payload,
-    /// When it was made.
+    /// When it was reported.
     pub at: Stamp,
 }
 
 impl Spec {
-    /// The task that it ends no later than, if there is one.
+    /// The parent that the task ends no later than, if there is one.
     pub fn ends_with(&self) -> Option<TaskId> {
         self.lineage.parent.filter(|_| self.tie == Tie::Owned)
     }
 
-    /// Who is told of its end.
+    /// The owner, which receives the result.
     pub fn owner(&self) -> Owner {
         match (self.tie, self.lineage.parent) {
             (Tie::Owned, Some(parent)) => Owner::Task(parent),
@@ -295,12 +294,12 @@ impl Spec {
         }
     }
 
-    /// What its handle is counted of if nobody gives it one.
+    /// The first part of a generated handle.
     pub fn stem(&self) -> &Arc<str> {
         self.terms.profile.as_ref().unwrap_or(&self.kind)
     }
 
-    /// Whether `other` asks for the same thing: what a repeated key must do.
+    /// Whether `other` requests the same task, as a repeated spawn with the same key must.
     pub fn asks_the_same(&self, other: &Spec) -> bool {
         self.kind == other.kind
             && self.input == other.input
@@ -313,13 +312,13 @@ impl Spec {
 }
 
 impl Record {
-    /// The record of a task that was just asked for.
+    /// The record of a task that was just requested.
     pub(crate) fn queued(spec: Arc<Spec>) -> Self {
         let since = spec.spawned_at;
         Self {
             spec,
             seq: 1,
-            state: State::Queued,
+            state: TaskState::Queued,
             since,
             lease: Lease::default(),
             attempts: 0,
@@ -334,12 +333,12 @@ impl Record {
 }
 
 impl Task {
-    /// A task that was just asked for.
+    /// A task that was just requested.
     pub fn new(spec: Arc<Spec>) -> Self {
         Record::queued(spec).into()
     }
 
-    /// The record as a value of one's own, to be changed.
+    /// A copy of the record, to be changed.
     pub fn to_record(&self) -> Record {
         (*self.0).clone()
     }
@@ -349,27 +348,27 @@ impl Task {
         self.spec.id
     }
 
-    /// What people and models call it.
+    /// The name that people and models use.
     pub fn handle(&self) -> &str {
         self.spec.handle.as_str()
     }
 
-    /// Who is told of its end.
+    /// The owner, which receives the result.
     pub fn owner(&self) -> Owner {
         self.spec.owner()
     }
 
-    /// Whether it has not ended.
+    /// Whether the task has not ended.
     pub fn is_live(&self) -> bool {
         !self.state.is_terminal()
     }
 
-    /// Whether its body has returned and it only waits for its children.
+    /// Whether the body has returned and the task waits for its children.
     pub fn is_held(&self) -> bool {
         self.is_live() && self.outcome.is_some()
     }
 
-    /// How it ended, once it has.
+    /// The outcome of an ended task.
     pub fn ended(&self) -> Option<&Outcome> {
         self.outcome.as_deref().filter(|_| !self.is_live())
     }

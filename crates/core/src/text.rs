@@ -1,5 +1,4 @@
-//! Bounded text: what enters a context or a screen is cut where Unicode
-//! allows it and says how much is missing.
+//! Text with a limit: cut between Unicode scalars, with a note of how much is missing.
 
 mod unseen;
 
@@ -7,7 +6,8 @@ pub use unseen::{is_blank, is_format};
 
 use std::borrow::Cow;
 
-/// `text`, or its first `limit` Unicode scalars and ` …(+N more chars)`.
+/// Cuts `text` to `limit` Unicode scalars and appends ` …(+N more chars)` if anything is
+/// missing.
 ///
 /// ```
 /// assert_eq!(offshoot_core::text::cut("héllo", 5), "héllo");
@@ -27,8 +27,8 @@ pub fn cut(text: &str, limit: usize) -> Cow<'_, str> {
     }
 }
 
-/// `text`, or as many of its first Unicode scalars as fit into `bytes` and
-/// ` …(+N more chars)`.
+/// Cuts `text` to the Unicode scalars that fit into `bytes` and appends ` …(+N more chars)`
+/// if anything is missing.
 ///
 /// ```
 /// assert_eq!(offshoot_core::text::fit("héllo", 6), "héllo");
@@ -41,15 +41,15 @@ pub fn fit(text: &str, bytes: usize) -> Cow<'_, str> {
     cut(text, text[..text.floor_char_boundary(bytes)].chars().count())
 }
 
-/// Whether a terminal obeys the character, or a reader is misled by it:
-/// controls, line breaks among them, and what turns the direction of text.
+/// Whether a character controls a terminal or misleads a reader: control characters
+/// including line breaks, and characters that change the direction of text.
 pub fn is_unsafe(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}')
         || matches!(character, '\u{2066}'..='\u{2069}')
 }
 
-/// What is shown for an unsafe character: its picture, if it has one.
+/// The visible replacement of an unsafe character: its control picture, if it has one.
 ///
 /// ```
 /// assert_eq!(offshoot_core::text::picture('\u{1b}'), '␛');
@@ -80,7 +80,7 @@ mod tests {
         }
 
         #[test]
-        fn s8_5_what_fits_is_kept_and_the_rest_is_counted(text in "\\PC*", bytes in 0usize..40) {
+        fn s8_5_text_that_fits_is_kept_and_the_rest_is_counted(text in "\\PC*", bytes in 0usize..40) {
             let out = fit(&text, bytes);
             if text.len() <= bytes {
                 proptest::prop_assert_eq!(out.as_ref(), text.as_str());

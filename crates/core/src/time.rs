@@ -1,4 +1,4 @@
-//! Moments on the wall clock, as records store them.
+//! Wall-clock moments as stored in records.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,9 +7,8 @@ use serde::{Deserialize, Serialize};
 
 /// A moment in microseconds since the Unix epoch.
 ///
-/// Records keep moments to show them and to order them for people. While a
-/// process lives no timeout and no timer compares two of them, because the wall
-/// clock may jump; retention does.
+/// Records use it for display, ordering and retention. Timeouts and timers of a running
+/// process do not compare stamps, because the wall clock can jump.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -37,18 +36,18 @@ impl Stamp {
         self.0.div_euclid(1_000)
     }
 
-    /// How long ago `earlier` was; zero if the clock went backwards between.
+    /// The time since `earlier`; zero if the clock went backwards in between.
     pub fn since(self, earlier: Stamp) -> Duration {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
-    /// This moment and `span` later, at most the last moment there is.
+    /// The moment `span` later, limited to the last representable moment.
     pub fn after(self, span: Duration) -> Stamp {
         let micros = i64::try_from(span.as_micros()).unwrap_or(i64::MAX);
         Self(self.0.saturating_add(micros))
     }
 
-    /// This moment and `span` earlier, at least the first moment there is.
+    /// The moment `span` earlier, limited to the first representable moment.
     pub fn before(self, span: Duration) -> Stamp {
         let micros = i64::try_from(span.as_micros()).unwrap_or(i64::MAX);
         Self(self.0.saturating_sub(micros))
@@ -59,7 +58,7 @@ impl fmt::Display for Stamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match jiff::Timestamp::from_microsecond(self.0) {
             Ok(moment) => moment.fmt(f),
-            // No calendar goes so far.
+            // Outside the range of the calendar.
             Err(_) if self.0 > 0 => f.write_str("the far future"),
             Err(_) => f.write_str("the far past"),
         }
@@ -77,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_beyond_the_calendar_is_told_in_words() {
+    fn a_moment_beyond_the_calendar_is_shown_in_words() {
         let epoch = Stamp::from_millis(0);
         assert_eq!(epoch.to_string(), "1970-01-01T00:00:00Z");
         assert_eq!(epoch.after(Duration::MAX).to_string(), "the far future");

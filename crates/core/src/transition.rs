@@ -1,29 +1,24 @@
-//! The one function that decides what becomes of a record.
+//! The function that decides the next record of a task.
 //!
-//! Stores persist what it decides and runtimes carry it out; neither knows a
-//! rule of its own. Every change of a [`Task`] after its spawn goes through
-//! [`decide`].
+//! Every change of a [`Task`] after its spawn goes through [`decide`]. Stores persist its
+//! decisions and runtimes carry them out; neither has rules of its own.
 //!
 //! # What counts as a crash
-//! A task whose worker died is taken up again, but not for ever: after so many
-//! crashes in a row it has failed. Two rules keep that from hitting a task
-//! that is not to blame.
+//! A task whose worker died is executed again, but not forever: after a number of crashes
+//! in a row the task fails. Two rules protect tasks that did not cause the crash.
 //!
-//! - Only an attempt that was `running` has crashed. A body that waits executes
-//!   nothing, so it cannot be what ended the process, and it may wait through
-//!   any number of restarts.
-//! - An attempt that gets further than those before it wipes their crashes out
-//!   ([`Intent::Advance`]). To get further is to commit what no later attempt
-//!   does again: a step, the end of a sleep, blocks of a history, the
-//!   acknowledgement of rows, a child or a question under a new key. It is
-//!   written only when there are crashes to wipe out, so a task that never
-//!   crashed pays nothing.
+//! - Only an attempt that was `running` has crashed. A waiting body executes nothing, so it
+//!   cannot have ended the process.
+//! - An attempt that gets further than the previous ones resets the count
+//!   ([`Intent::Advance`]). It gets further when it commits something that later attempts
+//!   do not repeat: a step, the end of a sleep, blocks of a history, the acknowledgement of
+//!   rows, a child or a question under a new key. The reset is written only if the count is
+//!   not zero, so a task that never crashed pays nothing.
 //!
-//! To wait is not to get further. A body that waits, goes on and ends its
-//! process each time does the same again in every attempt; it dies running, its
-//! crashes add up, and the limit holds. What no limit holds is a body that ends
-//! its process from a branch beside its own wait: its record says `waiting`,
-//! and it cannot be told apart from those that wait in peace.
+//! Waiting does not reset the count. A body that waits, resumes and then ends its process
+//! does the same in every attempt: it dies while running, so its crashes add up. One case
+//! escapes the limit: a body that ends its process from a parallel branch while its record
+//! says `waiting`.
 
 use std::sync::Arc;
 
@@ -31,142 +26,143 @@ use crate::cancel::Cancel;
 use crate::event::Change;
 use crate::id::WorkerId;
 use crate::outcome::Outcome;
-use crate::state::{State, WaitingOn};
+use crate::state::{TaskState, WaitingOn};
 use crate::task::{Activity, Lease, Progress, Record, Spec, Task};
 use crate::time::Stamp;
 
-/// What somebody wants to happen to a task.
+/// A requested change of a task.
 #[derive(Clone, Debug)]
 pub enum Intent {
-    /// A worker takes it up.
+    /// A worker starts an attempt.
     Start(WorkerId),
-    /// Its body waits and gives its slot back.
+    /// The body waits and returns its slot.
     Park(WaitingOn),
-    /// Its body goes on.
+    /// The body resumes.
     Resume,
-    /// It goes back into the queue.
-    Requeue(Requeue),
-    /// It has got further than the attempts that crashed before.
+    /// The task goes back to the queue.
+    Requeue(RequeueReason),
+    /// The attempt got further than the attempts that crashed.
     Advance,
-    /// It ends so, now or when its last live child has ended.
+    /// The body returned this outcome. The task ends now, or when its last live child has
+    /// ended.
     Finish(Outcome, LiveChildren),
-    /// Its last live child has ended.
+    /// The last live child of a held task has ended.
     Release,
-    /// It is asked to stop.
+    /// A cancel is requested.
     Cancel(Arc<Cancel>),
-    /// It reports.
+    /// The body reports progress.
     Progress(Arc<Progress>),
-    /// It does something else now.
+    /// The body changes its activity.
     Activity(Arc<Activity>),
-    /// It reports and does something else now, in one write.
+    /// The body reports progress and changes its activity, in one write.
     Report(Arc<Progress>, Arc<Activity>),
 }
 
-/// Whether a task that ends owns tasks that have not.
+/// Whether an ending task owns live tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LiveChildren {
-    /// It owns none.
+    /// It owns no live task.
     None,
-    /// It owns some.
+    /// It owns live tasks.
     Some,
 }
 
-/// Why a task goes back into the queue.
+/// Why a task goes back to the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Requeue {
+pub enum RequeueReason {
     /// Its worker died: see [`crashes_after_death`].
     Crashed,
-    /// Its worker lets it go in good order.
+    /// Its worker released it in an orderly shutdown.
     Released,
 }
 
-/// A record as it shall be, and how the log tells it.
+/// The next record and its log entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decision {
+pub struct Transition {
     /// The next record.
     pub task: Task,
-    /// What the log says of it.
+    /// The change for the log.
     pub change: Change,
 }
 
 /// Why an intent is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Illegal {
-    /// The task has ended, and an end is final.
+pub enum IllegalTransition {
+    /// The task has ended, and the end is final.
     #[error("the task has already ended ({0}): an end is final")]
-    Terminal(State),
-    /// The intent makes no sense in this state.
+    Terminal(TaskState),
+    /// The intent is not possible in this state.
     #[error("a task that is {from} cannot {intent}")]
     State {
         /// The state.
-        from: State,
+        from: TaskState,
         /// The intent.
         intent: &'static str,
     },
-    /// A request to stop stands already; the first one counts.
-    #[error("the task has been asked to stop already")]
-    CancelStands,
+    /// A cancel was requested before, and the first one is final.
+    #[error("a cancel of the task was requested before")]
+    AlreadyCancelled,
 }
 
-/// Decides the next record, or why there is none.
+/// Decides the next record, or refuses the intent.
 ///
 /// ```
-/// # use offshoot_core::{doc::queued, Intent, State, WorkerId, Stamp, decide};
+/// # use offshoot_core::{doc::queued, Intent, TaskState, WorkerId, Stamp, decide};
 /// let task = queued("docs");
 /// let now = Stamp::from_millis(1);
 /// let worker = WorkerId::mint(now, 7);
 /// let running = decide(&task, Intent::Start(worker), now)?.task;
-/// assert_eq!(running.state, State::Running);
+/// assert_eq!(running.state, TaskState::Running);
 /// assert_eq!(running.lease.epoch, 1);
 /// assert!(decide(&running, Intent::Start(worker), now).is_err());
-/// # Ok::<(), offshoot_core::Illegal>(())
+/// # Ok::<(), offshoot_core::IllegalTransition>(())
 /// ```
-pub fn decide(task: &Task, intent: Intent, now: Stamp) -> Result<Decision, Illegal> {
+pub fn decide(task: &Task, intent: Intent, now: Stamp) -> Result<Transition, IllegalTransition> {
     let from = task.state;
     if from.is_terminal() {
-        return Err(Illegal::Terminal(from));
+        return Err(IllegalTransition::Terminal(from));
     }
-    let refuse = |intent| Err(Illegal::State { from, intent });
+    let refuse = |intent| Err(IllegalTransition::State { from, intent });
     let held = task.is_held();
     let mut next = task.to_record();
     next.seq += 1;
     let change = match intent {
         Intent::Start(worker) => {
-            if from != State::Queued {
+            if from != TaskState::Queued {
                 return refuse("start");
             }
             start(&mut next, worker, now);
             Change::Started { attempt: next.attempts }
         }
         Intent::Park(on) => {
-            // One that waits may come to wait on something else.
-            if from == State::Queued || held {
+            // A waiting task may change what it waits for.
+            if from == TaskState::Queued || held {
                 return refuse("wait");
             }
-            enter(&mut next, State::Waiting(on), now);
+            enter(&mut next, TaskState::Waiting(on), now);
             Change::Waiting(on)
         }
         Intent::Resume => {
-            if !matches!(from, State::Waiting(_)) || held {
-                return refuse("go on");
+            if !matches!(from, TaskState::Waiting(_)) || held {
+                return refuse("resume");
             }
-            enter(&mut next, State::Running, now);
+            enter(&mut next, TaskState::Running, now);
             Change::Resumed
         }
         Intent::Requeue(why) => {
-            if from == State::Queued || held {
-                return refuse("go back into the queue");
+            if from == TaskState::Queued || held {
+                return refuse("go back to the queue");
             }
-            enter(&mut next, State::Queued, now);
+            enter(&mut next, TaskState::Queued, now);
             next.lease.worker = None;
-            if why == Requeue::Crashed {
+            if why == RequeueReason::Crashed {
                 next.crashes = crashes_after_death(task);
             }
             Change::Requeued
         }
         Intent::Advance => {
-            if from == State::Queued || held || next.crashes == 0 {
-                return refuse("leave crashes behind");
+            if from == TaskState::Queued || held || next.crashes == 0 {
+                return refuse("reset its crash count");
             }
             next.crashes = 0;
             Change::Advanced
@@ -175,7 +171,7 @@ pub fn decide(task: &Task, intent: Intent, now: Stamp) -> Result<Decision, Illeg
             if held {
                 return refuse("end twice");
             }
-            if from == State::Queued && matches!(outcome, Outcome::Completed { .. }) {
+            if from == TaskState::Queued && matches!(outcome, Outcome::Completed { .. }) {
                 return refuse("complete before it starts");
             }
             let outcome = truthful(task, outcome);
@@ -188,7 +184,7 @@ pub fn decide(task: &Task, intent: Intent, now: Stamp) -> Result<Decision, Illeg
                     Change::Ended(state.phase())
                 }
                 LiveChildren::Some => {
-                    enter(&mut next, State::Waiting(WaitingOn::Children), now);
+                    enter(&mut next, TaskState::Waiting(WaitingOn::Children), now);
                     Change::Waiting(WaitingOn::Children)
                 }
             }
@@ -203,27 +199,27 @@ pub fn decide(task: &Task, intent: Intent, now: Stamp) -> Result<Decision, Illeg
         },
         Intent::Cancel(cancel) => {
             if next.cancel.is_some() {
-                return Err(Illegal::CancelStands);
+                return Err(IllegalTransition::AlreadyCancelled);
             }
             next.cancel = Some(cancel);
             Change::CancelRequested
         }
         Intent::Progress(progress) => {
-            if from == State::Queued || held {
+            if from == TaskState::Queued || held {
                 return refuse("report progress");
             }
             next.progress = Some(progress);
             Change::Progress
         }
         Intent::Activity(activity) => {
-            if from == State::Queued || held {
-                return refuse("do anything");
+            if from == TaskState::Queued || held {
+                return refuse("change its activity");
             }
             next.activity = Some(activity);
             Change::Activity
         }
         Intent::Report(progress, activity) => {
-            if from == State::Queued || held {
+            if from == TaskState::Queued || held {
                 return refuse("report progress");
             }
             next.progress = Some(progress);
@@ -231,17 +227,16 @@ pub fn decide(task: &Task, intent: Intent, now: Stamp) -> Result<Decision, Illeg
             Change::Progress
         }
     };
-    Ok(Decision { task: next.into(), change })
+    Ok(Transition { task: next.into(), change })
 }
 
-/// How many crashes in a row a task has behind it once its worker is dead. One
-/// that waited when its worker died has not crashed.
+/// The number of consecutive crashes after the death of the task's worker. A task that was
+/// waiting has not crashed.
 pub fn crashes_after_death(task: &Task) -> u32 {
-    task.crashes + u32::from(task.state == State::Running)
+    task.crashes + u32::from(task.state == TaskState::Running)
 }
 
-/// The first record of a task: running at once if `worker` has a slot for it,
-/// queued otherwise.
+/// The first record of a task: running if `worker` has a slot for it, queued otherwise.
 pub fn spawn(spec: Arc<Spec>, worker: Option<WorkerId>, now: Stamp) -> Task {
     let mut record = Record::queued(spec);
     if let Some(worker) = worker {
@@ -251,19 +246,19 @@ pub fn spawn(spec: Arc<Spec>, worker: Option<WorkerId>, now: Stamp) -> Task {
 }
 
 fn start(task: &mut Record, worker: WorkerId, now: Stamp) {
-    enter(task, State::Running, now);
+    enter(task, TaskState::Running, now);
     task.lease = Lease { worker: Some(worker), epoch: task.lease.epoch + 1 };
     task.attempts += 1;
     task.started_at = Some(now);
 }
 
-fn enter(task: &mut Record, state: State, now: Stamp) {
+fn enter(task: &mut Record, state: TaskState, now: Stamp) {
     task.state = state;
-    // The wall clock may have gone back; the time in a state may not.
+    // The wall clock may have gone backwards. The time in a state must not.
     task.since = now.max(task.since);
 }
 
-/// A value that comes after a request to stop says so; it is not relabelled.
+/// Marks a value that the body returned after a cancel request.
 fn truthful(task: &Task, outcome: Outcome) -> Outcome {
     match outcome {
         Outcome::Completed { value, .. } => {

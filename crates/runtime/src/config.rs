@@ -1,47 +1,46 @@
-//! What a runtime can be told before it opens.
+//! The settings of a runtime.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_core::{Caps, DEFAULT_GRACE, Retention, Sizes, Space};
 
-/// The settings of a runtime.
+/// The settings of a runtime, except for its kinds and environment.
 #[derive(Clone, Debug)]
-pub(crate) struct Config {
+pub(crate) struct RuntimeConfig {
     pub(crate) space: Space,
     pub(crate) caps: Arc<Caps>,
     pub(crate) sizes: Sizes,
     pub(crate) retention: Retention,
-    pub(crate) restarts: Restarts,
+    pub(crate) restarts: RestartPolicy,
     pub(crate) grace: Duration,
 }
 
-impl Default for Config {
+impl Default for RuntimeConfig {
     fn default() -> Self {
         Self {
             space: Space::default(),
             caps: Arc::new(Caps::default()),
             sizes: Sizes::default(),
             retention: Retention::default(),
-            restarts: Restarts::default(),
+            restarts: RestartPolicy::default(),
             grace: DEFAULT_GRACE,
         }
     }
 }
 
-/// How often a task whose worker dies is taken up again.
+/// How often a task whose worker dies is attempted again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Restarts {
-    /// How many attempts may end without settling before the task fails.
+pub struct RestartPolicy {
+    /// How many attempts may crash before the task fails.
     pub max_attempts: u32,
-    /// How long the second attempt waits; each further one waits twice as
-    /// long.
+    /// The delay of the second attempt. Each further one is delayed twice as long.
     pub back_off: Duration,
-    /// The longest wait.
+    /// The longest delay.
     pub max_back_off: Duration,
 }
 
-impl Default for Restarts {
+impl Default for RestartPolicy {
     fn default() -> Self {
         Self {
             max_attempts: 3,
@@ -51,8 +50,8 @@ impl Default for Restarts {
     }
 }
 
-impl Restarts {
-    /// How long to wait after this many crashes.
+impl RestartPolicy {
+    /// The delay after this many crashes.
     pub(crate) fn delay(&self, crashes: u32) -> Duration {
         let doublings = crashes.saturating_sub(1).min(31);
         self.back_off.saturating_mul(1 << doublings).min(self.max_back_off)

@@ -1,135 +1,106 @@
-//! What a body has in hand while it runs.
+//! The operations of a [`Context`].
 
 use std::future::Future;
-use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::{Either, select};
 use offshoot_core::{
-    Block, Doing, Lineage, MessageId, Owner, Payload, Spec, Stamp, TaskId, Visibility, WaitingOn,
+    ActivityKind, Block, Lineage, MessageId, Owner, Payload, Stamp, TaskId, Visibility, WaitingOn,
 };
-use offshoot_store::{HistoryPage, Standing, Within};
+use offshoot_store::{CounterChange, HistoryPage, MessagePosition, TaskScope};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 
-use crate::backend::{Registered, Request};
-use crate::body::{BodyError, Cancelled, Closure};
-use crate::cell::Cell;
-use crate::draft::{Parent, Sender};
-use crate::engine::Engine;
+use crate::access;
+use crate::deliver::{self, InboxRows, MessageRecipient, QuestionRequest, SendRequest};
+use crate::engine::body::{BodyError, CancelledError, ClosureBody};
+use crate::engine::handle::{Context, TaskRef, Viewer};
+use crate::engine::kind::{BackendBody, TaskRequest};
 use crate::error::Error;
-use crate::history::{Appending, Writer};
-use crate::inbox::Rows;
-use crate::look::Tasks;
-use crate::message::{Address, Sending};
-use crate::question::Asking;
-use crate::spawn::Spawn;
-use crate::step::Stepping;
-use crate::task_ref::{TaskRef, Viewer};
+use crate::history::{AppendRequest, HistoryWriter};
+use crate::inspect::TaskList;
+use crate::report;
+use crate::spawn::{SpawnBuilder, SpawnParent, SpawnSource};
+use crate::step::{self, StepRequest};
+use crate::suspend::suspend;
 use crate::wait::WaitMany;
 
-/// What a body has in hand while it runs: its token, its inbox, its journal,
-/// and the tasks it owns. Cheap to clone.
-///
-/// Every write it makes carries the attempt's lease, so an attempt that was
-/// given up for dead cannot harm the one that goes on.
-#[derive(Clone, Debug)]
-pub struct Context {
-    engine: Arc<Engine>,
-    cell: Arc<Cell>,
-}
-
 impl Context {
-    pub(crate) fn new(engine: Arc<Engine>, cell: Arc<Cell>) -> Self {
-        Self { engine, cell }
-    }
-
-    pub(crate) fn engine(&self) -> &Arc<Engine> {
-        &self.engine
-    }
-
-    pub(crate) fn cell(&self) -> &Arc<Cell> {
-        &self.cell
-    }
-
-    pub(crate) fn spec(&self) -> &Arc<Spec> {
-        &self.cell.spec
-    }
-
-    pub(crate) fn viewer(&self) -> Viewer {
-        Viewer::task(self.cell.clone())
+    fn viewer(&self) -> Viewer {
+        Viewer::task(self.live.clone())
     }
 
     /// The task's id.
     pub fn id(&self) -> TaskId {
-        self.cell.spec.id
+        self.live.spec.id
     }
 
-    /// What people and models call the task.
+    /// The task's handle: its name for users and models.
     pub fn handle(&self) -> &str {
-        self.cell.spec.handle.as_str()
+        self.live.spec.handle.as_str()
     }
 
-    /// Where the task comes from.
+    /// The task's lineage: its session, parent, root and origin.
     pub fn lineage(&self) -> &Lineage {
-        &self.cell.spec.lineage
+        &self.live.spec.lineage
     }
 
-    /// The finished task whose history this one goes on with.
+    /// The finished task whose history this one continues.
     pub fn continues(&self) -> Option<TaskId> {
-        self.cell.spec.terms.continues
+        self.live.spec.terms.continues
     }
 
-    /// What the task was asked to do.
+    /// The input of the task.
     pub async fn input<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        let input = &self.cell.spec.input;
+        let input = &self.live.spec.input;
         self.engine.load(input).await
     }
 
-    /// Whether the task was asked to stop.
+    /// Whether the task was cancelled.
     pub fn is_cancelled(&self) -> bool {
-        self.cell.is_cancelled()
+        self.live.is_cancelled()
     }
 
-    /// Resolves once the task is asked to stop.
+    /// Resolves once the task is cancelled.
     pub async fn cancelled(&self) {
-        self.cell.cancelled().await;
+        self.live.cancelled().await;
     }
 
-    /// An error to return with `?` once the task was asked to stop.
-    pub fn check_cancelled(&self) -> Result<(), Cancelled> {
-        if self.is_cancelled() { Err(Cancelled) } else { Ok(()) }
+    /// Returns an error, for `?`, once the task is cancelled.
+    pub fn check_cancelled(&self) -> Result<(), CancelledError> {
+        if self.is_cancelled() { Err(CancelledError) } else { Ok(()) }
     }
 
-    /// A token that is cancelled when the task is asked to stop.
+    /// A token that is cancelled together with the task.
     pub fn token(&self) -> CancellationToken {
-        self.cell.token()
+        self.live.token()
     }
 
     /// Spawns a task that this one owns.
-    pub fn spawn(&self, request: Request) -> Spawn<Registered> {
-        Spawn::registered(self.engine.clone(), request, self.sender())
+    pub fn spawn(&self, request: TaskRequest) -> SpawnBuilder<BackendBody> {
+        SpawnBuilder::registered(self.engine.clone(), request, self.spawn_source())
     }
 
     /// Spawns a closure that this task owns. It is lost if the process dies.
-    pub fn spawn_ephemeral<F, Run, T, E>(&self, body: F) -> Spawn<Closure<F>>
+    pub fn spawn_ephemeral<F, Run, T, E>(&self, body: F) -> SpawnBuilder<ClosureBody<F>>
     where
         F: FnOnce(Context) -> Run + Send + 'static,
         Run: Future<Output = Result<T, E>> + Send + 'static,
         T: Serialize + 'static,
         E: Into<BodyError> + 'static,
     {
-        Spawn::ephemeral(self.engine.clone(), body, self.sender())
+        SpawnBuilder::ephemeral(self.engine.clone(), body, self.spawn_source())
     }
 
-    fn sender(&self) -> Sender {
-        let spec = self.cell.spec.clone();
+    fn spawn_source(&self) -> SpawnSource {
+        let spec = self.live.spec.clone();
         let session = spec.lineage.session;
-        Sender {
+        SpawnSource {
             viewer: self.viewer(),
             session,
-            desk: self.engine.desk(session),
-            parent: Parent::Task(spec),
+            live_session: self.engine.live_session(session),
+            parent: SpawnParent::Task(spec),
         }
     }
 
@@ -138,19 +109,19 @@ impl Context {
         self.lineage().depth < self.engine.config.caps.depth
     }
 
-    /// The task of this handle or id that this one may touch: itself, one it
-    /// owns or, if it sees its subtree, one below.
+    /// The task with this handle or id that this one may touch: itself, one
+    /// that it owns or, with [`Visibility::Subtree`], a descendant.
     pub async fn task(&self, handle: &str) -> Result<TaskRef, Error> {
-        self.engine.find(&self.viewer(), handle).await
+        access::find(&self.engine, &self.viewer(), handle).await
     }
 
-    /// The tasks this one may see.
-    pub fn tasks(&self) -> Tasks {
-        let within = match self.cell.spec.visibility {
-            Visibility::Children => Within::Owner(Owner::Task(self.id())),
-            Visibility::Subtree => Within::Session(self.lineage().session),
+    /// Lists the tasks that this one may see.
+    pub fn tasks(&self) -> TaskList {
+        let within = match self.live.spec.visibility {
+            Visibility::Children => TaskScope::Owner(Owner::Task(self.id())),
+            Visibility::Subtree => TaskScope::Session(self.lineage().session),
         };
-        Tasks::new(self.engine.clone(), self.viewer(), within)
+        TaskList::new(self.engine.clone(), self.viewer(), within)
     }
 
     /// Waits for several tasks at once.
@@ -158,51 +129,65 @@ impl Context {
         WaitMany::new(self.engine.clone(), self.viewer(), tasks)
     }
 
-    /// Sends a message to this task's owner, to all its live children, or to
-    /// one of them.
-    pub fn send(&self, to: Address<'_>, text: &str) -> Sending {
-        Sending::new(self.engine.clone(), self.viewer(), to, text)
+    /// Sends a message to this task's owner, to one of its live children, or to
+    /// all of them.
+    pub fn send(&self, to: MessageRecipient<'_>, text: &str) -> SendRequest {
+        SendRequest::new(self.engine.clone(), self.viewer(), to, text)
     }
 
-    /// The unread rows of the task's inbox, oldest first: up to `limit`, and at
-    /// least one if there is any. Never waits.
-    pub async fn drain(&self, limit: usize) -> Result<Rows, Error> {
-        self.engine.drain_task(&self.cell, 0, limit).await
+    /// Returns unread rows of the task's inbox, oldest first: up to `limit`, and
+    /// at least one if there is any. It never waits.
+    pub async fn drain(&self, limit: usize) -> Result<InboxRows, Error> {
+        deliver::drain_task(&self.engine, &self.live, 0, limit).await
     }
 
-    /// The same of the rows that stand behind this number, which
-    /// [`Rows::last_number`] tells: for a body that leaves some rows unread.
-    pub async fn drain_after(&self, number: u64, limit: usize) -> Result<Rows, Error> {
-        self.engine.drain_task(&self.cell, number, limit).await
+    /// Returns unread rows with higher numbers than this one, for a body that
+    /// leaves some rows unread. [`InboxRows::last_number`] returns the number.
+    pub async fn drain_after(&self, number: u64, limit: usize) -> Result<InboxRows, Error> {
+        deliver::drain_task(&self.engine, &self.live, number, limit).await
     }
 
-    /// The unread ends in the inbox of the task's session that are for this
-    /// task: those of tasks that it has detached, and those that a task before
-    /// it, whose history it goes on with, has not read. Of the rows behind this
-    /// number up to `limit` are looked at, and [`Rows::last_number`] tells how
-    /// far that was; nothing, once there are no more. A task that another one
-    /// owns has none.
-    pub async fn drain_session(&self, number: u64, limit: usize) -> Result<Rows, Error> {
-        self.engine.drain_bequest(&self.cell, number, limit).await
+    /// Returns unread rows of the session's inbox that are for this task: the
+    /// ends of tasks that it has detached, and rows that an earlier task of the
+    /// same conversation has left unread.
+    ///
+    /// It reads up to `limit` rows with higher numbers than this one, and
+    /// [`InboxRows::last_number`] returns the last; `None` if there are no more. Only
+    /// a task that its session owns has such rows.
+    pub async fn drain_session(&self, number: u64, limit: usize) -> Result<InboxRows, Error> {
+        deliver::drain_inherited(&self.engine, &self.live, number, limit).await
     }
 
-    /// Whether an unread message was sent to this task, and not to one below it
-    /// that ended before it read it and whose rows this one has inherited.
+    /// Whether an unread message was sent to this task itself, and not to a
+    /// descendant that has ended before reading it.
     pub async fn is_addressee(&self, message: MessageId) -> Result<bool, Error> {
         let standing = self.engine.store.message(Owner::Task(self.id()), message).await?;
-        Ok(matches!(standing, Some(Standing::Queued(_))))
+        Ok(matches!(standing, Some(MessagePosition::Queued(_))))
     }
 
-    /// The unread rows of the task's inbox once there are any. The task waits
-    /// without a slot.
-    pub async fn receive(&self, limit: usize) -> Result<Rows, Error> {
-        self.engine.receive(&self.cell, limit).await
+    /// Returns the unread rows of the task's inbox once there are any. The task
+    /// waits without a slot.
+    pub async fn receive(&self, limit: usize) -> Result<InboxRows, Error> {
+        deliver::receive_task(&self.engine, &self.live, limit).await
     }
 
-    /// Appends blocks to the task's history, together with the acknowledgement
-    /// of the rows they carry.
-    pub fn append(&self, blocks: impl IntoIterator<Item = Block>) -> Appending {
-        Appending::new(self.engine.clone(), Writer::Task(self.cell.clone()), blocks)
+    /// Returns the unread rows of the task's inbox once it has a reason to wake
+    /// up; see [`Session::idle`](crate::Session::idle). The task waits without a
+    /// slot.
+    pub async fn idle(&self, limit: usize) -> Result<InboxRows, Error> {
+        self.idle_on(WaitingOn::Message, limit).await
+    }
+
+    /// Does the same as [`Context::idle`], with a record that says that the task
+    /// waits on something else: its children, for example.
+    pub async fn idle_on(&self, on: WaitingOn, limit: usize) -> Result<InboxRows, Error> {
+        deliver::idle_task(&self.engine, &self.live, on, limit).await
+    }
+
+    /// Appends blocks to the task's history, and acknowledges the rows that they
+    /// carry in the same commit.
+    pub fn append(&self, blocks: impl IntoIterator<Item = Block>) -> AppendRequest {
+        AppendRequest::new(self.engine.clone(), HistoryWriter::Task(self.live.clone()), blocks)
     }
 
     /// The blocks of the task's history from a position on.
@@ -211,49 +196,51 @@ impl Context {
         Ok(self.engine.store.history(Owner::Task(self.id()), from, limit).await?)
     }
 
-    /// The same of a task that this one comes from: its parent, the task that it
-    /// goes on for, or one that these come from. It may have been forked there.
-    pub async fn forebears_history(
+    /// The blocks of an ancestor's history: of the parent, of the task that this
+    /// one continues, or of an ancestor of these. A conversation may be forked
+    /// from it.
+    pub async fn ancestor_history(
         &self,
         task: TaskId,
         from: u64,
         limit: usize,
     ) -> Result<HistoryPage, Error> {
-        self.engine.check_descent(&self.cell.spec, task).await?;
+        access::check_descent(&self.engine, &self.live.spec, task).await?;
         Ok(self.engine.store.history(Owner::Task(task), from, limit).await?)
     }
 
-    /// Resolves when something may have come that was not there when this was
-    /// called: look at the inbox after the call and before awaiting it.
+    /// Resolves at the first notification after this call, of an inbox row or a
+    /// cancel. Read the inbox after the call and before awaiting it.
     pub fn news(&self) -> impl Future<Output = ()> + Send + use<'_> {
-        self.cell.nudge.listen()
+        self.live.wakeup.notified()
     }
 
-    /// Waits for `until` without a slot, and has the task's record say on what.
+    /// Waits for `until` without a slot. The record says that the task waits on
+    /// `on`.
     pub async fn waiting<T>(
         &self,
         on: WaitingOn,
         until: impl Future<Output = T>,
     ) -> Result<T, Error> {
-        let parked = self.engine.park(&self.cell, on).await?;
+        let suspension = suspend(&self.engine, &self.live, on).await?;
         let (until, cancelled) = (std::pin::pin!(until), std::pin::pin!(self.cancelled()));
-        let came = match futures_util::future::select(until, cancelled).await {
-            futures_util::future::Either::Left((came, _)) => Ok(came),
-            futures_util::future::Either::Right(_) => Err(Error::Cancelled),
+        let value = match select(until, cancelled).await {
+            Either::Left((value, _)) => Ok(value),
+            Either::Right(_) => Err(Error::Cancelled),
         };
-        parked.end().await?;
-        came
+        suspension.end().await?;
+        value
     }
 
-    /// Waits for a while that grows with how often something has failed before:
-    /// for a body that tries a write again. An error once it is of no use.
+    /// Waits before a body tries a write again, longer after each failure.
+    /// Returns an error once the runtime is closed.
     pub async fn back_off(&self, failures: u32) -> Result<(), Error> {
         self.engine.check_open()?;
         self.engine.back_off(failures).await;
         self.engine.check_open()
     }
 
-    /// The clock by which records are stamped.
+    /// The current time of the clock that stamps records.
     pub fn now(&self) -> Stamp {
         self.engine.now()
     }
@@ -263,48 +250,62 @@ impl Context {
         self.engine.world.random()
     }
 
-    /// A step of the journal: `work` is executed once, its value is committed,
-    /// and an attempt that comes later gets the value. So does another step of
-    /// the same key in this attempt, whether it comes later or at the same
-    /// time.
-    pub fn step<F, Run, T, E>(&self, key: &str, work: F) -> Stepping<F>
+    /// Takes a step of the journal: `work` is done once and its value is
+    /// committed under the key. A later attempt gets the value, and so does
+    /// another step of the same key in this attempt.
+    pub fn step<F, Run, T, E>(&self, key: &str, work: F) -> StepRequest<F>
     where
         F: FnOnce() -> Run + Send,
         Run: Future<Output = Result<T, E>> + Send,
         T: Serialize + DeserializeOwned + Send,
         E: Into<BodyError>,
     {
-        Stepping::new(self.clone(), key, work)
+        StepRequest::new(self.clone(), key, work)
     }
 
-    /// Waits until `span` has passed since this was first called with `key`,
-    /// however often the process dies meanwhile. The task waits without a
-    /// slot. Sleeps and steps do not share their keys.
+    /// Waits until `span` has passed since the first call with this key, across
+    /// restarts of the process. The task waits without a slot. The keys of
+    /// sleeps and of steps are separate.
     pub async fn sleep(&self, key: &str, span: Duration) -> Result<(), Error> {
-        self.engine.sleep_durably(&self.cell, key, span).await
+        step::sleep_durably(&self.engine, &self.live, key, span).await
     }
 
-    /// Asks the task's owner. The task waits without a slot until somebody
-    /// answers.
-    pub fn ask(&self, text: &str) -> Asking {
-        Asking::new(self.engine.clone(), self.cell.clone(), text)
+    /// Asks the task's owner a question. The task waits without a slot for the
+    /// answer.
+    pub fn ask(&self, text: &str) -> QuestionRequest {
+        QuestionRequest::new(self.engine.clone(), self.live.clone(), text)
     }
 
-    /// Reports progress; the latest report stands, and at most one a second is
+    /// Reports progress. The latest report counts, and at most one a second is
     /// written.
     pub async fn progress<T: Serialize>(&self, value: &T) -> Result<(), Error> {
-        self.engine.report(&self.cell, Payload::encode(value)?).await
+        report::progress(&self.engine, &self.live, Payload::encode(value)?).await
     }
 
-    /// What the task has reported last, in this attempt or an earlier one.
+    /// The last progress that the task has reported, in this attempt or an
+    /// earlier one.
     pub async fn reported<T: DeserializeOwned>(&self) -> Result<Option<T>, Error> {
-        let reported = self.engine.reported(&self.cell).await?;
+        let reported = report::last_progress(&self.engine, &self.live).await?;
         Ok(reported.and_then(|progress| progress.value.decode().ok()))
     }
 
-    /// Says which step the task is in and what it does there; at most one a
-    /// second is written.
-    pub async fn activity(&self, step: u64, doing: Doing) -> Result<(), Error> {
-        self.engine.act(&self.cell, step, doing).await
+    /// Reports the current step and what the task does in it. At most one report
+    /// a second is written.
+    pub async fn activity(&self, step: u64, doing: ActivityKind) -> Result<(), Error> {
+        report::activity(&self.engine, &self.live, step, doing).await
+    }
+
+    /// Changes counters, all of them or none. [`Error::Limit`] if one would leave
+    /// its bounds. Each counter is named at most once.
+    pub async fn count(
+        &self,
+        counts: impl IntoIterator<Item = CounterChange>,
+    ) -> Result<(), Error> {
+        self.engine.count(&self.live, counts.into_iter().collect()).await
+    }
+
+    /// The value of a task's counter; zero if it was never changed.
+    pub async fn counted(&self, task: TaskId, name: &str) -> Result<u64, Error> {
+        self.engine.counter(task, name).await
     }
 }

@@ -1,71 +1,89 @@
-//! The shared state of a runtime, and what every operation is made of.
+//! The shared base of a runtime: store, clock, settings, registered backends,
+//! live tasks and sessions, and slots.
+//!
+//! Every other module works on an [`Engine`]. The modules in here import none
+//! of those above.
+
+pub(crate) mod ambient;
+pub(crate) mod backend;
+pub(crate) mod body;
+mod commit;
+pub(crate) mod handle;
+pub(crate) mod kind;
+mod live;
+pub(crate) mod live_session;
+pub(crate) mod live_task;
+mod live_tasks;
+pub(crate) mod rare_state;
+pub(crate) mod slots;
+pub(crate) mod step_locks;
+mod values;
 
 use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use hashbrown::HashMap;
-use offshoot_core::{
-    Cursor, IdHash, Intent, Owner, RowId, Seat, Session as Record, SessionId, Spec, Stamp, Task,
-    TaskId, WorkerId, decide,
-};
-use offshoot_store::{Batch, CommitError, Conflict, Holding, Store, StoreError, Write};
+use offshoot_core::{IdHash, RowId, SessionId, SlotKey, Spec, Stamp, Task, TaskId, WorkerId};
+use offshoot_store::{ClaimKind, Store};
 use parking_lot::Mutex;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 
-use crate::backend::Backend;
-use crate::cell::{Cell, Eviction};
-use crate::cells::Cells;
-use crate::config::Config;
-use crate::desk::Desk;
-use crate::environment::World;
+use self::backend::Backend;
+pub(crate) use self::commit::NotifyTarget;
+use self::live_session::LiveSession;
+use self::live_task::Eviction;
+use self::live_tasks::LiveTasks;
+use self::slots::Slots;
+use crate::config::RuntimeConfig;
+use crate::environment::EnvironmentHandle;
 use crate::error::Error;
 use crate::panic;
 use crate::signal::Signal;
-use crate::slots::Slots;
 
 const OPEN: u8 = 0;
 const DRAINING: u8 = 1;
 const CLOSED: u8 = 2;
 
-/// The kind of closures, which no registered kind may have.
-pub(crate) const FUNCTION: &str = "function";
+/// The kind of closures, which is reserved.
+pub(crate) const CLOSURE_KIND: &str = "function";
 
-/// How often a decision is made again when its record keeps changing.
-pub(crate) const DECISIONS: usize = 64;
+/// How many times a decision is made again while its record keeps changing.
+pub(crate) const MAX_DECISIONS: usize = 64;
 
-// Aligned so that counting references to it, which every task does, disturbs
-// nobody who reads it.
+/// The state that all handles and bodies of one runtime share.
+// Aligned so that the reference count, which every task changes, does not share
+// a cache line with the fields, which every task reads.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Engine {
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) world: World,
-    pub(crate) config: Config,
+    pub(crate) world: EnvironmentHandle,
+    pub(crate) config: RuntimeConfig,
     pub(crate) kinds: HashMap<Arc<str>, Arc<dyn Backend>>,
     pub(crate) slots: Slots,
     pub(crate) worker: WorkerId,
-    /// Who else may hold the store; known once it is open.
-    pub(crate) holding: OnceLock<Holding>,
-    /// The kind of closures.
-    pub(crate) function: Arc<str>,
-    /// Told when a body here is gone.
-    pub(crate) gone: Signal,
-    /// Told when the runtime is over.
+    /// Whether other processes can hold the store; set once it is open.
+    pub(crate) holding: OnceLock<ClaimKind>,
+    /// [`CLOSURE_KIND`], shared by the specs of all closures.
+    pub(crate) closure_kind: Arc<str>,
+    /// Notified when a body in this process is gone.
+    pub(crate) body_gone: Signal,
+    /// Notified when the runtime closes.
     pub(crate) closed: Signal,
+    /// Whether recovery has finished.
     pub(crate) recovered: watch::Sender<bool>,
-    cells: Cells,
-    desks: Mutex<HashMap<SessionId, Arc<Desk>, IdHash>>,
+    live_tasks: LiveTasks,
+    live_sessions: Mutex<HashMap<SessionId, Arc<LiveSession>, IdHash>>,
     stage: AtomicU8,
-    /// The latest moment that was shown to anybody, in microseconds.
+    /// The latest time that was shown, in microseconds.
     latest: AtomicI64,
 }
 
 impl Engine {
     pub(crate) fn new(
         store: Arc<dyn Store>,
-        world: World,
-        config: Config,
+        world: EnvironmentHandle,
+        config: RuntimeConfig,
         kinds: HashMap<Arc<str>, Arc<dyn Backend>>,
     ) -> Self {
         let worker = WorkerId::mint(world.wall(), world.random());
@@ -77,12 +95,12 @@ impl Engine {
             kinds,
             worker,
             holding: OnceLock::new(),
-            function: FUNCTION.into(),
-            gone: Signal::default(),
+            closure_kind: CLOSURE_KIND.into(),
+            body_gone: Signal::default(),
             closed: Signal::default(),
             recovered: watch::Sender::new(false),
-            cells: Cells::default(),
-            desks: Mutex::default(),
+            live_tasks: LiveTasks::default(),
+            live_sessions: Mutex::default(),
             stage: AtomicU8::new(OPEN),
             latest: AtomicI64::new(i64::MIN),
         }
@@ -92,205 +110,12 @@ impl Engine {
         self.world.wall()
     }
 
-    /// Now, or the latest moment this ever said if the clock has gone back.
+    /// The current time, or the latest time this returned if the clock has gone
+    /// back.
     pub(crate) fn latest(&self) -> Stamp {
         let now = self.now().as_micros();
         Stamp::from_micros(self.latest.fetch_max(now, Ordering::AcqRel).max(now))
     }
-
-    /// Whether nobody else can have a worker on the store.
-    pub(crate) fn is_alone(&self) -> bool {
-        self.holding.get() == Some(&Holding::Sole)
-    }
-
-    /// Whether operations are still accepted.
-    pub(crate) fn check_open(&self) -> Result<(), Error> {
-        if self.stage.load(Ordering::Acquire) == CLOSED { Err(Error::Closed) } else { Ok(()) }
-    }
-
-    /// Whether new tasks are still accepted.
-    pub(crate) fn check_accepting(&self) -> Result<(), Error> {
-        if self.stage.load(Ordering::Acquire) == OPEN { Ok(()) } else { Err(Error::Closed) }
-    }
-
-    pub(crate) fn drain(&self) {
-        let _ = self.stage.compare_exchange(OPEN, DRAINING, Ordering::AcqRel, Ordering::Acquire);
-    }
-
-    /// Whether bodies are being let go.
-    pub(crate) fn is_draining(&self) -> bool {
-        self.stage.load(Ordering::Acquire) == DRAINING
-    }
-
-    pub(crate) fn is_closed(&self) -> bool {
-        self.stage.load(Ordering::Acquire) == CLOSED
-    }
-
-    /// Drops every body and writes nothing: the next runtime on this store
-    /// settles what is left.
-    pub(crate) fn abandon(&self) {
-        let closes = self.stage.swap(CLOSED, Ordering::AcqRel) != CLOSED;
-        for cell in self.cells.take() {
-            cell.evict(Eviction::Abandon);
-            cell.tell_changed();
-            cell.nudge.ring();
-        }
-        self.slots.close();
-        let desks = std::mem::take(&mut *self.desks.lock());
-        for desk in desks.into_values() {
-            desk.nudge.ring();
-        }
-        for backend in self.kinds.values().filter(|_| closes) {
-            panic::shield("close", || backend.close());
-        }
-        self.gone.ring();
-        self.closed.ring();
-        // Nobody judges any more, so nobody need wait for it.
-        self.recovered.send_replace(true);
-    }
-
-    // Cells and desks.
-
-    pub(crate) fn cell(&self, id: TaskId) -> Option<Arc<Cell>> {
-        self.cells.get(id)
-    }
-
-    /// The cell of a live task, made if no body of it is here.
-    pub(crate) fn cell_of(&self, spec: &Arc<Spec>) -> Arc<Cell> {
-        self.cells.get_or_insert(spec.id, || Cell::unmanned(spec.clone()))
-    }
-
-    pub(crate) fn enter(&self, cell: Arc<Cell>) {
-        self.cells.insert(cell);
-    }
-
-    /// Lets go of a task of which no body is here any more.
-    pub(crate) fn leave(&self, id: TaskId) {
-        self.depart(self.cells.remove(id));
-    }
-
-    /// Lets go of a task that has ended with this record.
-    pub(crate) fn leave_ended(&self, last: &Task) {
-        // Whoever does not find the cell any more finds the record in it.
-        let leaves = |cell: &Cell| {
-            cell.leave_last(last);
-            true
-        };
-        self.depart(self.cells.remove_if(last.id(), leaves));
-    }
-
-    fn depart(&self, cell: Option<Arc<Cell>>) {
-        if let Some(cell) = cell {
-            cell.free_slot();
-            cell.tell_changed();
-            cell.nudge.ring();
-            if cell.has_outside_mail() {
-                self.nudge_above(&cell.spec);
-            }
-        }
-        self.tell_gone();
-    }
-
-    /// Tells a shutdown that a body here is gone. A shutdown looks for bodies
-    /// after it has begun, so whoever leaves before it looks need not tell.
-    pub(crate) fn tell_gone(&self) {
-        if self.stage.load(Ordering::Acquire) != OPEN {
-            self.gone.ring();
-        }
-    }
-
-    /// Tells everybody above a task that unread messages may have come back.
-    pub(crate) fn nudge_above(&self, spec: &Spec) {
-        let mut parent = spec.lineage.parent;
-        while let Some(cell) = parent.and_then(|id| self.cell(id)) {
-            cell.nudge.ring();
-            parent = cell.spec.lineage.parent;
-        }
-        self.nudge(Owner::Session(spec.lineage.session));
-    }
-
-    /// Drops the cell of a task that has ended, if no body of it is here.
-    pub(crate) fn forget_passive(&self, id: TaskId, last: Option<&Task>) {
-        let passive = |cell: &Cell| {
-            let passive = cell.epoch() == 0;
-            if let Some(last) = last.filter(|_| passive) {
-                cell.leave_last(last);
-            }
-            passive
-        };
-        let cell = self.cells.remove_if(id, passive);
-        // Others may listen to it, and whoever tells of the end will not find
-        // it any more.
-        if let Some(cell) = cell {
-            cell.tell_changed();
-            cell.nudge.ring();
-        }
-    }
-
-    pub(crate) fn cells(&self) -> Vec<Arc<Cell>> {
-        self.cells.all()
-    }
-
-    /// Tells those who wait for the task that its record has changed.
-    pub(crate) fn touch(&self, id: TaskId) {
-        if let Some(cell) = self.cell(id) {
-            cell.tell_changed();
-        }
-    }
-
-    /// Tells an owner that its inbox has something new.
-    pub(crate) fn nudge(&self, owner: Owner) {
-        match owner {
-            Owner::Task(id) => {
-                if let Some(cell) = self.cell(id) {
-                    cell.nudge.ring();
-                }
-            }
-            Owner::Session(id) => {
-                let desks = self.desks.lock();
-                let heard = desks.get(&id).filter(|desk| desk.nudge.is_heard()).cloned();
-                drop(desks);
-                if let Some(desk) = heard {
-                    desk.nudge.wake();
-                }
-            }
-        }
-    }
-
-    /// The desk of a session, made when it is first needed.
-    pub(crate) fn desk(&self, session: SessionId) -> Arc<Desk> {
-        if let Some(desk) = self.desks.lock().get(&session) {
-            return desk.clone();
-        }
-        // Numbers start after all that were used before. A store that cannot
-        // tell at once costs a few taken numbers, no more.
-        let counts = self.store.counts_within(Some(session)).try_now();
-        let spawned = counts.ok().and_then(Result::ok).map_or(0, |counts| counts.spawned());
-        let made = || Arc::new(Desk::new(spawned));
-        let desk = self.desks.lock().entry(session).or_insert_with(made).clone();
-        // Whoever holds something of a session that is gone gets a desk that
-        // says so, and nobody keeps it.
-        let there = self.store.session(session).try_now();
-        if matches!(there, Ok(Ok(there)) if there.as_ref().is_none_or(Record::is_removing)) {
-            self.close_desk(session);
-        }
-        desk
-    }
-
-    #[cfg(test)]
-    pub(crate) fn desks(&self) -> usize {
-        self.desks.lock().len()
-    }
-
-    /// Lets go of the desk of a session that is being removed.
-    pub(crate) fn close_desk(&self, session: SessionId) {
-        let desk = self.desks.lock().remove(&session);
-        if let Some(desk) = desk {
-            desk.remove();
-        }
-    }
-
-    // Ids.
 
     pub(crate) fn mint_task(&self, at: Stamp) -> TaskId {
         TaskId::mint(at, self.world.random())
@@ -300,99 +125,80 @@ impl Engine {
         RowId::mint(at, self.world.random())
     }
 
-    // Decisions.
-
-    pub(crate) async fn task(&self, id: TaskId) -> Result<Option<Task>, Error> {
-        self.check_open()?;
-        Ok(self.store.task(id).await?)
+    /// Whether this is the only worker that the store can have.
+    pub(crate) fn is_sole_worker(&self) -> bool {
+        self.holding.get() == Some(&ClaimKind::Exclusive)
     }
 
-    /// Decides and commits one change of a record, again whenever somebody
-    /// else was faster. `with` adds what else the commit holds.
-    pub(crate) async fn change(
-        self: &Arc<Self>,
-        id: TaskId,
-        intent: impl Fn(&Task, Stamp) -> Result<Intent, Error>,
-        with: impl Fn(&Task, Batch) -> Batch,
-    ) -> Result<Task, Error> {
-        for _ in 0..DECISIONS {
-            let task = self.task(id).await?.ok_or_else(|| Error::not_found(id))?;
-            let now = self.now();
-            let decided = decide(&task, intent(&task, now)?, now)
-                .map_err(|_| Error::Ended { id, state: task.state })?;
-            let batch = with(&task, Batch::new(now));
-            let next = decided.task.clone();
-            let batch = batch.write(Write::Put(decided.task, decided.change));
-            match self.commit(batch, Concerns::Record(id)).await {
-                Ok(_) => return Ok(next),
-                Err(CommitError::Conflict(Conflict::Stale(stale))) if stale == id => {}
-                Err(error) => return Err(Error::from_commit(error)),
-            }
+    /// Whether this process executes tasks of the kind of this one.
+    pub(crate) fn executes(&self, task: &Task) -> bool {
+        *task.spec.kind == *CLOSURE_KIND || self.kinds.contains_key(&task.spec.kind)
+    }
+
+    /// Whether the task has no worker: the one that executed it is dead, and
+    /// this process cannot take it over before its kind is registered again.
+    pub(crate) fn is_orphaned(&self, task: &Task) -> bool {
+        let ours = task.lease.worker == Some(self.worker);
+        self.is_sole_worker() && !ours && !self.executes(task) && task.is_live() && !task.is_held()
+    }
+
+    /// Returns [`Error::Closed`] once the runtime is closed.
+    pub(crate) fn check_open(&self) -> Result<(), Error> {
+        if self.is_closed() { Err(Error::Closed) } else { Ok(()) }
+    }
+
+    /// Returns [`Error::Closed`] once the runtime accepts no new tasks.
+    pub(crate) fn check_accepting(&self) -> Result<(), Error> {
+        if self.stage.load(Ordering::Acquire) == OPEN { Ok(()) } else { Err(Error::Closed) }
+    }
+
+    /// Stops accepting new tasks.
+    pub(crate) fn start_draining(&self) {
+        let _ = self.stage.compare_exchange(OPEN, DRAINING, Ordering::AcqRel, Ordering::Acquire);
+    }
+
+    /// Whether a shutdown is stopping the bodies.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.stage.load(Ordering::Acquire) == DRAINING
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.stage.load(Ordering::Acquire) == CLOSED
+    }
+
+    /// Drops every body and writes nothing. The next runtime on this store
+    /// settles the tasks.
+    pub(crate) fn abandon(&self) {
+        let closes = self.stage.swap(CLOSED, Ordering::AcqRel) != CLOSED;
+        for live in self.live_tasks.take() {
+            live.evict(Eviction::Abandon);
+            live.notify_changed();
+            live.wakeup.notify();
         }
-        Err(Error::Contended)
-    }
-
-    /// Commits a batch and wakes whom it concerns, even if whoever asked for it
-    /// gives up meanwhile, and even if the store does not say whether it wrote.
-    pub(crate) async fn commit(
-        self: &Arc<Self>,
-        batch: Batch,
-        concerns: Concerns,
-    ) -> Result<Cursor, CommitError> {
-        let pending = match self.store.commit(batch).try_now() {
-            Ok(committed) => return self.tell(committed, concerns),
-            Err(pending) => pending,
-        };
-        let (tell, told) = oneshot::channel();
-        let engine = self.clone();
-        self.world.spawn(async move {
-            drop(tell.send(engine.tell(pending.await, concerns)));
-        });
-        told.await.unwrap_or(Err(CommitError::Store(StoreError::Closed)))
-    }
-
-    fn tell(
-        &self,
-        committed: Result<Cursor, CommitError>,
-        concerns: Concerns,
-    ) -> Result<Cursor, CommitError> {
-        if committed.is_ok() || committed.as_ref().is_err_and(is_uncertain) {
-            match concerns {
-                Concerns::Record(task) => self.touch(task),
-                Concerns::Inbox(owner) => self.nudge(owner),
-                Concerns::Question(task) => {
-                    self.nudge(Owner::Task(task));
-                    self.touch(task);
-                }
-            }
+        self.slots.close();
+        let sessions = std::mem::take(&mut *self.live_sessions.lock());
+        for session in sessions.into_values() {
+            session.wakeup.notify();
         }
-        committed
+        for backend in self.kinds.values().filter(|_| closes) {
+            panic::shield("close", || backend.close());
+        }
+        self.body_gone.notify();
+        self.closed.notify();
+        // Recovery stops here, so waiting for it ends here as well.
+        self.recovered.send_replace(true);
     }
 
-    /// Waits before a write is tried again; each time longer, and never long.
-    pub(crate) async fn back_off(&self, tries: u32) {
-        let millis = 10u64 << tries.min(8);
-        self.world.sleep(Duration::from_millis(millis)).await;
+    /// Notifies a shutdown that a body is gone. A shutdown counts the bodies
+    /// after it has begun, so bodies that go earlier notify nothing.
+    pub(crate) fn notify_body_gone(&self) {
+        if self.stage.load(Ordering::Acquire) != OPEN {
+            self.body_gone.notify();
+        }
     }
 }
 
-/// Whom a commit concerns.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Concerns {
-    /// Those who wait for the task.
-    Record(TaskId),
-    /// The owner, whose inbox has something new.
-    Inbox(Owner),
-    /// The task that asked, and those who wait for it.
-    Question(TaskId),
-}
-
-/// Whose slots a task takes.
-pub(crate) fn seat(spec: &Spec) -> Seat {
-    Seat { session: spec.lineage.session, owner: spec.owner() }
-}
-
-/// Whether a commit that failed may have happened all the same.
-pub(crate) fn is_uncertain(error: &CommitError) -> bool {
-    matches!(error, CommitError::Store(StoreError::Unknown(_)))
+/// The seat whose slots a task takes.
+pub(crate) fn seat(spec: &Spec) -> SlotKey {
+    SlotKey { session: spec.lineage.session, owner: spec.owner() }
 }

@@ -1,8 +1,7 @@
-//! Clock, randomness and tasks, as the runtime gets them.
+//! The environment of a runtime: clock, randomness and executor.
 //!
 //! Everything that makes two executions differ comes through here, so that a
-//! simulation can own it all: who runs next, what time it is, which ids are
-//! minted.
+//! simulation controls it: scheduling, time, and ids.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,8 +14,8 @@ use rand::Rng;
 /// A boxed future that can be sent to another thread.
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// What a runtime needs of the world around it. [`Builder`](crate::Builder)
-/// takes Tokio's by default; a simulation supplies its own.
+/// The clock, randomness and executor of a runtime. The default is Tokio's; a
+/// simulation supplies its own.
 pub trait Environment: Send + Sync + std::fmt::Debug + 'static {
     /// Executes a future to its end, independently of the caller.
     fn spawn(&self, future: BoxFuture<()>);
@@ -24,26 +23,25 @@ pub trait Environment: Send + Sync + std::fmt::Debug + 'static {
     /// The wall clock. It may jump.
     fn wall(&self) -> Stamp;
 
-    /// Time since some fixed moment. It never goes back.
+    /// The time since a fixed moment. It never goes back.
     fn monotonic(&self) -> Duration;
 
     /// Resolves once monotonic time has advanced by `span`.
     fn sleep(&self, span: Duration) -> BoxFuture<()>;
 
-    /// Random bits. Ids are made of them.
+    /// Random bits, for ids.
     fn random(&self) -> u128;
 }
 
-/// Tokio's world without the price of a virtual call, or somebody else's.
+/// The environment of an engine. Tokio's is called without dynamic dispatch.
 #[derive(Clone, Debug)]
-pub(crate) enum World {
+pub(crate) enum EnvironmentHandle {
     Tokio(tokio::runtime::Handle, tokio::time::Instant),
     Other(Arc<dyn Environment>),
 }
 
-impl World {
-    /// The world of the Tokio runtime this is called in, if it is called in
-    /// one.
+impl EnvironmentHandle {
+    /// The environment of the current Tokio runtime, if there is one.
     pub(crate) fn tokio() -> Option<Self> {
         let handle = tokio::runtime::Handle::try_current().ok()?;
         Some(Self::Tokio(handle, tokio::time::Instant::now()))
@@ -78,7 +76,7 @@ impl World {
     pub(crate) async fn sleep(&self, span: Duration) {
         match self {
             Self::Tokio(handle, _) => {
-                // Whoever waits may be on a thread that is not Tokio's.
+                // The caller's thread may not belong to Tokio.
                 let sleep = {
                     let _entered = handle.enter();
                     tokio::time::sleep(span)

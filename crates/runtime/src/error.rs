@@ -1,37 +1,37 @@
-//! What can go wrong, and what to do about it.
+//! The error of the runtime's operations.
 
 use std::sync::Arc;
 
 use offshoot_core::{
-    CapReached, MessageId, NameError, Owner, PayloadError, RowId, SessionBusy, State, TaskId,
+    CapReached, MessageId, NameError, Owner, PayloadError, RowId, SessionBusy, TaskId, TaskState,
     TooLarge,
 };
-use offshoot_store::{CommitError, Conflict, Expired, StoreError};
+use offshoot_store::{CommitError, Conflict, CursorExpired, StoreError};
 
-/// Why an operation did not happen. Unless it says otherwise, nothing changed.
+/// Why an operation failed. Unless the variant says otherwise, nothing changed.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The name is not one.
+    /// The name is invalid.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// A live task of the same owner has the name.
+    /// Another live task of the same owner has the name.
     #[error("the name {name:?} is taken by the live task {holder}: choose another, or wait for it")]
     NameTaken {
         /// The name.
         name: String,
-        /// Who has it.
+        /// The task that has it.
         holder: TaskId,
     },
-    /// Nothing within reach is called so.
+    /// No task that the caller can see has this handle or id.
     #[error("there is no task {what:?} here{}", suggest(.nearest))]
     NotFound {
-        /// What was asked for.
+        /// The handle or id.
         what: String,
-        /// The handle most like it, if there is one.
+        /// The most similar handle, if there is one.
         nearest: Option<String>,
     },
-    /// There is no such session, or it is being removed.
+    /// The session does not exist, or is being removed.
     #[error("there is no session {what:?}: it was removed, or never opened")]
     NoSession {
         /// Its name or id.
@@ -40,29 +40,29 @@ pub enum Error {
     /// The session has live tasks and cannot be removed.
     #[error(transparent)]
     SessionBusy(#[from] SessionBusy),
-    /// The task exists, but not for this caller.
-    #[error("task {0} belongs to somebody else: ask its owner")]
+    /// The caller may not touch the task.
+    #[error("task {0} belongs to another owner: ask its owner")]
     Forbidden(TaskId),
-    /// Several tasks are called so.
+    /// Several live tasks have the handle.
     #[error("{what:?} names several tasks: use one of the ids {}", list(.ids))]
     Ambiguous {
-        /// What was asked for.
+        /// The handle.
         what: String,
-        /// Which they are.
+        /// The tasks.
         ids: Vec<TaskId>,
     },
     /// The task has ended.
     #[error("task {id} has already ended ({state})")]
     Ended {
-        /// Which.
+        /// The task.
         id: TaskId,
-        /// How.
-        state: State,
+        /// The state in which it ended.
+        state: TaskState,
     },
     /// A cap is reached.
     #[error(transparent)]
     Cap(#[from] CapReached),
-    /// The owner is ending, was asked to stop, or is being removed.
+    /// The owner has ended, was cancelled, or is being removed.
     #[error(
         "{0} has ended or is being cancelled or removed, and takes no new tasks: \
          spawn under another owner"
@@ -73,10 +73,10 @@ pub enum Error {
     KeyReused {
         /// The key.
         key: Arc<str>,
-        /// What it was used for.
+        /// The task of that request.
         task: TaskId,
     },
-    /// The sender has used the key for another message to the same recipient.
+    /// The sender has already used the key for another message to the recipient.
     #[error(
         "the key {key:?} was used for another message to {to} ({message}): \
          use a new key, or send the same text again"
@@ -84,51 +84,51 @@ pub enum Error {
     MessageKeyReused {
         /// The key.
         key: Arc<str>,
-        /// Whom the messages are for.
+        /// The recipient.
         to: Owner,
-        /// What it was used for.
+        /// The earlier message.
         message: MessageId,
     },
-    /// The task has used the key for another question.
+    /// The task has already used the key for another question.
     #[error("the key {key:?} was used for another question (number {number}): use a new key")]
     QuestionKeyReused {
         /// The key.
         key: Arc<str>,
-        /// What it was used for.
+        /// The number of the earlier question.
         number: u32,
     },
-    /// Something is larger than it may be.
+    /// A value is too large.
     #[error(transparent)]
     TooLarge(#[from] TooLarge),
     /// The task takes no messages.
     #[error("task {0} takes no messages")]
     TakesNoMessages(TaskId),
-    /// The task's last message was sent: it takes none any more, however much
-    /// room its inbox has.
+    /// The task's last message was sent, so it reads no more.
     #[error("the input of task {0} has been ended: it reads no more messages")]
     InputEnded(TaskId),
     /// The inbox is full.
     #[error("the inbox of {owner} is full ({limit} unread messages): try again later")]
     Full {
-        /// Whose.
+        /// The owner of the inbox.
         owner: Owner,
-        /// How many it holds.
+        /// How many unread messages it holds.
         limit: usize,
     },
-    /// The task's kind cannot do what is asked.
+    /// The task's kind lacks a capability.
     #[error("tasks of kind {kind:?} cannot do this: missing {}", .missing.join(", "))]
     Incapable {
         /// The kind.
         kind: Arc<str>,
-        /// What it lacks.
+        /// The missing capabilities.
         missing: Vec<&'static str>,
     },
-    /// The task has ended, and what would go on for it cannot be executed here.
+    /// The task has ended, and this process cannot execute a task that continues
+    /// it.
     #[error("task {id} has ended, and cannot go on: {what}")]
     Lacks {
-        /// Which.
+        /// The task.
         id: TaskId,
-        /// What keeps this process from it.
+        /// What this process lacks.
         what: String,
     },
     /// The kind is not registered here.
@@ -137,92 +137,90 @@ pub enum Error {
     /// The kind is registered twice.
     #[error("the kind {0:?} is registered twice: give each kind a name of its own")]
     DuplicateKind(Arc<str>),
-    /// A kind has the name of the kind of closures.
+    /// The name is reserved for the kind of closures.
     #[error("{0:?} is the kind of closures: give yours another name")]
     ReservedKind(Arc<str>),
-    /// A blank or over-long kind.
+    /// The name of a kind is blank or too long.
     #[error("{0:?} cannot name a kind: {1}")]
     BadKind(String, NameError),
-    /// A blank or over-long profile, or one that no handle can begin with.
+    /// The name of a profile is blank, too long, or no valid start of a handle.
     #[error("{0:?} cannot name a profile: {1}")]
     BadProfile(String, NameError),
-    /// A value could not be written or read as JSON.
+    /// A value could not be encoded or decoded as JSON.
     #[error(transparent)]
     Payload(#[from] PayloadError),
-    /// The question is not open any more.
+    /// The question is not open.
     #[error(
         "question {number} of task {task} is not open: it was never asked, or is answered or withdrawn"
     )]
     QuestionClosed {
-        /// Who asked.
+        /// The task that asked.
         task: TaskId,
-        /// Which of its questions.
+        /// The number of the question.
         number: u32,
     },
-    /// Somebody else has acknowledged the row, or it has moved on with its
-    /// owner's end.
+    /// The row was acknowledged meanwhile, or has moved to another owner.
     #[error("row {0} is not pending here any more: drain again for what is left")]
     RowGone(RowId),
     /// A counter would leave its bounds.
     #[error("the counter {counter:?} stands at {value} and may not go past its limit")]
     Limit {
-        /// Which.
+        /// The name of the counter.
         counter: Arc<str>,
-        /// What it is.
+        /// Its value.
         value: u64,
     },
-    /// A step was begun before, declared `once`, and nothing is known of it.
+    /// A step that must not be repeated began earlier and did not commit.
     #[error("step {0:?} began before and whether it took effect is unknown")]
     Unknown(Arc<str>),
     /// A step was taken inside the work of a step of the same key.
     #[error("step {0:?} is taken inside itself: give the inner one a key of its own")]
     StepInsideItself(Arc<str>),
-    /// A body waits for its own task, which cannot end before the wait does.
+    /// A body waits for its own task, which cannot end before the wait.
     #[error("task {0} cannot wait for itself: wait for its children, or return")]
     WaitsForItself(TaskId),
-    /// The waiting task was itself asked to stop.
+    /// The calling task was cancelled.
     #[error("the task was asked to stop")]
     Cancelled,
-    /// The attempt has lost its lease: another one goes on.
+    /// The attempt has lost its lease to another one.
     #[error("this attempt has lost its lease on task {0}")]
     LeaseLost(TaskId),
-    /// The outcome is not the wanted one.
+    /// The task has no value: it has not completed.
     #[error("task {handle} did not complete: {detail}")]
     NotCompleted {
-        /// The task.
+        /// The handle of the task.
         handle: String,
-        /// How it stands or ended.
+        /// Its state, or how it ended.
         detail: String,
     },
-    /// The log before the cursor's successor was deleted.
+    /// The retention of the event after the cursor is over.
     #[error(transparent)]
-    CursorExpired(#[from] Expired),
-    /// A duration that means nothing.
+    CursorExpired(#[from] CursorExpired),
+    /// A duration is zero that must not be.
     #[error("{what} must be longer than zero")]
     ZeroDuration {
-        /// What.
+        /// The name of the duration.
         what: &'static str,
     },
-    /// The operation needs a task or session to act for.
+    /// The operation needs a task or session as its caller.
     #[error("{0}")]
     NoContext(&'static str),
-    /// Tokio is needed and not there.
+    /// The runtime was opened outside a Tokio runtime, without an environment.
     #[error("open the runtime inside a Tokio runtime, or give it an environment")]
     NoExecutor,
-    /// The runtime is shut down.
+    /// The runtime is closed.
     #[error("the runtime is closed: open it again")]
     Closed,
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The records did not come to rest: somebody changes them as fast as they
-    /// are read.
+    /// The records kept changing concurrently.
     #[error("the record kept changing: try again")]
     Contended,
 }
 
 impl Error {
-    /// The error for a commit that failed and cannot be decided again.
+    /// The error for a failed commit that is not decided again.
     pub(crate) fn from_commit(error: CommitError) -> Self {
         match error {
             CommitError::Store(error) => Self::Store(error),

@@ -1,80 +1,84 @@
-//! The engine of Offshoot: sends tasks off, keeps track of them, steers,
-//! awaits and stops them, and takes up what a crash left behind.
+//! The runtime of Offshoot: it spawns tasks, executes their bodies, and
+//! delivers, awaits, cancels and recovers them.
 //!
 //! A task is durable before its body is polled, and its result is durable
-//! before anybody is told. Everything else follows from these two: a waiter
-//! may go away, the body may panic, the process may be killed, and the result
-//! is still there to be read.
+//! before it is reported. A waiter may therefore be dropped, a body may panic,
+//! and the process may be killed: the result can still be read.
 
-mod ambient;
-mod backend;
-mod bequest;
-mod birth;
-mod body;
-mod cancel;
-mod cell;
-mod cells;
-mod clear;
+// The modules are in the order of their layers: each imports only those above
+// it.
+
+// Foundations.
 mod config;
-mod context;
-mod count;
-mod desk;
-mod draft;
-mod drive;
-mod elsewhere;
-mod engine;
 mod environment;
 mod error;
-mod history;
-mod idle;
-mod inbox;
-mod journal;
-mod look;
-mod lookout;
-mod message;
 mod panic;
-mod park;
-mod progress;
-mod question;
-mod receipt;
-mod recover;
-mod remove;
-mod resolve;
-mod rest;
-mod runtime;
-mod session;
-mod settle;
-mod shutdown;
 mod signal;
-mod slots;
-mod spawn;
-mod step;
-mod sweep;
-mod task_ref;
-mod tether;
-mod wait;
-mod watch;
 
-pub use ambient::{InToolCall, in_tool_call};
-pub use backend::{Backend, Clearing, Hearing, Kind, Reconciled, Registered, Request};
-pub use body::{Body, BodyError, Cancelled, Closure, Encoded, Ended};
-pub use cancel::Cancelling;
-pub use config::Restarts;
-pub use context::Context;
-pub use elsewhere::WaitElsewhere;
+// The shared base: store, live tasks and sessions, slots, backends, commits.
+mod engine;
+
+// What a task needs on its way: access checks, reports, waits without a slot.
+mod access;
+mod report;
+mod suspend;
+
+// The end of a task: one commit.
+mod settle;
+
+// The request to stop, for one task or many, and the shutdown.
+mod cancel;
+
+// Attempts: launching and polling bodies.
+mod attempt;
+
+// From a request to a durable task.
+mod spawn;
+
+// Waits for other tasks, and the removal of a session.
+mod removal;
+mod wait;
+
+// Inboxes, messages and questions.
+mod deliver;
+
+// Histories, the step journal, and inspection.
+mod history;
+mod inspect;
+mod step;
+
+// What an earlier process left unfinished.
+mod recover;
+
+// The operations of the handles on a task.
+mod context;
+mod task_ref;
+
+// The handle on a session.
+mod session;
+
+// The runtime itself.
+mod runtime;
+
+pub use cancel::{CancelRequest, SweepRequest};
+pub use config::RestartPolicy;
+pub use deliver::{
+    InboxRow, InboxRows, MessageRecipient, QuestionRequest, Receipts, RefusedRecipient, SendRequest,
+};
+pub use engine::ambient::{ToolCallFuture, in_tool_call};
+pub use engine::backend::{Backend, ClearReason, InputStatus, ReconcileResult};
+pub use engine::body::{
+    BodyError, BodyResult, CancelledError, ClosureBody, EncodeFuture, TaskBody,
+};
+pub use engine::handle::{Context, TaskRef};
+pub use engine::kind::{BackendBody, Kind, TaskRequest};
 pub use environment::{BoxFuture, Environment};
 pub use error::Error;
-pub use history::{Appending, Peek, PeekedBlock, Peeking};
-pub use inbox::{Arrival, Rows};
-pub use look::{Reason, Snapshot, Tasks, Why};
-pub use message::{Address, Sending};
-pub use question::Asking;
-pub use receipt::{Receipts, Refused};
-pub use runtime::{Builder, Runtime};
+pub use history::{AppendRequest, Peek, PeekBlock, PeekRequest};
+pub use inspect::{EventReader, TaskList, TaskSnapshot, TaskWatch, WhyReason, WhyReport};
+pub use runtime::{Runtime, RuntimeBuilder};
 pub use session::Session;
-pub use spawn::{Spawn, Spawning};
-pub use step::{StepError, Stepping};
-pub use sweep::Sweeping;
-pub use task_ref::TaskRef;
-pub use wait::{Wait, WaitEnd, WaitMany, Waited};
-pub use watch::{Events, Watch};
+pub use spawn::{SpawnBuilder, SpawnFuture};
+pub use step::{StepError, StepRequest};
+pub use suspend::ExternalWait;
+pub use wait::{Wait, WaitEnd, WaitMany, WaitResult};

@@ -1,4 +1,4 @@
-//! Panics of bodies: caught, with their message and where they happened.
+//! Panics of bodies and backends: caught, with message and location.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -8,21 +8,21 @@ use std::sync::Once;
 use offshoot_core::{Failure, FailureKind};
 
 thread_local! {
-    // How many bodies of ours are being polled on this thread, one inside
-    // another.
-    static WATCHED: Cell<u32> = const { Cell::new(0) };
-    // Where the last panic under watch happened.
+    // How many calls of `catch` are in progress on this thread.
+    static CATCHING: Cell<u32> = const { Cell::new(0) };
+    // Where the last caught panic happened.
     static LOCATION: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Has panics tell where they happen. Other hooks stay in place and go first.
+/// Installs a panic hook that notes the location. The previous hook is called
+/// first.
 pub(crate) fn install() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
         let others = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
             others(info);
-            if WATCHED.get() > 0 {
+            if CATCHING.get() > 0 {
                 let location = info.location().map(ToString::to_string);
                 LOCATION.with(|last| {
                     if let Ok(mut last) = last.try_borrow_mut() {
@@ -36,9 +36,9 @@ pub(crate) fn install() {
 
 /// Calls `poll` and turns a panic into a failure.
 pub(crate) fn catch<T>(poll: impl FnOnce() -> T) -> Result<T, Failure> {
-    WATCHED.set(WATCHED.get() + 1);
+    CATCHING.set(CATCHING.get() + 1);
     let caught = catch_unwind(AssertUnwindSafe(poll));
-    WATCHED.set(WATCHED.get() - 1);
+    CATCHING.set(CATCHING.get() - 1);
     caught.map_err(|panic| {
         let failure = Failure {
             kind: FailureKind::Panic,
@@ -46,8 +46,8 @@ pub(crate) fn catch<T>(poll: impl FnOnce() -> T) -> Result<T, Failure> {
             causes: Vec::new(),
             location: LOCATION.take(),
         };
-        // What was thrown may panic again when it is dropped; what that throws
-        // is left alone.
+        // The payload may panic when it is dropped. The payload of that panic is
+        // leaked.
         if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
             std::mem::forget(again);
         }
@@ -55,16 +55,17 @@ pub(crate) fn catch<T>(poll: impl FnOnce() -> T) -> Result<T, Failure> {
     })
 }
 
-/// Calls a backend's hook; one that panics has done nothing.
+/// Calls a hook of a backend and logs a panic.
 pub(crate) fn shield(hook: &'static str, call: impl FnOnce()) {
     if let Err(failure) = catch(call) {
         tracing::warn!(hook, %failure, "a backend's hook panicked");
     }
 }
 
-/// The same for a hook that answers; one that panics answers as usual.
-pub(crate) fn shield_or<T>(hook: &'static str, usual: T, call: impl FnOnce() -> T) -> T {
-    let mut answer = usual;
+/// Calls a hook of a backend that returns a value; after a panic the value is
+/// `default`.
+pub(crate) fn shield_or<T>(hook: &'static str, default: T, call: impl FnOnce() -> T) -> T {
+    let mut answer = default;
     shield(hook, || answer = call());
     answer
 }

@@ -1,31 +1,29 @@
-//! A session as a program holds it.
+//! The handle on a session.
 
 use std::future::Future;
 use std::sync::Arc;
 
 use offshoot_core::{
-    Block, Caller, Counts, Cursor, MessageState, Owner, Receipt, RunId, Session as Record,
-    SessionId, TaskId, Visibility,
+    Block, Caller, Cursor, MessageState, Owner, Receipt, RunId, Session as SessionRecord,
+    SessionId, TaskCounts, TaskId, Visibility,
 };
-use offshoot_store::{Pending, Within};
+use offshoot_store::{PendingRow, TaskScope};
 use serde::Serialize;
 
-use crate::backend::{Registered, Request};
-use crate::body::{BodyError, Closure};
-use crate::context::Context;
-use crate::desk::Desk;
-use crate::draft::{Parent, Sender};
+use crate::access;
+use crate::cancel::{SweepRequest, SweepTarget};
+use crate::deliver::{self, InboxRows, MessageRecipient, SendRequest};
 use crate::engine::Engine;
+use crate::engine::body::{BodyError, ClosureBody};
+use crate::engine::handle::{Context, TaskRef, Viewer};
+use crate::engine::kind::{BackendBody, TaskRequest};
+use crate::engine::live_session::LiveSession;
 use crate::error::Error;
-use crate::history::{Appending, Writer};
-use crate::inbox::Rows;
-use crate::look::Tasks;
-use crate::message::{Address, Sending};
-use crate::spawn::Spawn;
-use crate::sweep::{SweepOf, Sweeping};
-use crate::task_ref::{TaskRef, Viewer};
+use crate::history::{AppendRequest, HistoryWriter};
+use crate::inspect::{EventReader, TaskList};
+use crate::removal;
+use crate::spawn::{SpawnBuilder, SpawnParent, SpawnSource};
 use crate::wait::WaitMany;
-use crate::watch::Events;
 
 /// A conversation: it owns a history, an inbox, and the tasks spawned from it.
 /// Cheap to clone; dropping it changes nothing.
@@ -33,13 +31,13 @@ use crate::watch::Events;
 pub struct Session {
     engine: Arc<Engine>,
     id: SessionId,
-    desk: Arc<Desk>,
+    live: Arc<LiveSession>,
     visibility: Visibility,
 }
 
 impl Session {
-    pub(crate) fn new(engine: Arc<Engine>, id: SessionId, desk: Arc<Desk>) -> Self {
-        Self { engine, id, desk, visibility: Visibility::Children }
+    pub(crate) fn new(engine: Arc<Engine>, id: SessionId, live: Arc<LiveSession>) -> Self {
+        Self { engine, id, live, visibility: Visibility::Children }
     }
 
     /// The session's id.
@@ -47,80 +45,71 @@ impl Session {
         self.id
     }
 
-    /// The same session, looking so far.
+    /// Sets which tasks of the session this handle can see.
     pub fn with_visibility(mut self, visibility: Visibility) -> Self {
         self.visibility = visibility;
         self
-    }
-
-    pub(crate) fn engine(&self) -> &Arc<Engine> {
-        &self.engine
-    }
-
-    pub(crate) fn desk(&self) -> &Arc<Desk> {
-        &self.desk
     }
 
     fn viewer(&self) -> Viewer {
         Viewer::new(Caller::Session(self.id), self.visibility)
     }
 
-    fn sender(&self) -> Sender {
-        Sender {
+    fn spawn_source(&self) -> SpawnSource {
+        SpawnSource {
             viewer: self.viewer(),
             session: self.id,
-            desk: self.desk.clone(),
-            parent: Parent::Ambient,
+            live_session: self.live.clone(),
+            parent: SpawnParent::Ambient,
         }
     }
 
-    /// Sends off a task of a registered kind. Inside a body of this session
-    /// the task belongs to that body's task, unless
-    /// [`top_level`](Spawn::top_level).
+    /// Spawns a task of a registered kind. Inside a body of this session the
+    /// body's task is the parent, unless [`top_level`](SpawnBuilder::top_level) is set.
     ///
-    /// Inside a body means in the body's own future. What it hands to
-    /// `tokio::spawn` or to a thread is outside, and spawns under the session:
-    /// there, use the body's [`Context`] or [`under`](Spawn::under).
-    pub fn spawn(&self, request: Request) -> Spawn<Registered> {
-        Spawn::registered(self.engine.clone(), request, self.sender())
+    /// This holds for the body's own future. A future that the body hands to
+    /// `tokio::spawn` or to a thread spawns under the session. It can use the
+    /// body's [`Context`] or [`under`](SpawnBuilder::under) instead.
+    pub fn spawn(&self, request: TaskRequest) -> SpawnBuilder<BackendBody> {
+        SpawnBuilder::registered(self.engine.clone(), request, self.spawn_source())
     }
 
-    /// Sends off a closure. It is lost if the process dies, and its owner is
-    /// told.
-    pub fn spawn_ephemeral<F, Run, T, E>(&self, body: F) -> Spawn<Closure<F>>
+    /// Spawns a closure. It is lost if the process dies, and its owner gets a row
+    /// that says so.
+    pub fn spawn_ephemeral<F, Run, T, E>(&self, body: F) -> SpawnBuilder<ClosureBody<F>>
     where
         F: FnOnce(Context) -> Run + Send + 'static,
         Run: Future<Output = Result<T, E>> + Send + 'static,
         T: Serialize + 'static,
         E: Into<BodyError> + 'static,
     {
-        Spawn::ephemeral(self.engine.clone(), body, self.sender())
+        SpawnBuilder::ephemeral(self.engine.clone(), body, self.spawn_source())
     }
 
-    /// The task of this handle or id that the session may see: one that it owns
-    /// or, if it sees its subtree, one below.
+    /// The task with this handle or id that the session may see: one that it owns
+    /// or, with [`Visibility::Subtree`], a descendant.
     pub async fn task(&self, handle: &str) -> Result<TaskRef, Error> {
-        self.engine.find(&self.viewer(), handle).await
+        access::find(&self.engine, &self.viewer(), handle).await
     }
 
-    /// The tasks the session may see.
-    pub fn tasks(&self) -> Tasks {
+    /// Lists the tasks that the session may see.
+    pub fn tasks(&self) -> TaskList {
         let within = match self.visibility {
-            Visibility::Children => Within::Owner(Owner::Session(self.id)),
-            Visibility::Subtree => Within::Session(self.id),
+            Visibility::Children => TaskScope::Owner(Owner::Session(self.id)),
+            Visibility::Subtree => TaskScope::Session(self.id),
         };
-        Tasks::new(self.engine.clone(), self.viewer(), within)
+        TaskList::new(self.engine.clone(), self.viewer(), within)
     }
 
     fn check(&self) -> Result<(), Error> {
         self.engine.check_open()?;
-        self.desk.check(self.id)
+        self.live.check(self.id)
     }
 
-    /// The session's record as it is now.
-    pub async fn record(&self) -> Result<Record, Error> {
+    /// The session's current record.
+    pub async fn record(&self) -> Result<SessionRecord, Error> {
         self.check()?;
-        self.engine.session_record(self.id).await
+        removal::session_record(&self.engine, self.id).await
     }
 
     /// How many unread rows the session's inbox has, counted up to `most`: it
@@ -131,7 +120,7 @@ impl Session {
     }
 
     /// How many tasks of the session there are, at any depth, by phase.
-    pub async fn counts(&self) -> Result<Counts, Error> {
+    pub async fn counts(&self) -> Result<TaskCounts, Error> {
         self.check()?;
         Ok(self.engine.store.counts_within(Some(self.id)).await?)
     }
@@ -141,46 +130,61 @@ impl Session {
         WaitMany::new(self.engine.clone(), self.viewer(), tasks)
     }
 
-    /// What came home, oldest first: up to `limit` rows, and at least one if
-    /// there is any. Never waits, and acknowledges nothing.
-    pub async fn drain(&self, limit: usize) -> Result<Rows, Error> {
+    /// Returns unread rows of the session's inbox, oldest first: up to `limit`, and
+    /// at least one if there is any. It never waits, and acknowledges nothing.
+    pub async fn drain(&self, limit: usize) -> Result<InboxRows, Error> {
         Ok(self.rows(self.unread(limit).await?))
     }
 
-    async fn unread(&self, limit: usize) -> Result<Vec<Pending>, Error> {
+    async fn unread(&self, limit: usize) -> Result<Vec<PendingRow>, Error> {
         self.check()?;
         Ok(self.engine.store.inbox(Owner::Session(self.id), 0, limit.max(1)).await?)
     }
 
-    fn rows(&self, unread: Vec<Pending>) -> Rows {
-        Rows::new(self.engine.clone(), Owner::Session(self.id), None, unread)
+    fn rows(&self, unread: Vec<PendingRow>) -> InboxRows {
+        InboxRows::new(self.engine.clone(), Owner::Session(self.id), None, unread)
     }
 
-    /// What came home, once something has.
-    pub async fn receive(&self, limit: usize) -> Result<Rows, Error> {
+    /// Returns the unread rows of the session's inbox once there are any.
+    pub async fn receive(&self, limit: usize) -> Result<InboxRows, Error> {
         loop {
-            let nudged = self.desk.nudge.listen();
+            let notified = self.live.wakeup.notified();
             let unread = self.unread(limit).await?;
             if !unread.is_empty() {
                 return Ok(self.rows(unread));
             }
-            self.engine.check_session(self.id, &self.desk).await?;
-            nudged.await;
-            // What else ends now comes home with it.
+            removal::check_session(&self.engine, self.id, &self.live).await?;
+            notified.await;
+            // Tasks that end now are read in the same drain.
             let others = self.engine.store.counts(Owner::Session(self.id)).try_now();
             if !matches!(others, Ok(Ok(others)) if others.live() == 0) {
-                self.engine.pause().await;
+                self.engine.yield_now().await;
             }
         }
     }
 
-    /// Appends blocks to the session's history, together with the
-    /// acknowledgement of the rows they carry.
-    pub fn append(&self, blocks: impl IntoIterator<Item = Block>) -> Appending {
-        Appending::new(self.engine.clone(), Writer::Session(self.id), blocks)
+    /// Returns the unread rows once the session has a reason to wake up: a
+    /// message, a question, or the end of a task that is not [`Wake::Silent`].
+    /// The ends of silent tasks are returned with them.
+    ///
+    /// A report of a task that is [`Wake::OnActivity`] is a reason as well. It
+    /// leaves no row, so the result may be empty. Such a reason does not survive
+    /// a restart.
+    ///
+    /// [`Wake::Silent`]: offshoot_core::Wake::Silent
+    /// [`Wake::OnActivity`]: offshoot_core::Wake::OnActivity
+    pub async fn idle(&self, limit: usize) -> Result<InboxRows, Error> {
+        deliver::idle_session(&self.engine, self.id, &self.live).await?;
+        self.drain(limit).await
     }
 
-    /// Up to `limit` blocks of the session's history from position `first` on.
+    /// Appends blocks to the session's history, and acknowledges the rows that they
+    /// carry in the same commit.
+    pub fn append(&self, blocks: impl IntoIterator<Item = Block>) -> AppendRequest {
+        AppendRequest::new(self.engine.clone(), HistoryWriter::Session(self.id), blocks)
+    }
+
+    /// Reads up to `limit` blocks of the session's history from position `first` on.
     pub async fn history(
         &self,
         first: u64,
@@ -191,42 +195,42 @@ impl Session {
     }
 
     /// Sends a message to one of the session's tasks, or to all of them.
-    pub fn send(&self, to: Address<'_>, text: &str) -> Sending {
-        Sending::new(self.engine.clone(), self.viewer(), to, text)
+    pub fn send(&self, to: MessageRecipient<'_>, text: &str) -> SendRequest {
+        SendRequest::new(self.engine.clone(), self.viewer(), to, text)
     }
 
-    /// How far a message has come that one of the session's tasks got, or sent
-    /// to the session.
+    /// The state of a message that one of the session's tasks received, or sent to
+    /// the session.
     pub async fn receipt(&self, receipt: Receipt) -> Result<MessageState, Error> {
-        let task = self.engine.touchable(&self.viewer(), receipt.task).await?;
-        self.engine.message_state(&task, receipt.message).await
+        let task = access::touchable(&self.engine, &self.viewer(), receipt.task).await?;
+        deliver::message_state(&self.engine, &task, receipt.message).await
     }
 
-    /// The session's log from a cursor on.
-    pub fn events(&self, from: Cursor) -> Events {
-        Events::new(self.engine.clone(), self.id, from)
+    /// Reads the session's log from a cursor on.
+    pub fn events(&self, from: Cursor) -> EventReader {
+        EventReader::new(self.engine.clone(), self.id, from)
     }
 
-    /// Cancels all tasks of the session, detached ones too.
-    pub fn cancel(&self, reason: &str) -> Sweeping {
-        self.sweep(SweepOf::Session, reason)
+    /// Cancels all tasks of the session, including detached ones.
+    pub fn cancel(&self, reason: &str) -> SweepRequest {
+        self.sweep(SweepTarget::Session, reason)
     }
 
-    /// Cancels all tasks spawned in a run, and their descendants.
-    pub fn cancel_run(&self, run: RunId, reason: &str) -> Sweeping {
-        self.sweep(SweepOf::Run(run), reason)
+    /// Cancels all tasks of a run, and their descendants.
+    pub fn cancel_run(&self, run: RunId, reason: &str) -> SweepRequest {
+        self.sweep(SweepTarget::Run(run), reason)
     }
 
-    /// Cancels the tasks that the session itself owns, and their descendants;
-    /// detached tasks stay.
-    pub fn cancel_owned(&self, reason: &str) -> Sweeping {
-        self.sweep(SweepOf::Owned, reason)
+    /// Cancels the tasks that the session itself owns, and their descendants.
+    /// Detached tasks go on.
+    pub fn cancel_owned(&self, reason: &str) -> SweepRequest {
+        self.sweep(SweepTarget::Owned, reason)
     }
 
-    /// Cancels the children of a task, and their descendants; the task itself
-    /// goes on.
-    pub fn cancel_children(&self, task: TaskId, reason: &str) -> Sweeping {
-        self.sweep(SweepOf::Children(task), reason)
+    /// Cancels the children of a task, and their descendants. The task itself goes
+    /// on.
+    pub fn cancel_children(&self, task: TaskId, reason: &str) -> SweepRequest {
+        self.sweep(SweepTarget::Children(task), reason)
     }
 
     /// Removes the session and all that belongs to it: its tasks with their
@@ -234,17 +238,63 @@ impl Session {
     /// and inbox, and its log. Its name is free afterwards. Refused with
     /// [`Error::SessionBusy`] while a task of it is live.
     ///
-    /// It cannot be taken back: once it is durable that the session shall go,
-    /// nothing new is taken in, every handle on it says
-    /// [`Error::NoSession`], and what is there is deleted bit by bit. Neither
-    /// dropping this nor a crash stops that; the next runtime goes on with it.
-    /// If the disk is full it is told, and goes on once there is room.
+    /// It cannot be undone. Once the removal is durable the session takes no new
+    /// tasks or messages, every handle on it returns [`Error::NoSession`], and its
+    /// data is deleted in batches. Dropping this future does not stop it, and after
+    /// a crash the next runtime finishes it. A full disk is returned as an error;
+    /// the removal goes on once there is room.
     pub async fn remove(&self) -> Result<(), Error> {
         self.check()?;
-        self.engine.remove_session(self.id).await
+        removal::remove_session(&self.engine, self.id).await
     }
 
-    fn sweep(&self, what: SweepOf, reason: &str) -> Sweeping {
-        Sweeping::new(self.engine.clone(), self.viewer(), self.id, what, reason)
+    fn sweep(&self, target: SweepTarget, reason: &str) -> SweepRequest {
+        SweepRequest::new(self.engine.clone(), self.viewer(), self.id, target, reason)
+    }
+}
+
+/// A handle on a session, unless it is removed or being removed.
+pub(crate) async fn hold_session(
+    engine: &Arc<Engine>,
+    id: SessionId,
+) -> Result<Option<Session>, Error> {
+    // The live session is made before the record is read: a removal that begins
+    // later finds it and marks it as removed.
+    let live = engine.live_session(id);
+    match removal::session_record(engine, id).await {
+        Ok(_) => Ok(Some(Session::new(engine.clone(), id, live))),
+        Err(Error::NoSession { .. }) => {
+            engine.close_live_session(id);
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use offshoot_store::Memory;
+
+    use crate::engine::body::BodyError;
+    use crate::runtime::Runtime;
+
+    #[tokio::test]
+    async fn a_removed_session_leaves_nothing_in_memory() {
+        let runtime = Runtime::builder(Memory::new()).open().await.unwrap();
+        let session = runtime.session("main").await.unwrap();
+        let engine = session.engine.clone();
+        let body = |_| async { Ok::<_, BodyError>(()) };
+        let task = session.spawn_ephemeral(body).await.unwrap();
+        task.wait().await.unwrap();
+        assert_eq!(engine.live_session_count(), 1);
+        session.remove().await.unwrap();
+        assert_eq!(engine.live_session_count(), 0);
+        // Handles that are still held make no new entry.
+        assert!(session.spawn_ephemeral(body).await.is_err());
+        assert!(session.spawn_ephemeral(body).under(&task).await.is_err());
+        assert!(task.send("go on").await.is_err());
+        assert!(runtime.find_session("main").await.unwrap().is_none());
+        assert!(engine.live_session(session.id()).check(session.id()).is_err());
+        assert_eq!((engine.live_session_count(), engine.all_live_tasks().len()), (0, 0));
     }
 }

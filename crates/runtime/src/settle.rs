@@ -1,488 +1,235 @@
-//! The end of a task: the one commit that holds the result, the owner's row
-//! and the wake-up.
+//! The end of a task: one commit with the outcome, the owner's inbox row, and
+//! the ends of owners that waited for nothing else.
+//!
+//! [`begin`] settles a task at once if the store answers at once. Otherwise
+//! [`PendingSettle::finish`] does, and tries again for as long as the runtime
+//! is open. Both hand the outcome of the commit to [`end_commit::after_commit`].
+//!
+//! Children that a failed task leaves behind are returned as [`Orphans`]; the
+//! caller cancels them.
 
+mod end_commit;
+
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use offshoot_core::{
-    Cancel, Canceller, Failure, FailureKind, Intent, LiveChildren, Outcome, Owner, Payload,
-    Requeue, Stamp, State, Task, TaskId, decide, text,
-};
-use offshoot_store::{Batch, Commit, CommitError, Conflict, End, Fence, Guard, Write};
+use futures_util::FutureExt;
+use offshoot_core::{Cancel, Failure, FailureKind, Intent, RequeueReason, TaskId};
+use offshoot_store::CommitFuture;
 
-use crate::body::{BodyError, Ended};
-use crate::cell::{Cell, Eviction};
-use crate::desk::Desk;
+use self::end_commit::EndPlan;
+pub(crate) use self::end_commit::orphan_cancel;
 use crate::engine::Engine;
-use crate::environment::BoxFuture;
+use crate::engine::backend::ClearReason;
+use crate::engine::body::BodyResult;
+use crate::engine::handle::Context;
+use crate::engine::live_task::{Eviction, LiveTask};
 use crate::error::Error;
+use crate::report;
 
-/// How a body came to its end.
+/// How the execution of a task ended.
 #[derive(Debug)]
-pub(crate) enum Conclusion {
-    Ended(Ended),
+pub(crate) enum BodyEnd {
+    Returned(BodyResult),
     Panicked(Failure),
     Evicted(Eviction),
     Lost(String),
     Failed(Failure),
 }
 
-/// What an end depends on.
-struct Facts {
-    task: Task,
-    children: LiveChildren,
-    /// The owners that wait for nothing but this task, nearest first.
-    held: Vec<Task>,
-    /// Who is left to be told.
-    heir: Owner,
+/// Live children whose owner has ended without success, and the request to
+/// cancel them.
+#[must_use = "the children go on until they are cancelled"]
+pub(crate) struct Orphans {
+    pub(crate) owner: TaskId,
+    pub(crate) cancel: Arc<Cancel>,
 }
 
-/// What follows from an end once it is durable.
-struct Aftermath {
-    /// The last record of the task, unless it waits for its children.
-    ended: Option<Task>,
-    /// The last records of the owners that have ended with it.
-    released: Vec<Task>,
-    told: Owner,
-    /// The request to stop the children that the task leaves behind.
-    orphans: Option<Arc<Cancel>>,
+/// The end of a body that the store has not answered yet.
+#[must_use = "the task is not settled until this is finished"]
+pub(crate) struct PendingSettle {
+    engine: Arc<Engine>,
+    live: Arc<LiveTask>,
+    end: BodyEnd,
+    commit: Option<(CommitFuture, EndPlan)>,
 }
 
-impl Engine {
-    /// Writes the end of a task whose body is gone: at once if the store
-    /// answers at once, else by the future this returns.
-    pub(crate) fn conclude(
-        self: &Arc<Self>,
-        cell: &Arc<Cell>,
-        conclusion: Conclusion,
-    ) -> Option<BoxFuture<()>> {
-        let (id, epoch) = (cell.spec.id, Some(cell.epoch()));
-        let mut pending = None;
-        if self.is_simple(cell, &conclusion)
-            // Reading twice is harmless, so a read that is not ready at once
-            // is begun again by the slow way.
-            && let Some(facts) = self.facts_at_hand(cell)
-            && let Ok((commit, aftermath)) = self.write_end(facts, epoch, &conclusion)
-        {
-            match commit.try_now() {
-                Ok(Ok(_)) => {
-                    self.settled(id, aftermath, cell.desk());
+/// Settles a task whose body is gone. Returns what is left to do unless the
+/// store has answered at once.
+pub(crate) fn begin(
+    engine: &Arc<Engine>,
+    live: &Arc<LiveTask>,
+    end: BodyEnd,
+) -> Option<PendingSettle> {
+    let mut commit = None;
+    if is_simple(engine, live, &end)
+        // If the record is not at hand, the slow path reads it again.
+        && let Some(inputs) = end_commit::inputs_at_hand(engine, live)
+        && let Ok((pending, plan)) = end_commit::commit(engine, inputs, Some(live.epoch()), &end)
+    {
+        match pending.try_now() {
+            // Without children there are no orphans.
+            Ok(outcome) => {
+                if end_commit::after_commit(engine, plan, outcome, Some(live)).is_ok() {
                     return None;
                 }
-                Ok(Err(_)) => {}
-                Err(commit) => pending = Some((commit, aftermath)),
             }
-        }
-        let (engine, cell) = (self.clone(), cell.clone());
-        Some(Box::pin(async move {
-            if let Some((commit, aftermath)) = pending
-                && commit.await.is_ok()
-            {
-                return engine.settled(id, aftermath, cell.desk());
-            }
-            engine.conclude_slowly(cell, conclusion).await;
-        }))
-    }
-
-    fn is_simple(&self, cell: &Cell, conclusion: &Conclusion) -> bool {
-        let small = match conclusion {
-            Conclusion::Ended(Ok(value)) => {
-                let sizes = &self.config.sizes;
-                value.bytes() <= sizes.inline.min(sizes.value) as u64
-            }
-            Conclusion::Evicted(Eviction::Release) => false,
-            // What a backend has outside this process goes first.
-            Conclusion::Evicted(_) => !self.kinds.contains_key(&cell.spec.kind),
-            _ => true,
-        };
-        let silent = cell.known_rare().is_none_or(|rare| rare.throttle.lock().is_none());
-        small && silent && !self.is_closed()
-    }
-
-    async fn conclude_slowly(self: Arc<Self>, cell: Arc<Cell>, conclusion: Conclusion) {
-        if let Conclusion::Evicted(why) = conclusion {
-            self.clear(&cell, why).await;
-        }
-        if matches!(conclusion, Conclusion::Evicted(Eviction::Release)) {
-            return self.release(&cell).await;
-        }
-        let conclusion = self.keep_large_result(&cell, conclusion).await;
-        let id = cell.spec.id;
-        let mut tries = 0;
-        loop {
-            if self.is_closed() {
-                return;
-            }
-            // The end does not overtake the last word.
-            let settled = match self.write_progress(&cell).await {
-                Err(Error::Store(error)) => Err(Error::Store(error)),
-                _ => self.try_settle(id, Some(cell.epoch()), &conclusion).await,
-            };
-            match settled {
-                Ok(()) => return,
-                Err(Error::Contended) => continue,
-                Err(Error::Store(error)) => {
-                    if tries == 0 {
-                        tracing::warn!(task = %id, %error, "the end of a task could not be written yet");
-                    }
-                    cell.set_settling(true);
-                    cell.tell_changed();
-                    self.back_off(tries).await;
-                    tries = tries.saturating_add(1);
-                }
-                // Another attempt holds the lease, or the task has ended.
-                Err(_) => {
-                    if self.cell(id).is_some_and(|other| Arc::ptr_eq(&other, &cell)) {
-                        self.leave(id);
-                    }
-                    return;
-                }
-            }
+            Err(pending) => commit = Some((pending, plan)),
         }
     }
+    Some(PendingSettle { engine: engine.clone(), live: live.clone(), end, commit })
+}
 
-    /// Tries once to write the end of a task. `epoch` is that of the attempt
-    /// that ended; without one, nobody executes the task.
-    pub(crate) async fn try_settle(
-        self: &Arc<Self>,
-        id: TaskId,
-        epoch: Option<u32>,
-        conclusion: &Conclusion,
-    ) -> Result<(), Error> {
-        let Some(facts) = self.facts(id, epoch).await? else {
-            // An earlier try was written although it was not said so.
-            return self.catch_up(id).await;
-        };
-        let (commit, aftermath) = self.write_end(facts, epoch, conclusion)?;
-        match commit.await {
-            Ok(_) => {
-                if let Some(last) = &aftermath.ended
-                    && self.cell(id).is_none()
-                {
-                    self.dismiss(last);
-                }
-                self.settled(id, aftermath, None);
-                Ok(())
-            }
-            Err(CommitError::Conflict(Conflict::LeaseOver(_) | Conflict::NoTask(_))) => {
-                Err(Error::LeaseLost(id))
-            }
-            Err(CommitError::Conflict(_)) => Err(Error::Contended),
-            Err(CommitError::Store(error)) => Err(Error::Store(error)),
+/// Whether the end needs one commit and nothing else.
+fn is_simple(engine: &Engine, live: &LiveTask, end: &BodyEnd) -> bool {
+    let small = match end {
+        BodyEnd::Returned(Ok(value)) => {
+            let sizes = &engine.config.sizes;
+            value.bytes() <= sizes.inline.min(sizes.value) as u64
         }
-    }
+        BodyEnd::Evicted(Eviction::Release) => false,
+        // The backend first clears what is outside this process.
+        BodyEnd::Evicted(_) => !engine.kinds.contains_key(&live.spec.kind),
+        _ => true,
+    };
+    let reported = live.rare_if_any().is_some_and(|rare| rare.reports.lock().is_some());
+    small && !reported && !engine.is_closed()
+}
 
-    /// Tells everybody of ends that are durable. The desk is the session's, if
-    /// it is at hand.
-    fn settled(self: &Arc<Self>, id: TaskId, aftermath: Aftermath, desk: Option<&Desk>) {
-        match &aftermath.ended {
-            Some(last) => self.leave_ended(last),
-            None => self.hold(id),
-        }
-        for owner in &aftermath.released {
-            self.dismiss(owner);
-        }
-        if aftermath.ended.is_some() {
-            match (aftermath.told, desk) {
-                (Owner::Session(_), Some(desk)) => desk.nudge.ring(),
-                (told, _) => self.nudge(told),
-            }
-        }
-        if let Some(cancel) = aftermath.orphans {
-            self.cascade_later(id, cancel);
-        }
-    }
-
-    /// Does what follows from an end whose commit gave no answer: whoever it
-    /// ended leaves, and whoever it tells is woken.
-    async fn catch_up(self: &Arc<Self>, id: TaskId) -> Result<(), Error> {
-        let mut next = Owner::Task(id);
-        while let Owner::Task(id) = next {
-            let Some(task) = self.store.task(id).await? else {
-                // It was read, and forgotten, before this came to tell of it;
-                // so may those be that ended with it.
-                let Some(cell) = self.cell(id) else { return Ok(()) };
-                cell.evict(Eviction::Abandon);
-                self.leave(id);
-                next = cell.spec.owner();
-                self.nudge(next);
-                continue;
-            };
-            if task.is_held() {
-                self.hold(id);
-                if let Some(cancel) = self.orphaned(&task, self.now()) {
-                    self.cascade_later(id, cancel);
-                }
-            }
-            if task.is_live() {
-                return Ok(());
-            }
-            self.dismiss(&task);
-            self.nudge(task.owner());
-            next = task.owner();
-        }
-        Ok(())
-    }
-
-    /// Lets go of a task that has ended.
-    fn dismiss(&self, task: &Task) {
-        match self.cell(task.id()) {
-            // A worker that took this one for dead may have ended the task
-            // while its body still runs here: that goes, too.
-            Some(cell) if cell.epoch() != 0 => cell.evict(Eviction::Abandon),
-            Some(_) => {}
-            // An earlier process left it, and who has written to it is not
-            // known any more.
-            None => self.nudge_above(&task.spec),
-        }
-        self.leave_ended(task);
-    }
-
-    /// Keeps a task that waits for its children, without a body and without a
-    /// slot.
-    fn hold(&self, id: TaskId) {
-        if let Some(cell) = self.cell(id) {
-            cell.set_epoch(0);
-            cell.set_settling(false);
-            cell.free_slot();
-            cell.tell_changed();
-        }
-        self.tell_gone();
-    }
-
-    /// The request to stop the children of a task that ends as its record
-    /// says. Whoever asked it to stop has its children stopped, too.
-    pub(crate) fn orphaned(&self, task: &Task, now: Stamp) -> Option<Arc<Cancel>> {
-        let succeeded = matches!(task.outcome.as_deref(), Some(Outcome::Completed { .. }));
-        (!succeeded && task.cancel.is_none()).then(|| {
-            Arc::new(Cancel {
-                by: Canceller::OwnerEnded(task.id()),
-                reason: "its owner ended".into(),
-                at: now,
-                grace: self.config.grace,
-            })
-        })
-    }
-
-    /// What the end of an ordinary task depends on, if it is known at once. The
-    /// commit refuses if the task has children after all, or an owner that
-    /// waits for nothing else.
-    fn facts_at_hand(&self, cell: &Cell) -> Option<Facts> {
-        let task = match cell.first() {
-            Some(first) => first.clone(),
-            None => self.store.task(cell.id()).try_now().ok()?.ok()??,
-        };
-        if !task.is_live() || task.is_held() || task.lease.epoch != cell.epoch() {
+impl PendingSettle {
+    /// Settles the task, however often the store fails. Returns the children
+    /// that are to be cancelled, and the engine for it.
+    pub(crate) async fn finish(self) -> Option<(Arc<Engine>, Orphans)> {
+        let Self { engine, live, end, commit } = self;
+        if let Some((commit, plan)) = commit
+            && end_commit::after_commit(&engine, plan, commit.await, Some(&live)).is_ok()
+        {
             return None;
         }
-        let heir = task.owner();
-        Some(Facts { task, children: LiveChildren::None, held: Vec::new(), heir })
+        let orphans = settle_fully(&engine, &live, end).await?;
+        Some((engine, orphans))
     }
+}
 
-    /// Reads what the end of a task depends on; `None` if it has ended.
-    async fn facts(&self, id: TaskId, epoch: Option<u32>) -> Result<Option<Facts>, Error> {
-        let Some(task) = self.store.task(id).await? else { return Ok(None) };
-        if !task.is_live() || task.is_held() {
-            return Ok(None);
+async fn settle_fully(engine: &Arc<Engine>, live: &Arc<LiveTask>, end: BodyEnd) -> Option<Orphans> {
+    if let BodyEnd::Evicted(why) = end {
+        clear(engine, live, why).await;
+    }
+    if matches!(end, BodyEnd::Evicted(Eviction::Release)) {
+        release(engine, live).await;
+        return None;
+    }
+    let end = store_large_result(engine, live, end).await;
+    let id = live.spec.id;
+    let mut tries = 0;
+    loop {
+        if engine.is_closed() {
+            return None;
         }
-        let ours = match epoch {
-            Some(epoch) => epoch == task.lease.epoch,
-            // Otherwise its body is on its way, and ends it.
-            None => task.state == State::Queued,
+        // The last report is written before the end.
+        let settled = match report::write(engine, live).await {
+            Err(Error::Store(error)) => Err(Error::Store(error)),
+            _ => settle_once(engine, id, Some(live.epoch()), &end).await,
         };
-        if !ours {
-            return Err(Error::LeaseLost(id));
-        }
-        let mut heir = task.owner();
-        let mut held = Vec::new();
-        if self.store.counts(Owner::Task(id)).await?.live() > 0 {
-            return Ok(Some(Facts { task, children: LiveChildren::Some, held, heir }));
-        }
-        while let Owner::Task(id) = heir
-            && let Some(owner) = self.store.task(id).await?.filter(Task::is_held)
-            && self.store.counts(heir).await?.live() == 1
-        {
-            heir = owner.owner();
-            held.push(owner);
-        }
-        Ok(Some(Facts { task, children: LiveChildren::None, held, heir }))
-    }
-
-    /// Commits the end of a task, and with it of the owners that waited for
-    /// nothing else. Rows go straight to whoever is left to read them: an
-    /// owner that ends in the same commit would only pass them on.
-    fn write_end(
-        &self,
-        facts: Facts,
-        epoch: Option<u32>,
-        conclusion: &Conclusion,
-    ) -> Result<(Commit, Aftermath), Error> {
-        let Facts { task, children, held, heir } = facts;
-        let (id, now) = (task.id(), self.now());
-        let outcome = outcome(&task, conclusion, self.config.sizes.text);
-        let decided = decide(&task, Intent::Finish(outcome, children), now)
-            .map_err(|_| Error::Ended { id, state: task.state })?;
-        let mut batch = Batch::new(now);
-        batch.fence = epoch.map(|epoch| Fence { task: id, epoch });
-        let orphans = match children {
-            LiveChildren::Some => self.orphaned(&decided.task, now),
-            LiveChildren::None => None,
-        };
-        let mut aftermath = Aftermath { ended: None, released: Vec::new(), told: heir, orphans };
-        if children == LiveChildren::Some {
-            batch.push(Write::Put(decided.task, decided.change));
-            batch.guards.push(Guard::HasChildren(id));
-            return Ok((self.store.commit(batch), aftermath));
-        }
-        batch.guards.push(Guard::Childless(id));
-        aftermath.ended = Some(decided.task.clone());
-        batch.push(Write::End(End { task: decided.task, change: decided.change, heir }));
-        let mut child = id;
-        for owner in &held {
-            let id = owner.id();
-            let decided = decide(owner, Intent::Release, now).map_err(|_| Error::Contended)?;
-            batch.guards.push(Guard::OnlyChild { owner: id, child });
-            aftermath.released.push(decided.task.clone());
-            batch.push(Write::End(End { task: decided.task, change: decided.change, heir }));
-            child = id;
-        }
-        if let Owner::Task(owner) = heir {
-            batch.guards.push(Guard::OwnerStays { owner, child });
-        }
-        Ok((self.store.commit(batch), aftermath))
-    }
-
-    /// Gives a task back to the queue because this process lets it go.
-    async fn release(self: Arc<Self>, cell: &Arc<Cell>) {
-        let (id, epoch) = (cell.spec.id, cell.epoch());
-        let mut tries = 0;
-        loop {
-            let released = self
-                .change(
-                    id,
-                    |_, _| Ok(Intent::Requeue(Requeue::Released)),
-                    |_, batch| batch.fenced(id, epoch),
-                )
-                .await;
-            match released {
-                Err(Error::Store(_) | Error::Contended) if !self.is_closed() => {
-                    self.back_off(tries).await;
-                    tries += 1;
+        match settled {
+            Ok(orphans) => return orphans,
+            Err(Error::Contended) => continue,
+            Err(Error::Store(error)) => {
+                if tries == 0 {
+                    tracing::warn!(task = %id, %error, "the end of a task could not be written yet");
                 }
-                _ => return self.leave(id),
+                live.set_settling(true);
+                live.notify_changed();
+                engine.back_off(tries).await;
+                tries = tries.saturating_add(1);
             }
-        }
-    }
-
-    /// Ends a task that nobody executes and nobody will.
-    pub(crate) async fn disown(self: Arc<Self>, id: TaskId, by: Canceller) {
-        let cancel = Arc::new(Cancel {
-            by,
-            reason: "the spawn was never acknowledged".into(),
-            at: self.now(),
-            grace: self.config.grace,
-        });
-        for tries in 0.. {
-            match self.try_disown(id, &cancel).await {
-                Err(Error::Store(_) | Error::Contended) if !self.is_closed() => {
-                    self.back_off(tries).await;
+            // Another attempt holds the lease, or the task has ended.
+            Err(_) => {
+                if engine.is_current(live) {
+                    engine.remove_live(id);
                 }
-                _ => return self.leave(id),
-            }
-        }
-    }
-
-    async fn try_disown(self: &Arc<Self>, id: TaskId, cancel: &Arc<Cancel>) -> Result<(), Error> {
-        let asked = self.change(
-            id,
-            |task, _| match task.cancel {
-                Some(_) => Err(Error::Cancelled),
-                None => Ok(Intent::Cancel(cancel.clone())),
-            },
-            |_, batch| batch,
-        );
-        match asked.await {
-            Ok(_) | Err(Error::Cancelled) => {}
-            Err(error) => return Err(error),
-        }
-        let task = self.task(id).await?.ok_or_else(|| Error::not_found(id))?;
-        let epoch = task.lease.worker.map(|_| task.lease.epoch);
-        self.try_settle(id, epoch, &Conclusion::Evicted(Eviction::Abort)).await
-    }
-
-    /// Moves a result that is too large for a record to a blob.
-    async fn keep_large_result(&self, cell: &Cell, conclusion: Conclusion) -> Conclusion {
-        let Conclusion::Ended(Ok(value)) = &conclusion else { return conclusion };
-        match self.keep_large(cell, "result", value.clone()).await {
-            Ok(value) => Conclusion::Ended(Ok(value)),
-            Err(error) => {
-                let kind = match error {
-                    Error::TooLarge(_) => FailureKind::TooLarge,
-                    _ => FailureKind::Error,
-                };
-                Conclusion::Failed(Failure::new(kind, error.to_string()))
-            }
-        }
-    }
-
-    /// The value itself if it is small enough for a record, else a blob.
-    pub(crate) async fn keep_large(
-        &self,
-        cell: &Cell,
-        what: &'static str,
-        value: Payload,
-    ) -> Result<Payload, Error> {
-        let sizes = &self.config.sizes;
-        let bytes = usize::try_from(value.bytes()).unwrap_or(usize::MAX);
-        offshoot_core::TooLarge::check(what, bytes, sizes.value)?;
-        if bytes <= sizes.inline {
-            return Ok(value);
-        }
-        let json: Arc<str> = value.as_json()?.into();
-        let mut tries = 0;
-        loop {
-            match self.store.put_blob(cell.spec.id, json.clone()).await {
-                Ok(blob) => return Ok(blob.into()),
-                Err(error) if self.is_closed() => return Err(error.into()),
-                Err(_) => {
-                    cell.set_settling(true);
-                    self.back_off(tries).await;
-                    tries += 1;
-                }
+                return None;
             }
         }
     }
 }
 
-/// What really happened, given what was asked for. What others say of it is
-/// cut to `bytes`.
-fn outcome(task: &Task, conclusion: &Conclusion, bytes: usize) -> Outcome {
-    match conclusion {
-        Conclusion::Ended(Ok(value)) => Outcome::value(value.clone()),
-        Conclusion::Ended(Err(BodyError::Cancelled)) => match &task.cancel {
-            Some(cancel) => Outcome::Cancelled { cancel: cancel.clone(), forced: false },
-            None => Outcome::from(Failure::new(
-                FailureKind::Error,
-                "the body stopped as if cancelled, but nobody had asked it to",
-            )),
-        },
-        Conclusion::Ended(Err(BodyError::Failed(failure))) | Conclusion::Panicked(failure) => {
-            failure.clone().bounded(bytes).into()
-        }
-        Conclusion::Failed(failure) => failure.clone().into(),
-        Conclusion::Evicted(Eviction::Expire) => {
-            let limit = task.spec.terms.timeout.unwrap_or_default();
-            Outcome::from(Failure::new(
-                FailureKind::Timeout,
-                format!("the task ran longer than the {limit:?} it may"),
-            ))
-        }
-        Conclusion::Evicted(_) => match &task.cancel {
-            Some(cancel) => {
-                let forced = task.lease.epoch > 0;
-                Outcome::Cancelled { cancel: cancel.clone(), forced }
+/// Tries once to write the end of a task. `epoch` is that of the attempt that
+/// ended, or `None` for a task that is not executed.
+pub(crate) async fn settle_once(
+    engine: &Arc<Engine>,
+    id: TaskId,
+    epoch: Option<u32>,
+    end: &BodyEnd,
+) -> Result<Option<Orphans>, Error> {
+    let Some(inputs) = end_commit::read_inputs(engine, id, epoch).await? else {
+        // An earlier try was written, but the store did not say so.
+        return end_commit::apply_written(engine, id).await;
+    };
+    let (commit, plan) = end_commit::commit(engine, inputs, epoch, end)?;
+    end_commit::after_commit(engine, plan, commit.await, None)
+}
+
+/// Gives a task back to the queue, for the next runtime.
+async fn release(engine: &Arc<Engine>, live: &Arc<LiveTask>) {
+    let (id, epoch) = (live.spec.id, live.epoch());
+    let mut tries = 0;
+    loop {
+        let released = engine
+            .change(
+                id,
+                |_, _| Ok(Intent::Requeue(RequeueReason::Released)),
+                |_, batch| batch.fenced(id, epoch),
+            )
+            .await;
+        match released {
+            Err(Error::Store(_) | Error::Contended) if !engine.is_closed() => {
+                engine.back_off(tries).await;
+                tries += 1;
             }
-            None => Outcome::Lost { reason: "its body was dropped".into() },
-        },
-        Conclusion::Lost(reason) => Outcome::Lost { reason: text::fit(reason, bytes).into_owned() },
+            _ => return engine.remove_live(id),
+        }
     }
+}
+
+/// Moves a result that is too large for a record to a blob.
+async fn store_large_result(engine: &Engine, live: &LiveTask, end: BodyEnd) -> BodyEnd {
+    let BodyEnd::Returned(Ok(value)) = &end else { return end };
+    match engine.store_large(live, "result", value.clone()).await {
+        Ok(value) => BodyEnd::Returned(Ok(value)),
+        Err(error) => {
+            let kind = match error {
+                Error::TooLarge(_) => FailureKind::TooLarge,
+                _ => FailureKind::Error,
+            };
+            BodyEnd::Failed(Failure::new(kind, error.to_string()))
+        }
+    }
+}
+
+/// Has the backend of a task clear what is left of its body.
+async fn clear(engine: &Arc<Engine>, live: &Arc<LiveTask>, why: Eviction) {
+    let why = match why {
+        Eviction::Abort => ClearReason::Aborted,
+        Eviction::Expire => ClearReason::Expired,
+        Eviction::Release => ClearReason::Released,
+        // Another worker has the task, and this body is in its way.
+        Eviction::Abandon => ClearReason::Aborted,
+    };
+    let Some(backend) = engine.kinds.get(&live.spec.kind) else { return };
+    let cx = Context { engine: engine.clone(), live: live.clone() };
+    let cleared = AssertUnwindSafe(async { backend.clear(&cx, why).await });
+    if cleared.catch_unwind().await.is_err() {
+        tracing::warn!(task = %live.id(), "a backend panicked when it was asked to clear");
+    }
+}
+
+/// Clears what is left of an abandoned body, in a task of the executor. When
+/// the runtime closes, `Backend::close` does this for all bodies.
+pub(crate) fn clear_later(engine: &Arc<Engine>, live: &Arc<LiveTask>) {
+    if engine.is_closed() || !engine.kinds.contains_key(&live.spec.kind) {
+        return;
+    }
+    let (runner, live) = (engine.clone(), live.clone());
+    engine.world.spawn(async move { clear(&runner, &live, Eviction::Abandon).await });
 }

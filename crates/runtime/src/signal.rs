@@ -1,8 +1,8 @@
-//! A bell that costs next to nothing when nobody listens.
+//! A notification that costs next to nothing without listeners.
 //!
-//! Listeners and rings are counted in one word, so that of a ring and a
-//! listener one always comes after the other: either the ring finds the
-//! listener, or the listener finds all that was changed before the ring.
+//! Listeners and notifications are counted in one word, so the two are ordered:
+//! either the notification finds the listener, or the listener finds all that
+//! was changed before the notification.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -14,11 +14,11 @@ use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
 const LISTENER: u64 = 1;
-// Rings stand above the listeners, and nobody asks how many there were.
-const RING: u64 = 1 << 32;
+// Notifications are counted above the listeners; their number is never read.
+const NOTIFICATION: u64 = 1 << 32;
 
-/// Wakes everybody who listens. Most tasks end with nobody listening to most
-/// of their bells, so ringing first looks whether anybody does.
+/// Wakes all listeners. Most tasks end without a listener on most of their
+/// signals, so a notification first checks whether there is one.
 #[derive(Debug, Default)]
 pub(crate) struct Signal {
     state: AtomicU64,
@@ -26,15 +26,15 @@ pub(crate) struct Signal {
 }
 
 pin_project! {
-    /// Hears every ring after it was made. Look at what the bell is about
-    /// after making it and before awaiting it, and no change is missed.
-    pub(crate) struct Listener<'a> {
+    /// Resolves at the first notification after it was made. A listener makes
+    /// it, then reads the state, then awaits it, and so misses no change.
+    pub(crate) struct SignalListener<'a> {
         signal: &'a Signal,
         #[pin]
         notified: Notified<'a>,
     }
 
-    impl PinnedDrop for Listener<'_> {
+    impl PinnedDrop for SignalListener<'_> {
         fn drop(this: Pin<&mut Self>) {
             this.signal.state.fetch_sub(LISTENER, Ordering::Release);
         }
@@ -42,30 +42,31 @@ pin_project! {
 }
 
 impl Signal {
-    pub(crate) fn listen(&self) -> Listener<'_> {
+    pub(crate) fn notified(&self) -> SignalListener<'_> {
         self.state.fetch_add(LISTENER, Ordering::AcqRel);
-        Listener { signal: self, notified: self.notify.notified() }
+        SignalListener { signal: self, notified: self.notify.notified() }
     }
 
-    pub(crate) fn ring(&self) {
-        if self.is_heard() {
-            self.wake();
+    pub(crate) fn notify(&self) {
+        if self.mark_notified() {
+            self.wake_listeners();
         }
     }
 
-    /// Rings, and tells whether anybody listens: they are still to be woken.
-    pub(crate) fn is_heard(&self) -> bool {
-        let listeners = self.state.fetch_add(RING, Ordering::AcqRel) % RING;
+    /// Counts a notification and returns whether there are listeners, which
+    /// [`Signal::wake_listeners`] has yet to wake.
+    pub(crate) fn mark_notified(&self) -> bool {
+        let listeners = self.state.fetch_add(NOTIFICATION, Ordering::AcqRel) % NOTIFICATION;
         listeners > 0
     }
 
-    /// Wakes those who listen to a ring.
-    pub(crate) fn wake(&self) {
+    /// Wakes the listeners of a counted notification.
+    pub(crate) fn wake_listeners(&self) {
         self.notify.notify_waiters();
     }
 }
 
-impl Future for Listener<'_> {
+impl Future for SignalListener<'_> {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {

@@ -1,5 +1,9 @@
-//! Sending a task off: what can be said about it, and the commit that makes
-//! it durable before its body is polled.
+//! Spawn: [`SpawnOptions`] say what the caller set, a
+//! [`PendingSpawn`](pending::PendingSpawn) is validated and has its live entry,
+//! and the commit makes the task durable before its body is polled.
+
+mod options;
+mod pending;
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
@@ -8,31 +12,38 @@ use std::task::{Context as Poller, Poll};
 use std::time::Duration;
 
 use offshoot_core::{
-    Capabilities, Message, MessageId, Mode, Name, Payload, Recovery, RunId, Tie, Visibility, Wake,
+    Capabilities, DeliveryMode, Message, MessageId, Name, Payload, Recovery, RunId, Tie,
+    Visibility, Wake,
 };
 use tokio::sync::oneshot;
 
-use crate::backend::{Registered, Request};
-use crate::birth::{Birth, bear};
-use crate::body::{Body, Closure};
-use crate::draft::{Parent, Said, Sender};
+pub(crate) use self::options::{SpawnOptions, SpawnParent, SpawnSource};
+use self::pending::SpawnProgress;
 use crate::engine::Engine;
+use crate::engine::body::{ClosureBody, TaskBody};
+use crate::engine::handle::TaskRef;
+use crate::engine::kind::{BackendBody, TaskRequest};
 use crate::error::Error;
-use crate::task_ref::TaskRef;
 
-/// A task about to be sent off. Await it to send it: when it resolves the task
-/// is durable, and not before that is its body polled. Dropping it before
-/// leaves nothing, or a task that is fully under control.
+/// A spawn request. Await it: once it resolves the task is durable, and only
+/// then is its body polled.
+///
+/// Dropping it before it has resolved leaves either no task, or one that can be
+/// listed, cancelled and awaited like any other.
 #[must_use = "a spawn does nothing until it is awaited"]
-pub struct Spawn<B> {
+pub struct SpawnBuilder<B> {
     pub(crate) engine: Arc<Engine>,
     pub(crate) body: B,
-    pub(crate) said: Said,
+    pub(crate) options: SpawnOptions,
 }
 
-impl Spawn<Registered> {
-    pub(crate) fn registered(engine: Arc<Engine>, request: Request, sender: Sender) -> Self {
-        let Request { kind, input, backend } = request;
+impl SpawnBuilder<BackendBody> {
+    pub(crate) fn registered(
+        engine: Arc<Engine>,
+        request: TaskRequest,
+        source: SpawnSource,
+    ) -> Self {
+        let TaskRequest { kind, input, backend } = request;
         let registered = engine.kinds.get(&kind).cloned();
         let backend = registered.map(|registered| backend.unwrap_or(registered));
         let (can, recovery) = match &backend {
@@ -43,122 +54,122 @@ impl Spawn<Registered> {
             Some(_) => input.map_err(Error::from),
             None => Err(Error::UnknownKind(kind.clone())),
         };
-        let said = Said::new(sender, kind, input, can, recovery);
-        Self { engine, body: Registered(backend), said }
+        let options = SpawnOptions::new(source, kind, input, can, recovery);
+        Self { engine, body: BackendBody(backend), options }
     }
 }
 
-impl<F> Spawn<Closure<F>> {
-    pub(crate) fn ephemeral(engine: Arc<Engine>, body: F, sender: Sender) -> Self {
+impl<F> SpawnBuilder<ClosureBody<F>> {
+    pub(crate) fn ephemeral(engine: Arc<Engine>, body: F, source: SpawnSource) -> Self {
         let can = Capabilities::CANCEL.with(Capabilities::MESSAGES).with(Capabilities::TRANSCRIPT);
-        let kind = engine.function.clone();
-        let said = Said::new(sender, kind, Ok(Payload::Null), can, Recovery::Lose);
-        Self { engine, body: Closure(body), said }
+        let kind = engine.closure_kind.clone();
+        let options = SpawnOptions::new(source, kind, Ok(Payload::Null), can, Recovery::Lose);
+        Self { engine, body: ClosureBody(body), options }
     }
 }
 
-impl<B> Spawn<B> {
-    /// Names the task. A name is unique among the live tasks of one owner.
+impl<B> SpawnBuilder<B> {
+    /// Names the task. The live tasks of one owner have different names.
     pub fn name(mut self, name: &str) -> Self {
-        self.said.name = Some(Name::new(name));
+        self.options.name = Some(Name::new(name));
         self
     }
 
-    /// Lets the task outlive its parent: its session owns it.
+    /// Lets the task outlive its parent: the session owns it.
     pub fn detached(mut self) -> Self {
-        self.said.tie = Tie::Detached;
+        self.options.tie = Tie::Detached;
         self
     }
 
-    /// Spawns under this task, as if its body had. Whoever spawns must be
-    /// allowed to touch the task.
+    /// Spawns under this task, as its body would. The caller needs access to
+    /// the task.
     pub fn under(mut self, parent: &TaskRef) -> Self {
-        self.said.sender.session = parent.spec.lineage.session;
-        self.said.sender.parent = Parent::Under(parent.spec.clone());
+        self.options.source.session = parent.spec.lineage.session;
+        self.options.source.parent = SpawnParent::Under(parent.spec.clone());
         self
     }
 
     /// Spawns under the session itself, even inside a body.
     pub fn top_level(mut self) -> Self {
-        self.said.sender.parent = Parent::Session;
+        self.options.source.parent = SpawnParent::Session;
         self
     }
 
-    /// How long the task may run, counted from its start.
+    /// Sets how long the task may run, counted from its start.
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.said.terms.timeout = Some(timeout);
+        self.options.terms.timeout = Some(timeout);
         self
     }
 
-    /// How long the body may take to stop before it is aborted, if the task
-    /// itself is cancelled and the cancel does not say. A cancel that comes
-    /// from above brings its own grace.
+    /// Sets how long the body may take to stop before it is aborted. It applies
+    /// to a cancel of the task itself that sets no grace. The cancel of an
+    /// ancestor brings its own.
     pub fn grace(mut self, grace: Duration) -> Self {
-        self.said.terms.grace = Some(grace);
+        self.options.terms.grace = Some(grace);
         self
     }
 
-    /// Makes the spawn idempotent: repeated with the same key, owner and
-    /// request it finds the same task.
+    /// Makes the spawn idempotent: a repeated spawn with the same key, owner and
+    /// request returns the same task.
     pub fn key(mut self, key: &str) -> Self {
-        self.said.terms.key = Some(key.into());
+        self.options.terms.key = Some(key.into());
         self
     }
 
-    /// When the task's doings wake an owner that is idle between two turns, in
+    /// Sets when the task wakes an owner that is idle between two turns, in
     /// [`Session::idle`](crate::Session::idle) or
-    /// [`Context::idle`](crate::Context::idle). A wait for the task and a
-    /// `receive` return in any case: the one is asked for by name, and the
-    /// other returns what is in the inbox, however it came there.
+    /// [`Context::idle`](crate::Context::idle).
+    ///
+    /// A wait for the task and a `receive` return in any case.
     pub fn wake(mut self, wake: Wake) -> Self {
-        self.said.wake = wake;
+        self.options.wake = wake;
         self
     }
 
-    /// How far the task may look.
+    /// Sets which tasks the task can see.
     pub fn visibility(mut self, visibility: Visibility) -> Self {
-        self.said.visibility = visibility;
+        self.options.visibility = visibility;
         self
     }
 
-    /// What the task must be able to do; refused if its kind cannot.
+    /// Requires capabilities. The spawn is refused if the kind lacks one.
     pub fn needs(mut self, needs: Capabilities) -> Self {
-        self.said.needs = self.said.needs.with(needs);
+        self.options.needs = self.options.needs.with(needs);
         self
     }
 
-    /// The profile the task follows.
+    /// Sets the profile of the task.
     pub fn profile(mut self, profile: &str) -> Self {
-        self.said.terms.profile = Some(profile.trim().into());
+        self.options.terms.profile = Some(profile.trim().into());
         self
     }
 
-    /// The run the task is spawned in.
+    /// Sets the run that the task belongs to.
     pub fn run(mut self, run: RunId) -> Self {
-        self.said.origin.run = Some(run);
+        self.options.origin.run = Some(run);
         self
     }
 
-    /// The tool call that spawns the task.
+    /// Sets the tool call that spawns the task.
     pub fn tool_call(mut self, call: &str) -> Self {
-        self.said.origin.tool_call = Some(call.into());
+        self.options.origin.tool_call = Some(call.into());
         self
     }
 
-    /// The agent that spawns the task.
+    /// Sets the agent that spawns the task.
     pub fn agent(mut self, agent: &str) -> Self {
-        self.said.origin.agent = Some(agent.into());
+        self.options.origin.agent = Some(agent.into());
         self
     }
 
-    /// A first message, committed together with the task.
+    /// Adds a first message, committed together with the task.
     pub fn message(mut self, text: &str) -> Self {
         let at = self.engine.now();
-        self.said.first = Some(Arc::new(Message {
+        self.options.first_message = Some(Arc::new(Message {
             id: MessageId::mint(at, self.engine.world.random()),
-            from: self.said.sender.viewer.caller,
+            from: self.options.source.viewer.caller,
             text: text.into(),
-            mode: Mode::Steer,
+            mode: DeliveryMode::Steer,
             key: None,
             at,
         }));
@@ -166,46 +177,46 @@ impl<B> Spawn<B> {
     }
 }
 
-impl<B: Body> IntoFuture for Spawn<B> {
+impl<B: TaskBody> IntoFuture for SpawnBuilder<B> {
     type Output = Result<TaskRef, Error>;
-    type IntoFuture = Spawning<B>;
+    type IntoFuture = SpawnFuture<B>;
 
-    fn into_future(self) -> Spawning<B> {
-        Spawning(Stage::Said(self))
+    fn into_future(self) -> SpawnFuture<B> {
+        SpawnFuture(SpawnState::New(self))
     }
 }
 
-/// A spawn under way.
+/// The future of a [`SpawnBuilder`].
 #[must_use = "a spawn does nothing until it is awaited"]
-pub struct Spawning<B>(Stage<B>);
+pub struct SpawnFuture<B>(SpawnState<B>);
 
-// The large variant lives on the caller's stack for the length of one poll; a
-// box would cost more than the copy.
+// The large variant is on the caller's stack for the length of one poll. A box
+// would cost more than the copy.
 #[expect(clippy::large_enum_variant)]
-enum Stage<B> {
-    Said(Spawn<B>),
-    Later(oneshot::Receiver<Result<TaskRef, Error>>),
+enum SpawnState<B> {
+    New(SpawnBuilder<B>),
+    Pending(oneshot::Receiver<Result<TaskRef, Error>>),
     Done,
 }
 
-// Nothing in here is pinned: the body is not polled before it is handed over.
-impl<B> Unpin for Spawning<B> {}
+// Nothing in here is pinned: the body is moved out before it is polled.
+impl<B> Unpin for SpawnFuture<B> {}
 
-impl<B: Body> Future for Spawning<B> {
+impl<B: TaskBody> Future for SpawnFuture<B> {
     type Output = Result<TaskRef, Error>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Poller<'_>) -> Poll<Self::Output> {
-        if let Stage::Said(_) = self.0
-            && let Stage::Said(spawn) = std::mem::replace(&mut self.0, Stage::Done)
+        if let SpawnState::New(_) = self.0
+            && let SpawnState::New(spawn) = std::mem::replace(&mut self.0, SpawnState::Done)
         {
-            match bear(spawn) {
-                Birth::Done(born) => return Poll::Ready(born),
-                Birth::Later(later) => self.0 = Stage::Later(later),
+            match pending::begin(spawn) {
+                SpawnProgress::Done(spawned) => return Poll::Ready(spawned),
+                SpawnProgress::Pending(receiver) => self.0 = SpawnState::Pending(receiver),
             }
         }
         match &mut self.0 {
-            Stage::Later(later) => {
-                Pin::new(later).poll(cx).map(|born| born.unwrap_or(Err(Error::Closed)))
+            SpawnState::Pending(receiver) => {
+                Pin::new(receiver).poll(cx).map(|spawned| spawned.unwrap_or(Err(Error::Closed)))
             }
             _ => Poll::Ready(Err(Error::Closed)),
         }

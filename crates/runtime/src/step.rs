@@ -1,4 +1,4 @@
-//! The journal: what a body has done is never done again.
+//! The journal of a task: a committed step is never done again.
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
@@ -11,46 +11,46 @@ use offshoot_store::{Batch, CommitError, Conflict, Write};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::body::BodyError;
-use crate::cell::Cell;
-use crate::context::Context;
 use crate::engine::Engine;
+use crate::engine::body::BodyError;
+use crate::engine::handle::Context;
+use crate::engine::live_task::LiveTask;
+use crate::engine::step_locks::StepLock;
 use crate::error::Error;
-use crate::journal::Turn;
+use crate::suspend::suspend;
 
-/// A step about to be taken. Await it: it resolves with the value committed
-/// under its key, computing it if nobody has.
+/// A step of the journal. Await it: it resolves with the value committed under
+/// its key, and does its work first if there is none.
 ///
-/// If another step of the same key is under way in the same body, this one
-/// waits for it and resolves with its value; only if that one fails is this
-/// one's work done. A later attempt finds the same value under the key, so it
-/// does not see a difference.
+/// If another step of the same key is in progress in the same body, this one
+/// waits for it and resolves with its value. If that one fails, this one does
+/// its work. A later attempt gets the same value.
 #[must_use = "a step does nothing until it is awaited"]
-pub struct Stepping<F> {
+pub struct StepRequest<F> {
     cx: Context,
     key: Arc<str>,
     work: F,
-    repeat: Repeat,
+    repeat: StepRepeat,
 }
 
-/// What happens when a step began and did not commit.
+/// What happens to a step that began earlier and did not commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Repeat {
-    /// It is taken again.
+enum StepRepeat {
+    /// It is done again.
     Allowed,
-    /// It yields [`Error::Unknown`].
+    /// It fails with [`Error::Unknown`].
     Never,
 }
 
-impl<F> Stepping<F> {
+impl<F> StepRequest<F> {
     pub(crate) fn new(cx: Context, key: &str, work: F) -> Self {
-        Self { cx, key: step_key(key), work, repeat: Repeat::Allowed }
+        Self { cx, key: step_key(key), work, repeat: StepRepeat::Allowed }
     }
 
-    /// Never takes the step twice: if it began before and did not commit, it
-    /// yields [`Error::Unknown`].
+    /// Never does the work twice: a step that began earlier and did not commit
+    /// fails with [`Error::Unknown`].
     pub fn once(mut self) -> Self {
-        self.repeat = Repeat::Never;
+        self.repeat = StepRepeat::Never;
         self
     }
 }
@@ -58,7 +58,7 @@ impl<F> Stepping<F> {
 /// Why a step has no value.
 #[derive(Debug)]
 pub enum StepError {
-    /// It began before and did not commit, and is not taken twice.
+    /// It began earlier and did not commit, and its work is not done twice.
     Unknown,
     /// Its work failed.
     Work(BodyError),
@@ -76,39 +76,39 @@ impl From<StepError> for BodyError {
     }
 }
 
-impl<F, Run, T, E> Stepping<F>
+impl<F, Run, T, E> StepRequest<F>
 where
     F: FnOnce() -> Run + Send + 'static,
     Run: Future<Output = Result<T, E>> + Send + 'static,
     T: Serialize + DeserializeOwned + Send + 'static,
     E: Into<BodyError> + Send + 'static,
 {
-    /// The value, or which of the reasons there is for having none. Awaiting
-    /// the step itself does the same for a body that just passes errors on.
+    /// Returns the value, or a [`StepError`] that tells the reasons apart.
+    /// Awaiting the step itself returns a [`BodyError`], for `?`.
     pub async fn value(self) -> Result<T, StepError> {
         let Self { cx, key, work, repeat } = self;
-        let (engine, cell) = (cx.engine(), cx.cell());
+        let (engine, live) = (&cx.engine, &cx.live);
         let journal = |error: Error| match error {
             Error::Unknown(_) => StepError::Unknown,
             error => StepError::Journal(error),
         };
         let size = TooLarge::check("key", key.len(), engine.config.sizes.text);
         size.map_err(|error| journal(error.into()))?;
-        let turn = Turn::wait(cell, &key).await.map_err(journal)?;
-        match engine.begin_step(cell, &key, repeat).await.map_err(journal)? {
+        let lock = StepLock::acquire(live, &key).await.map_err(journal)?;
+        match begin_step(engine, live, &key, repeat).await.map_err(journal)? {
             Some(value) => engine.load(&value).await.map_err(journal),
             None => {
-                let worked = turn.work(work()).await;
+                let worked = lock.work(work()).await;
                 let value = worked.map_err(|error| StepError::Work(error.into()))?;
                 let payload = Payload::encode(&value).map_err(|error| journal(error.into()))?;
-                engine.commit_step(cell, &key, payload).await.map_err(journal)?;
+                commit_step(engine, live, &key, payload).await.map_err(journal)?;
                 Ok(value)
             }
         }
     }
 }
 
-impl<F, Run, T, E> IntoFuture for Stepping<F>
+impl<F, Run, T, E> IntoFuture for StepRequest<F>
 where
     F: FnOnce() -> Run + Send + 'static,
     Run: Future<Output = Result<T, E>> + Send + 'static,
@@ -129,120 +129,105 @@ where
     }
 }
 
-impl Engine {
-    /// The value of a step that was committed; `None` if it is to be taken.
-    async fn begin_step(
-        &self,
-        cell: &Arc<Cell>,
-        key: &Arc<str>,
-        repeat: Repeat,
-    ) -> Result<Option<Payload>, Error> {
-        self.check_open()?;
-        match self.store.step(cell.spec.id, key).await? {
-            Some(StepState::Committed(value)) => return Ok(Some(value)),
-            Some(StepState::Started) if repeat == Repeat::Never => {
-                return Err(Error::Unknown(key.clone()));
-            }
-            _ => {}
+/// The value of a committed step; `None` if its work is to be done.
+async fn begin_step(
+    engine: &Engine,
+    live: &Arc<LiveTask>,
+    key: &Arc<str>,
+    repeat: StepRepeat,
+) -> Result<Option<Payload>, Error> {
+    engine.check_open()?;
+    match engine.store.step(live.spec.id, key).await? {
+        Some(StepState::Committed(value)) => return Ok(Some(value)),
+        Some(StepState::Started) if repeat == StepRepeat::Never => {
+            return Err(Error::Unknown(key.clone()));
         }
-        if repeat == Repeat::Never {
-            self.write_step(cell, key, StepState::Started).await?;
-        }
-        Ok(None)
+        _ => {}
     }
+    if repeat == StepRepeat::Never {
+        write_step(engine, live, key, StepState::Started).await?;
+    }
+    Ok(None)
+}
 
-    async fn commit_step(
-        self: &Arc<Self>,
-        cell: &Arc<Cell>,
-        key: &Arc<str>,
-        value: Payload,
-    ) -> Result<(), Error> {
-        let value = self.keep_large(cell, "step value", value).await?;
-        self.write_step(cell, key, StepState::Committed(value)).await?;
-        self.advance(cell).await;
-        Ok(())
-    }
+async fn commit_step(
+    engine: &Arc<Engine>,
+    live: &Arc<LiveTask>,
+    key: &Arc<str>,
+    value: Payload,
+) -> Result<(), Error> {
+    let value = engine.store_large(live, "step value", value).await?;
+    write_step(engine, live, key, StepState::Committed(value)).await?;
+    engine.advance(live).await;
+    Ok(())
+}
 
-    async fn write_step(
-        &self,
-        cell: &Arc<Cell>,
-        key: &Arc<str>,
-        state: StepState,
-    ) -> Result<(), Error> {
-        let (task, epoch) = (cell.spec.id, cell.epoch());
-        let step = Step { task, key: key.clone(), state: state.clone() };
-        let batch = Batch::new(self.now()).fenced(task, epoch).write(Write::Step(step));
-        match self.store.commit(batch).await {
-            Ok(_) => Ok(()),
-            Err(CommitError::Store(error)) => {
-                // The write may have happened although it was not said so.
-                match self.store.step(task, key).await {
-                    Ok(Some(found)) if found == state => Ok(()),
-                    _ => Err(error.into()),
-                }
+async fn write_step(
+    engine: &Engine,
+    live: &Arc<LiveTask>,
+    key: &Arc<str>,
+    state: StepState,
+) -> Result<(), Error> {
+    let (task, epoch) = (live.spec.id, live.epoch());
+    let step = Step { task, key: key.clone(), state: state.clone() };
+    let batch = Batch::new(engine.now()).fenced(task, epoch).write(Write::Step(step));
+    match engine.store.commit(batch).await {
+        Ok(_) => Ok(()),
+        Err(CommitError::Store(error)) => {
+            // The step may have been written without an answer.
+            match engine.store.step(task, key).await {
+                Ok(Some(found)) if found == state => Ok(()),
+                _ => Err(error.into()),
             }
-            Err(CommitError::Conflict(Conflict::StepCommitted(..))) => Err(Error::Contended),
-            Err(error) => Err(Error::from_commit(error)),
         }
+        Err(CommitError::Conflict(Conflict::StepCommitted(..))) => Err(Error::Contended),
+        Err(error) => Err(Error::from_commit(error)),
     }
+}
 
-    /// Waits for a stored timer. It keeps its due time across restarts; while
-    /// the process lives only monotonic time counts.
-    pub(crate) async fn sleep_durably(
-        self: &Arc<Self>,
-        cell: &Arc<Cell>,
-        key: &str,
-        span: Duration,
-    ) -> Result<(), Error> {
-        self.check_open()?;
-        TooLarge::check("key", key.len(), self.config.sizes.text)?;
-        let id = cell.spec.id;
-        let key = sleep_key(key);
-        let _turn = Turn::wait(cell, &key).await?;
-        if let Some(StepState::Committed(_)) = self.store.step(id, &key).await? {
-            return Ok(());
-        }
-        let armed = self.store.timers(id).await?;
-        let now = self.now();
-        let due = match armed.iter().find(|timer| timer.key == key) {
-            Some(timer) => timer.due,
-            None => {
-                let due = now.after(span);
-                let timer = Timer { task: id, key: key.clone(), due };
-                let batch = Batch::new(now).fenced(id, cell.epoch()).write(Write::Arm(timer));
-                self.store.commit(batch).await.map_err(Error::from_commit)?;
-                due
-            }
-        };
-        let parked = self.park(cell, WaitingOn::Timer(due)).await?;
-        let over = std::pin::pin!(self.world.sleep(due.since(now)));
-        let cancelled = std::pin::pin!(cell.cancelled());
-        let slept = matches!(select(over, cancelled).await, Either::Left(_));
-        parked.end().await?;
-        if !slept {
-            return Err(Error::Cancelled);
-        }
-        let now = self.now();
-        let state = StepState::Committed(Payload::Null);
-        let batch = Batch::new(now)
-            .fenced(id, cell.epoch())
-            .write(Write::Step(Step { task: id, key: key.clone(), state }))
-            .write(Write::Disarm { task: id, key });
-        self.store.commit(batch).await.map_err(Error::from_commit)?;
-        self.advance(cell).await;
-        Ok(())
+/// Waits for a stored timer. The timer keeps its due time across restarts. While
+/// the process lives the monotonic clock measures the wait.
+pub(crate) async fn sleep_durably(
+    engine: &Arc<Engine>,
+    live: &Arc<LiveTask>,
+    key: &str,
+    span: Duration,
+) -> Result<(), Error> {
+    engine.check_open()?;
+    TooLarge::check("key", key.len(), engine.config.sizes.text)?;
+    let id = live.spec.id;
+    let key = sleep_key(key);
+    let _lock = StepLock::acquire(live, &key).await?;
+    if let Some(StepState::Committed(_)) = engine.store.step(id, &key).await? {
+        return Ok(());
     }
-
-    /// A value, wherever it is kept.
-    pub(crate) async fn load<T: DeserializeOwned>(&self, value: &Payload) -> Result<T, Error> {
-        match value {
-            Payload::Blob(blob) => {
-                let json = self.store.blob(**blob).await?;
-                let json =
-                    json.ok_or_else(|| Error::not_found(format!("blob of {}", blob.task)))?;
-                Ok(Payload::Json(json.into()).decode()?)
-            }
-            inline => Ok(inline.decode()?),
+    let armed = engine.store.timers(id).await?;
+    let now = engine.now();
+    let due = match armed.iter().find(|timer| timer.key == key) {
+        Some(timer) => timer.due,
+        None => {
+            let due = now.after(span);
+            let timer = Timer { task: id, key: key.clone(), due };
+            let batch = Batch::new(now).fenced(id, live.epoch()).write(Write::Arm(timer));
+            engine.store.commit(batch).await.map_err(Error::from_commit)?;
+            due
         }
+    };
+    let suspension = suspend(engine, live, WaitingOn::Timer(due)).await?;
+    let over = std::pin::pin!(engine.world.sleep(due.since(now)));
+    let cancelled = std::pin::pin!(live.cancelled());
+    let slept = matches!(select(over, cancelled).await, Either::Left(_));
+    suspension.end().await?;
+    if !slept {
+        return Err(Error::Cancelled);
     }
+    let now = engine.now();
+    let state = StepState::Committed(Payload::Null);
+    let batch = Batch::new(now)
+        .fenced(id, live.epoch())
+        .write(Write::Step(Step { task: id, key: key.clone(), state }))
+        .write(Write::Disarm { task: id, key });
+    engine.store.commit(batch).await.map_err(Error::from_commit)?;
+    engine.advance(live).await;
+    Ok(())
 }

@@ -7,7 +7,7 @@
 //! Prints lifecycles per second with many callers and with one, on the disk,
 //! in memory, and with one transaction for each operation; the writer's CPU
 //! time for each lifecycle; the bytes that a finished task leaves behind; and
-//! how long a folder with many stored tasks takes to open.
+//! how long a dir with many stored tasks takes to open.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use offshoot_core::{
     Caps, Intent, LiveChildren, Name, Outcome, Owner, Payload, Retention, Session, SessionId,
     Space, Stamp, Task, TaskId, WorkerId, decide,
 };
-use offshoot_sqlite::{Folder, Sqlite};
-use offshoot_store::{Ack, Batch, End, OpenStore, Spawn, Store, Strictness, Write};
+use offshoot_sqlite::{DataDir, Sqlite};
+use offshoot_store::{Ack, Batch, EndWrite, OpenStore, SpawnWrite, Store, Strictness, Write};
 
 type Outcomes<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
@@ -65,7 +65,7 @@ impl Source {
     }
 
     fn spawn(&self, task: &Task) -> Batch {
-        let spawn = Spawn { task: task.clone(), caps: self.caps.clone() };
+        let spawn = SpawnWrite { task: task.clone(), caps: self.caps.clone() };
         Batch::new(wall()).write(Write::Spawn(spawn))
     }
 
@@ -76,11 +76,12 @@ impl Source {
         let outcome = Outcome::value(Payload::Null);
         let decision = decide(&task, Intent::Finish(outcome, LiveChildren::None), now)?;
         let owner = Owner::Session(self.session.id);
-        let settle = Batch::new(now).fenced(task.id(), task.lease.epoch).write(Write::End(End {
-            task: decision.task,
-            change: decision.change,
-            heir: owner,
-        }));
+        let settle =
+            Batch::new(now).fenced(task.id(), task.lease.epoch).write(Write::End(EndWrite {
+                task: decision.task,
+                change: decision.change,
+                recipient: owner,
+            }));
         store.commit(settle).await?;
         let pending = store.result_row(task.id()).await?;
         let rows = pending.iter().map(|row| row.reference()).collect();
@@ -100,8 +101,8 @@ struct Measured {
     cpu: f64,
 }
 
-async fn measure(folder: Folder, callers: usize, tasks: usize) -> Outcomes<Measured> {
-    let store = folder.open_store().await?;
+async fn measure(dir: DataDir, callers: usize, tasks: usize) -> Outcomes<Measured> {
+    let store = dir.open_store().await?;
     // A retained result must be in memory long enough to be acknowledged.
     store.set_retention(Retention { in_memory: callers * 4, ..Retention::default() });
     let source = Arc::new(Source::new());
@@ -145,8 +146,8 @@ fn writer_time() -> Duration {
     Duration::from_nanos(writers.max().map_or(0, |(_, time)| time))
 }
 
-fn size(folder: &Path) -> u64 {
-    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+fn size(dir: &Path) -> u64 {
+    let files = std::fs::read_dir(dir).into_iter().flatten().flatten();
     files.filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum()
 }
 
@@ -158,8 +159,8 @@ async fn fill(store: &dyn Store, source: &Source, tasks: usize, every: usize) ->
         let mut batch = Batch::new(wall());
         for number in chunk {
             let task = source.task();
-            batch =
-                batch.write(Write::Spawn(Spawn { task: task.clone(), caps: source.caps.clone() }));
+            batch = batch
+                .write(Write::Spawn(SpawnWrite { task: task.clone(), caps: source.caps.clone() }));
             if number % every != 0 {
                 spawned.push(task);
             }
@@ -177,14 +178,14 @@ async fn fill(store: &dyn Store, source: &Source, tasks: usize, every: usize) ->
 }
 
 async fn opening(tasks: usize) -> Outcomes<()> {
-    let folder = tempfile::tempdir()?;
-    let store = Sqlite::at(folder.path()).open_store().await?;
+    let dir = tempfile::tempdir()?;
+    let store = Sqlite::at(dir.path()).open_store().await?;
     fill(&*store, &Source::new(), tasks, 10).await?;
     store.close(Duration::from_secs(60)).await?;
     drop(store);
     for _ in 0..2 {
         let started = Instant::now();
-        let store = Sqlite::at(folder.path()).open_store().await?;
+        let store = Sqlite::at(dir.path()).open_store().await?;
         let (took, cpu) = (started.elapsed(), writer_time());
         let counts = store.counts_within(None).await?;
         let (live, stored) = (counts.live(), counts.spawned());

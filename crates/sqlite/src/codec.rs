@@ -1,10 +1,9 @@
-//! How values are written into a column.
+//! Encoding of records as column values.
 //!
-//! What SQL must find or compare has a column of its own. The rest of a record
-//! goes into one blob that begins with the version of its format; what is at
-//! its default takes no room in it, because a finished task is kept for days
-//! and there are millions of them. Parts that are rare and have a shape of
-//! their own, such as a failure or a message, are JSON inside the blob.
+//! Everything that SQL searches or compares has its own column. The rest of a record is one
+//! blob that begins with a format version. Default values take no space in it, because
+//! finished tasks are kept for days and there can be millions of them. Rare structured
+//! parts, such as failures and messages, are JSON inside the blob.
 
 mod block;
 mod event;
@@ -20,18 +19,18 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub(crate) use self::block::{decode_block, encode_block};
-pub(crate) use self::event::{Chunk, decode_chunk};
+pub(crate) use self::event::{EventChunk, decode_chunk};
 pub(crate) use self::payload::{decode_value, encode_value};
 pub(crate) use self::row::{decode_row, encode_row};
 pub(crate) use self::spec::{SpecColumns, decode_spec, encode_spec};
 pub(crate) use self::state::{StateColumns, decode_state, encode_state, phase_of};
 
-/// The format of the blobs written here.
+/// The format version of the blobs written here.
 const FORMAT: u8 = 1;
 
-/// A stored value that cannot be read.
+/// The error for a stored value that cannot be decoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Damaged {
+pub(crate) enum DecodeError {
     #[error("a stored value ends too early")]
     Short,
     #[error("a stored value has format {0}, which this version does not know")]
@@ -40,7 +39,7 @@ pub(crate) enum Damaged {
     Strange(&'static str),
 }
 
-/// Writes one blob.
+/// Encodes a blob.
 #[derive(Debug)]
 pub(crate) struct Encoder(Vec<u8>);
 
@@ -94,21 +93,21 @@ impl Encoder {
     }
 
     pub(crate) fn json<T: Serialize>(&mut self, value: &T) {
-        // These types have text keys and no way to fail.
+        // These types have string keys and cannot fail.
         self.bytes(&serde_json::to_vec(value).unwrap_or_default());
     }
 }
 
-/// Reads one blob.
+/// Decodes a blob.
 #[derive(Debug)]
 pub(crate) struct Decoder<'a>(&'a [u8]);
 
 impl<'a> Decoder<'a> {
-    pub(crate) fn new(bytes: &'a [u8]) -> Result<Self, Damaged> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         match bytes.split_first() {
-            None => Err(Damaged::Short),
+            None => Err(DecodeError::Short),
             Some((&FORMAT, rest)) => Ok(Self(rest)),
-            Some((&format, _)) => Err(Damaged::Format(format)),
+            Some((&format, _)) => Err(DecodeError::Format(format)),
         }
     }
 
@@ -116,13 +115,13 @@ impl<'a> Decoder<'a> {
         self.0.is_empty()
     }
 
-    pub(crate) fn byte(&mut self) -> Result<u8, Damaged> {
-        let (&first, rest) = self.0.split_first().ok_or(Damaged::Short)?;
+    pub(crate) fn byte(&mut self) -> Result<u8, DecodeError> {
+        let (&first, rest) = self.0.split_first().ok_or(DecodeError::Short)?;
         self.0 = rest;
         Ok(first)
     }
 
-    pub(crate) fn number(&mut self) -> Result<u64, Damaged> {
+    pub(crate) fn number(&mut self) -> Result<u64, DecodeError> {
         let mut value = 0u64;
         for shift in (0..70).step_by(7) {
             let byte = self.byte()?;
@@ -131,59 +130,62 @@ impl<'a> Decoder<'a> {
                 return Ok(value);
             }
         }
-        Err(Damaged::Strange("a number that is too long"))
+        Err(DecodeError::Strange("a number that is too long"))
     }
 
-    pub(crate) fn small(&mut self) -> Result<u32, Damaged> {
-        u32::try_from(self.number()?).map_err(|_| Damaged::Strange("a number that is too large"))
+    pub(crate) fn small(&mut self) -> Result<u32, DecodeError> {
+        u32::try_from(self.number()?)
+            .map_err(|_| DecodeError::Strange("a number that is too large"))
     }
 
-    pub(crate) fn signed(&mut self) -> Result<i64, Damaged> {
+    pub(crate) fn signed(&mut self) -> Result<i64, DecodeError> {
         let value = self.number()?;
         Ok((value >> 1) as i64 ^ -((value & 1) as i64))
     }
 
-    pub(crate) fn id(&mut self) -> Result<[u8; 16], Damaged> {
-        let (id, rest) = self.0.split_first_chunk().ok_or(Damaged::Short)?;
+    pub(crate) fn id(&mut self) -> Result<[u8; 16], DecodeError> {
+        let (id, rest) = self.0.split_first_chunk().ok_or(DecodeError::Short)?;
         self.0 = rest;
         Ok(*id)
     }
 
-    pub(crate) fn bytes(&mut self) -> Result<&'a [u8], Damaged> {
-        let length = usize::try_from(self.number()?).map_err(|_| Damaged::Short)?;
-        let (bytes, rest) = self.0.split_at_checked(length).ok_or(Damaged::Short)?;
+    pub(crate) fn bytes(&mut self) -> Result<&'a [u8], DecodeError> {
+        let length = usize::try_from(self.number()?).map_err(|_| DecodeError::Short)?;
+        let (bytes, rest) = self.0.split_at_checked(length).ok_or(DecodeError::Short)?;
         self.0 = rest;
         Ok(bytes)
     }
 
-    pub(crate) fn text(&mut self) -> Result<&'a str, Damaged> {
-        std::str::from_utf8(self.bytes()?).map_err(|_| Damaged::Strange("text that is not UTF-8"))
+    pub(crate) fn text(&mut self) -> Result<&'a str, DecodeError> {
+        std::str::from_utf8(self.bytes()?)
+            .map_err(|_| DecodeError::Strange("text that is not UTF-8"))
     }
 
-    pub(crate) fn shared(&mut self) -> Result<Arc<str>, Damaged> {
+    pub(crate) fn shared(&mut self) -> Result<Arc<str>, DecodeError> {
         self.text().map(Arc::from)
     }
 
-    pub(crate) fn span(&mut self) -> Result<Duration, Damaged> {
+    pub(crate) fn span(&mut self) -> Result<Duration, DecodeError> {
         let seconds = self.number()?;
         let nanos = self.small()?;
         if nanos >= 1_000_000_000 {
-            return Err(Damaged::Strange("a second of more than a second"));
+            return Err(DecodeError::Strange("a second of more than a second"));
         }
         Ok(Duration::new(seconds, nanos))
     }
 
-    pub(crate) fn json<T: DeserializeOwned>(&mut self) -> Result<T, Damaged> {
-        serde_json::from_slice(self.bytes()?).map_err(|_| Damaged::Strange("JSON of another shape"))
+    pub(crate) fn json<T: DeserializeOwned>(&mut self) -> Result<T, DecodeError> {
+        serde_json::from_slice(self.bytes()?)
+            .map_err(|_| DecodeError::Strange("JSON of another shape"))
     }
 }
 
-/// An id from its bytes.
+/// Converts bytes to an id.
 pub(crate) fn id<T>(
     bytes: [u8; 16],
     from: impl FnOnce([u8; 16]) -> Option<T>,
-) -> Result<T, Damaged> {
-    from(bytes).ok_or(Damaged::Strange("an id that is none"))
+) -> Result<T, DecodeError> {
+    from(bytes).ok_or(DecodeError::Strange("an id that is none"))
 }
 
 #[cfg(test)]
@@ -210,9 +212,9 @@ mod tests {
 
     #[test]
     fn a_value_of_another_format_or_cut_short_is_refused() {
-        assert_eq!(Decoder::new(&[]).unwrap_err(), Damaged::Short);
-        assert_eq!(Decoder::new(&[9]).unwrap_err(), Damaged::Format(9));
-        assert_eq!(Decoder::new(&[1, 0x80]).unwrap().number(), Err(Damaged::Short));
-        assert_eq!(Decoder::new(&[1, 5, b'a']).unwrap().bytes(), Err(Damaged::Short));
+        assert_eq!(Decoder::new(&[]).unwrap_err(), DecodeError::Short);
+        assert_eq!(Decoder::new(&[9]).unwrap_err(), DecodeError::Format(9));
+        assert_eq!(Decoder::new(&[1, 0x80]).unwrap().number(), Err(DecodeError::Short));
+        assert_eq!(Decoder::new(&[1, 5, b'a']).unwrap().bytes(), Err(DecodeError::Short));
     }
 }

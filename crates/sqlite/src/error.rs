@@ -1,4 +1,4 @@
-//! What an error of SQLite means to a caller.
+//! Errors of SQLite and the file system, and what they mean for callers.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -7,17 +7,17 @@ use offshoot_store::{Conflict, StoreError};
 use rusqlite::ErrorCode;
 use rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
 
-use crate::codec::Damaged;
+use crate::codec::DecodeError;
 
-/// What to do about a folder that cannot be written to.
+/// The advice for a directory that is not writable.
 const READ_ONLY: &str = "it is read-only for this process; make it writable, or choose another";
 
-/// An error of the file system while a folder is opened, to whoever opens it.
-pub(crate) fn refused(path: &Path, error: &std::io::Error) -> StoreError {
+/// Converts an error of the file system during the opening of a data directory.
+pub(crate) fn open_error(path: &Path, error: &std::io::Error) -> StoreError {
     let detail = match error.kind() {
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => READ_ONLY,
         ErrorKind::NotADirectory | ErrorKind::AlreadyExists => {
-            "a file is in its way; name a folder"
+            "a file is in its way; name a directory"
         }
         _ => return StoreError::NotRead(format!("{}: {error}", path.display()).into()),
     };
@@ -26,120 +26,126 @@ pub(crate) fn refused(path: &Path, error: &std::io::Error) -> StoreError {
 
 /// Why a batch was not written.
 #[derive(Debug)]
-pub(crate) enum Refusal {
-    /// A precondition failed; nothing of the batch was written.
+pub(crate) enum BatchError {
+    /// A precondition failed. Nothing of the batch was written.
     Conflict(Conflict),
-    /// The store failed; the transaction must be rolled back.
-    Fault(Fault),
+    /// The database failed. The transaction must be rolled back.
+    Sqlite(SqliteError),
 }
 
-/// Why the store failed.
+/// A failure of the database.
 #[derive(Debug)]
-pub(crate) enum Fault {
+pub(crate) enum SqliteError {
     Sql(rusqlite::Error),
-    Damaged(Damaged),
-    /// What a check of the file found.
+    Decode(DecodeError),
+    /// A check of the file found these problems.
     Broken(String),
 }
 
-impl From<Conflict> for Refusal {
+impl From<Conflict> for BatchError {
     fn from(conflict: Conflict) -> Self {
         Self::Conflict(conflict)
     }
 }
 
-impl From<rusqlite::Error> for Refusal {
+impl From<rusqlite::Error> for BatchError {
     fn from(error: rusqlite::Error) -> Self {
-        Self::Fault(Fault::Sql(error))
+        Self::Sqlite(SqliteError::Sql(error))
     }
 }
 
-impl From<Fault> for Refusal {
-    fn from(fault: Fault) -> Self {
-        Self::Fault(fault)
+impl From<DecodeError> for BatchError {
+    fn from(damaged: DecodeError) -> Self {
+        Self::Sqlite(SqliteError::Decode(damaged))
     }
 }
 
-impl From<rusqlite::Error> for Fault {
+impl From<SqliteError> for BatchError {
+    fn from(fault: SqliteError) -> Self {
+        Self::Sqlite(fault)
+    }
+}
+
+impl From<rusqlite::Error> for SqliteError {
     fn from(error: rusqlite::Error) -> Self {
         Self::Sql(error)
     }
 }
 
-impl From<Damaged> for Fault {
-    fn from(damaged: Damaged) -> Self {
-        Self::Damaged(damaged)
+impl From<DecodeError> for SqliteError {
+    fn from(damaged: DecodeError) -> Self {
+        Self::Decode(damaged)
     }
 }
 
-impl std::fmt::Display for Fault {
+impl std::fmt::Display for SqliteError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Sql(error) => error.fmt(f),
-            Self::Damaged(damaged) => damaged.fmt(f),
+            Self::Decode(damaged) => damaged.fmt(f),
             Self::Broken(problems) => problems.fmt(f),
         }
     }
 }
 
-impl Fault {
-    /// Whether there is no room on the disk.
+impl SqliteError {
+    /// Whether the disk is full.
     pub(crate) fn is_full(&self) -> bool {
         match self {
             Self::Sql(error) => {
-                // The shared index of the WAL fails to grow for no other reason.
+                // The shared-memory index of the log fails to grow only on a full disk.
                 error.sqlite_error_code() == Some(ErrorCode::DiskFull)
                     || error
                         .sqlite_error()
                         .is_some_and(|error| error.extended_code == SQLITE_IOERR_SHMSIZE)
             }
-            Self::Damaged(_) | Self::Broken(_) => false,
+            Self::Decode(_) | Self::Broken(_) => false,
         }
     }
 
-    /// Whether the file holds what it should not.
+    /// Whether the database is damaged.
     pub(crate) fn is_damage(&self) -> bool {
         match self {
             Self::Sql(error) => matches!(
                 error.sqlite_error_code(),
                 Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
             ),
-            Self::Damaged(_) | Self::Broken(_) => true,
+            Self::Decode(_) | Self::Broken(_) => true,
         }
     }
 
-    /// Whether the disk failed to read or write, which damage can be behind.
+    /// Whether a disk operation failed, possibly because of damage.
     pub(crate) fn is_disk_failure(&self) -> bool {
         let failed =
             |error: &rusqlite::Error| error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure);
         matches!(self, Self::Sql(error) if failed(error)) && !self.is_full()
     }
 
-    /// Whether the file or its folder may not be written to.
+    /// Whether the file or its directory is read-only.
     fn is_read_only(&self) -> bool {
         matches!(self, Self::Sql(error) if error.sqlite_error_code() == Some(ErrorCode::ReadOnly))
     }
 
-    /// This fault to somebody whose write surely did not happen.
+    /// The error for a caller whose write did not happen.
     pub(crate) fn not_written(&self, path: &Path) -> StoreError {
-        self.told(path, StoreError::NotWritten)
+        self.store_error(path, StoreError::NotWritten)
     }
 
-    /// This fault to somebody whose write may have happened.
+    /// The error for a caller whose write may have happened.
     pub(crate) fn unknown(&self, path: &Path) -> StoreError {
         match self.is_full() {
-            // A commit frame that found no room is not a commit frame.
+            // A commit frame that did not fit on the disk is not a commit.
             true => StoreError::Full { path: path.into() },
             false => StoreError::Unknown(self.to_string().into()),
         }
     }
 
-    /// This fault to somebody who reads.
+    /// The error for a caller of a read.
     pub(crate) fn not_read(&self, path: &Path) -> StoreError {
-        self.told(path, StoreError::NotRead)
+        self.store_error(path, StoreError::NotRead)
     }
 
-    fn told(
+    fn store_error(
         &self,
         path: &Path,
         otherwise: impl FnOnce(std::sync::Arc<str>) -> StoreError,
@@ -162,12 +168,12 @@ mod tests {
 
     use super::*;
 
-    fn fault(code: i32) -> Fault {
-        Fault::Sql(rusqlite::Error::SqliteFailure(ffi::Error::new(code), None))
+    fn fault(code: i32) -> SqliteError {
+        SqliteError::Sql(rusqlite::Error::SqliteFailure(ffi::Error::new(code), None))
     }
 
     #[test]
-    fn a_caller_hears_what_it_can_do_about_it() {
+    fn errors_tell_the_caller_what_to_do() {
         let path = Path::new("data");
         let full = fault(ffi::SQLITE_FULL);
         assert!(matches!(full.not_written(path), StoreError::Full { .. }));
@@ -180,7 +186,7 @@ mod tests {
         assert!(matches!(read_only.not_read(path), StoreError::Unusable { .. }));
         let corrupt = fault(ffi::SQLITE_CORRUPT);
         assert!(matches!(corrupt.not_read(path), StoreError::Corrupt { .. }));
-        let damaged = Fault::Damaged(Damaged::Short);
+        let damaged = SqliteError::Decode(DecodeError::Short);
         assert!(matches!(damaged.not_read(path), StoreError::Corrupt { .. }));
     }
 }

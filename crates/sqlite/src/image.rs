@@ -1,10 +1,10 @@
-//! What is answered from memory: sessions, live tasks, the newest finished
-//! ones, counts, and the end of each log.
+//! The in-memory image of the store: sessions, live tasks, the newest finished tasks,
+//! counts, and the end of each log.
 //!
-//! The image shows what is committed and nothing else. The writer changes it
-//! after a commit and before it answers, so whoever got an answer finds what
-//! it says.
+//! The image shows committed data only. The writer updates it after each commit and before
+//! the answer, so a caller that got the answer sees the change.
 
+mod load;
 mod recent;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -13,161 +13,165 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use offshoot_core::{Event, IdHash, Name, Owner, Row, Session, SessionId, Space, Task, TaskId};
-use offshoot_store::{Directory, Page, PageCursor, Pending, Removal};
+use offshoot_store::{Page, PageCursor, PendingRow, RemovalKind, TaskIndex};
 use tokio::sync::Notify;
 
-use self::recent::Recent;
-use crate::error::Fault;
-use crate::record::Sessions;
+pub(crate) use self::load::{load, load_sessions};
+use self::recent::RecentEvents;
+use crate::error::SqliteError;
+use crate::record::SessionLookup;
 
 #[derive(Debug, Default)]
-pub(crate) struct Image {
-    pub(crate) directory: Directory,
-    pub(crate) desks: HashMap<SessionId, Desk, IdHash>,
+pub(crate) struct StoreImage {
+    pub(crate) index: TaskIndex,
+    pub(crate) entries: HashMap<SessionId, ImageSession, IdHash>,
     names: HashMap<(Space, Box<str>), SessionId>,
     order: BTreeMap<u64, SessionId>,
     numbers: HashMap<i64, SessionId>,
-    /// The unread rows that tell of the end of a task in the directory.
+    /// The unread result rows of tasks in the index.
     pending: HashMap<TaskId, (u64, Row), IdHash>,
-    /// What is unread in the inboxes that hold anything counted.
-    pub(crate) mail: HashMap<Owner, Mail, IdHash>,
-    /// Where the log stands.
+    /// The unread counts of inboxes; absent means zero.
+    pub(crate) unread: HashMap<Owner, UnreadCounts, IdHash>,
+    /// The cursor of the log.
     pub(crate) clock: u64,
 }
 
-/// What belongs to one session.
+/// The data of one session.
 #[derive(Debug)]
-pub(crate) struct Desk {
+pub(crate) struct ImageSession {
     pub(crate) session: Session,
     pub(crate) number: i64,
-    /// Where it stands in the list of sessions.
+    /// The ordinal in the list of sessions.
     ordinal: u64,
-    pub(crate) bell: Arc<Notify>,
-    pub(crate) recent: Recent,
-    /// The cursor of the newest event that is not kept any more.
-    pub(crate) forgotten: u64,
-    /// How many events the file holds, once somebody has counted them.
+    pub(crate) notifier: Arc<Notify>,
+    pub(crate) recent: RecentEvents,
+    /// The cursor of the newest deleted event.
+    pub(crate) last_deleted: u64,
+    /// The number of events in the file; `None` until they are counted.
     pub(crate) logged: Option<u64>,
-    /// Finished tasks in the directory, the first to leave first.
+    /// Finished tasks in the index, in the order in which they will be evicted.
     finished: VecDeque<TaskId>,
 }
 
-/// What is unread in an inbox: of a task everything, of a session its
-/// messages.
+/// Unread rows in an inbox: all rows for a task, only messages for a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Mail {
+pub(crate) struct UnreadCounts {
     pub(crate) rows: u64,
     pub(crate) messages: u64,
 }
 
-/// One change of the image, part of a committed batch.
+/// A change of the image, part of a committed batch.
 #[derive(Debug)]
-pub(crate) enum Op {
-    Open { session: Session, number: i64, ordinal: u64 },
+pub(crate) enum ImageChange {
+    OpenSession { session: Session, number: i64, ordinal: u64 },
     PutSession(Session),
     Spawn { task: Task, ordinal: u64 },
     Put(Task),
     Event(Event),
-    Told { task: TaskId, number: u64, row: Row },
-    Read { task: TaskId, number: u64 },
-    Mail(Owner, Mail),
+    ResultRow { task: TaskId, number: u64, row: Row },
+    ResultRead { task: TaskId, number: u64 },
+    Unread(Owner, UnreadCounts),
 }
 
-impl Image {
-    /// Makes one change; `keep` finished tasks stay per session.
-    pub(crate) fn apply(&mut self, op: Op, keep: usize) {
-        match op {
-            Op::Spawn { task, ordinal } => self.directory.insert(task, ordinal),
-            Op::Put(task) => self.put(task, keep),
-            Op::Event(event) => {
-                if let Some(desk) = self.desks.get_mut(&event.session) {
-                    desk.recent.push(event);
-                    desk.logged = desk.logged.map(|logged| logged + 1);
+impl StoreImage {
+    /// Applies a change. Up to `keep` finished tasks per session stay in the index.
+    pub(crate) fn apply(&mut self, image_change: ImageChange, keep: usize) {
+        match image_change {
+            ImageChange::Spawn { task, ordinal } => self.index.insert(task, ordinal),
+            ImageChange::Put(task) => self.put(task, keep),
+            ImageChange::Event(event) => {
+                if let Some(entry) = self.entries.get_mut(&event.session) {
+                    entry.recent.push(event);
+                    entry.logged = entry.logged.map(|logged| logged + 1);
                 }
             }
-            Op::Told { task, number, row } => {
-                if self.directory.task(task).is_some() {
+            ImageChange::ResultRow { task, number, row } => {
+                if self.index.task(task).is_some() {
                     self.pending.insert(task, (number, row));
                 }
             }
-            Op::Read { task, number } => {
+            ImageChange::ResultRead { task, number } => {
                 if self.pending.get(&task).is_some_and(|(pending, _)| *pending == number) {
                     self.pending.remove(&task);
                 }
             }
-            Op::Mail(owner, mail) if mail == Mail::default() => {
-                self.mail.remove(&owner);
+            ImageChange::Unread(owner, unread) if unread == UnreadCounts::default() => {
+                self.unread.remove(&owner);
             }
-            Op::Mail(owner, mail) => {
-                self.mail.insert(owner, mail);
+            ImageChange::Unread(owner, unread) => {
+                self.unread.insert(owner, unread);
             }
-            Op::Open { session, number, ordinal } => self.open(session, number, ordinal, 0),
-            Op::PutSession(session) => {
-                if let Some(desk) = self.desks.get_mut(&session.id) {
-                    desk.session = session;
+            ImageChange::OpenSession { session, number, ordinal } => {
+                self.open(session, number, ordinal, 0)
+            }
+            ImageChange::PutSession(session) => {
+                if let Some(entry) = self.entries.get_mut(&session.id) {
+                    entry.session = session;
                 }
             }
         }
     }
 
-    /// Puts a session in.
+    /// Adds a session.
     pub(crate) fn open(&mut self, session: Session, number: i64, ordinal: u64, forgotten: u64) {
         let id = session.id;
         self.names.insert((session.space.clone(), session.name.key().into()), id);
         self.order.insert(ordinal, id);
         self.numbers.insert(number, id);
-        let desk = Desk {
+        let entry = ImageSession {
             session,
             number,
             ordinal,
-            bell: Arc::default(),
-            recent: Recent::after(self.clock),
-            forgotten,
+            notifier: Arc::default(),
+            recent: RecentEvents::after(self.clock),
+            last_deleted: forgotten,
             logged: None,
             finished: VecDeque::new(),
         };
-        self.desks.insert(id, desk);
+        self.entries.insert(id, entry);
     }
 
     fn put(&mut self, task: Task, keep: usize) {
         let (session, id, ended) = (task.spec.lineage.session, task.id(), !task.is_live());
-        let was_live = self.directory.task(id).is_some_and(|before| before.is_live());
-        self.directory.replace(task);
-        let Some(desk) = self.desks.get_mut(&session).filter(|_| ended && was_live) else { return };
-        desk.finished.push_back(id);
-        while desk.finished.len() > keep
-            && let Some(oldest) = desk.finished.pop_front()
+        let was_live = self.index.task(id).is_some_and(|before| before.is_live());
+        self.index.replace(task);
+        let Some(entry) = self.entries.get_mut(&session).filter(|_| ended && was_live) else {
+            return;
+        };
+        entry.finished.push_back(id);
+        while entry.finished.len() > keep
+            && let Some(oldest) = entry.finished.pop_front()
         {
-            self.directory.remove(oldest, Removal::Evicted);
+            self.index.remove(oldest, RemovalKind::Evicted);
             self.pending.remove(&oldest);
         }
     }
 
-    /// Takes a task out that is kept nowhere any more.
+    /// Removes a deleted task.
     pub(crate) fn delete(&mut self, task: &Task) {
         self.pending.remove(&task.id());
-        self.mail.remove(&Owner::Task(task.id()));
+        self.unread.remove(&Owner::Task(task.id()));
         let session = task.spec.lineage.session;
-        if self.directory.remove(task.id(), Removal::Deleted).is_none() {
-            self.directory.discount(task.owner(), session, task.state.phase());
-        } else if let Some(desk) = self.desks.get_mut(&session) {
-            desk.finished.retain(|id| *id != task.id());
+        if self.index.remove(task.id(), RemovalKind::Deleted).is_none() {
+            self.index.discount(task.owner(), session, task.state.phase());
+        } else if let Some(entry) = self.entries.get_mut(&session) {
+            entry.finished.retain(|id| *id != task.id());
         }
     }
 
-    /// Takes out a session of which nothing is kept any more.
-    pub(crate) fn remove(&mut self, id: SessionId) -> Option<Desk> {
-        let desk = self.desks.remove(&id)?;
-        self.names.remove(&(desk.session.space.clone(), desk.session.name.key().into()));
-        self.order.remove(&desk.ordinal);
-        self.numbers.remove(&desk.number);
-        self.mail.remove(&Owner::Session(id));
-        self.directory.remove_session(id);
-        Some(desk)
+    /// Removes a deleted session.
+    pub(crate) fn remove(&mut self, id: SessionId) -> Option<ImageSession> {
+        let entry = self.entries.remove(&id)?;
+        self.names.remove(&(entry.session.space.clone(), entry.session.name.key().into()));
+        self.order.remove(&entry.ordinal);
+        self.numbers.remove(&entry.number);
+        self.unread.remove(&Owner::Session(id));
+        self.index.remove_session(id);
+        Some(entry)
     }
 
     pub(crate) fn session(&self, id: SessionId) -> Option<&Session> {
-        self.desks.get(&id).map(|desk| &desk.session)
+        self.entries.get(&id).map(|entry| &entry.session)
     }
 
     pub(crate) fn session_named(&self, space: &Space, name: &Name) -> Option<&Session> {
@@ -187,12 +191,11 @@ impl Image {
         Page { items, next: next.filter(|_| found.next().is_some()) }
     }
 
-    /// The unread row that tells of the end of a task; `None` if the image
-    /// does not know whether there is one.
-    pub(crate) fn result_row(&self, id: TaskId) -> Option<Option<Pending>> {
-        let task = self.directory.task(id)?;
+    /// The unread result row of a task; `None` if the image does not know.
+    pub(crate) fn result_row(&self, id: TaskId) -> Option<Option<PendingRow>> {
+        let task = self.index.task(id)?;
         let pending = self.pending.get(&id);
-        Some(pending.map(|(number, row)| Pending {
+        Some(pending.map(|(number, row)| PendingRow {
             number: *number,
             row: row.clone(),
             task: Some(task.clone()),
@@ -200,8 +203,8 @@ impl Image {
     }
 }
 
-impl Sessions for Image {
-    fn numbered(&self, number: i64) -> Result<Option<(SessionId, Space)>, Fault> {
+impl SessionLookup for StoreImage {
+    fn numbered(&self, number: i64) -> Result<Option<(SessionId, Space)>, SqliteError> {
         let session = self.numbers.get(&number).and_then(|id| self.session(*id));
         Ok(session.map(|session| (session.id, session.space.clone())))
     }

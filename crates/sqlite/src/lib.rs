@@ -1,70 +1,70 @@
-//! Offshoot's records in a SQLite file.
+//! The SQLite store.
 //!
-//! # How a commit travels
+//! # The path of a commit
 //! ```text
-//!  callers ──► queue ──► writer thread: one transaction for all that waits
+//!  callers ──► queue ──► writer thread: one transaction for all pending batches
 //!                          check each batch, write it    (a conflict skips it)
 //!                          COMMIT, one fsync
-//!                          image changed                 (reads see it now)
-//!                          each caller answered
+//!                          update the image              (reads see it now)
+//!                          answer each caller
 //!  readers ◄── image (live tasks, names, counts, the end of the log)
-//!          ◄── reader threads on connections of their own (all the rest)
+//!          ◄── reader threads with their own connections (everything else)
 //! ```
-//! A caller is answered after its batch is on the disk and visible to every
-//! read; nothing is answered earlier, and nothing waits for company. A
-//! thousand concurrent callers share an fsync because they arrive while the
-//! one before is under way.
+//! A commit is answered when it is on the disk and visible to every read. Nothing
+//! is answered earlier, and the writer does not wait to form larger groups. Many
+//! concurrent callers share an fsync because they arrive during the previous one.
 //!
-//! # What is where
-//! A data folder holds `offshoot.db` (and SQLite's files beside it), `blobs/`
-//! with the values too large for a record, `lock`, and `store.json`, which says
-//! that a database belongs here. One process at a time holds the folder; a second
-//! one gets an error that names the first.
+//! # Files
+//! A data directory contains `offshoot.db` with SQLite's files beside it,
+//! `blobs/` with the values too large for a record, `lock`, and the marker
+//! `store.json`. One process at a time holds the directory. A second one gets an
+//! error that names the first.
 //!
-//! A file that is damaged, newer or not ours is never written to. A folder that
-//! is moved, removed or replaced while it is open is noticed before anything
-//! more is answered, and so is damage once it is read. A database that is missing
-//! is not replaced by an empty one. [`Folder::repair`] saves what can be read.
+//! A file that is damaged, newer or foreign is never written to. The store
+//! notices before its next answer if the directory is moved, removed or replaced
+//! while it is open, and it notices damage when it reads the damaged page. A
+//! missing database is not replaced with an empty one. [`DataDir::repair`] saves
+//! what can be read.
 //!
 //! ```
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! use offshoot_sqlite::Sqlite;
 //! use offshoot_store::OpenStore;
 //!
-//! let folder = tempfile::tempdir()?;
-//! let store = Sqlite::at(folder.path()).open_store().await?;
+//! let dir = tempfile::tempdir()?;
+//! let store = Sqlite::at(dir.path()).open_store().await?;
 //! assert!(store.sessions(None, 10).await?.items.is_empty());
 //! # Ok(())
 //! # }
 //! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(example()).unwrap();
 //! ```
 
-mod blobs;
-mod check;
+// From the bottom up: formats, files, memory, threads, and the public handles.
 mod codec;
-mod connection;
 mod error;
-mod folder;
-mod image;
-mod inspect;
-mod load;
-mod lock;
-mod marker;
-mod migrate;
-mod open;
-mod presence;
-mod queue;
-mod read;
-mod reader;
+mod options;
 mod record;
-mod repair;
-mod shared;
-mod store;
 mod tables;
-mod wal;
-mod write;
-mod writer;
 
-pub use folder::Folder;
-pub use repair::{Loss, Rebuilt, Repaired, TableRepair};
+mod files;
+
+mod image;
+
+mod check;
+
+mod shared;
+
+mod read;
+mod write;
+
+mod store;
+
+mod open;
+
+mod repair;
+
+mod data_dir;
+
+pub use data_dir::DataDir;
+pub use repair::{Loss, RepairReport, RepairResult, TableRepair};
 pub use store::Sqlite;

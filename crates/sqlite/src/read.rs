@@ -1,22 +1,22 @@
-//! What is read from the file: all that the image does not hold.
+//! Reads from the file, for data that is not in the image.
 
 mod events;
 mod inbox;
 mod list;
-mod notes;
+mod owner_data;
 mod task;
+mod threads;
 
 use offshoot_core::{Owner, SessionId, Space};
 use rusqlite::OptionalExtension;
 
-use crate::error::Fault;
-use crate::reader::Reading;
-use crate::record::{Sessions, blob, decode_session};
+pub(crate) use self::threads::{FileSnapshot, read_file, start_readers};
+use crate::error::SqliteError;
+use crate::record::{SessionLookup, blob, decode_session};
 
-impl Reading<'_> {
-    /// What stands for an owner's session and for itself in the table of
-    /// tasks.
-    fn owner_numbers(&self, owner: Owner) -> Result<Option<(i64, i64)>, Fault> {
+impl FileSnapshot<'_> {
+    /// The numbers of an owner's session and of the owner itself in the table of tasks.
+    fn owner_numbers(&self, owner: Owner) -> Result<Option<(i64, i64)>, SqliteError> {
         match owner {
             Owner::Session(id) => Ok(self.session_number(id).map(|number| (number, -number))),
             Owner::Task(id) => {
@@ -28,9 +28,9 @@ impl Reading<'_> {
         }
     }
 
-    /// The session that had this number at the moment of this reading: the
-    /// image, which may be ahead of it, has none any more.
-    fn numbered_then(&self, number: i64) -> Result<Option<(SessionId, Space)>, Fault> {
+    /// The session with this number in the snapshot. The image may be newer and no longer
+    /// have it.
+    fn numbered_then(&self, number: i64) -> Result<Option<(SessionId, Space)>, SqliteError> {
         let mut select =
             self.connection.prepare_cached("SELECT record FROM sessions WHERE number = ?1")?;
         let mut rows = select.query([number])?;
@@ -40,18 +40,18 @@ impl Reading<'_> {
     }
 
     fn session_number(&self, id: SessionId) -> Option<i64> {
-        self.shared.image.read().desks.get(&id).map(|desk| desk.number)
+        self.shared.image.read().entries.get(&id).map(|entry| entry.number)
     }
 }
 
-impl Sessions for Reading<'_> {
-    fn numbered(&self, number: i64) -> Result<Option<(SessionId, Space)>, Fault> {
+impl SessionLookup for FileSnapshot<'_> {
+    fn numbered(&self, number: i64) -> Result<Option<(SessionId, Space)>, SqliteError> {
         let known = self.shared.image.read().numbered(number)?;
         known.map_or_else(|| self.numbered_then(number), |known| Ok(Some(known)))
     }
 }
 
-/// A count of rows as SQLite takes it.
+/// Converts a limit to a column value.
 fn at_most(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }

@@ -1,65 +1,70 @@
-//! One transaction: batches checked and written one after another.
+//! Write transactions: batches are checked and written one after another.
 //!
-//! Every precondition of a batch is judged before anything of it is written,
-//! so a conflict leaves nothing to undo and its neighbours in the transaction
-//! go on. What is live is judged from memory, which is exact because one
-//! process holds the folder and one thread writes; what is not, from SQL.
+//! All preconditions of a batch are checked before its first write, so a conflict leaves
+//! nothing to undo and does not affect other batches of the transaction. Preconditions on
+//! live data are checked in memory, which is exact because one process holds the directory
+//! and one thread writes. All others are checked with SQL.
 
-mod ahead;
-mod check;
 mod expire;
 mod flush;
 mod inbox;
-mod notes;
+mod overlay;
+mod owner_data;
 mod remove;
 mod statements;
 mod task;
+mod view;
+pub(crate) mod writer;
 
 use offshoot_core::{Change, Owner, SessionId, Stamp, Task, TaskId};
-use offshoot_store::{Batch, Write};
+use offshoot_store::{Batch, Write, check};
 use rusqlite::OptionalExtension;
 
-pub(crate) use self::ahead::Ahead;
 pub(crate) use self::expire::unread_row;
+pub(crate) use self::overlay::Overlay;
 pub(crate) use self::statements::Statements;
-use crate::error::{Fault, Refusal};
-use crate::image::Image;
+use crate::error::{BatchError, SqliteError};
+use crate::image::StoreImage;
 use crate::record;
 
-/// Whether ids of new tasks are taken to be new until the index objects.
+/// How the ids of new tasks are checked for duplicates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Care {
-    /// They are: a look-up for each would cost as much as the insert.
-    Trusting,
-    /// They are looked up first.
-    Wary,
+pub(crate) enum IdCheck {
+    /// By the unique index, on insert. A lookup would cost as much as the insert.
+    OnInsert,
+    /// By a lookup before the insert.
+    Lookup,
 }
 
-/// A transaction that is being written.
+/// A write transaction.
 #[derive(Debug)]
-pub(crate) struct Writing<'w, 'c> {
+pub(crate) struct WriteTransaction<'w, 'c> {
     pub(crate) sql: &'w mut Statements<'c>,
-    pub(crate) image: &'w Image,
-    pub(crate) ahead: Ahead,
-    pub(crate) care: Care,
+    pub(crate) image: &'w StoreImage,
+    pub(crate) overlay: Overlay,
+    pub(crate) id_check: IdCheck,
 }
 
-impl<'w, 'c> Writing<'w, 'c> {
-    pub(crate) fn new(sql: &'w mut Statements<'c>, image: &'w Image, care: Care) -> Self {
-        Self { sql, image, ahead: Ahead::after(image.clock), care }
+impl<'w, 'c> WriteTransaction<'w, 'c> {
+    pub(crate) fn new(
+        sql: &'w mut Statements<'c>,
+        image: &'w StoreImage,
+        id_check: IdCheck,
+    ) -> Self {
+        Self { sql, image, overlay: Overlay::after(image.clock), id_check }
     }
 
-    /// Checks a batch and writes it. After a conflict nothing of it is
-    /// written; after a fault the transaction is of no use any more.
-    pub(crate) fn batch(&mut self, batch: &Batch) -> Result<(), Refusal> {
-        self.check(batch)?;
+    /// Checks a batch and writes it. A conflict writes nothing. After any other error the
+    /// transaction must be rolled back.
+    pub(crate) fn batch(&mut self, batch: &Batch) -> Result<(), BatchError> {
+        check(batch, self)?;
         for write in &batch.writes {
             self.write(write, batch.at)?;
         }
         Ok(())
     }
 
-    fn write(&mut self, write: &Write, at: Stamp) -> Result<(), Fault> {
+    fn write(&mut self, write: &Write, at: Stamp) -> Result<(), SqliteError> {
         match write {
             Write::Spawn(spawn) => self.spawn(&spawn.task, at),
             Write::Put(task, change) => self.put(task, at, change, None),
@@ -82,13 +87,13 @@ impl<'w, 'c> Writing<'w, 'c> {
         }
     }
 
-    /// The task as this transaction sees it, and its ordinal.
-    pub(crate) fn found(&mut self, id: TaskId) -> Result<Option<(Task, i64)>, Fault> {
-        if let Some(found) = self.ahead.tasks.get(&id) {
+    /// The task and its ordinal, as this transaction sees it.
+    pub(crate) fn found(&mut self, id: TaskId) -> Result<Option<(Task, i64)>, SqliteError> {
+        if let Some(found) = self.overlay.tasks.get(&id) {
             return Ok(Some(found.clone()));
         }
-        let directory = &self.image.directory;
-        if let (Some(task), Some(ordinal)) = (directory.task(id), directory.ordinal(id)) {
+        let index = &self.image.index;
+        if let (Some(task), Some(ordinal)) = (index.task(id), index.ordinal(id)) {
             return Ok(Some((task.clone(), ordinal as i64)));
         }
         let image = self.image;
@@ -99,37 +104,37 @@ impl<'w, 'c> Writing<'w, 'c> {
         }
     }
 
-    pub(crate) fn task_of(&mut self, id: TaskId) -> Result<Option<Task>, Fault> {
+    pub(crate) fn task_of(&mut self, id: TaskId) -> Result<Option<Task>, SqliteError> {
         Ok(self.found(id)?.map(|(task, _)| task))
     }
 
-    /// The number of a session as this transaction sees it.
+    /// The number of a session, as this transaction sees it.
     pub(crate) fn session_number(&self, id: SessionId) -> Option<i64> {
-        let opened = self.ahead.sessions.get(&id).map(|(_, number)| *number);
-        opened.or_else(|| self.image.desks.get(&id).map(|desk| desk.number))
+        let opened = self.overlay.sessions.get(&id).map(|(_, number)| *number);
+        opened.or_else(|| self.image.entries.get(&id).map(|entry| entry.number))
     }
 
-    /// What stands for an owner in the table of tasks.
-    pub(crate) fn owner_number(&mut self, owner: Owner) -> Result<Option<i64>, Fault> {
+    /// The number of an owner in the table of tasks.
+    pub(crate) fn owner_number(&mut self, owner: Owner) -> Result<Option<i64>, SqliteError> {
         match owner {
             Owner::Session(id) => Ok(self.session_number(id).map(|number| -number)),
             Owner::Task(id) => Ok(self.found(id)?.map(|(_, ordinal)| ordinal)),
         }
     }
 
-    /// Adds to the log of the session of an owner that is still known.
+    /// Adds a change to the log of the owner's session, if the owner exists.
     pub(crate) fn record_of(
         &mut self,
         owner: Owner,
         at: Stamp,
         change: Change,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), SqliteError> {
         let (session, task) = match owner {
             Owner::Session(id) => (Some(id), None),
             Owner::Task(id) => (self.task_of(id)?.map(|task| task.spec.lineage.session), Some(id)),
         };
         if let Some(session) = session.filter(|id| self.session_number(*id).is_some()) {
-            self.ahead.record(session, task, at, change);
+            self.overlay.record(session, task, at, change);
         }
         Ok(())
     }

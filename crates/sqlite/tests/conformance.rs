@@ -1,16 +1,16 @@
-//! The SQLite store passes the suite that every store must pass.
+//! Runs the conformance suite on the SQLite store.
 
 use std::sync::Arc;
 
 use offshoot_sqlite::Sqlite;
 use offshoot_store::conformance::Fixture;
-use offshoot_store::{OpenStore, Read, Store};
+use offshoot_store::{OpenStore, ReadFuture, Store};
 use tempfile::TempDir;
 
 struct OnDisk(TempDir);
 
 impl Fixture for OnDisk {
-    fn open(&self) -> Read<Arc<dyn Store>> {
+    fn open(&self) -> ReadFuture<Arc<dyn Store>> {
         Sqlite::at(self.0.path()).open_store()
     }
 }

@@ -1,27 +1,27 @@
-//! What is committed together, and what must hold when it is.
+//! Batches: writes that are committed together, and their preconditions.
 
 use std::sync::Arc;
 
 use offshoot_core::{
-    Block, Caps, Change, Closed, Message, Owner, Question, Row, RowId, Session, SessionId, Stamp,
-    Step, Task, TaskId, Timer,
+    Block, Caps, Change, Message, Owner, Question, Resolution, Row, RowId, Session, SessionId,
+    Stamp, Step, Task, TaskId, Timer,
 };
 use smallvec::SmallVec;
 
-/// One atomic change. Everything in it becomes durable and visible together,
-/// or a precondition fails and nothing does.
+/// An atomic change. All of it becomes durable and visible together, or a precondition
+/// fails and nothing is written.
 ///
-/// A batch names each record, inbox row, question and step at most once; its
-/// preconditions are judged against the state before the batch.
+/// A batch names each record, inbox row, question and step at most once. Its preconditions
+/// are checked against the state before the batch.
 #[derive(Clone, Debug)]
 pub struct Batch {
     /// When the decisions were made.
     pub at: Stamp,
-    /// The lease that must still hold, if an attempt writes.
+    /// The lease that must be valid, if an attempt writes.
     pub fence: Option<Fence>,
-    /// What else must hold.
+    /// Further preconditions.
     pub guards: SmallVec<[Guard; 2]>,
-    /// What is written, each with its own preconditions.
+    /// The writes, each with its own preconditions.
     pub writes: SmallVec<[Write; 2]>,
 }
 
@@ -48,8 +48,8 @@ pub enum Guard {
         /// Its child.
         child: TaskId,
     },
-    /// `owner` has not returned yet, or owns another live task than `child`:
-    /// the end of `child` is not the end of `owner`.
+    /// `owner` has not returned, or owns a live task besides `child`, so the end of `child`
+    /// does not end `owner`.
     OwnerStays {
         /// The owner.
         owner: TaskId,
@@ -60,161 +60,165 @@ pub enum Guard {
     Idle(SessionId),
 }
 
-/// One write. Its documentation says what must hold for it.
+/// A write. The documentation of each variant states its preconditions.
 #[derive(Clone, Debug)]
 pub enum Write {
-    /// A new session: its id and its name in its space are unused.
+    /// A new session. Its id and its name in its space are unused.
     OpenSession(Box<Session>),
-    /// A session's next record: the stored one has the sequence number before.
+    /// A session's next record. The stored sequence number is the previous one.
     PutSession(Box<Session>, Change),
-    /// A new task; see [`Spawn`].
-    Spawn(Spawn),
-    /// A task's next record: the stored one has the sequence number before.
+    /// A new task; see [`SpawnWrite`].
+    Spawn(SpawnWrite),
+    /// A task's next record. The stored sequence number is the previous one.
     Put(Task, Change),
-    /// The end of a task; see [`End`].
-    End(End),
-    /// A row for the inbox of a task, or of a session that is there and is not
-    /// being removed.
+    /// The end of a task; see [`EndWrite`].
+    End(EndWrite),
+    /// A row for the inbox of a task, or of a session that exists and is not being removed.
     Deliver(Box<Row>),
-    /// A message for the inbox of a live task, or of a session that is there
-    /// and is not being removed: its sender has not used its key there, and the
-    /// inbox holds fewer than `room` messages.
-    /// A used key is told before any other refusal, so that a repeated send
-    /// finds what it repeats.
+    /// A message for the inbox of a live task, or of a session that exists and is not being
+    /// removed. The sender has not used the message's key there, and the inbox has fewer
+    /// than `room` messages.
+    ///
+    /// A used key is reported before any other refusal, so that a repeated send finds the
+    /// original message.
     Send {
         /// The message.
         message: Arc<Message>,
-        /// Whose inbox.
+        /// The owner of the inbox.
         to: Owner,
-        /// How many unread messages the inbox may hold.
+        /// The maximum number of unread messages in the inbox.
         room: usize,
     },
-    /// Rows that were read; see [`Ack`].
+    /// Acknowledged rows; see [`Ack`].
     Ack(Ack),
-    /// Blocks for the end of an owner's history. If it is a session, it is there
-    /// and is not being removed.
+    /// Blocks to append to an owner's history. An owner that is a session exists and is not
+    /// being removed.
     Append {
-        /// Whose history.
+        /// The owner of the history.
         owner: Owner,
         /// The blocks.
         blocks: Vec<Block>,
     },
-    /// A copy of one owner's history for the start of another's, which is
-    /// empty.
+    /// A copy of one owner's history, as the start of another owner's empty history.
     Adopt {
-        /// Whose history.
+        /// The owner whose history is copied.
         from: Owner,
-        /// Who goes on with it.
+        /// The owner that continues it.
         to: Owner,
     },
-    /// A step of a task: no value is committed under its key.
+    /// A step of a task. No value is committed under its key.
     Step(Step),
-    /// A new question: its number is the task's next.
+    /// A new question. Its number is the task's next.
     Ask(Box<Question>),
-    /// The end of a question: it is open.
+    /// Closes a question, which is open.
     CloseQuestion {
-        /// Whose question.
+        /// The task that asked.
         task: TaskId,
         /// Its number.
         number: u32,
         /// How it is closed.
-        closed: Box<Closed>,
+        closed: Box<Resolution>,
     },
-    /// A timer of a task; replaces one of the same key.
+    /// A timer of a task. It replaces a timer with the same key.
     Arm(Timer),
-    /// The end of a timer, if there is one of this key.
+    /// Removes a timer, if there is one with this key.
     Disarm {
-        /// Whose.
+        /// The task.
         task: TaskId,
         /// Its key.
         key: Arc<str>,
     },
-    /// A change of a counter; see [`Count`].
-    Count(Count),
+    /// A change of a counter; see [`CounterChange`].
+    Count(CounterChange),
 }
 
-/// A new task. Its id is unused; its name is free among the live tasks of its
-/// owner; its key is unused there; its owner exists, has not ended, has not
-/// returned and is not being cancelled; its session
-/// [takes tasks](Session::takes_tasks); and the caps admit it.
+/// A new task. Its preconditions:
+///
+/// - its id is unused;
+/// - no live task of its owner has its name, and its key is unused there;
+/// - its owner exists, has not ended or returned, and is not being cancelled;
+/// - its session [takes tasks](Session::takes_tasks);
+/// - the caps admit it.
 #[derive(Clone, Debug)]
-pub struct Spawn {
+pub struct SpawnWrite {
     /// Its first record.
     pub task: Task,
     /// The caps that must admit it.
     pub caps: Arc<Caps>,
 }
 
-/// The end of a task: its last record, the row that tells the heir of it, and
-/// the end of its inbox. Unread results and questions in there go to the heir,
-/// too, and unread messages back to their senders. What has no sender that can
-/// read goes to the heir like the rest, takes no room there and uses no key. The
-/// stored record has the sequence number before.
+/// The end of a task: its last record, the result row for the recipient, and the end of its
+/// inbox. The stored sequence number is the previous one.
+///
+/// Unread results and questions in its inbox move to the recipient. Unread messages go back
+/// to their senders. Messages whose sender cannot read move to the recipient, where they do
+/// not count against the inbox limit and use no key.
 #[derive(Clone, Debug)]
-pub struct End {
+pub struct EndWrite {
     /// Its last record.
     pub task: Task,
-    /// What the log says of it.
+    /// The change for the log.
     pub change: Change,
-    /// Who is left to be told: its owner, or who inherits from that.
-    pub heir: Owner,
+    /// The owner that receives the result: the task's owner or, if that has ended, an owner
+    /// further up.
+    pub recipient: Owner,
 }
 
-/// Rows of an inbox that were read.
+/// Acknowledges rows of an inbox.
 #[derive(Clone, Debug)]
 pub struct Ack {
-    /// Whose inbox.
+    /// The owner of the inbox.
     pub owner: Owner,
-    /// The rows; often one result as it comes.
+    /// The rows, often a single result.
     pub rows: SmallVec<[RowRef; 1]>,
-    /// What a row that is not pending there means.
+    /// What to do about rows that are not pending.
     pub strictness: Strictness,
 }
 
-/// A row and where it stands, as a read told it.
+/// A reference to an inbox row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowRef {
-    /// Where it stands.
+    /// Its number in the inbox.
     pub number: u64,
-    /// Which it is.
+    /// Its id.
     pub id: RowId,
 }
 
-/// What an acknowledgement of a row that is not pending means.
+/// How to treat the acknowledgement of a row that is not pending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strictness {
-    /// The batch fails: somebody else has it, or had it.
+    /// The batch fails, because another reader has acknowledged the row.
     MustBePending,
-    /// Nothing: it was acknowledged before.
+    /// The row is skipped.
     MayBeGone,
 }
 
-/// A counter of an owner, such as what it has spent.
+/// A counter of an owner, such as its spent tokens.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Counter {
-    /// Whose.
+    /// The owner.
     pub owner: Owner,
-    /// Of what.
+    /// The counter's name.
     pub name: Arc<str>,
 }
 
-/// A change of a counter: afterwards it is between zero and `limit`. If its
-/// owner is a session, that is there and is not being removed.
+/// A change of a counter. The new value is between zero and `limit`. An owner that is a
+/// session exists and is not being removed.
 #[derive(Clone, Debug)]
-pub struct Count {
-    /// Which.
+pub struct CounterChange {
+    /// The counter.
     pub counter: Counter,
-    /// By how much.
+    /// The difference.
     pub by: i64,
-    /// The most it may be.
+    /// The maximum new value.
     pub limit: Option<u64>,
 }
 
 impl Write {
-    /// The next record of a task that is here already, if this writes one.
+    /// The next record of an existing task, if this writes one.
     pub fn next_record(&self) -> Option<&Task> {
         match self {
-            Self::Put(task, _) | Self::End(End { task, .. }) => Some(task),
+            Self::Put(task, _) | Self::End(EndWrite { task, .. }) => Some(task),
             _ => None,
         }
     }
@@ -232,19 +236,19 @@ impl Batch {
         self.writes.push(write);
     }
 
-    /// This batch, valid only while the lease holds.
+    /// Makes the batch valid only under this lease.
     pub fn fenced(mut self, task: TaskId, epoch: u32) -> Self {
         self.fence = Some(Fence { task, epoch });
         self
     }
 
-    /// This batch and a precondition.
+    /// Adds a precondition.
     pub fn guard(mut self, guard: Guard) -> Self {
         self.guards.push(guard);
         self
     }
 
-    /// This batch and a write.
+    /// Adds a write.
     pub fn write(mut self, write: Write) -> Self {
         self.writes.push(write);
         self

@@ -1,32 +1,30 @@
-//! The suite that every store must pass.
+//! The conformance suite that every store must pass.
 //!
-//! A store brings a [`Fixture`], which says how to open it on the same data
-//! again and again, and [`conformance!`](crate::conformance!) turns every case
-//! into a test:
+//! A store provides a [`Fixture`], which opens it on the same data repeatedly.
+//! [`conformance!`](crate::conformance!) turns every case into a test:
 //!
 //! ```
 //! # // The tests are only compiled here; `tests/conformance.rs` runs them.
 //! use std::sync::Arc;
 //! use offshoot_store::conformance::Fixture;
-//! use offshoot_store::{Memory, Read, Store};
+//! use offshoot_store::{Memory, ReadFuture, Store};
 //!
 //! struct InMemory(Memory);
 //!
 //! impl Fixture for InMemory {
-//!     fn open(&self) -> Read<Arc<dyn Store>> {
-//!         Read::ready(Ok(Arc::new(self.0.clone())))
+//!     fn open(&self) -> ReadFuture<Arc<dyn Store>> {
+//!         ReadFuture::ready(Ok(Arc::new(self.0.clone())))
 //!     }
 //! }
 //!
 //! offshoot_store::conformance!(InMemory(Memory::new()));
 //! ```
 //!
-//! A case is an `async fn` over a [`World`]: a store, a clock and a source of
-//! ids that are the same in every run. Cases come one noun a file, and a
-//! case's name is the sentence it proves, after the line of the semantics that
-//! says so where there is one.
+//! A case is an `async fn` over a [`StoreWorld`]: a store, a clock and a source of ids that are
+//! the same in every run. Each file has the cases about one noun. A case's name is the
+//! sentence that it proves, after the number of the semantics rule, if there is one.
 
-// A case that cannot go on is a case that fails: a panic is how it says so.
+// A case fails by panicking.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod acks;
@@ -36,13 +34,11 @@ mod caps;
 mod cases;
 mod concurrency;
 mod counters;
-mod counts;
 mod events;
 mod faults;
 mod fence;
 mod fixture;
 mod guards;
-mod heirs;
 mod history;
 mod inbox;
 mod keys;
@@ -50,22 +46,24 @@ mod messages;
 mod names;
 mod namesakes;
 mod paging;
+mod populated;
 mod property;
 mod questions;
+mod recipients;
 mod removal;
 mod reopen;
 mod retention;
-mod script;
+mod scenario;
 mod sessions;
 mod snapshot;
 mod spawn;
-mod stage;
 mod steps;
+mod task_counts;
 mod timers;
 mod transitions;
 mod world;
 
 pub use cases::run;
-pub use fixture::{Fixture, Holding};
-pub use snapshot::Snapshot;
-pub use world::World;
+pub use fixture::{Fixture, WorkerLimit};
+pub use snapshot::StoreSnapshot;
+pub use world::StoreWorld;

@@ -1,4 +1,4 @@
-//! Why a commit or a read did not happen.
+//! Errors of commits and reads.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use offshoot_core::{CapReached, MessageId, Owner, RowId, SessionId, TaskId};
 /// Why a commit did not happen.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CommitError {
-    /// A precondition failed and nothing was written: read again, decide again.
+    /// A precondition failed and nothing was written. Read again and decide again.
     #[error(transparent)]
     Conflict(#[from] Conflict),
     /// The store failed.
@@ -16,16 +16,16 @@ pub enum CommitError {
     Store(#[from] StoreError),
 }
 
-/// The precondition that failed.
+/// A failed precondition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Conflict {
-    /// The stored record is not the one the decision was made on.
+    /// The record has changed since the decision.
     #[error("task {0} has changed meanwhile")]
     Stale(TaskId),
-    /// The stored session is not the one the decision was made on.
+    /// The session has changed since the decision.
     #[error("session {0} has changed meanwhile")]
     StaleSession(SessionId),
-    /// The lease is somebody else's, or over.
+    /// The lease has ended, or another worker has it.
     #[error("the lease on task {0} is over")]
     LeaseOver(TaskId),
     /// There is no such task.
@@ -37,9 +37,9 @@ pub enum Conflict {
     /// The session has live tasks.
     #[error("{live} tasks of session {session} are live")]
     SessionBusy {
-        /// Which.
+        /// The session.
         session: SessionId,
-        /// How many.
+        /// The number of live tasks.
         live: u64,
     },
     /// A task with this id exists.
@@ -51,16 +51,16 @@ pub enum Conflict {
     /// A live task of the same owner has the name.
     #[error("task {0} has this name already")]
     NameTaken(TaskId),
-    /// A task of the same owner was spawned with the key.
+    /// The owner has spawned a task with the same key.
     #[error("task {0} was spawned with this key")]
     KeyUsed(TaskId),
-    /// The owner takes no new tasks.
+    /// The owner is ending and takes no new tasks.
     #[error("{0} is ending and takes no new tasks")]
     OwnerClosed(Owner),
     /// A cap is reached.
     #[error(transparent)]
     Cap(#[from] CapReached),
-    /// A task's children are not as the decision supposed.
+    /// The task's children have changed since the decision.
     #[error("the children of task {0} have changed meanwhile")]
     Children(TaskId),
     /// The task has ended and reads no messages.
@@ -69,112 +69,112 @@ pub enum Conflict {
     /// The inbox is full.
     #[error("the inbox of {owner} is full: {limit} unread messages")]
     InboxFull {
-        /// Whose.
+        /// The owner of the inbox.
         owner: Owner,
-        /// How many it may hold.
+        /// The maximum number of unread messages.
         limit: usize,
     },
-    /// The same sender has sent the same message there under the key.
+    /// The sender has sent the same message with this key.
     #[error("message {0} was sent with this key")]
     MessageKeyUsed(MessageId),
-    /// The same sender has sent another message there under the key.
+    /// The sender has sent a different message with this key.
     #[error("message {0}, which says something else, was sent with this key")]
     MessageKeyReused(MessageId),
     /// The row is not pending in that inbox.
     #[error("row {0} is not pending")]
     RowGone(RowId),
-    /// The step has a value.
+    /// The step already has a value.
     #[error("step {1:?} of task {0} has a value already")]
     StepCommitted(TaskId, Arc<str>),
-    /// The question is not open, or its number is not the next.
+    /// The question is not open, or its number is not the next one.
     #[error("question {1} of task {0} is not open")]
     QuestionClosed(TaskId, u32),
-    /// A counter would leave its bounds.
-    #[error("the counter {name:?} stands at {value} and may not go past its limit")]
+    /// The counter would exceed its bounds.
+    #[error("the counter {name:?} is {value} and may not go past its limit")]
     Counter {
-        /// Which.
+        /// The counter's name.
         name: Arc<str>,
-        /// What it is.
+        /// Its value.
         value: u64,
     },
 }
 
-/// The store failed.
+/// A failure of the store.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreError {
     /// Nothing was written.
     #[error("the store could not write: {0}")]
     NotWritten(Arc<str>),
-    /// Whether anything was written is not known: read to find out.
+    /// It is unknown whether anything was written: read to find out.
     #[error("the store did not say whether it wrote: {0}")]
     Unknown(Arc<str>),
     /// A read failed.
     #[error("the store could not read: {0}")]
     NotRead(Arc<str>),
-    /// The disk is full: free some space; nothing acknowledged is lost.
+    /// The disk is full. No acknowledged data is lost.
     #[error("the disk under {path} is full: free some space and try again")]
     Full {
-        /// Where the store is.
+        /// The location of the store.
         path: PathBuf,
     },
-    /// There can be no store here as things are.
-    #[error("the data folder {path:?} cannot be used: {detail}")]
+    /// The data directory cannot be used.
+    #[error("the data directory {path:?} cannot be used: {detail}")]
     Unusable {
-        /// Where the store would be.
+        /// The location of the store.
         path: PathBuf,
-        /// Why not, and what to do about it.
+        /// The reason, and what to do about it.
         detail: Arc<str>,
     },
-    /// The store was taken away while it was open. What was answered before is
-    /// wherever the files are now; nothing has been answered since.
+    /// The store's files were moved, removed or replaced while it was open. Everything that
+    /// was acknowledged is in the original files.
     #[error(
-        "the data folder {path} was moved, removed or replaced while it was open: \
+        "the data directory {path} was moved, removed or replaced while it was open: \
          put it back, or choose another, and open it again"
     )]
     Removed {
-        /// Where the store was.
+        /// The location of the store.
         path: PathBuf,
     },
-    /// Somebody else holds the store.
+    /// Another process holds the store.
     #[error("the store {path} is in use by {holder}: stop that process, or go through it")]
     Locked {
-        /// Where the store is.
+        /// The location of the store.
         path: PathBuf,
-        /// Who holds it, as far as it says.
+        /// The holder, as far as known.
         holder: Arc<str>,
     },
-    /// A newer version of Offshoot wrote the store; it is left as it is.
+    /// A newer version of Offshoot wrote the store. It is left unchanged.
     #[error(
         "the store {path} has format {found} and this version reads up to {known}: \
          use a newer version of Offshoot"
     )]
     Newer {
-        /// Where the store is.
+        /// The location of the store.
         path: PathBuf,
-        /// The format it has.
+        /// The format of the store.
         found: u32,
-        /// The newest format this version reads.
+        /// The newest format that this version reads.
         known: u32,
     },
-    /// The store is damaged; it is left as it is.
+    /// The store is damaged. It is left unchanged.
     #[error(
         "the store {path} is damaged ({detail}): restore it from a backup, or run \
          `offshoot doctor --repair`, which saves all that can be read"
     )]
     Corrupt {
-        /// Where the store is.
+        /// The location of the store.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The kind of damage.
         detail: Arc<str>,
     },
-    /// The data directory held a database, and it is gone. No empty one is put
-    /// in its place.
+    /// The data directory had a database, and the database is missing. It is not replaced
+    /// by an empty one.
     #[error(
         "the database {path} is missing, and this data directory had one: restore it from a \
          backup, or run `offshoot doctor --repair` to start with an empty one"
     )]
     Missing {
-        /// Where the database was.
+        /// The location of the database.
         path: PathBuf,
     },
     /// The store was closed.

@@ -1,10 +1,8 @@
-//! A store that fails on purpose.
+//! A store that fails on purpose, for tests and simulations.
 //!
-//! Whatever can go wrong between a caller and its store goes wrong in one of
-//! a few ways: nothing was written, it was written and nobody says so, the
-//! answer never comes, or the process is gone. [`Faulty`] does each of them to
-//! the commits that a [`Faults`] picks, and to no other, so that a test or a
-//! simulation owns every failure.
+//! An operation on a store can go wrong in a few ways: nothing is written, it is written
+//! without confirmation, the answer never comes, or the process dies. [`FaultyStore`]
+//! injects these faults into the commits and blobs that a [`FaultPlan`] selects.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,30 +12,30 @@ use offshoot_core::{Blob, Cursor, TaskId};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::{Notify, oneshot};
 
-use crate::around::Around;
 use crate::batch::Batch;
 use crate::error::{CommitError, StoreError};
-use crate::ready::{Abandoned, Answer, Commit, Read};
+use crate::future::{ClosedResult, CommitFuture, ReadFuture, StoreFuture};
 use crate::store::Store;
+use crate::wrapper::StoreWrapper;
 
-/// What goes wrong.
+/// A fault of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// Nothing is written, and [`StoreError::NotWritten`] says so.
+pub enum InjectedFault {
+    /// Nothing is written. The answer is [`StoreError::NotWritten`].
     Before,
-    /// It is written, and the answer is [`StoreError::Unknown`].
+    /// It is written. The answer is [`StoreError::Unknown`].
     After,
-    /// It is written, and whoever owes the answer goes away.
+    /// It is written. The sender of the answer is dropped.
     LostReply,
-    /// It is written, and no answer comes for as long as the store lives.
+    /// It is written. No answer comes while the store exists.
     NoReply,
-    /// The process dies before it writes.
+    /// The process dies before the write.
     CrashBefore,
-    /// The process dies after it wrote.
+    /// The process dies after the write.
     CrashAfter,
 }
 
-impl Fault {
+impl InjectedFault {
     /// Every fault.
     pub const ALL: [Self; 6] = [
         Self::Before,
@@ -48,64 +46,64 @@ impl Fault {
         Self::CrashAfter,
     ];
 
-    /// Whether the write happens all the same.
+    /// Whether the write takes effect.
     pub fn writes(self) -> bool {
         !matches!(self, Self::Before | Self::CrashBefore)
     }
 
-    /// Whether the store is gone afterwards.
+    /// Whether the store is unavailable afterwards.
     pub fn crashes(self) -> bool {
         matches!(self, Self::CrashBefore | Self::CrashAfter)
     }
 }
 
-/// Decides what goes wrong. Asked once per write, in the order in which the
-/// writes are made; the numbers start at 1.
+/// Selects the faults. It is called once per write, in write order, with numbers that start
+/// at 1.
 ///
-/// Any `Fn(u64, &Batch) -> Option<Fault>` is one.
-pub trait Faults: Send + Sync {
-    /// What goes wrong with the commit of this number, if anything.
-    fn at_commit(&self, number: u64, batch: &Batch) -> Option<Fault>;
+/// Any `Fn(u64, &Batch) -> Option<InjectedFault>` is a plan.
+pub trait FaultPlan: Send + Sync {
+    /// The fault of the commit with this number, if any.
+    fn at_commit(&self, number: u64, batch: &Batch) -> Option<InjectedFault>;
 
-    /// What goes wrong with the blob of this number, if anything.
-    fn at_blob(&self, _number: u64) -> Option<Fault> {
+    /// The fault of the blob with this number, if any.
+    fn at_blob(&self, _number: u64) -> Option<InjectedFault> {
         None
     }
 }
 
-impl<F: Fn(u64, &Batch) -> Option<Fault> + Send + Sync> Faults for F {
-    fn at_commit(&self, number: u64, batch: &Batch) -> Option<Fault> {
+impl<F: Fn(u64, &Batch) -> Option<InjectedFault> + Send + Sync> FaultPlan for F {
+    fn at_commit(&self, number: u64, batch: &Batch) -> Option<InjectedFault> {
         self(number, batch)
     }
 }
 
-/// One fault, at the commit of one number.
+/// A plan with one fault, at one commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct At {
-    /// At which commit, counted from 1.
+pub struct FaultPoint {
+    /// The number of the commit, counted from 1.
     pub commit: u64,
-    /// What goes wrong with it.
-    pub fault: Fault,
+    /// The fault.
+    pub fault: InjectedFault,
 }
 
-impl Faults for At {
-    fn at_commit(&self, number: u64, _batch: &Batch) -> Option<Fault> {
+impl FaultPlan for FaultPoint {
+    fn at_commit(&self, number: u64, _batch: &Batch) -> Option<InjectedFault> {
         (number == self.commit).then_some(self.fault)
     }
 }
 
-/// A store around another one that fails where its [`Faults`] say so.
+/// A wrapper around a store that fails where its [`FaultPlan`] says so.
 ///
-/// After a crash it lets go of the store inside, and every operation answers
+/// After a crash it drops the inner store, and every operation answers
 /// [`StoreError::Closed`]. Clones are the same store.
 ///
 /// ```
 /// # use std::sync::Arc;
 /// # use offshoot_core::Stamp;
-/// # use offshoot_store::{At, Batch, Fault, Faulty, Memory, Store};
+/// # use offshoot_store::{FaultPoint, Batch, InjectedFault, FaultyStore, Memory, Store};
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
-/// let faults = At { commit: 2, fault: Fault::CrashBefore };
-/// let store = Faulty::new(Arc::new(Memory::new()), faults);
+/// let faults = FaultPoint { commit: 2, fault: InjectedFault::CrashBefore };
+/// let store = FaultyStore::new(Arc::new(Memory::new()), faults);
 /// let batch = || Batch::new(Stamp::from_millis(1));
 /// assert!(store.commit(batch()).await.is_ok());
 /// assert!(store.commit(batch()).await.is_err());
@@ -114,32 +112,32 @@ impl Faults for At {
 /// # });
 /// ```
 #[derive(Clone)]
-pub struct Faulty(Arc<Shared>);
+pub struct FaultyStore(Arc<FaultyShared>);
 
-struct Shared {
-    faults: Box<dyn Faults>,
-    // Empty after a crash, so that the data can be opened again.
+struct FaultyShared {
+    faults: Box<dyn FaultPlan>,
+    // `None` after a crash, so that the data can be opened again.
     inner: RwLock<Option<Arc<dyn Store>>>,
     commits: AtomicU64,
     blobs: AtomicU64,
-    // Orders the decisions as the writes are ordered.
+    // Held while a write is decided, so that decisions have the order of the writes.
     deciding: Mutex<()>,
     last_cursor: Mutex<Cursor>,
-    // Apart, so that whoever gives an answer late does not hold the store.
+    // Separate, so that a delayed answer does not keep the store alive.
     replies: Arc<Replies>,
 }
 
 #[derive(Default)]
 struct Replies {
     withheld: Notify,
-    // What owes an answer that never comes: dropping it would be an answer.
+    // Senders that never answer. Dropping one would be an answer.
     silent: Mutex<Vec<Box<dyn Send>>>,
 }
 
-impl Faulty {
-    /// `inner`, failing where `faults` say so.
-    pub fn new(inner: Arc<dyn Store>, faults: impl Faults + 'static) -> Self {
-        Self(Arc::new(Shared {
+impl FaultyStore {
+    /// Wraps `inner`.
+    pub fn new(inner: Arc<dyn Store>, faults: impl FaultPlan + 'static) -> Self {
+        Self(Arc::new(FaultyShared {
             faults: Box::new(faults),
             inner: RwLock::new(Some(inner)),
             commits: AtomicU64::new(0),
@@ -150,71 +148,71 @@ impl Faulty {
         }))
     }
 
-    /// How many commits were asked for, failed ones included, until the crash.
+    /// The number of attempted commits until the crash.
     pub fn commits(&self) -> u64 {
         self.0.commits.load(Ordering::SeqCst)
     }
 
-    /// How many blobs were handed over, failed ones included, until the crash.
+    /// The number of attempted blobs until the crash.
     pub fn blobs(&self) -> u64 {
         self.0.blobs.load(Ordering::SeqCst)
     }
 
-    /// Whether it has crashed.
+    /// Whether the store has crashed.
     pub fn has_crashed(&self) -> bool {
         self.0.inner.read().is_none()
     }
 
-    /// Crashes it now.
+    /// Crashes the store.
     pub fn crash(&self) {
         self.0.crash();
     }
 
-    /// Returns when an answer has been withheld ([`Fault::NoReply`]) since
-    /// this was last asked; what it was the answer to has been written.
+    /// Waits until an answer is withheld ([`InjectedFault::NoReply`]). The withheld
+    /// operation has been written.
     pub async fn withheld(&self) {
         self.0.replies.withheld.notified().await;
     }
 
     fn write<T>(
         &self,
-        write: impl FnOnce(&dyn Store) -> Answer<T>,
-        decide: impl FnOnce(&Shared) -> Option<Fault>,
+        write: impl FnOnce(&dyn Store) -> StoreFuture<T>,
+        decide: impl FnOnce(&FaultyShared) -> Option<InjectedFault>,
         fail: fn(StoreError) -> T,
-    ) -> Answer<T>
+    ) -> StoreFuture<T>
     where
-        T: Abandoned + Send + Unpin + 'static,
+        T: ClosedResult + Send + Unpin + 'static,
     {
         let turn = self.0.deciding.lock();
         let inner = match self.inner() {
             Ok(inner) => inner,
-            Err(error) => return Answer::ready(fail(error)),
+            Err(error) => return StoreFuture::ready(fail(error)),
         };
         let Some(fault) = decide(&self.0) else { return write(&*inner) };
         let written = fault.writes().then(|| write(&*inner));
         drop(turn);
         drop(inner);
         let (sender, answer) = oneshot::channel();
-        match written.map(Answer::try_now) {
-            // The write is under way: the fault strikes once it is done, or a
-            // reader could see the state from before it after the answer.
+        match written.map(StoreFuture::try_now) {
+            // The write is pending. The fault takes effect after it, or else a reader could
+            // see the old state after the answer.
             Some(Err(written)) => {
                 let shared = self.0.clone();
                 std::thread::spawn(move || {
                     wait(written);
-                    Shared::strike(shared, fault, sender, fail);
+                    FaultyShared::strike(shared, fault, sender, fail);
                 });
             }
-            None | Some(Ok(_)) => Shared::strike(self.0.clone(), fault, sender, fail),
+            None | Some(Ok(_)) => FaultyShared::strike(self.0.clone(), fault, sender, fail),
         }
-        Answer::later(answer)
+        StoreFuture::later(answer)
     }
 }
 
-impl Shared {
+impl FaultyShared {
     fn strike<T: Send + 'static>(
         shared: Arc<Self>,
-        fault: Fault,
+        fault: InjectedFault,
         reply: oneshot::Sender<T>,
         fail: fn(StoreError) -> T,
     ) {
@@ -224,13 +222,15 @@ impl Shared {
         // The store may be opened again as soon as the answer is there.
         let replies = shared.replies.clone();
         drop(shared);
-        // Nobody may be listening any more, which is no concern of the store.
+        // The receiver may be gone, which does not matter here.
         let say = |reply: oneshot::Sender<T>, error| drop(reply.send(fail(error)));
         match fault {
-            Fault::Before => say(reply, StoreError::NotWritten("injected".into())),
-            Fault::After => say(reply, StoreError::Unknown("injected".into())),
-            Fault::LostReply | Fault::CrashBefore | Fault::CrashAfter => drop(reply),
-            Fault::NoReply => {
+            InjectedFault::Before => say(reply, StoreError::NotWritten("injected".into())),
+            InjectedFault::After => say(reply, StoreError::Unknown("injected".into())),
+            InjectedFault::LostReply | InjectedFault::CrashBefore | InjectedFault::CrashAfter => {
+                drop(reply)
+            }
+            InjectedFault::NoReply => {
                 replies.silent.lock().push(Box::new(reply));
                 replies.withheld.notify_one();
             }
@@ -242,13 +242,13 @@ impl Shared {
         if let Some(inner) = inner {
             *self.last_cursor.lock() = inner.cursor();
         }
-        // With the process gone, everybody who still hopes may stop.
+        // The simulated process is gone, so withheld answers are dropped.
         self.replies.silent.lock().clear();
     }
 }
 
-/// Blocks this thread until the answer is there.
-fn wait<T: Abandoned + Unpin>(answer: Answer<T>) {
+/// Blocks the thread until the future is ready.
+fn wait<T: ClosedResult + Unpin>(answer: StoreFuture<T>) {
     struct Unpark(std::thread::Thread);
     impl std::task::Wake for Unpark {
         fn wake(self: Arc<Self>) {
@@ -263,22 +263,22 @@ fn wait<T: Abandoned + Unpin>(answer: Answer<T>) {
     }
 }
 
-impl fmt::Debug for Faulty {
+impl fmt::Debug for FaultyStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Faulty")
+        f.debug_struct("FaultyStore")
             .field("inner", &self.inner())
             .field("commits", &self.commits())
             .finish_non_exhaustive()
     }
 }
 
-impl Around for Faulty {
+impl StoreWrapper for FaultyStore {
     fn inner(&self) -> Result<Arc<dyn Store>, StoreError> {
         self.0.inner.read().clone().ok_or(StoreError::Closed)
     }
 
-    fn commit_around(&self, batch: Batch) -> Commit {
-        // The decision sees the batch before the write takes it.
+    fn wrap_commit(&self, batch: Batch) -> CommitFuture {
+        // The plan looks at the batch before the write consumes it.
         let batch = Arc::new(batch);
         let seen = batch.clone();
         self.write(
@@ -291,7 +291,7 @@ impl Around for Faulty {
         )
     }
 
-    fn put_blob_around(&self, task: TaskId, json: Arc<str>) -> Read<Blob> {
+    fn wrap_put_blob(&self, task: TaskId, json: Arc<str>) -> ReadFuture<Blob> {
         self.write(
             |inner| inner.put_blob(task, json),
             |shared| {

@@ -1,35 +1,39 @@
-//! Where Offshoot keeps its records: the contract every store fulfils, the
-//! index of live tasks they share, and the memory store.
+//! Record storage: the store contract, the precondition checks, the in-memory task index,
+//! and the memory store.
 //!
-//! A store decides nothing. It takes a [`Batch`] of decisions made by
-//! `offshoot-core`, checks the preconditions they were made under, and makes
-//! all of them durable or none.
+//! A store decides nothing. It takes a [`Batch`] of decisions made by `offshoot-core`,
+//! checks their preconditions, and makes all of them durable or none.
 
-#[cfg(feature = "conformance")]
-mod around;
 mod batch;
+mod check;
 #[cfg(feature = "conformance")]
 pub mod conformance;
-mod directory;
 mod error;
 #[cfg(feature = "conformance")]
 mod faulty;
+mod future;
 mod memory;
 mod query;
-mod ready;
 mod store;
-
+mod task_index;
 #[cfg(feature = "conformance")]
-pub use around::Around;
-pub use batch::{Ack, Batch, Count, Counter, End, Fence, Guard, RowRef, Spawn, Strictness, Write};
-pub use directory::{Directory, Removal};
+mod wrapper;
+
+pub use batch::{
+    Ack, Batch, Counter, CounterChange, EndWrite, Fence, Guard, RowRef, SpawnWrite, Strictness,
+    Write,
+};
+pub use check::{SentMessage, StoreView, check};
 pub use error::{CommitError, Conflict, StoreError};
 #[cfg(feature = "conformance")]
-pub use faulty::{At, Fault, Faults, Faulty};
+pub use faulty::{FaultPlan, FaultPoint, FaultyStore, InjectedFault};
+pub use future::{ClosedResult, CommitFuture, ReadFuture, StoreFuture};
 pub use memory::Memory;
 pub use query::{
-    EventPage, Expired, HistoryPage, Namesakes, Order, Page, PageCursor, Pending, Standing,
-    TaskQuery, Within,
+    CursorExpired, EventPage, HistoryPage, MessagePosition, Namesakes, Order, Page, PageCursor,
+    PendingRow, TaskQuery, TaskScope,
 };
-pub use ready::{Abandoned, Answer, Commit, Read};
-pub use store::{Holding, OpenStore, Store, Tenure};
+pub use store::{ClaimKind, OpenStore, Store, StoreClaim};
+pub use task_index::{RemovalKind, TaskIndex};
+#[cfg(feature = "conformance")]
+pub use wrapper::StoreWrapper;

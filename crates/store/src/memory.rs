@@ -1,53 +1,52 @@
-//! The store that forgets everything with its process: the speed reference,
-//! and the disk of the simulation.
+//! The memory store: the speed reference, and the disk of simulations.
 
 mod apply;
-mod check;
 mod inbox;
-mod ledger;
 mod log;
-mod notes;
+mod owner_data;
 mod removal;
 mod retention;
-mod rows;
+mod row_queue;
+mod state;
+mod view;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_core::{
-    Blob, Counts, Cursor, MessageId, Name, Owner, Question, Retention, Session, SessionId, Space,
-    Stamp, StepState, Task, TaskId, Timer, WorkerId,
+    Blob, Cursor, MessageId, Name, Owner, Question, Retention, Session, SessionId, Space, Stamp,
+    StepState, Task, TaskCounts, TaskId, Timer, WorkerId,
 };
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use self::ledger::Ledger;
+use self::state::MemoryState;
 use crate::batch::{Batch, Counter};
+use crate::check::check;
 use crate::error::StoreError;
+use crate::future::{CommitFuture, ReadFuture};
 use crate::query::{
-    EventPage, Expired, HistoryPage, Page, PageCursor, Pending, Standing, TaskQuery,
+    CursorExpired, EventPage, HistoryPage, MessagePosition, Page, PageCursor, PendingRow, TaskQuery,
 };
-use crate::ready::{Commit, Read};
-use crate::store::{OpenStore, Store, Tenure};
+use crate::store::{OpenStore, Store, StoreClaim};
 
-/// A store in memory. Clones share what is stored, so that a runtime can be
-/// opened on what another one left behind.
+/// A store in memory. Clones share the data, so that a second runtime can open the data of
+/// a previous one.
 ///
-/// It keeps the newest acknowledged tasks of each session, and all that is
-/// live or unread.
+/// It keeps all live and unread tasks, and the newest acknowledged tasks of each session.
 #[derive(Clone, Debug, Default)]
-pub struct Memory(Arc<Shared>);
+pub struct Memory(Arc<MemoryShared>);
 
 #[derive(Debug, Default)]
-struct Shared {
-    ledger: Mutex<Ledger>,
+struct MemoryShared {
+    state: Mutex<MemoryState>,
     holder: Mutex<Option<WorkerId>>,
-    holders: Holders,
+    limit: ClaimLimit,
 }
 
-/// How many workers may hold the store.
+/// How many workers can hold the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Holders {
+enum ClaimLimit {
     #[default]
     One,
     Many,
@@ -59,35 +58,34 @@ impl Memory {
         Self::default()
     }
 
-    /// An empty store that any number of workers may hold at once, as a
-    /// cluster's store is held.
+    /// An empty store that many workers can hold at the same time, as in a cluster.
     pub fn for_many_workers() -> Self {
-        Self(Arc::new(Shared { holders: Holders::Many, ..Shared::default() }))
+        Self(Arc::new(MemoryShared { limit: ClaimLimit::Many, ..MemoryShared::default() }))
     }
 
-    fn read<T>(&self, read: impl FnOnce(&Ledger) -> T) -> Read<T> {
-        Read::ready(Ok(read(&self.0.ledger.lock())))
+    fn read<T>(&self, read: impl FnOnce(&MemoryState) -> T) -> ReadFuture<T> {
+        ReadFuture::ready(Ok(read(&self.0.state.lock())))
     }
 }
 
 impl Store for Memory {
-    fn commit(&self, mut batch: Batch) -> Commit {
-        let mut ledger = self.0.ledger.lock();
-        if let Err(conflict) = ledger.check(&batch) {
-            drop(ledger);
-            return Commit::ready(Err(conflict.into()));
+    fn commit(&self, mut batch: Batch) -> CommitFuture {
+        let mut state = self.0.state.lock();
+        if let Err(conflict) = check(&batch, &mut &*state) {
+            drop(state);
+            return CommitFuture::ready(Err(conflict.into()));
         }
-        let cursor = ledger.apply(&mut batch);
-        // What is forgotten is freed without the lock.
-        let forgotten = ledger.take_forgotten();
-        drop(ledger);
-        drop(forgotten);
-        Commit::ready(Ok(cursor))
+        let cursor = state.apply(&mut batch);
+        // Deleted tasks are freed after the lock is released.
+        let deleted_tasks = state.take_deleted();
+        drop(state);
+        drop(deleted_tasks);
+        CommitFuture::ready(Ok(cursor))
     }
 
-    fn claim(&self, worker: WorkerId) -> Result<Tenure, StoreError> {
-        if self.0.holders == Holders::Many {
-            return Ok(Tenure::shared());
+    fn claim(&self, worker: WorkerId) -> Result<StoreClaim, StoreError> {
+        if self.0.limit == ClaimLimit::Many {
+            return Ok(StoreClaim::shared());
         }
         let mut holder = self.0.holder.lock();
         if let Some(holder) = *holder {
@@ -96,79 +94,79 @@ impl Store for Memory {
         }
         *holder = Some(worker);
         let shared = self.0.clone();
-        Ok(Tenure::new(move || *shared.holder.lock() = None))
+        Ok(StoreClaim::new(move || *shared.holder.lock() = None))
     }
 
-    fn session(&self, id: SessionId) -> Read<Option<Session>> {
-        self.read(|ledger| ledger.session(id).cloned())
+    fn session(&self, id: SessionId) -> ReadFuture<Option<Session>> {
+        self.read(|state| state.session(id).cloned())
     }
 
-    fn session_named(&self, space: &Space, name: &Name) -> Read<Option<Session>> {
-        self.read(|ledger| ledger.session_named(space, name).cloned())
+    fn session_named(&self, space: &Space, name: &Name) -> ReadFuture<Option<Session>> {
+        self.read(|state| state.session_named(space, name).cloned())
     }
 
-    fn sessions(&self, after: Option<PageCursor>, limit: usize) -> Read<Page<Session>> {
-        self.read(|ledger| ledger.sessions_page(after, limit))
+    fn sessions(&self, after: Option<PageCursor>, limit: usize) -> ReadFuture<Page<Session>> {
+        self.read(|state| state.sessions_page(after, limit))
     }
 
-    fn task(&self, id: TaskId) -> Read<Option<Task>> {
-        self.read(|ledger| ledger.directory.task(id).cloned())
+    fn task(&self, id: TaskId) -> ReadFuture<Option<Task>> {
+        self.read(|state| state.index.task(id).cloned())
     }
 
-    fn named(&self, owner: Owner, key: &str) -> Read<Option<Task>> {
-        self.read(|ledger| ledger.directory.named(owner, key).cloned())
+    fn named(&self, owner: Owner, key: &str) -> ReadFuture<Option<Task>> {
+        self.read(|state| state.index.named(owner, key).cloned())
     }
 
-    fn keyed(&self, owner: Owner, key: &str) -> Read<Option<Task>> {
-        self.read(|ledger| ledger.directory.keyed(owner, key).cloned())
+    fn keyed(&self, owner: Owner, key: &str) -> ReadFuture<Option<Task>> {
+        self.read(|state| state.index.keyed(owner, key).cloned())
     }
 
-    fn tasks(&self, query: TaskQuery) -> Read<Page<Task>> {
-        self.read(|ledger| ledger.directory.page(&query))
+    fn tasks(&self, query: TaskQuery) -> ReadFuture<Page<Task>> {
+        self.read(|state| state.index.page(&query))
     }
 
-    fn counts(&self, owner: Owner) -> Read<Counts> {
-        self.read(|ledger| ledger.directory.counts(owner))
+    fn counts(&self, owner: Owner) -> ReadFuture<TaskCounts> {
+        self.read(|state| state.index.counts(owner))
     }
 
-    fn counts_within(&self, session: Option<SessionId>) -> Read<Counts> {
-        self.read(|ledger| ledger.directory.counts_within(session))
+    fn counts_within(&self, session: Option<SessionId>) -> ReadFuture<TaskCounts> {
+        self.read(|state| state.index.counts_within(session))
     }
 
-    fn inbox(&self, owner: Owner, after: u64, limit: usize) -> Read<Vec<Pending>> {
-        self.read(|ledger| ledger.pending(owner, after, limit))
+    fn inbox(&self, owner: Owner, after: u64, limit: usize) -> ReadFuture<Vec<PendingRow>> {
+        self.read(|state| state.pending(owner, after, limit))
     }
 
-    fn unread(&self, owner: Owner, limit: usize) -> Read<usize> {
-        self.read(|ledger| ledger.unread(owner).min(limit))
+    fn unread(&self, owner: Owner, limit: usize) -> ReadFuture<usize> {
+        self.read(|state| state.unread(owner).min(limit))
     }
 
-    fn result_row(&self, task: TaskId) -> Read<Option<Pending>> {
-        self.read(|ledger| ledger.result_row(task))
+    fn result_row(&self, task: TaskId) -> ReadFuture<Option<PendingRow>> {
+        self.read(|state| state.result_row(task))
     }
 
-    fn message(&self, owner: Owner, message: MessageId) -> Read<Option<Standing>> {
-        self.read(|ledger| ledger.message(owner, message))
+    fn message(&self, owner: Owner, message: MessageId) -> ReadFuture<Option<MessagePosition>> {
+        self.read(|state| state.message(owner, message))
     }
 
-    fn history(&self, owner: Owner, first: u64, limit: usize) -> Read<HistoryPage> {
-        self.read(|ledger| ledger.history(owner, first, limit))
+    fn history(&self, owner: Owner, first: u64, limit: usize) -> ReadFuture<HistoryPage> {
+        self.read(|state| state.history(owner, first, limit))
     }
 
-    fn step(&self, task: TaskId, key: &str) -> Read<Option<StepState>> {
-        self.read(|ledger| ledger.step(task, key).cloned())
+    fn step(&self, task: TaskId, key: &str) -> ReadFuture<Option<StepState>> {
+        self.read(|state| state.step(task, key).cloned())
     }
 
-    fn questions(&self, task: TaskId) -> Read<Vec<Question>> {
-        self.read(|ledger| ledger.questions(task).to_vec())
+    fn questions(&self, task: TaskId) -> ReadFuture<Vec<Question>> {
+        self.read(|state| state.questions(task).to_vec())
     }
 
-    fn timers(&self, task: TaskId) -> Read<Vec<Timer>> {
-        self.read(|ledger| ledger.timers(task).to_vec())
+    fn timers(&self, task: TaskId) -> ReadFuture<Vec<Timer>> {
+        self.read(|state| state.timers(task).to_vec())
     }
 
-    fn counter(&self, counter: &Counter) -> Read<u64> {
-        self.read(|ledger| ledger.counter(counter))
+    fn counter(&self, counter: &Counter) -> ReadFuture<u64> {
+        self.read(|state| state.counter(counter))
     }
 
     fn events(
@@ -176,60 +174,60 @@ impl Store for Memory {
         session: Option<SessionId>,
         after: Cursor,
         limit: usize,
-    ) -> Read<Result<EventPage, Expired>> {
-        self.read(|ledger| ledger.events(session, after, limit))
+    ) -> ReadFuture<Result<EventPage, CursorExpired>> {
+        self.read(|state| state.events(session, after, limit))
     }
 
     fn cursor(&self) -> Cursor {
-        self.0.ledger.lock().cursor()
+        self.0.state.lock().cursor()
     }
 
-    fn bell(&self, session: SessionId) -> Arc<Notify> {
-        self.0.ledger.lock().bell(session)
+    fn notifier(&self, session: SessionId) -> Arc<Notify> {
+        self.0.state.lock().notifier(session)
     }
 
-    fn put_blob(&self, task: TaskId, json: Arc<str>) -> Read<Blob> {
-        Read::ready(Ok(self.0.ledger.lock().put_blob(task, json)))
+    fn put_blob(&self, task: TaskId, json: Arc<str>) -> ReadFuture<Blob> {
+        ReadFuture::ready(Ok(self.0.state.lock().put_blob(task, json)))
     }
 
-    fn blob(&self, blob: Blob) -> Read<Option<Arc<str>>> {
-        self.read(|ledger| ledger.blob(blob))
+    fn blob(&self, blob: Blob) -> ReadFuture<Option<Arc<str>>> {
+        self.read(|state| state.blob(blob))
     }
 
-    fn delete_blob(&self, blob: Blob) -> Read<()> {
-        self.0.ledger.lock().delete_blob(blob);
-        Read::ready(Ok(()))
+    fn delete_blob(&self, blob: Blob) -> ReadFuture<()> {
+        self.0.state.lock().delete_blob(blob);
+        ReadFuture::ready(Ok(()))
     }
 
-    fn expire(&self, now: Stamp, limit: usize) -> Read<usize> {
-        let mut ledger = self.0.ledger.lock();
-        let deleted = ledger.expire(now, limit);
-        let forgotten = ledger.take_forgotten();
-        drop(ledger);
-        drop(forgotten);
-        Read::ready(Ok(deleted))
+    fn expire(&self, now: Stamp, limit: usize) -> ReadFuture<usize> {
+        let mut state = self.0.state.lock();
+        let deleted = state.expire(now, limit);
+        let deleted_tasks = state.take_deleted();
+        drop(state);
+        drop(deleted_tasks);
+        ReadFuture::ready(Ok(deleted))
     }
 
-    fn remove(&self, session: SessionId, limit: usize) -> Read<usize> {
-        let mut ledger = self.0.ledger.lock();
-        let (deleted, remains) = ledger.remove(session, limit.max(1));
-        let forgotten = ledger.take_forgotten();
-        drop(ledger);
-        drop((forgotten, remains));
-        Read::ready(Ok(deleted))
+    fn remove(&self, session: SessionId, limit: usize) -> ReadFuture<usize> {
+        let mut state = self.0.state.lock();
+        let (deleted, removed) = state.remove(session, limit.max(1));
+        let deleted_tasks = state.take_deleted();
+        drop(state);
+        drop((deleted_tasks, removed));
+        ReadFuture::ready(Ok(deleted))
     }
 
     fn set_retention(&self, retention: Retention) {
-        self.0.ledger.lock().retention = retention;
+        self.0.state.lock().retention = retention;
     }
 
-    fn close(&self, _patience: Duration) -> Read<()> {
-        Read::ready(Ok(()))
+    fn close(&self, _patience: Duration) -> ReadFuture<()> {
+        ReadFuture::ready(Ok(()))
     }
 }
 
 impl OpenStore for Memory {
-    fn open_store(self) -> Read<Arc<dyn Store>> {
-        Read::ready(Ok(Arc::new(self)))
+    fn open_store(self) -> ReadFuture<Arc<dyn Store>> {
+        ReadFuture::ready(Ok(Arc::new(self)))
     }
 }

@@ -1,4 +1,4 @@
-//! Questions to a store that have more than one answer.
+//! Queries and their results.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -7,56 +7,55 @@ use offshoot_core::{Block, Cursor, Event, Owner, Phase, Row, RunId, SessionId, T
 
 use crate::batch::RowRef;
 
-/// Which tasks to list.
+/// A query for tasks.
 #[derive(Clone, Debug)]
 pub struct TaskQuery {
-    /// Whose tasks.
-    pub within: Within,
-    /// In which phases; all if empty.
+    /// Where to search.
+    pub within: TaskScope,
+    /// The phases; empty means all.
     pub phases: Vec<Phase>,
-    /// Of which kind.
+    /// The kind.
     pub kind: Option<Arc<str>>,
-    /// Of which profile.
+    /// The profile.
     pub profile: Option<Arc<str>>,
-    /// Called so: the name's key. What is found this way costs what is called
-    /// so within `within`, however much else there is.
+    /// The normalised name. The cost depends only on the number of tasks with this name in
+    /// the searched scope.
     pub name: Option<Arc<str>>,
-    /// Which of the tasks that one owner calls alike.
+    /// Which of an owner's tasks with the same name to list.
     pub namesakes: Namesakes,
-    /// Spawned in which run.
+    /// The run that spawned the task.
     pub run: Option<RunId>,
-    /// In which order.
+    /// The order.
     pub order: Order,
-    /// Where the page before ended.
+    /// The end of the previous page.
     pub after: Option<PageCursor>,
-    /// How many at the most.
+    /// The maximum number of tasks.
     pub limit: usize,
 }
 
-/// Whose tasks to list.
+/// Where to search for tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Within {
-    /// Everybody's.
+pub enum TaskScope {
+    /// In the whole store.
     Everything,
-    /// A session's, at any depth.
+    /// In a session, at any depth.
     Session(SessionId),
-    /// Those that an owner owns.
+    /// Among the tasks that an owner owns.
     Owner(Owner),
 }
 
-/// In which order to list.
+/// The order of a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// First spawned first.
+    /// By spawn time, ascending.
     #[default]
     OldestFirst,
-    /// Last spawned first.
+    /// By spawn time, descending.
     NewestFirst,
 }
 
 impl Order {
-    /// The ordinals that come after where a page ended. They are numbered from
-    /// 1.
+    /// The ordinals that come after the end of a page. Ordinals start at 1.
     pub(crate) fn rest(self, after: Option<PageCursor>) -> RangeInclusive<u64> {
         match (self, after) {
             (_, None) => 1..=u64::MAX,
@@ -66,58 +65,57 @@ impl Order {
     }
 }
 
-/// Which of the tasks that one owner calls alike.
+/// Which of an owner's tasks with the same name to list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Namesakes {
     /// All of them.
     #[default]
     All,
-    /// Only the last of each owner: the live one, else the one that ended
-    /// last. It is what the owner means by the name.
+    /// Only the one that the owner refers to by the name: the live one, or else the one
+    /// that ended last.
     Last,
 }
 
-/// Where a page ended. Opaque: hand it back to get the next page. Of lists of
-/// tasks, the cursor behind a task that was spawned later is the greater one,
-/// in whichever order they are listed.
+/// The end of a page. Opaque: pass it back to get the next page. In lists of tasks the
+/// cursor of a task that was spawned later is greater, in either order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PageCursor(pub u64);
 
-/// A part of a longer list.
+/// A page of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page<T> {
     /// The items.
     pub items: Vec<T>,
-    /// Where to go on; `None` at the end. A page may hold fewer items than
-    /// asked for, even none, and still have a next one.
+    /// The cursor of the next page; `None` at the end. A page can be short or empty and
+    /// still have a next one.
     pub next: Option<PageCursor>,
 }
 
-/// A pending row and where it stands in its inbox.
+/// A pending row with its number.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pending {
-    /// Rows with a higher number came later. It is the row's own for ever,
-    /// whosever inbox it moves to.
+pub struct PendingRow {
+    /// The number of the row. Later rows have higher numbers. A row keeps its number when
+    /// it moves to another inbox.
     pub number: u64,
     /// The row.
     pub row: Row,
-    /// The record of the task it tells of, for results.
+    /// The record of the ended task, for results.
     pub task: Option<Task>,
 }
 
-impl Pending {
-    /// What an acknowledgement names.
+impl PendingRow {
+    /// The reference for an acknowledgement.
     pub fn reference(&self) -> RowRef {
         RowRef { number: self.number, id: self.row.id }
     }
 }
 
-/// Where a message is that was not consumed.
+/// The position of a message that was not consumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// In the inbox, as the row of this number.
+pub enum MessagePosition {
+    /// In the inbox, as the row with this number.
     Queued(u64),
-    /// Unread, because the task ended: back with its sender, or with the heir.
+    /// Unread when the task ended. It is back in the sender's inbox or in the recipient's.
     Returned,
 }
 
@@ -126,9 +124,9 @@ pub enum Standing {
 pub struct HistoryPage {
     /// The blocks.
     pub blocks: Vec<Block>,
-    /// The position of the first of them.
+    /// The position of the first block.
     pub first: u64,
-    /// How many blocks the history has.
+    /// The number of blocks in the history.
     pub total: u64,
 }
 
@@ -137,24 +135,24 @@ pub struct HistoryPage {
 pub struct EventPage {
     /// The events, in order.
     pub events: Vec<Event>,
-    /// Where to go on.
+    /// The cursor to continue from.
     pub next: Cursor,
 }
 
-/// Events after the cursor have been deleted: take a snapshot of the records
-/// and go on from `oldest`.
+/// The error for a cursor after which events have been deleted: read the records and
+/// continue from `oldest`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the log after this cursor has been deleted: read the records and go on from the oldest cursor"
 )]
-pub struct Expired {
-    /// The oldest cursor from which nothing is missing.
+pub struct CursorExpired {
+    /// The oldest cursor after which all events are stored.
     pub oldest: Cursor,
 }
 
 impl TaskQuery {
-    /// All tasks within `within`, oldest first, fifty at a time.
-    pub fn new(within: Within) -> Self {
+    /// All tasks in `within`, oldest first, fifty per page.
+    pub fn new(within: TaskScope) -> Self {
         Self {
             within,
             phases: Vec::new(),
@@ -169,14 +167,13 @@ impl TaskQuery {
         }
     }
 
-    /// This query, for tasks that have not ended.
+    /// Restricts the query to tasks that have not ended.
     pub fn live(mut self) -> Self {
         self.phases = vec![Phase::Queued, Phase::Running, Phase::Waiting];
         self
     }
 
-    /// Whether `task` is one of those asked for, `within` and `namesakes`
-    /// apart.
+    /// Whether `task` matches the filters other than `within` and `namesakes`.
     pub fn admits(&self, task: &Task) -> bool {
         let spec = &task.spec;
         (self.phases.is_empty() || self.phases.contains(&task.state.phase()))

@@ -4,193 +4,188 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_core::{
-    Blob, Counts, Cursor, MessageId, Name, Owner, Question, Retention, Session, SessionId, Space,
-    Stamp, StepState, Task, TaskId, Timer, WorkerId,
+    Blob, Cursor, MessageId, Name, Owner, Question, Retention, Session, SessionId, Space, Stamp,
+    StepState, Task, TaskCounts, TaskId, Timer, WorkerId,
 };
 use tokio::sync::{Notify, watch};
 
 use crate::batch::{Batch, Counter};
 use crate::error::StoreError;
+use crate::future::{CommitFuture, ReadFuture};
 use crate::query::{
-    EventPage, Expired, HistoryPage, Page, PageCursor, Pending, Standing, TaskQuery,
+    CursorExpired, EventPage, HistoryPage, MessagePosition, Page, PageCursor, PendingRow, TaskQuery,
 };
-use crate::ready::{Commit, Read};
 
-/// Where records live.
+/// A store of records.
 ///
 /// # Commits
-/// A commit is atomic, durable when its answer comes (as far as the store is
-/// durable at all), and visible to every read that begins after the answer.
-/// Commits have one order, and the log shows each session's in that order.
-/// [`StoreError::NotWritten`] and [`StoreError::Full`] promise that nothing
-/// was written; [`StoreError::Unknown`] promises nothing, and the caller reads
-/// to find out. After [`StoreError::Removed`] or [`StoreError::Corrupt`] nothing
-/// is written or read any more. Dropping a [`Commit`] does not take it back.
+/// A commit is atomic. When it is answered, it is durable (as far as the store is durable)
+/// and visible to every later read. Commits have a total order, and each session's log
+/// follows it.
+///
+/// [`StoreError::NotWritten`] and [`StoreError::Full`] mean that nothing was written. After
+/// [`StoreError::Unknown`] the caller must read to find out. After [`StoreError::Removed`]
+/// or [`StoreError::Corrupt`] the store neither reads nor writes. Dropping a
+/// [`CommitFuture`] does not undo the commit.
 ///
 /// # Reads
-/// A read sees whole commits only. A missing thing is `None` or empty, never
-/// an error. Lists are paged, and a task that is there throughout is listed
-/// exactly once.
+/// A read sees whole commits only. A missing item is `None` or empty, and never an error.
+/// Lists are paged; a task that exists during the whole listing is listed exactly once.
 pub trait Store: Send + Sync + std::fmt::Debug + 'static {
-    /// Makes a batch durable, or says why not.
-    fn commit(&self, batch: Batch) -> Commit;
+    /// Makes a batch durable, or refuses it as a whole.
+    fn commit(&self, batch: Batch) -> CommitFuture;
 
-    /// Claims the store for `worker`: until the claim is dropped, no other
-    /// worker gets one from a store that only one process may hold.
-    fn claim(&self, worker: WorkerId) -> Result<Tenure, StoreError>;
+    /// Claims the store for `worker`. An exclusive store refuses further claims until the
+    /// claim is dropped.
+    fn claim(&self, worker: WorkerId) -> Result<StoreClaim, StoreError>;
 
     /// The session with this id.
-    fn session(&self, id: SessionId) -> Read<Option<Session>>;
+    fn session(&self, id: SessionId) -> ReadFuture<Option<Session>>;
 
     /// The session with this name.
-    fn session_named(&self, space: &Space, name: &Name) -> Read<Option<Session>>;
+    fn session_named(&self, space: &Space, name: &Name) -> ReadFuture<Option<Session>>;
 
-    /// The sessions, oldest first.
-    fn sessions(&self, after: Option<PageCursor>, limit: usize) -> Read<Page<Session>>;
+    /// A page of sessions, oldest first.
+    fn sessions(&self, after: Option<PageCursor>, limit: usize) -> ReadFuture<Page<Session>>;
 
     /// The task with this id.
-    fn task(&self, id: TaskId) -> Read<Option<Task>>;
+    fn task(&self, id: TaskId) -> ReadFuture<Option<Task>>;
 
-    /// The task that `owner` calls so: the live one, else the one that ended
-    /// last.
-    fn named(&self, owner: Owner, key: &str) -> Read<Option<Task>>;
+    /// The task that `owner` refers to by this name: the live one, or else the one that
+    /// ended last.
+    fn named(&self, owner: Owner, key: &str) -> ReadFuture<Option<Task>>;
 
     /// The task that `owner` spawned with this key.
-    fn keyed(&self, owner: Owner, key: &str) -> Read<Option<Task>>;
+    fn keyed(&self, owner: Owner, key: &str) -> ReadFuture<Option<Task>>;
 
-    /// The tasks a query asks for.
-    fn tasks(&self, query: TaskQuery) -> Read<Page<Task>>;
+    /// A page of the tasks that match a query.
+    fn tasks(&self, query: TaskQuery) -> ReadFuture<Page<Task>>;
 
-    /// How many tasks `owner` owns, by phase.
-    fn counts(&self, owner: Owner) -> Read<Counts>;
+    /// The number of tasks that `owner` owns, by phase.
+    fn counts(&self, owner: Owner) -> ReadFuture<TaskCounts>;
 
-    /// How many tasks there are in a session, or in all, by phase.
-    fn counts_within(&self, session: Option<SessionId>) -> Read<Counts>;
+    /// The number of tasks in a session or in the whole store, by phase.
+    fn counts_within(&self, session: Option<SessionId>) -> ReadFuture<TaskCounts>;
 
-    /// The pending rows of an inbox after the row of this number, in order.
-    fn inbox(&self, owner: Owner, after: u64, limit: usize) -> Read<Vec<Pending>>;
+    /// The pending rows of an inbox after the row with this number, in order.
+    fn inbox(&self, owner: Owner, after: u64, limit: usize) -> ReadFuture<Vec<PendingRow>>;
 
-    /// How many rows are pending in an inbox, counted up to `limit`, which is
-    /// what it may cost.
-    fn unread(&self, owner: Owner, limit: usize) -> Read<usize>;
+    /// The number of pending rows in an inbox, counted up to `limit`, which bounds the
+    /// cost.
+    fn unread(&self, owner: Owner, limit: usize) -> ReadFuture<usize>;
 
-    /// The pending row that tells of the end of `task`, whosever inbox it is
-    /// in.
-    fn result_row(&self, task: TaskId) -> Read<Option<Pending>>;
+    /// The pending row with the result of `task`, in any inbox.
+    fn result_row(&self, task: TaskId) -> ReadFuture<Option<PendingRow>>;
 
-    /// Where a message to `owner` is; `None` if it was consumed or never sent.
-    /// It costs the same however much else is in the inbox.
-    fn message(&self, owner: Owner, message: MessageId) -> Read<Option<Standing>>;
+    /// The position of a message to `owner`; `None` if it was consumed or never sent. The
+    /// cost does not depend on the size of the inbox.
+    fn message(&self, owner: Owner, message: MessageId) -> ReadFuture<Option<MessagePosition>>;
 
     /// Up to `limit` blocks of a history from position `first` on.
-    fn history(&self, owner: Owner, first: u64, limit: usize) -> Read<HistoryPage>;
+    fn history(&self, owner: Owner, first: u64, limit: usize) -> ReadFuture<HistoryPage>;
 
-    /// How far a step has come.
-    fn step(&self, task: TaskId, key: &str) -> Read<Option<StepState>>;
+    /// The state of a step.
+    fn step(&self, task: TaskId, key: &str) -> ReadFuture<Option<StepState>>;
 
-    /// A task's questions, oldest first.
-    fn questions(&self, task: TaskId) -> Read<Vec<Question>>;
+    /// The task's questions, oldest first.
+    fn questions(&self, task: TaskId) -> ReadFuture<Vec<Question>>;
 
-    /// A task's timers.
-    fn timers(&self, task: TaskId) -> Read<Vec<Timer>>;
+    /// The task's timers.
+    fn timers(&self, task: TaskId) -> ReadFuture<Vec<Timer>>;
 
-    /// What a counter stands at; zero if it was never changed.
-    fn counter(&self, counter: &Counter) -> Read<u64>;
+    /// The value of a counter; zero if it was never changed.
+    fn counter(&self, counter: &Counter) -> ReadFuture<u64>;
 
-    /// Up to `limit` events after a cursor, of one session or of all. Those of
-    /// a session that was removed are gone with it.
+    /// Up to `limit` events after a cursor, of one session or of all. The removal of a
+    /// session deletes its events.
     fn events(
         &self,
         session: Option<SessionId>,
         after: Cursor,
         limit: usize,
-    ) -> Read<Result<EventPage, Expired>>;
+    ) -> ReadFuture<Result<EventPage, CursorExpired>>;
 
-    /// Where the log stands.
+    /// The cursor of the last event.
     fn cursor(&self) -> Cursor;
 
-    /// What is notified after each commit that adds to a session's log, and
-    /// when the session is gone.
-    fn bell(&self, session: SessionId) -> Arc<Notify>;
+    /// The notifier of a session's log. It is notified after each commit that adds events,
+    /// and when the session is removed.
+    fn notifier(&self, session: SessionId) -> Arc<Notify>;
 
-    /// Keeps a value beside the records, durable when the answer comes.
-    fn put_blob(&self, task: TaskId, json: Arc<str>) -> Read<Blob>;
+    /// Stores a value beside the records. It is durable when this is answered.
+    fn put_blob(&self, task: TaskId, json: Arc<str>) -> ReadFuture<Blob>;
 
     /// The value of a blob.
-    fn blob(&self, blob: Blob) -> Read<Option<Arc<str>>>;
+    fn blob(&self, blob: Blob) -> ReadFuture<Option<Arc<str>>>;
 
-    /// Deletes a value that no record refers to. One that is not there is no
-    /// error.
-    fn delete_blob(&self, blob: Blob) -> Read<()>;
+    /// Deletes a value that no record refers to. Deleting a missing value is not an error.
+    fn delete_blob(&self, blob: Blob) -> ReadFuture<()>;
 
-    /// Deletes up to `limit` things whose retention has ended, with an event
-    /// each for tasks; how many. Zero means that nothing is due.
-    fn expire(&self, now: Stamp, limit: usize) -> Read<usize>;
+    /// Deletes up to `limit` items whose retention has ended, and logs an event for each
+    /// deleted task. Returns the number of deleted items; zero means that nothing is due.
+    fn expire(&self, now: Stamp, limit: usize) -> ReadFuture<usize>;
 
-    /// Deletes up to `limit` things of a session that is
-    /// [being removed](Session::is_removing): its tasks and all they have, its
-    /// inbox, history, counters and log, and last its record; how many. Zero
-    /// means that the session is gone, or is not being removed. Until the last
-    /// of it is gone its name is taken.
-    fn remove(&self, session: SessionId, limit: usize) -> Read<usize>;
+    /// Deletes up to `limit` items of a session that is [being
+    /// removed](Session::is_removing), in this order: its tasks with their data, its inbox,
+    /// history, counters and log, and its record. Returns the number of deleted items; zero
+    /// means that the session is gone or is not being removed. Its name stays taken until
+    /// the end.
+    fn remove(&self, session: SessionId, limit: usize) -> ReadFuture<usize>;
 
-    /// What the store keeps, and how long.
+    /// Sets what the store keeps, and for how long.
     fn set_retention(&self, retention: Retention);
 
-    /// The error after which the store serves nothing more, once there is one:
-    /// it is damaged, or its files were taken away. Requests that wait for
-    /// something to be written are ended with it.
+    /// The error after which the store stops serving: it is damaged, or its files were
+    /// removed. Pending writes are answered with it.
     fn failure(&self) -> watch::Receiver<Option<StoreError>> {
         watch::channel(None).1
     }
 
-    /// Reads everything that is stored, and says what is damaged. A store that
-    /// is found damaged serves nothing more.
-    fn check(&self) -> Read<()> {
-        Read::ready(Ok(()))
+    /// Reads all stored data and reports damage. A damaged store stops serving.
+    fn check(&self) -> ReadFuture<()> {
+        ReadFuture::ready(Ok(()))
     }
 
-    /// Waits for what is under way, for at most `patience`, and closes.
-    fn close(&self, patience: Duration) -> Read<()>;
+    /// Waits up to `patience` for pending operations, and closes the store.
+    fn close(&self, patience: Duration) -> ReadFuture<()>;
 }
 
-/// The right to use a store. Dropping it gives the right back.
-pub struct Tenure(Option<Box<dyn FnOnce() + Send + Sync>>);
+/// The right to use a store. Dropping it releases the store.
+pub struct StoreClaim(Option<Box<dyn FnOnce() + Send + Sync>>);
 
-/// Who else may hold a store meanwhile.
+/// Whether other workers can hold the store at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Holding {
-    /// Nobody: any other worker with a lease is dead.
-    Sole,
+pub enum ClaimKind {
+    /// No other worker: any other worker with a lease is dead.
+    Exclusive,
     /// Any number of workers.
     Shared,
 }
 
-impl Tenure {
-    /// The tenure of somebody who holds the store alone; it ends with
-    /// `release`.
+impl StoreClaim {
+    /// A claim on a store that only one worker can hold. Dropping it calls `release`.
     pub fn new(release: impl FnOnce() + Send + Sync + 'static) -> Self {
         Self(Some(Box::new(release)))
     }
 
-    /// The tenure of one among many.
+    /// A claim on a store that many workers can hold.
     pub fn shared() -> Self {
         Self(None)
     }
 
-    /// Who else may hold the store meanwhile.
-    pub fn holding(&self) -> Holding {
-        if self.0.is_some() { Holding::Sole } else { Holding::Shared }
+    /// Whether other workers can hold the store at the same time.
+    pub fn kind(&self) -> ClaimKind {
+        if self.0.is_some() { ClaimKind::Exclusive } else { ClaimKind::Shared }
     }
 }
 
-impl std::fmt::Debug for Tenure {
+impl std::fmt::Debug for StoreClaim {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Tenure")
+        f.write_str("Claim")
     }
 }
 
-impl Drop for Tenure {
+impl Drop for StoreClaim {
     fn drop(&mut self) {
         if let Some(release) = self.0.take() {
             release();
@@ -198,20 +193,20 @@ impl Drop for Tenure {
     }
 }
 
-/// What a runtime opens its store from: a store, or where to find one.
+/// A source of a store for a runtime: a store, or a location to open one at.
 pub trait OpenStore {
-    /// Whether the store was open before and stays so: then whoever opened it
-    /// closes it. A runtime closes what it opened itself.
+    /// Whether the store was opened elsewhere and is closed there. A runtime closes a store
+    /// that it opened itself.
     const SHARED: bool = false;
 
     /// Opens the store.
-    fn open_store(self) -> Read<Arc<dyn Store>>;
+    fn open_store(self) -> ReadFuture<Arc<dyn Store>>;
 }
 
 impl OpenStore for Arc<dyn Store> {
     const SHARED: bool = true;
 
-    fn open_store(self) -> Read<Arc<dyn Store>> {
-        Read::ready(Ok(self))
+    fn open_store(self) -> ReadFuture<Arc<dyn Store>> {
+        ReadFuture::ready(Ok(self))
     }
 }

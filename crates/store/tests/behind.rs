@@ -1,40 +1,39 @@
-//! The suite holds for a store that answers from another thread, as those on a
-//! disk do: neither its cases nor the injected faults lean on an answer that
-//! is there at once.
+//! Runs the suite on a store that answers from another thread, as disk stores do.
 
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use offshoot_core::{
-    Blob, Counts, Cursor, MessageId, Name, Owner, Question, Retention, Session, SessionId, Space,
-    Stamp, StepState, Task, TaskId, Timer, WorkerId,
+    Blob, Cursor, MessageId, Name, Owner, Question, Retention, Session, SessionId, Space, Stamp,
+    StepState, Task, TaskCounts, TaskId, Timer, WorkerId,
 };
 use offshoot_store::conformance::Fixture;
 use offshoot_store::{
-    Batch, Commit, CommitError, Counter, EventPage, Expired, HistoryPage, Memory, Page, PageCursor,
-    Pending, Read, Standing, Store, StoreError, TaskQuery, Tenure,
+    Batch, CommitError, CommitFuture, Counter, CursorExpired, EventPage, HistoryPage, Memory,
+    MessagePosition, Page, PageCursor, PendingRow, ReadFuture, Store, StoreClaim, StoreError,
+    TaskQuery,
 };
 use tokio::sync::{Notify, oneshot};
 
 type Reply = oneshot::Sender<Result<Cursor, CommitError>>;
-type Asked = (Batch, Reply);
+type WriterRequest = (Batch, Reply);
 
-/// A memory store with one writer thread before it.
+/// A memory store behind a writer thread.
 #[derive(Debug)]
 struct Behind {
     memory: Memory,
-    writer: Option<(mpsc::Sender<Asked>, JoinHandle<()>)>,
+    writer: Option<(mpsc::Sender<WriterRequest>, JoinHandle<()>)>,
 }
 
 impl Behind {
     fn new(memory: Memory) -> Self {
-        let (writer, batches) = mpsc::channel::<Asked>();
+        let (writer, batches) = mpsc::channel::<WriterRequest>();
         let written = memory.clone();
         let thread = std::thread::spawn(move || {
             for (batch, reply) in batches {
                 if let Ok(answer) = written.commit(batch).try_now() {
-                    // The asker may have gone; the commit stands.
+                    // The caller may be gone. The commit stays.
                     drop(reply.send(answer));
                 }
             }
@@ -44,7 +43,7 @@ impl Behind {
 }
 
 impl Drop for Behind {
-    /// Nothing is written once the store is gone.
+    /// Nothing is written after the store is dropped.
     fn drop(&mut self) {
         if let Some((writer, thread)) = self.writer.take() {
             drop(writer);
@@ -53,7 +52,7 @@ impl Drop for Behind {
     }
 }
 
-/// Hands these methods on to the memory store.
+/// Forwards these methods to the memory store.
 macro_rules! hand_on {
     ($(fn $name:ident(&self $(, $arg:ident: $type:ty)*) -> $answer:ty;)*) => {
         $(fn $name(&self $(, $arg: $type)*) -> $answer { self.memory.$name($($arg),*) })*
@@ -61,57 +60,57 @@ macro_rules! hand_on {
 }
 
 impl Store for Behind {
-    fn commit(&self, batch: Batch) -> Commit {
+    fn commit(&self, batch: Batch) -> CommitFuture {
         let (reply, answer) = oneshot::channel();
         match &self.writer {
-            Some((writer, _)) if writer.send((batch, reply)).is_ok() => Commit::later(answer),
-            _ => Commit::ready(Err(StoreError::Closed.into())),
+            Some((writer, _)) if writer.send((batch, reply)).is_ok() => CommitFuture::later(answer),
+            _ => CommitFuture::ready(Err(StoreError::Closed.into())),
         }
     }
 
     hand_on! {
-        fn claim(&self, worker: WorkerId) -> Result<Tenure, StoreError>;
-        fn session(&self, id: SessionId) -> Read<Option<Session>>;
-        fn session_named(&self, space: &Space, name: &Name) -> Read<Option<Session>>;
-        fn sessions(&self, after: Option<PageCursor>, limit: usize) -> Read<Page<Session>>;
-        fn task(&self, id: TaskId) -> Read<Option<Task>>;
-        fn named(&self, owner: Owner, key: &str) -> Read<Option<Task>>;
-        fn keyed(&self, owner: Owner, key: &str) -> Read<Option<Task>>;
-        fn tasks(&self, query: TaskQuery) -> Read<Page<Task>>;
-        fn counts(&self, owner: Owner) -> Read<Counts>;
-        fn counts_within(&self, session: Option<SessionId>) -> Read<Counts>;
-        fn inbox(&self, owner: Owner, after: u64, limit: usize) -> Read<Vec<Pending>>;
-        fn unread(&self, owner: Owner, limit: usize) -> Read<usize>;
-        fn result_row(&self, task: TaskId) -> Read<Option<Pending>>;
-        fn message(&self, owner: Owner, message: MessageId) -> Read<Option<Standing>>;
-        fn history(&self, owner: Owner, first: u64, limit: usize) -> Read<HistoryPage>;
-        fn step(&self, task: TaskId, key: &str) -> Read<Option<StepState>>;
-        fn questions(&self, task: TaskId) -> Read<Vec<Question>>;
-        fn timers(&self, task: TaskId) -> Read<Vec<Timer>>;
-        fn counter(&self, counter: &Counter) -> Read<u64>;
+        fn claim(&self, worker: WorkerId) -> Result<StoreClaim, StoreError>;
+        fn session(&self, id: SessionId) -> ReadFuture<Option<Session>>;
+        fn session_named(&self, space: &Space, name: &Name) -> ReadFuture<Option<Session>>;
+        fn sessions(&self, after: Option<PageCursor>, limit: usize) -> ReadFuture<Page<Session>>;
+        fn task(&self, id: TaskId) -> ReadFuture<Option<Task>>;
+        fn named(&self, owner: Owner, key: &str) -> ReadFuture<Option<Task>>;
+        fn keyed(&self, owner: Owner, key: &str) -> ReadFuture<Option<Task>>;
+        fn tasks(&self, query: TaskQuery) -> ReadFuture<Page<Task>>;
+        fn counts(&self, owner: Owner) -> ReadFuture<TaskCounts>;
+        fn counts_within(&self, session: Option<SessionId>) -> ReadFuture<TaskCounts>;
+        fn inbox(&self, owner: Owner, after: u64, limit: usize) -> ReadFuture<Vec<PendingRow>>;
+        fn unread(&self, owner: Owner, limit: usize) -> ReadFuture<usize>;
+        fn result_row(&self, task: TaskId) -> ReadFuture<Option<PendingRow>>;
+        fn message(&self, owner: Owner, message: MessageId) -> ReadFuture<Option<MessagePosition>>;
+        fn history(&self, owner: Owner, first: u64, limit: usize) -> ReadFuture<HistoryPage>;
+        fn step(&self, task: TaskId, key: &str) -> ReadFuture<Option<StepState>>;
+        fn questions(&self, task: TaskId) -> ReadFuture<Vec<Question>>;
+        fn timers(&self, task: TaskId) -> ReadFuture<Vec<Timer>>;
+        fn counter(&self, counter: &Counter) -> ReadFuture<u64>;
         fn cursor(&self) -> Cursor;
-        fn bell(&self, session: SessionId) -> Arc<Notify>;
-        fn put_blob(&self, task: TaskId, json: Arc<str>) -> Read<Blob>;
-        fn blob(&self, blob: Blob) -> Read<Option<Arc<str>>>;
-        fn delete_blob(&self, blob: Blob) -> Read<()>;
-        fn expire(&self, now: Stamp, limit: usize) -> Read<usize>;
-        fn remove(&self, session: SessionId, limit: usize) -> Read<usize>;
+        fn notifier(&self, session: SessionId) -> Arc<Notify>;
+        fn put_blob(&self, task: TaskId, json: Arc<str>) -> ReadFuture<Blob>;
+        fn blob(&self, blob: Blob) -> ReadFuture<Option<Arc<str>>>;
+        fn delete_blob(&self, blob: Blob) -> ReadFuture<()>;
+        fn expire(&self, now: Stamp, limit: usize) -> ReadFuture<usize>;
+        fn remove(&self, session: SessionId, limit: usize) -> ReadFuture<usize>;
         fn set_retention(&self, retention: Retention) -> ();
-        fn close(&self, patience: Duration) -> Read<()>;
+        fn close(&self, patience: Duration) -> ReadFuture<()>;
         fn events(
             &self,
             session: Option<SessionId>,
             after: Cursor,
             limit: usize
-        ) -> Read<Result<EventPage, Expired>>;
+        ) -> ReadFuture<Result<EventPage, CursorExpired>>;
     }
 }
 
 struct InMemory(Memory);
 
 impl Fixture for InMemory {
-    fn open(&self) -> Read<Arc<dyn Store>> {
-        Read::ready(Ok(Arc::new(Behind::new(self.0.clone()))))
+    fn open(&self) -> ReadFuture<Arc<dyn Store>> {
+        ReadFuture::ready(Ok(Arc::new(Behind::new(self.0.clone()))))
     }
 }
 

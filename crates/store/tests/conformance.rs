@@ -1,15 +1,15 @@
-//! The memory store passes the suite that every store must pass.
+//! Runs the conformance suite on the memory store.
 
 use std::sync::Arc;
 
 use offshoot_store::conformance::Fixture;
-use offshoot_store::{Memory, Read, Store};
+use offshoot_store::{Memory, ReadFuture, Store};
 
 struct InMemory(Memory);
 
 impl Fixture for InMemory {
-    fn open(&self) -> Read<Arc<dyn Store>> {
-        Read::ready(Ok(Arc::new(self.0.clone())))
+    fn open(&self) -> ReadFuture<Arc<dyn Store>> {
+        ReadFuture::ready(Ok(Arc::new(self.0.clone())))
     }
 }
 

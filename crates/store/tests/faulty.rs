@@ -1,6 +1,6 @@
-//! The store that fails on purpose fails where it is told to, and only there.
+//! Tests of the fault injection.
 
-// A helper of a test that cannot go on is a test that fails.
+// A test helper fails by panicking.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -8,7 +8,8 @@ use std::task::Poll;
 
 use offshoot_core::{Name, Session, SessionId, Space, Stamp, TaskId};
 use offshoot_store::{
-    At, Batch, CommitError, Fault, Faults, Faulty, Memory, Store, StoreError, Write,
+    Batch, CommitError, FaultPlan, FaultPoint, FaultyStore, InjectedFault, Memory, Store,
+    StoreError, Write,
 };
 
 const AT: Stamp = Stamp::from_millis(1);
@@ -23,8 +24,8 @@ async fn opened(memory: &Memory) -> usize {
     memory.sessions(None, 100).await.unwrap().items.len()
 }
 
-fn faulty(memory: &Memory, fault: Fault) -> Faulty {
-    Faulty::new(Arc::new(memory.clone()), At { commit: 2, fault })
+fn faulty(memory: &Memory, fault: InjectedFault) -> FaultyStore {
+    FaultyStore::new(Arc::new(memory.clone()), FaultPoint { commit: 2, fault })
 }
 
 fn store_error(answer: Result<offshoot_core::Cursor, CommitError>) -> StoreError {
@@ -35,14 +36,16 @@ fn store_error(answer: Result<offshoot_core::Cursor, CommitError>) -> StoreError
 }
 
 #[tokio::test]
-async fn a_fault_strikes_the_commit_of_its_number_only() {
-    for (fault, written) in [(Fault::Before, 2), (Fault::After, 3), (Fault::LostReply, 3)] {
+async fn a_fault_affects_only_the_commit_with_its_number() {
+    for (fault, written) in
+        [(InjectedFault::Before, 2), (InjectedFault::After, 3), (InjectedFault::LostReply, 3)]
+    {
         let memory = Memory::new();
         let store = faulty(&memory, fault);
         store.commit(opening(1)).await.unwrap();
         let error = store_error(store.commit(opening(2)).await);
         match fault {
-            Fault::Before => assert!(matches!(error, StoreError::NotWritten(_))),
+            InjectedFault::Before => assert!(matches!(error, StoreError::NotWritten(_))),
             _ => assert!(matches!(error, StoreError::Unknown(_))),
         }
         store.commit(opening(3)).await.unwrap();
@@ -53,9 +56,9 @@ async fn a_fault_strikes_the_commit_of_its_number_only() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_withheld_comes_only_when_the_store_is_gone() {
+async fn a_withheld_answer_comes_only_when_the_store_is_dropped() {
     let memory = Memory::new();
-    let store = faulty(&memory, Fault::NoReply);
+    let store = faulty(&memory, InjectedFault::NoReply);
     store.commit(opening(1)).await.unwrap();
     let mut silent = std::pin::pin!(store.commit(opening(2)));
     store.withheld().await;
@@ -69,8 +72,8 @@ async fn an_answer_that_is_withheld_comes_only_when_the_store_is_gone() {
 }
 
 #[tokio::test]
-async fn a_crash_closes_the_store_and_lets_go_of_the_data() {
-    for (fault, written) in [(Fault::CrashBefore, 1), (Fault::CrashAfter, 2)] {
+async fn a_crash_closes_the_store_and_releases_the_data() {
+    for (fault, written) in [(InjectedFault::CrashBefore, 1), (InjectedFault::CrashAfter, 2)] {
         let memory = Memory::new();
         let store = faulty(&memory, fault);
         store.commit(opening(1)).await.unwrap();
@@ -90,9 +93,9 @@ async fn a_crash_closes_the_store_and_lets_go_of_the_data() {
 }
 
 #[tokio::test]
-async fn a_conflict_is_an_answer_and_not_a_fault() {
+async fn a_conflict_is_not_an_injected_fault() {
     let memory = Memory::new();
-    let store = faulty(&memory, Fault::Before);
+    let store = faulty(&memory, InjectedFault::Before);
     store.commit(opening(1)).await.unwrap();
     store_error(store.commit(opening(1)).await);
     let refused = store.commit(opening(1)).await;
@@ -102,8 +105,8 @@ async fn a_conflict_is_an_answer_and_not_a_fault() {
 #[tokio::test]
 async fn the_caller_decides_by_what_is_in_the_batch() {
     let memory = Memory::new();
-    let guarded = |_: u64, batch: &Batch| (batch.writes.len() > 1).then_some(Fault::Before);
-    let store = Faulty::new(Arc::new(memory.clone()), guarded);
+    let guarded = |_: u64, batch: &Batch| (batch.writes.len() > 1).then_some(InjectedFault::Before);
+    let store = FaultyStore::new(Arc::new(memory.clone()), guarded);
     store.commit(opening(1)).await.unwrap();
     let mut two = opening(2);
     two.writes.extend(opening(3).writes);
@@ -113,18 +116,23 @@ async fn the_caller_decides_by_what_is_in_the_batch() {
 
 #[tokio::test]
 async fn blobs_fail_as_commits_do() {
-    struct Second(Fault);
-    impl Faults for Second {
-        fn at_commit(&self, _number: u64, _batch: &Batch) -> Option<Fault> {
+    struct Second(InjectedFault);
+    impl FaultPlan for Second {
+        fn at_commit(&self, _number: u64, _batch: &Batch) -> Option<InjectedFault> {
             None
         }
-        fn at_blob(&self, number: u64) -> Option<Fault> {
+        fn at_blob(&self, number: u64) -> Option<InjectedFault> {
             (number == 2).then_some(self.0)
         }
     }
     let task = TaskId::mint(AT, 1);
-    for fault in [Fault::Before, Fault::After, Fault::LostReply, Fault::CrashAfter] {
-        let store = Faulty::new(Arc::new(Memory::new()), Second(fault));
+    for fault in [
+        InjectedFault::Before,
+        InjectedFault::After,
+        InjectedFault::LostReply,
+        InjectedFault::CrashAfter,
+    ] {
+        let store = FaultyStore::new(Arc::new(Memory::new()), Second(fault));
         store.put_blob(task, "1".into()).await.unwrap();
         assert!(store.put_blob(task, "2".into()).await.is_err(), "{fault:?}");
         assert_eq!((store.blobs(), store.has_crashed()), (2, fault.crashes()));

@@ -1,6 +1,6 @@
-//! What the memory store does of its own: it bounds what it keeps.
+//! Tests of the memory store's own behaviour: it bounds what it keeps.
 
-// A helper of a test that cannot go on is a test that fails.
+// A test helper fails by panicking.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -10,7 +10,8 @@ use offshoot_core::{
     Stamp, Task, TaskId, WorkerId, decide, doc, spawn,
 };
 use offshoot_store::{
-    Ack, Batch, Memory, OpenStore, Pending, Spawn, Store, Strictness, TaskQuery, Within, Write,
+    Ack, Batch, Memory, OpenStore, PendingRow, SpawnWrite, Store, Strictness, TaskQuery, TaskScope,
+    Write,
 };
 
 const AT: Stamp = Stamp::from_millis(1);
@@ -28,13 +29,13 @@ async fn opened() -> (Memory, Owner) {
     (store, Owner::Session(id))
 }
 
-/// Spawns, runs and ends the task of this number; its owner is told.
+/// Spawns, runs and ends the task with this number; its owner gets the row.
 async fn finished(store: &Memory, number: u128) -> TaskId {
     let mut spec = doc::spec("task");
     spec.id = TaskId::mint(AT, number.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835));
     spec.handle = Name::numbered("task", number as u64);
     let task = spawn(Arc::new(spec), Some(WorkerId::mint(AT, 1)), AT);
-    let first = Spawn { task: task.clone(), caps: Arc::default() };
+    let first = SpawnWrite { task: task.clone(), caps: Arc::default() };
     commit(store, vec![Write::Spawn(first)]).await;
     let finish = Intent::Finish(Outcome::value(Payload::Null), LiveChildren::None);
     let ended = decide(&task, finish, AT).unwrap();
@@ -43,14 +44,14 @@ async fn finished(store: &Memory, number: u128) -> TaskId {
     task.id()
 }
 
-async fn acknowledge(store: &Memory, owner: Owner, rows: &[Pending]) {
-    let rows = rows.iter().map(Pending::reference).collect();
+async fn acknowledge(store: &Memory, owner: Owner, rows: &[PendingRow]) {
+    let rows = rows.iter().map(PendingRow::reference).collect();
     let strictness = Strictness::MustBePending;
     commit(store, vec![Write::Ack(Ack { owner, rows, strictness })]).await;
 }
 
 async fn kept(store: &Memory) -> Vec<TaskId> {
-    let query = TaskQuery { limit: 1_000, ..TaskQuery::new(Within::Everything) };
+    let query = TaskQuery { limit: 1_000, ..TaskQuery::new(TaskScope::Everything) };
     store.tasks(query).await.unwrap().items.iter().map(Task::id).collect()
 }
 
@@ -69,7 +70,7 @@ async fn s10_4_the_newest_64_acknowledged_tasks_of_a_session_are_kept() {
 }
 
 #[tokio::test]
-async fn s10_4_what_is_unread_is_kept_however_much_is_read_after_it() {
+async fn s10_4_unread_tasks_are_kept_while_later_ones_are_read() {
     let (store, owner) = opened().await;
     let first = finished(&store, 1).await;
     for number in 2..=300 {
@@ -84,7 +85,7 @@ async fn s10_4_what_is_unread_is_kept_however_much_is_read_after_it() {
 }
 
 #[tokio::test]
-async fn s10_4_how_many_are_kept_is_configurable() {
+async fn s10_4_the_number_of_kept_tasks_is_configurable() {
     let (store, owner) = opened().await;
     store.set_retention(Retention { in_memory: 0, ..Retention::default() });
     finished(&store, 1).await;

@@ -1,9 +1,9 @@
-//! Names that are counted.
+//! Generated names with consecutive numbers.
 
 use super::{CompactString, Key, Name, fold, is_folded};
 
-/// The names `<stem>-<n>` for one number after the other. It keeps the last
-/// one's text, because nearly every spawn asks for the next.
+/// Generates the names `<stem>-<n>` for consecutive numbers. It keeps the text of the last
+/// name, because nearly every spawn needs the next one.
 ///
 /// ```
 /// # use offshoot_core::Series;
@@ -14,13 +14,13 @@ use super::{CompactString, Key, Name, fold, is_folded};
 #[derive(Clone, Debug)]
 pub struct Series {
     text: String,
-    // How long the text is without its number.
+    // The length of the text without its number.
     stem: usize,
     next: u64,
     casing: Casing,
 }
 
-/// Whether the names compare as they are written.
+/// Whether the stem equals its normalised form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Casing {
     Folded,
@@ -28,16 +28,16 @@ enum Casing {
 }
 
 impl Series {
-    /// The names of `stem` from the number `first` on.
+    /// The names of `stem`, starting with the number `first`.
     pub fn new(stem: &str, first: u64) -> Self {
         let casing = if is_folded(stem) { Casing::Folded } else { Casing::Unfolded };
         Self { text: format!("{stem}-"), stem: stem.len() + 1, next: first, casing }
     }
 
-    /// The next name.
+    /// Returns the next name.
     pub fn advance(&mut self) -> Name {
         match self.text.as_bytes().last() {
-            // Most numbers differ from the one before in the last digit only.
+            // Most numbers differ from the previous one in the last digit only.
             Some(digit @ b'0'..=b'8') if self.text.len() > self.stem => {
                 let digit = char::from(digit + 1);
                 self.text.pop();
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn s1_2_numbers_are_counted_without_a_gap() {
+    fn s1_2_generated_numbers_have_no_gaps() {
         let mut series = Series::new("Lead", 8);
         let names: Vec<_> = (0..104).map(|_| series.advance()).collect();
         for (name, n) in names.iter().zip(8..) {

@@ -39,7 +39,7 @@ fn s1_3_a_slash_hidden_by_a_compatibility_form_is_refused() {
 }
 
 #[test]
-fn s1_3_a_name_that_nobody_sees_is_blank() {
+fn s1_3_an_invisible_name_is_blank() {
     for unseen in [
         "\u{200b}",
         "\u{202e}\u{202c}",

@@ -1,63 +1,62 @@
-//! Whether a value holds a number that JSON cannot write.
+//! Finds numbers that JSON cannot write.
 //!
-//! `serde_json` writes NaN and infinity as `null`, and it is the reader who
-//! finds that a number is gone. The text does not tell such a `null` from one
-//! that was meant, so the value itself is walked once more.
+//! `serde_json` writes NaN and infinity as `null`. The text does not show whether a `null`
+//! was intended, so the value itself is checked in a second pass.
 
 use std::fmt::Display;
 
 use serde::Serialize;
 use serde::ser::{self, Serializer};
 
-/// The first number of `value` that is NaN or infinite.
+/// The first number in `value` that is NaN or infinite.
 #[inline]
 pub(super) fn not_finite<T: Serialize + ?Sized>(value: &T) -> Option<f64> {
-    match value.serialize(Walk) {
-        Err(Stop::At(number)) => Some(number),
-        // What cannot be written at all has been found out before.
-        Ok(()) | Err(Stop::Other) => None,
+    match value.serialize(FiniteCheck) {
+        Err(NotFinite::Number(number)) => Some(number),
+        // A value that cannot be serialised was refused before.
+        Ok(()) | Err(NotFinite::Other) => None,
     }
 }
 
-/// Walks a value and writes nothing.
+/// A serialiser that only looks for numbers and writes nothing.
 #[derive(Clone, Copy)]
-struct Walk;
+struct FiniteCheck;
 
 #[derive(Debug, thiserror::Error)]
-enum Stop {
+enum NotFinite {
     #[error("{0} is not finite")]
-    At(f64),
+    Number(f64),
     #[error("the value cannot be written")]
     Other,
 }
 
-impl ser::Error for Stop {
+impl ser::Error for NotFinite {
     fn custom<T: Display>(_: T) -> Self {
         Self::Other
     }
 }
 
-type Walked = Result<(), Stop>;
+type FiniteResult = Result<(), NotFinite>;
 
-fn look(number: f64) -> Walked {
-    if number.is_finite() { Ok(()) } else { Err(Stop::At(number)) }
+fn check(number: f64) -> FiniteResult {
+    if number.is_finite() { Ok(()) } else { Err(NotFinite::Number(number)) }
 }
 
 macro_rules! pass {
     ($($method:ident($of:ty),)*) => {$(
-        fn $method(self, _: $of) -> Walked { Ok(()) }
+        fn $method(self, _: $of) -> FiniteResult { Ok(()) }
     )*};
 }
 
 macro_rules! enter {
     ($($method:ident($($of:ty),*),)*) => {$(
-        fn $method(self, $(_: $of),*) -> Result<Self, Stop> { Ok(self) }
+        fn $method(self, $(_: $of),*) -> Result<Self, NotFinite> { Ok(self) }
     )*};
 }
 
-impl Serializer for Walk {
+impl Serializer for FiniteCheck {
     type Ok = ();
-    type Error = Stop;
+    type Error = NotFinite;
     type SerializeSeq = Self;
     type SerializeTuple = Self;
     type SerializeTupleStruct = Self;
@@ -86,31 +85,35 @@ impl Serializer for Walk {
         serialize_struct_variant(&'static str, u32, &'static str, usize),
     }
 
-    fn serialize_f32(self, number: f32) -> Walked {
-        look(f64::from(number))
+    fn serialize_f32(self, number: f32) -> FiniteResult {
+        check(f64::from(number))
     }
 
-    fn serialize_f64(self, number: f64) -> Walked {
-        look(number)
+    fn serialize_f64(self, number: f64) -> FiniteResult {
+        check(number)
     }
 
-    fn serialize_none(self) -> Walked {
+    fn serialize_none(self) -> FiniteResult {
         Ok(())
     }
 
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Walked {
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> FiniteResult {
         value.serialize(self)
     }
 
-    fn serialize_unit(self) -> Walked {
+    fn serialize_unit(self) -> FiniteResult {
         Ok(())
     }
 
-    fn serialize_unit_variant(self, _: &'static str, _: u32, _: &'static str) -> Walked {
+    fn serialize_unit_variant(self, _: &'static str, _: u32, _: &'static str) -> FiniteResult {
         Ok(())
     }
 
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> Walked {
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        value: &T,
+    ) -> FiniteResult {
         value.serialize(self)
     }
 
@@ -120,26 +123,26 @@ impl Serializer for Walk {
         _: u32,
         _: &'static str,
         value: &T,
-    ) -> Walked {
+    ) -> FiniteResult {
         value.serialize(self)
     }
 
-    fn collect_str<T: Display + ?Sized>(self, _: &T) -> Walked {
+    fn collect_str<T: Display + ?Sized>(self, _: &T) -> FiniteResult {
         Ok(())
     }
 }
 
 macro_rules! elements {
     ($($of:ident::$method:ident($($key:ty)?),)*) => {$(
-        impl ser::$of for Walk {
+        impl ser::$of for FiniteCheck {
             type Ok = ();
-            type Error = Stop;
+            type Error = NotFinite;
 
-            fn $method<T: Serialize + ?Sized>(&mut self, $(_: $key,)? value: &T) -> Walked {
+            fn $method<T: Serialize + ?Sized>(&mut self, $(_: $key,)? value: &T) -> FiniteResult {
                 value.serialize(*self)
             }
 
-            fn end(self) -> Walked {
+            fn end(self) -> FiniteResult {
                 Ok(())
             }
         }
@@ -155,20 +158,20 @@ elements! {
     SerializeStructVariant::serialize_field(&'static str),
 }
 
-impl ser::SerializeMap for Walk {
+impl ser::SerializeMap for FiniteCheck {
     type Ok = ();
-    type Error = Stop;
+    type Error = NotFinite;
 
-    // Keys are texts, and a number that is not finite makes none.
-    fn serialize_key<T: Serialize + ?Sized>(&mut self, _: &T) -> Walked {
+    // Keys are strings, so they contain no number that is not finite.
+    fn serialize_key<T: Serialize + ?Sized>(&mut self, _: &T) -> FiniteResult {
         Ok(())
     }
 
-    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Walked {
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> FiniteResult {
         value.serialize(*self)
     }
 
-    fn end(self) -> Walked {
+    fn end(self) -> FiniteResult {
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! JSON text that is shared or short.
+//! JSON text, stored inline or shared.
 
 use std::fmt;
 use std::ops::Deref;
@@ -7,16 +7,16 @@ use std::sync::Arc;
 use compact_str::CompactString;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The longest text that is kept in place.
+/// The maximum length of text that is stored inline.
 const SHORT: usize = size_of::<CompactString>();
 
-/// JSON text. Cloning it never copies a long one, and a short one, as most
-/// results are, takes no memory of its own.
+/// JSON text. Short text, as in most results, is stored inline; cloning long text copies a
+/// pointer.
 #[derive(Clone)]
-pub struct Json(Kept);
+pub struct Json(JsonText);
 
 #[derive(Clone)]
-enum Kept {
+enum JsonText {
     Short(CompactString),
     Long(Arc<str>),
 }
@@ -26,8 +26,8 @@ impl Deref for Json {
 
     fn deref(&self) -> &str {
         match &self.0 {
-            Kept::Short(text) => text,
-            Kept::Long(text) => text,
+            JsonText::Short(text) => text,
+            JsonText::Long(text) => text,
         }
     }
 }
@@ -35,16 +35,16 @@ impl Deref for Json {
 impl From<&str> for Json {
     fn from(text: &str) -> Self {
         Self(if text.len() <= SHORT {
-            Kept::Short(CompactString::new(text))
+            JsonText::Short(CompactString::new(text))
         } else {
-            Kept::Long(text.into())
+            JsonText::Long(text.into())
         })
     }
 }
 
 impl From<Arc<str>> for Json {
     fn from(text: Arc<str>) -> Self {
-        if text.len() <= SHORT { Self::from(&*text) } else { Self(Kept::Long(text)) }
+        if text.len() <= SHORT { Self::from(&*text) } else { Self(JsonText::Long(text)) }
     }
 }
 

@@ -1,18 +1,17 @@
-//! How deep arrays and objects lie in one another.
+//! The nesting depth of JSON text.
 
-/// The deepest nesting that can be read back: `serde_json` gives up at 128.
+/// The maximum nesting that can be read back: `serde_json` refuses 128 levels.
 pub(super) const DEEPEST: usize = 127;
 
-/// The nesting of a JSON text, if it is deeper than can be read back.
+/// The nesting depth of JSON text, if it is too deep to be read back.
 #[inline]
 pub(super) fn too_deep(json: &str) -> Option<usize> {
-    // Every level takes an opening and a closing character, so most texts
-    // need no look.
+    // Every level takes an opening and a closing character, so most texts are too short.
     if json.len() <= 2 * DEEPEST { None } else { deeper(json) }
 }
 
 fn deeper(json: &str) -> Option<usize> {
-    // Most need only a count, which is much faster than to follow the text.
+    // Counting brackets is much faster than parsing, and enough for most texts.
     let opens = |byte: &u8| matches!(byte, b'[' | b'{');
     if json.bytes().filter(opens).count() <= DEEPEST {
         return None;
@@ -33,7 +32,7 @@ fn deeper(json: &str) -> Option<usize> {
     (deepest > DEEPEST).then_some(deepest)
 }
 
-/// Goes on behind the closing quotation mark.
+/// Skips to the end of a string.
 fn skip_text(bytes: &mut std::str::Bytes<'_>) {
     while let Some(byte) = bytes.next() {
         match byte {
@@ -53,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn the_deepest_that_passes_is_the_deepest_that_can_be_read() {
+    fn the_nesting_limit_equals_the_limit_of_the_parser() {
         let read = |json: &str| serde_json::from_str::<serde_json::Value>(json).is_ok();
         assert!(read(&nested(DEEPEST)) && !read(&nested(DEEPEST + 1)));
         assert_eq!(too_deep(&nested(DEEPEST)), None);
@@ -61,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn breadth_and_brackets_in_texts_are_no_depth() {
+    fn breadth_and_brackets_in_strings_do_not_count_as_depth() {
         let broad = format!("[{}[]]", "[],".repeat(500));
         assert_eq!(too_deep(&broad), None);
         let text = format!(r#"["\"{}", "\\"]"#, "{[".repeat(500));

@@ -1,10 +1,10 @@
-//! Characters that nobody sees.
+//! Invisible characters.
 //!
-//! Two names that look the same must be the same name, so what shows nothing
-//! or turns the reading around has no place in one.
+//! Two names that look the same must be the same name, so names cannot contain characters
+//! that are invisible or change the direction of text.
 
-/// Whether `c` formats text and is no text itself: the categories Cf, Zl and
-/// Zp, which hold the zero-width characters and the controls of direction.
+/// Whether `c` is a formatting character: the categories Cf, Zl and Zp, which contain the
+/// zero-width characters and the direction controls.
 pub fn is_format(c: char) -> bool {
     c >= '\u{ad}'
         && matches!(
@@ -31,8 +31,8 @@ pub fn is_format(c: char) -> bool {
         )
 }
 
-/// Whether `c` shows nothing when it stands alone: what formats, white space,
-/// fillers and selectors of a variant.
+/// Whether `c` alone is invisible: formatting characters, white space, fillers and
+/// variation selectors.
 pub fn is_blank(c: char) -> bool {
     is_format(c)
         || c.is_whitespace()

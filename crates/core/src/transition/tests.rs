@@ -6,7 +6,7 @@ use crate::doc::queued;
 use crate::outcome::{Failure, FailureKind};
 use crate::payload::Payload;
 use crate::state::Phase;
-use crate::task::Doing;
+use crate::task::ActivityKind;
 
 fn now() -> Stamp {
     Stamp::from_millis(10)
@@ -35,8 +35,8 @@ fn running() -> Task {
 
 #[test]
 fn s2_1_a_restart_takes_a_higher_epoch_and_counts_the_crash() {
-    let back = decide(&running(), Intent::Requeue(Requeue::Crashed), now()).unwrap().task;
-    assert_eq!((back.state, back.crashes, back.lease.worker), (State::Queued, 1, None));
+    let back = decide(&running(), Intent::Requeue(RequeueReason::Crashed), now()).unwrap().task;
+    assert_eq!((back.state, back.crashes, back.lease.worker), (TaskState::Queued, 1, None));
     let again = decide(&back, Intent::Start(worker()), now()).unwrap().task;
     assert_eq!((again.lease.epoch, again.attempts), (2, 2));
 }
@@ -44,38 +44,38 @@ fn s2_1_a_restart_takes_a_higher_epoch_and_counts_the_crash() {
 #[test]
 fn s9_2_only_an_attempt_that_was_running_has_crashed() {
     let parked = decide(&running(), Intent::Park(WaitingOn::Message), now()).unwrap().task;
-    let back = decide(&parked, Intent::Requeue(Requeue::Crashed), now()).unwrap().task;
-    assert_eq!((back.state, back.crashes), (State::Queued, 0));
+    let back = decide(&parked, Intent::Requeue(RequeueReason::Crashed), now()).unwrap().task;
+    assert_eq!((back.state, back.crashes), (TaskState::Queued, 0));
 }
 
 #[test]
-fn s9_2_to_get_further_wipes_crashes_out_and_to_wait_does_not() {
-    let back = decide(&running(), Intent::Requeue(Requeue::Crashed), now()).unwrap().task;
-    assert!(decide(&back, Intent::Advance, now()).is_err(), "nobody executes it");
+fn s9_2_progress_resets_the_crash_count_and_waiting_does_not() {
+    let back = decide(&running(), Intent::Requeue(RequeueReason::Crashed), now()).unwrap().task;
+    assert!(decide(&back, Intent::Advance, now()).is_err(), "no worker executes it");
     let again = decide(&back, Intent::Start(worker()), now()).unwrap().task;
     let parked = decide(&again, Intent::Park(WaitingOn::Message), now()).unwrap().task;
     assert_eq!(parked.crashes, 1);
     let further = decide(&parked, Intent::Advance, now()).unwrap();
     assert_eq!((further.task.crashes, further.task.state), (0, parked.state));
     assert_eq!(further.change, Change::Advanced);
-    assert!(decide(&further.task, Intent::Advance, now()).is_err(), "nothing is left to wipe out");
+    assert!(decide(&further.task, Intent::Advance, now()).is_err(), "the count is zero already");
 }
 
 #[test]
-fn s2_1_what_never_starts_can_end_but_not_complete() {
+fn s2_1_a_task_that_never_started_can_end_but_not_complete() {
     let task = queued("t");
     assert!(decide(&task, Intent::Finish(value(), LiveChildren::None), now()).is_err());
     let lost = Outcome::Lost { reason: "gone".into() };
     let task = decide(&task, Intent::Finish(lost, LiveChildren::None), now()).unwrap().task;
-    assert_eq!(task.state, State::Lost);
+    assert_eq!(task.state, TaskState::Lost);
 }
 
 #[test]
 fn s2_6_a_value_after_a_cancel_request_is_completed_and_says_so() {
     let asked = decide(&running(), Intent::Cancel(cancel()), now()).unwrap().task;
-    assert_eq!(asked.state, State::Running);
+    assert_eq!(asked.state, TaskState::Running);
     let done = decide(&asked, Intent::Finish(value(), LiveChildren::None), now()).unwrap().task;
-    assert_eq!(done.state, State::Completed);
+    assert_eq!(done.state, TaskState::Completed);
     assert_eq!(
         done.ended(),
         Some(&Outcome::Completed { value: Payload::Null, cancel_requested: true })
@@ -85,18 +85,21 @@ fn s2_6_a_value_after_a_cancel_request_is_completed_and_says_so() {
 #[test]
 fn s2_9_a_body_that_returns_before_its_children_is_held_with_its_outcome() {
     let held = decide(&running(), Intent::Finish(value(), LiveChildren::Some), now()).unwrap().task;
-    assert_eq!(held.state, State::Waiting(WaitingOn::Children));
+    assert_eq!(held.state, TaskState::Waiting(WaitingOn::Children));
     assert!(held.is_held() && held.ended().is_none());
     assert!(decide(&held, Intent::Resume, now()).is_err());
     assert!(decide(&held, Intent::Finish(value(), LiveChildren::None), now()).is_err());
     let done = decide(&held, Intent::Release, now()).unwrap().task;
-    assert_eq!(done.state, State::Completed);
+    assert_eq!(done.state, TaskState::Completed);
 }
 
 #[test]
-fn s6_5_the_first_cancel_stands() {
+fn s6_5_the_first_cancel_is_final() {
     let asked = decide(&running(), Intent::Cancel(cancel()), now()).unwrap().task;
-    assert_eq!(decide(&asked, Intent::Cancel(cancel()), now()), Err(Illegal::CancelStands));
+    assert_eq!(
+        decide(&asked, Intent::Cancel(cancel()), now()),
+        Err(IllegalTransition::AlreadyCancelled)
+    );
 }
 
 #[test]
@@ -118,22 +121,26 @@ fn intent() -> impl Strategy<Value = Intent> {
         Just(Intent::Park(WaitingOn::Message)),
         Just(Intent::Park(WaitingOn::Input(1))),
         Just(Intent::Resume),
-        Just(Intent::Requeue(Requeue::Crashed)),
-        Just(Intent::Requeue(Requeue::Released)),
+        Just(Intent::Requeue(RequeueReason::Crashed)),
+        Just(Intent::Requeue(RequeueReason::Released)),
         Just(Intent::Advance),
         (outcome, children).prop_map(|(outcome, children)| Intent::Finish(outcome, children)),
         Just(Intent::Release),
         Just(Intent::Cancel(cancel())),
         Just(Intent::Progress(Arc::new(Progress { value: Payload::Null, at: now() }))),
-        Just(Intent::Activity(Arc::new(Activity { step: 1, doing: Doing::Idle, since: now() }))),
+        Just(Intent::Activity(Arc::new(Activity {
+            step: 1,
+            doing: ActivityKind::Idle,
+            since: now()
+        }))),
         Just(Intent::Report(
             Arc::new(Progress { value: Payload::Null, at: now() }),
-            Arc::new(Activity { step: 2, doing: Doing::Model, since: now() }),
+            Arc::new(Activity { step: 2, doing: ActivityKind::Model, since: now() }),
         )),
     ]
 }
 
-/// The arrows of the state diagram, and nothing else.
+/// The arrows of the state diagram.
 fn allowed(from: Phase, to: Phase) -> bool {
     use Phase::*;
     match from {
@@ -151,9 +158,9 @@ proptest! {
         for (tick, intent) in intents.into_iter().enumerate() {
             let at = Stamp::from_millis(tick as i64);
             match decide(&task, intent, at) {
-                Err(Illegal::Terminal(state)) => prop_assert!(state.is_terminal()),
+                Err(IllegalTransition::Terminal(state)) => prop_assert!(state.is_terminal()),
                 Err(_) => prop_assert!(task.is_live()),
-                Ok(Decision { task: next, .. }) => {
+                Ok(Transition { task: next, .. }) => {
                     prop_assert!(task.is_live(), "left a terminal state");
                     prop_assert_eq!(next.seq, task.seq + 1);
                     prop_assert!(next.lease.epoch >= task.lease.epoch);
@@ -161,14 +168,15 @@ proptest! {
                     prop_assert_eq!(&next.spec, &task.spec);
                     let (from, to) = (task.state.phase(), next.state.phase());
                     prop_assert!(from == to || allowed(from, to), "{} to {}", from, to);
-                    // A reader never sees an end without its payload, nor one that disagrees.
+                    // A reader never sees an end without its outcome, or an outcome that
+                    // disagrees with the state.
                     if next.state.is_terminal() {
                         prop_assert_eq!(next.ended().map(Outcome::state), Some(next.state));
                         prop_assert_eq!(next.lease.worker, None);
                     } else {
                         prop_assert_eq!(next.ended(), None);
                     }
-                    if next.state == State::Running {
+                    if next.state == TaskState::Running {
                         prop_assert!(next.lease.worker.is_some() && next.lease.epoch > 0);
                     }
                     task = next;

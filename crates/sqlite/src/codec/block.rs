@@ -1,8 +1,8 @@
-//! Blocks of a history.
+//! Encoding of history blocks.
 
 use offshoot_core::{Block, BlockKind, Stamp};
 
-use super::{Damaged, Decoder, Encoder};
+use super::{DecodeError, Decoder, Encoder};
 
 const KINDS: [BlockKind; 7] = [
     BlockKind::User,
@@ -14,7 +14,7 @@ const KINDS: [BlockKind; 7] = [
     BlockKind::Other,
 ];
 
-/// Set beside the kind when the block has a name.
+/// Added to the kind of a block with a name.
 const NAMED: u8 = 0x80;
 
 pub(crate) fn encode_block(block: &Block) -> Vec<u8> {
@@ -30,12 +30,12 @@ pub(crate) fn encode_block(block: &Block) -> Vec<u8> {
     out.finish()
 }
 
-pub(crate) fn decode_block(bytes: &[u8]) -> Result<Block, Damaged> {
+pub(crate) fn decode_block(bytes: &[u8]) -> Result<Block, DecodeError> {
     let mut from = Decoder::new(bytes)?;
     let first = from.byte()?;
     let kind = *KINDS
         .get(usize::from(first & !NAMED))
-        .ok_or(Damaged::Strange("a block of an unknown kind"))?;
+        .ok_or(DecodeError::Strange("a block of an unknown kind"))?;
     let name = if first & NAMED == 0 { None } else { Some(from.shared()?) };
     let at = Stamp::from_micros(from.signed()?);
     let text = from.shared()?;

@@ -1,30 +1,29 @@
-//! The log, in chunks.
+//! Encoding of log events, in chunks.
 //!
-//! What one transaction adds to the log of one session is one row, however
-//! many batches share the transaction: under load an event costs its bytes and
-//! no row.
+//! All events that one transaction adds to a session's log are one row. Under load an event
+//! costs only its bytes, and no row.
 
 use offshoot_core::{Change, Cursor, Event, MessageId, Phase, SessionId, Stamp, TaskId};
 
 use super::state::phase_of;
-use super::{Damaged, Decoder, Encoder, id};
+use super::{DecodeError, Decoder, Encoder, id};
 
-/// Set beside the sort of change when the event tells of a task.
+/// Added to the change code of an event about a task.
 const OF_TASK: u8 = 0x80;
-/// A change this codec has no short form for.
+/// The code of a change without a short form.
 const OTHER: u8 = 0x7f;
 
-/// A chunk that is being written.
+/// An encoder for a chunk of events.
 #[derive(Debug)]
-pub(crate) struct Chunk {
+pub(crate) struct EventChunk {
     out: Encoder,
     cursor: u64,
     at: i64,
-    /// How many events it holds.
+    /// The number of events in the chunk.
     pub(crate) events: u64,
 }
 
-impl Chunk {
+impl EventChunk {
     /// An empty chunk of events after the cursor `base`.
     pub(crate) fn after(base: u64) -> Self {
         Self { out: Encoder::new(64), cursor: base, at: 0, events: 0 }
@@ -45,18 +44,18 @@ impl Chunk {
         self.out.0[tag] = sort | if event.task.is_some() { OF_TASK } else { 0 };
     }
 
-    /// The chunk, and the cursor of its last event.
+    /// The cursor of the last event, and the encoded chunk.
     pub(crate) fn finish(self) -> (u64, Vec<u8>) {
         (self.cursor, self.out.finish())
     }
 }
 
-/// The events of a chunk of `session` written after `base`, in order.
+/// Decodes a chunk of `session` that was written after `base`.
 pub(crate) fn decode_chunk(
     bytes: &[u8],
     base: u64,
     session: SessionId,
-) -> Result<Vec<Event>, Damaged> {
+) -> Result<Vec<Event>, DecodeError> {
     let mut from = Decoder::new(bytes)?;
     let (mut cursor, mut at) = (base, 0i64);
     let mut events = Vec::new();
@@ -74,7 +73,7 @@ pub(crate) fn decode_chunk(
 }
 
 impl Encoder {
-    /// Writes what a change carries; which sort it is.
+    /// Encodes the data of a change and returns its code.
     fn change(&mut self, change: &Change) -> u8 {
         match change {
             Change::SessionOpened => 0,
@@ -135,7 +134,7 @@ impl Encoder {
 }
 
 impl Decoder<'_> {
-    fn change(&mut self, sort: u8) -> Result<Change, Damaged> {
+    fn change(&mut self, sort: u8) -> Result<Change, DecodeError> {
         Ok(match sort {
             0 => Change::SessionOpened,
             1 => Change::SweepBegan,
@@ -160,11 +159,11 @@ impl Decoder<'_> {
             20 => Change::Advanced,
             21 => Change::RemovalBegan,
             OTHER => self.json()?,
-            _ => return Err(Damaged::Strange("an unknown change")),
+            _ => return Err(DecodeError::Strange("an unknown change")),
         })
     }
 
-    fn phase(&mut self) -> Result<Phase, Damaged> {
+    fn phase(&mut self) -> Result<Phase, DecodeError> {
         phase_of(i64::from(self.byte()?))
     }
 }
@@ -204,7 +203,7 @@ mod tests {
             Change::Advanced,
             Change::RemovalBegan,
         ];
-        let mut chunk = Chunk::after(1_000);
+        let mut chunk = EventChunk::after(1_000);
         let mut events = Vec::new();
         for (number, change) in changes.into_iter().enumerate() {
             let task = (number % 2 == 0).then_some(task);

@@ -1,8 +1,8 @@
-//! Values that travel.
+//! Encoding of payloads.
 
 use offshoot_core::{Blob, Payload, TaskId};
 
-use super::{Damaged, Decoder, Encoder, id};
+use super::{DecodeError, Decoder, Encoder, id};
 
 impl Encoder {
     pub(crate) fn payload(&mut self, payload: &Payload) {
@@ -23,7 +23,7 @@ impl Encoder {
 }
 
 impl Decoder<'_> {
-    pub(crate) fn payload(&mut self) -> Result<Payload, Damaged> {
+    pub(crate) fn payload(&mut self) -> Result<Payload, DecodeError> {
         Ok(match self.byte()? {
             0 => Payload::Null,
             1 => Payload::Json(self.text()?.into()),
@@ -31,19 +31,19 @@ impl Decoder<'_> {
                 let task = id(self.id()?, TaskId::from_bytes)?;
                 Blob { task, number: self.number()?, bytes: self.number()? }.into()
             }
-            _ => return Err(Damaged::Strange("a value of an unknown sort")),
+            _ => return Err(DecodeError::Strange("a value of an unknown sort")),
         })
     }
 }
 
-/// Writes the value of a step.
+/// Encodes a step's value.
 pub(crate) fn encode_value(payload: &Payload) -> Vec<u8> {
     let mut out = Encoder::new(8);
     out.payload(payload);
     out.finish()
 }
 
-/// Reads the value of a step.
-pub(crate) fn decode_value(bytes: &[u8]) -> Result<Payload, Damaged> {
+/// Decodes a step's value.
+pub(crate) fn decode_value(bytes: &[u8]) -> Result<Payload, DecodeError> {
     Decoder::new(bytes)?.payload()
 }

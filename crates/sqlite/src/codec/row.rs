@@ -1,16 +1,16 @@
-//! Rows of an inbox.
+//! Encoding of inbox rows.
 
 use offshoot_core::{Owner, Row, RowBody, RowId, SessionId, Stamp, TaskId};
 
-use super::{Damaged, Decoder, Encoder, id};
+use super::{DecodeError, Decoder, Encoder, id};
 
 const RESULT: u8 = 0;
 const MESSAGE: u8 = 1;
 const RETURNED: u8 = 2;
 const QUESTION: u8 = 3;
-/// Set beside the body when the row's id is not the one its body implies.
+/// Added to the body code of a row whose id does not follow from its body.
 const OWN_ID: u8 = 0x40;
-/// Set beside the body when the row is in a session's inbox.
+/// Added to the body code of a row in a session's inbox.
 const OF_SESSION: u8 = 0x80;
 
 pub(crate) fn encode_row(row: &Row) -> Vec<u8> {
@@ -39,8 +39,8 @@ pub(crate) fn encode_row(row: &Row) -> Vec<u8> {
     out.finish()
 }
 
-/// Reads a row that stands in the inbox of the owner with these sixteen bytes.
-pub(crate) fn decode_row(bytes: &[u8], owner: [u8; 16]) -> Result<Row, Damaged> {
+/// Decodes a row in the inbox of the owner with this id.
+pub(crate) fn decode_row(bytes: &[u8], owner: [u8; 16]) -> Result<Row, DecodeError> {
     let mut from = Decoder::new(bytes)?;
     let first = from.byte()?;
     let owner = if first & OF_SESSION == 0 {
@@ -57,14 +57,14 @@ pub(crate) fn decode_row(bytes: &[u8], owner: [u8; 16]) -> Result<Row, Damaged> 
         QUESTION => {
             RowBody::Question { task: id(from.id()?, TaskId::from_bytes)?, number: from.small()? }
         }
-        _ => return Err(Damaged::Strange("a row of an unknown sort")),
+        _ => return Err(DecodeError::Strange("a row of an unknown sort")),
     };
     let implied = match &body {
         RowBody::Result(task) => Some((*task).into()),
         RowBody::Message(message) | RowBody::Returned(message) => Some(message.id.into()),
         RowBody::Question { .. } => None,
     };
-    let id = own.or(implied).ok_or(Damaged::Strange("a row without an id"))?;
+    let id = own.or(implied).ok_or(DecodeError::Strange("a row without an id"))?;
     Ok(Row { id, owner, at, body })
 }
 
@@ -76,7 +76,7 @@ fn flag(set: bool, bit: u8) -> u8 {
 mod tests {
     use std::sync::Arc;
 
-    use offshoot_core::{Caller, Message, MessageId, Mode};
+    use offshoot_core::{Caller, DeliveryMode, Message, MessageId};
 
     use super::*;
 
@@ -89,7 +89,7 @@ mod tests {
             id: MessageId::mint(at, 3),
             from: Caller::Host,
             text: "skip the tests".into(),
-            mode: Mode::Steer,
+            mode: DeliveryMode::Steer,
             key: Some("k".into()),
             at,
         });

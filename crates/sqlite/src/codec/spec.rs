@@ -1,17 +1,17 @@
-//! What was asked for: the part of a task's record that never changes.
+//! Encoding of specs, the fixed part of a task's record.
 
 use std::sync::Arc;
 
 use compact_str::CompactString;
 use offshoot_core::{
-    Capabilities, Lineage, Name, Naming, Origin, Payload, Recovery, RunId, SessionId, Space, Spec,
-    Stamp, TaskId, Terms, Tie, Visibility, Wake,
+    Capabilities, Lineage, Name, Naming, Payload, Recovery, RunId, SessionId, Space, SpawnOrigin,
+    Spec, Stamp, TaskId, Terms, Tie, Visibility, Wake,
 };
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::Error as ValueError;
 
-use super::{Damaged, Decoder, Encoder, id};
+use super::{DecodeError, Decoder, Encoder, id};
 
 const PARENT: u64 = 1;
 const ROOT: u64 = 1 << 1;
@@ -25,7 +25,7 @@ const GRACE: u64 = 1 << 8;
 const CONTINUES: u64 = 1 << 9;
 const SHOWN: u64 = 1 << 10;
 
-/// The parts of a spec that have columns of their own.
+/// The fields of a spec that have their own columns.
 #[derive(Debug)]
 pub(crate) struct SpecColumns<'a> {
     pub(crate) id: TaskId,
@@ -83,7 +83,7 @@ pub(crate) fn encode_spec(spec: &Spec) -> Vec<u8> {
     out.finish()
 }
 
-pub(crate) fn decode_spec(bytes: &[u8], columns: SpecColumns<'_>) -> Result<Spec, Damaged> {
+pub(crate) fn decode_spec(bytes: &[u8], columns: SpecColumns<'_>) -> Result<Spec, DecodeError> {
     let mut from = Decoder::new(bytes)?;
     let flags = from.number()?;
     let has = |wanted: u64| flags & wanted != 0;
@@ -113,7 +113,7 @@ pub(crate) fn decode_spec(bytes: &[u8], columns: SpecColumns<'_>) -> Result<Spec
             parent,
             root,
             depth,
-            origin: Origin { run, tool_call, agent }.into(),
+            origin: SpawnOrigin { run, tool_call, agent }.into(),
         },
         kind,
         handle: Name::from(CompactString::from(shown)),
@@ -159,30 +159,30 @@ fn policies(spec: &Spec) -> u8 {
     naming | tie << 1 | recovery << 2 | wake << 4 | visibility << 6
 }
 
-type Policies = (Naming, Tie, Recovery, Wake, Visibility);
+type SpecPolicies = (Naming, Tie, Recovery, Wake, Visibility);
 
-fn decode_policies(bits: u8) -> Result<Policies, Damaged> {
+fn decode_policies(bits: u8) -> Result<SpecPolicies, DecodeError> {
     let naming = if bits & 1 == 0 { Naming::Given } else { Naming::Counted };
     let tie = if bits >> 1 & 1 == 0 { Tie::Owned } else { Tie::Detached };
     let recovery = match bits >> 2 & 3 {
         0 => Recovery::Resume,
         1 => Recovery::Restart,
         2 => Recovery::Lose,
-        _ => return Err(Damaged::Strange("an unknown recovery")),
+        _ => return Err(DecodeError::Strange("an unknown recovery")),
     };
     let wake = match bits >> 4 & 3 {
         0 => Wake::Silent,
         1 => Wake::OnTerminal,
         2 => Wake::OnActivity,
-        _ => return Err(Damaged::Strange("an unknown wake-up")),
+        _ => return Err(DecodeError::Strange("an unknown wake-up")),
     };
     let visibility = if bits >> 6 & 1 == 0 { Visibility::Children } else { Visibility::Subtree };
     Ok((naming, tie, recovery, wake, visibility))
 }
 
-fn capabilities(bits: u8) -> Result<Capabilities, Damaged> {
+fn capabilities(bits: u8) -> Result<Capabilities, DecodeError> {
     let bits = IntoDeserializer::<ValueError>::into_deserializer(bits);
-    Capabilities::deserialize(bits).map_err(|_| Damaged::Strange("unknown capabilities"))
+    Capabilities::deserialize(bits).map_err(|_| DecodeError::Strange("unknown capabilities"))
 }
 
 fn capability_bits(can: Capabilities) -> u8 {
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_spec_takes_little_room_and_round_trips() {
+    fn a_plain_spec_takes_little_space_and_round_trips() {
         let spec = offshoot_core::doc::spec("docs");
         assert_eq!(round_trip(&spec), spec);
         assert!(encode_spec(&spec).len() <= 24, "{}", encode_spec(&spec).len());

@@ -1,12 +1,12 @@
-//! The part of a task's record that changes.
+//! Encoding of the changing part of a task's record.
 
 use std::sync::Arc;
 
 use offshoot_core::{
-    Lease, Outcome, Payload, Phase, Record, Spec, Stamp, State, Task, WaitingOn, WorkerId,
+    Lease, Outcome, Payload, Phase, Record, Spec, Stamp, Task, TaskState, WaitingOn, WorkerId,
 };
 
-use super::{Damaged, Decoder, Encoder, id};
+use super::{DecodeError, Decoder, Encoder, id};
 
 const WORKER: u8 = 1;
 const CRASHES: u8 = 1 << 1;
@@ -20,7 +20,7 @@ const COMPLETED: u8 = 0;
 const COMPLETED_LATE: u8 = 1;
 const OTHERWISE: u8 = 2;
 
-/// The parts of a record that have columns of their own.
+/// The fields of a record that have their own columns.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StateColumns {
     pub(crate) phase: i64,
@@ -40,7 +40,7 @@ pub(crate) fn encode_state(task: &Task) -> Vec<u8> {
     out.number(task.seq);
     out.number(u64::from(task.lease.epoch));
     out.number(u64::from(task.attempts));
-    if let State::Waiting(on) = task.state {
+    if let TaskState::Waiting(on) = task.state {
         out.waiting(on);
     }
     if let Some(worker) = task.lease.worker {
@@ -65,7 +65,7 @@ pub(crate) fn encode_state(task: &Task) -> Vec<u8> {
         None => {}
         Some(Outcome::Completed { value, cancel_requested }) => {
             out.byte(if *cancel_requested { COMPLETED_LATE } else { COMPLETED });
-            // Nothing more for the value that most tasks have.
+            // The most common value takes no space.
             if *value != Payload::Null {
                 out.payload(value);
             }
@@ -82,7 +82,7 @@ pub(crate) fn decode_state(
     bytes: &[u8],
     columns: StateColumns,
     spec: Arc<Spec>,
-) -> Result<Task, Damaged> {
+) -> Result<Task, DecodeError> {
     let mut from = Decoder::new(bytes)?;
     let flags = from.byte()?;
     let has = |wanted: u8| flags & wanted != 0;
@@ -90,13 +90,13 @@ pub(crate) fn decode_state(
     let epoch = from.small()?;
     let attempts = from.small()?;
     let state = match phase_of(columns.phase)? {
-        Phase::Queued => State::Queued,
-        Phase::Running => State::Running,
-        Phase::Waiting => State::Waiting(from.waiting()?),
-        Phase::Completed => State::Completed,
-        Phase::Failed => State::Failed,
-        Phase::Cancelled => State::Cancelled,
-        Phase::Lost => State::Lost,
+        Phase::Queued => TaskState::Queued,
+        Phase::Running => TaskState::Running,
+        Phase::Waiting => TaskState::Waiting(from.waiting()?),
+        Phase::Completed => TaskState::Completed,
+        Phase::Failed => TaskState::Failed,
+        Phase::Cancelled => TaskState::Cancelled,
+        Phase::Lost => TaskState::Lost,
     };
     let worker = if has(WORKER) { Some(id(from.id()?, WorkerId::from_bytes)?) } else { None };
     let crashes = if has(CRASHES) { from.small()? } else { 0 };
@@ -126,10 +126,10 @@ pub(crate) fn decode_state(
     }))
 }
 
-/// The phase that a column says.
-pub(crate) fn phase_of(column: i64) -> Result<Phase, Damaged> {
+/// Converts a column value to a phase.
+pub(crate) fn phase_of(column: i64) -> Result<Phase, DecodeError> {
     let at = usize::try_from(column).ok();
-    at.and_then(|at| Phase::ALL.get(at)).copied().ok_or(Damaged::Strange("an unknown phase"))
+    at.and_then(|at| Phase::ALL.get(at)).copied().ok_or(DecodeError::Strange("an unknown phase"))
 }
 
 impl Encoder {
@@ -159,7 +159,7 @@ impl Encoder {
 }
 
 impl Decoder<'_> {
-    pub(super) fn waiting(&mut self) -> Result<WaitingOn, Damaged> {
+    pub(super) fn waiting(&mut self) -> Result<WaitingOn, DecodeError> {
         Ok(match self.byte()? {
             0 => WaitingOn::Children,
             1 => WaitingOn::Approval(self.small()?),
@@ -168,11 +168,11 @@ impl Decoder<'_> {
             4 => WaitingOn::Timer(Stamp::from_micros(self.signed()?)),
             5 => WaitingOn::Message,
             6 => WaitingOn::RateGate(Some(Stamp::from_micros(self.signed()?))),
-            _ => return Err(Damaged::Strange("an unknown reason to wait")),
+            _ => return Err(DecodeError::Strange("an unknown reason to wait")),
         })
     }
 
-    fn outcome(&mut self) -> Result<Outcome, Damaged> {
+    fn outcome(&mut self) -> Result<Outcome, DecodeError> {
         let tag = self.byte()?;
         if tag == OTHERWISE {
             return self.json();
@@ -181,7 +181,7 @@ impl Decoder<'_> {
         match tag {
             COMPLETED => Ok(Outcome::Completed { value, cancel_requested: false }),
             COMPLETED_LATE => Ok(Outcome::Completed { value, cancel_requested: true }),
-            _ => Err(Damaged::Strange("an unknown outcome")),
+            _ => Err(DecodeError::Strange("an unknown outcome")),
         }
     }
 }
@@ -193,7 +193,7 @@ fn bit(set: bool, bit: u8) -> u8 {
 #[cfg(test)]
 mod tests {
     use offshoot_core::{
-        Activity, Cancel, Canceller, DEFAULT_GRACE, Doing, Failure, FailureKind, Progress,
+        Activity, ActivityKind, Cancel, Canceller, DEFAULT_GRACE, Failure, FailureKind, Progress,
     };
 
     use super::*;
@@ -222,14 +222,14 @@ mod tests {
             WaitingOn::Message,
         ];
         let plain = [
-            State::Queued,
-            State::Running,
-            State::Completed,
-            State::Failed,
-            State::Cancelled,
-            State::Lost,
+            TaskState::Queued,
+            TaskState::Running,
+            TaskState::Completed,
+            TaskState::Failed,
+            TaskState::Cancelled,
+            TaskState::Lost,
         ];
-        for state in plain.into_iter().chain(waits.map(State::Waiting)) {
+        for state in plain.into_iter().chain(waits.map(TaskState::Waiting)) {
             let queued = offshoot_core::doc::queued("docs").to_record();
             let task = Task::from(Record { state, ..queued });
             assert_eq!(round_trip(&task), task);
@@ -268,8 +268,11 @@ mod tests {
         task.crashes = 1;
         task.started_at = Some(at);
         task.cancel = Some(Arc::new(cancel()));
-        task.activity =
-            Some(Arc::new(Activity { step: 4, doing: Doing::Tool("grep".into()), since: at }));
+        task.activity = Some(Arc::new(Activity {
+            step: 4,
+            doing: ActivityKind::Tool("grep".into()),
+            since: at,
+        }));
         task.progress = Some(Arc::new(Progress { value: Payload::Null, at }));
         let task = Task::from(task);
         assert_eq!(round_trip(&task), task);

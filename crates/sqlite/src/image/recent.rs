@@ -1,21 +1,21 @@
-//! The end of a session's log, in memory.
+//! The newest events of a session, in memory.
 
 use std::collections::VecDeque;
 
 use offshoot_core::{Cursor, Event};
 
-/// How many events of a session are kept in memory.
+/// The number of events kept in memory per session.
 const KEEP: usize = 256;
 
 /// The newest events of a session.
 #[derive(Debug)]
-pub(crate) struct Recent {
+pub(crate) struct RecentEvents {
     events: VecDeque<Event>,
     floor: u64,
 }
 
-impl Recent {
-    /// No event, all of those after `floor`.
+impl RecentEvents {
+    /// No events, and none missing after `floor`.
     pub(super) fn after(floor: u64) -> Self {
         Self { events: VecDeque::new(), floor }
     }
@@ -29,7 +29,7 @@ impl Recent {
         self.events.push_back(event);
     }
 
-    /// Whether every event after the cursor is here.
+    /// Whether all events after the cursor are here.
     pub(crate) fn covers(&self, after: Cursor) -> bool {
         after.number() >= self.floor
     }

@@ -1,31 +1,31 @@
-//! The log.
+//! Reads of the log.
 
 use offshoot_core::{Cursor, Event, SessionId};
-use offshoot_store::{EventPage, Expired};
+use offshoot_store::{CursorExpired, EventPage};
 
-use crate::codec::{Damaged, decode_chunk};
-use crate::error::Fault;
-use crate::image::{Desk, Image};
-use crate::reader::Reading;
-use crate::record::{Sessions, blob, column};
+use crate::codec::{DecodeError, decode_chunk};
+use crate::error::SqliteError;
+use crate::image::{ImageSession, StoreImage};
+use crate::read::FileSnapshot;
+use crate::record::{SessionLookup, blob, column};
 
-impl Image {
-    /// The events after a cursor; `None` if they are not all in memory.
+impl StoreImage {
+    /// The events after a cursor; `None` if some of them are not in memory.
     pub(crate) fn events(
         &self,
         session: Option<SessionId>,
         after: Cursor,
         limit: usize,
-    ) -> Option<Result<EventPage, Expired>> {
+    ) -> Option<Result<EventPage, CursorExpired>> {
         if let Some(expired) = self.expired(session, after) {
             return Some(Err(expired));
         }
         let mut events = Vec::new();
-        for desk in self.desks_of(session) {
-            if !desk.recent.covers(after) {
+        for entry in self.entries_of(session) {
+            if !entry.recent.covers(after) {
                 return None;
             }
-            events.extend(desk.recent.since(after).take(limit).cloned());
+            events.extend(entry.recent.since(after).take(limit).cloned());
         }
         if session.is_none() {
             events.sort_by_key(|event| event.cursor);
@@ -34,26 +34,26 @@ impl Image {
         Some(Ok(page(events, after)))
     }
 
-    fn expired(&self, session: Option<SessionId>, after: Cursor) -> Option<Expired> {
-        // Of several sessions, the one that forgot last says where to go on.
-        let forgotten = self.desks_of(session).map(|desk| desk.forgotten).max()?;
-        (after.number() < forgotten).then(|| Expired { oldest: Cursor::new(forgotten) })
+    fn expired(&self, session: Option<SessionId>, after: Cursor) -> Option<CursorExpired> {
+        // The session that deleted the most recent event decides.
+        let forgotten = self.entries_of(session).map(|entry| entry.last_deleted).max()?;
+        (after.number() < forgotten).then(|| CursorExpired { oldest: Cursor::new(forgotten) })
     }
 
-    fn desks_of(&self, session: Option<SessionId>) -> impl Iterator<Item = &Desk> {
-        let one = session.and_then(|session| self.desks.get(&session));
-        let all = self.desks.values().filter(move |_| session.is_none());
+    fn entries_of(&self, session: Option<SessionId>) -> impl Iterator<Item = &ImageSession> {
+        let one = session.and_then(|session| self.entries.get(&session));
+        let all = self.entries.values().filter(move |_| session.is_none());
         one.into_iter().chain(all)
     }
 }
 
-impl Reading<'_> {
+impl FileSnapshot<'_> {
     pub(crate) fn events(
         &self,
         session: Option<SessionId>,
         after: Cursor,
         limit: usize,
-    ) -> Result<Result<EventPage, Expired>, Fault> {
+    ) -> Result<Result<EventPage, CursorExpired>, SqliteError> {
         if let Some(expired) = self.shared.image.read().expired(session, after) {
             return Ok(Err(expired));
         }
@@ -80,13 +80,13 @@ impl Reading<'_> {
         while let Some(row) = rows.next()? {
             let (last, span): (i64, i64) = (row.get(1)?, row.get(2)?);
             let base = (last as u64).wrapping_sub(span as u64);
-            // Chunks of one transaction overlap; those of a later one do not.
+            // Chunks of one transaction can overlap, those of later transactions cannot.
             if events.len() >= limit && events.iter().all(|event| event.cursor.number() <= base) {
                 break;
             }
             let (session, _) = self
                 .numbered(row.get(0)?)?
-                .ok_or(Damaged::Strange("events of a session that is not there"))?;
+                .ok_or(DecodeError::Strange("events of a session that is not there"))?;
             let chunk = decode_chunk(blob(row, 3)?, base, session)?;
             events.extend(chunk.into_iter().filter(|event| event.cursor > after));
         }

@@ -1,23 +1,23 @@
-//! Inboxes.
+//! Reads of inboxes.
 
 use offshoot_core::{MessageId, Owner, RowBody, TaskId};
-use offshoot_store::{Pending, Standing};
+use offshoot_store::{MessagePosition, PendingRow};
 use rusqlite::OptionalExtension;
 
 use super::at_most;
 use crate::codec::decode_row;
-use crate::error::Fault;
-use crate::reader::Reading;
+use crate::error::SqliteError;
+use crate::read::FileSnapshot;
 use crate::record::{blob, column, owner_id, owner_key};
 use crate::write::unread_row;
 
-impl Reading<'_> {
+impl FileSnapshot<'_> {
     pub(crate) fn inbox(
         &self,
         owner: Owner,
         after: u64,
         limit: usize,
-    ) -> Result<Vec<Pending>, Fault> {
+    ) -> Result<Vec<PendingRow>, SqliteError> {
         let mut select = self.connection.prepare_cached(
             "SELECT number, row FROM inbox WHERE owner = ?1 AND number > ?2 \
              ORDER BY number LIMIT ?3",
@@ -32,7 +32,7 @@ impl Reading<'_> {
         Ok(pending)
     }
 
-    pub(crate) fn unread(&self, owner: Owner, limit: usize) -> Result<usize, Fault> {
+    pub(crate) fn unread(&self, owner: Owner, limit: usize) -> Result<usize, SqliteError> {
         let mut count = self.connection.prepare_cached(
             "SELECT count(*) FROM (SELECT 1 FROM inbox WHERE owner = ?1 LIMIT ?2)",
         )?;
@@ -41,7 +41,7 @@ impl Reading<'_> {
         Ok(rows as usize)
     }
 
-    pub(crate) fn result_row(&self, task: TaskId) -> Result<Option<Pending>, Fault> {
+    pub(crate) fn result_row(&self, task: TaskId) -> Result<Option<PendingRow>, SqliteError> {
         let Some(task) = self.task(task)? else { return Ok(None) };
         let Some((owner, number)) = unread_row(self.connection, &task)? else { return Ok(None) };
         let mut select = self
@@ -58,13 +58,13 @@ impl Reading<'_> {
         &self,
         owner: Owner,
         message: MessageId,
-    ) -> Result<Option<Standing>, Fault> {
+    ) -> Result<Option<MessagePosition>, SqliteError> {
         if let Owner::Task(task) = owner {
             let mut returned = self
                 .connection
                 .prepare_cached("SELECT 1 FROM returned WHERE task = ?1 AND message = ?2")?;
             if returned.exists((task.to_bytes(), message.to_bytes()))? {
-                return Ok(Some(Standing::Returned));
+                return Ok(Some(MessagePosition::Returned));
             }
         }
         let mut queued = self.connection.prepare_cached(
@@ -73,23 +73,22 @@ impl Reading<'_> {
         )?;
         let key = (owner_key(owner), message.to_bytes());
         let number = queued.query_row(key, |row| row.get::<_, i64>(0)).optional()?;
-        Ok(number.map(|number| Standing::Queued(number as u64)))
+        Ok(number.map(|number| MessagePosition::Queued(number as u64)))
     }
 
-    fn pending(&self, number: i64, row: &[u8], owner: &[u8]) -> Result<Pending, Fault> {
+    fn pending(&self, number: i64, row: &[u8], owner: &[u8]) -> Result<PendingRow, SqliteError> {
         let row = decode_row(row, owner_id(owner)?)?;
         let task = match row.body {
             RowBody::Result(task) | RowBody::Question { task, .. } => {
-                let known = self.shared.image.read().directory.task(task).cloned();
+                let known = self.shared.image.read().index.task(task).cloned();
                 match known {
-                    // The image may be ahead of this reading, and that is fine:
-                    // it is never behind it.
+                    // The image may be newer than the snapshot, and is never older.
                     Some(known) => Some(known),
                     None => self.task(task)?,
                 }
             }
             _ => None,
         };
-        Ok(Pending { number: number as u64, row, task })
+        Ok(PendingRow { number: number as u64, row, task })
     }
 }

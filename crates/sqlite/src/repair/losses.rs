@@ -1,4 +1,4 @@
-//! What a repair could not save, and how the new store says so.
+//! The losses of a repair, and how the new store reports them.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -9,42 +9,42 @@ use offshoot_core::{
     Row, SessionId, Space, Spec, Stamp, Task, TaskId, Tie, Visibility, Wake, decide,
 };
 use offshoot_store::{
-    Batch, CommitError, End, Guard, Order, Store, StoreError, TaskQuery, Within, Write,
+    Batch, CommitError, EndWrite, Guard, Order, Store, StoreError, TaskQuery, TaskScope, Write,
 };
 use rusqlite::Connection;
 
-use crate::blobs::Blobs;
 use crate::codec::id;
-use crate::connection;
-use crate::error::Fault;
-use crate::image::Image;
-use crate::load::load_sessions;
+use crate::error::SqliteError;
+use crate::files::blobs::Blobs;
+use crate::files::connection;
+use crate::image::StoreImage;
+use crate::image::load_sessions;
 use crate::record::{self, TASK, owner_key};
 
-/// Why a task that lacks parts ends.
+/// The reason of a task with missing parts.
 const REASON: &str = "the store was damaged and parts of this task's record could not be saved";
 
-/// The kind of a task whose record is gone.
+/// The kind of a task whose record is missing.
 const UNKNOWN: &str = "unknown";
 
-/// What could not be saved.
+/// What a repair could not save.
 #[derive(Debug, Default)]
 pub(super) struct Losses {
-    /// Tasks that have a new record because theirs could not be read.
+    /// Tasks with a new record in place of an unreadable one.
     pub(super) restored: Vec<TaskId>,
-    /// Tasks that have ended and whose owners may not have been told.
-    pub(super) untold: Vec<TaskId>,
-    /// Whose parts are missing: ids of tasks, or keys of owners.
+    /// Ended tasks whose result row may be missing.
+    pub(super) without_row: Vec<TaskId>,
+    /// The task ids or owner keys of missing parts.
     pub(super) incomplete: Vec<Vec<u8>>,
-    /// Whether parts are missing and it is not known whose.
+    /// Whether parts are missing whose owner is unknown.
     pub(super) uncertain: bool,
 }
 
 impl Losses {
-    /// Ends what lacks parts, and tells the owners; which tasks were lost.
+    /// Ends tasks with missing parts and notifies their owners. Returns the lost tasks.
     pub(super) async fn settle(self, store: &dyn Store) -> Result<Vec<TaskId>, StoreError> {
         let mut lost = self.restored.clone();
-        for id in self.restored.iter().chain(&self.untold) {
+        for id in self.restored.iter().chain(&self.without_row) {
             if let Some(task) = store.task(*id).await? {
                 let row = Row::result(*id, recipient(store, &task).await?, task.since);
                 let told = Batch::new(task.since).write(Write::Deliver(Box::new(row)));
@@ -57,7 +57,7 @@ impl Losses {
             self.uncertain || incomplete.contains(&id[..]) || incomplete.contains(&key[..])
         };
         // Children end before their owners.
-        let mut query = TaskQuery::new(Within::Everything).live();
+        let mut query = TaskQuery::new(TaskScope::Everything).live();
         query.order = Order::NewestFirst;
         loop {
             let page = store.tasks(query.clone()).await?;
@@ -88,9 +88,9 @@ async fn end_as_lost(store: &dyn Store, task: &Task) -> Result<(), StoreError> {
         batch.guards.push(Guard::HasChildren(id));
         batch.push(Write::Put(decided.task, decided.change));
     } else {
-        let heir = recipient(store, task).await?;
+        let recipient = recipient(store, task).await?;
         batch.guards.push(Guard::Childless(id));
-        batch.push(Write::End(End { task: decided.task, change: decided.change, heir }));
+        batch.push(Write::End(EndWrite { task: decided.task, change: decided.change, recipient }));
     }
     written(store.commit(batch).await)
 }
@@ -119,7 +119,7 @@ fn written<T>(committed: Result<T, CommitError>) -> Result<(), StoreError> {
     }
 }
 
-/// What is known of a task whose record is gone.
+/// The spec of a task whose record is missing.
 pub(super) fn lost_spec(id: TaskId, name: &str, session: SessionId) -> Spec {
     Spec {
         id,
@@ -145,24 +145,24 @@ pub(super) fn lost_spec(id: TaskId, name: &str, session: SessionId) -> Spec {
     }
 }
 
-/// When an id was made: a UUIDv7 begins with that.
+/// The creation time in a UUIDv7.
 fn minted_at(id: TaskId) -> Stamp {
     let millis = id.to_bytes()[..6].iter().fold(0, |sum, byte| sum << 8 | i64::from(*byte));
     Stamp::from_millis(millis)
 }
 
-/// The record of a task that ended as lost because nothing else is known.
-pub(super) fn lost_task(spec: Spec, at: Stamp) -> Result<Task, Fault> {
+/// The record of a task that ended as lost, without other information.
+pub(super) fn lost_task(spec: Spec, at: Stamp) -> Result<Task, SqliteError> {
     let reason = "the store was damaged and this task's record could not be saved".to_owned();
     let finish = Intent::Finish(Outcome::Lost { reason }, LiveChildren::None);
     let decided = decide(&Task::new(Arc::new(spec)), finish, at);
-    decided.map(|decided| decided.task).map_err(|illegal| Fault::Broken(illegal.to_string()))
+    decided.map(|decided| decided.task).map_err(|illegal| SqliteError::Broken(illegal.to_string()))
 }
 
-/// How many values in files the records refer to that are not there.
-pub(crate) fn missing_values(folder: &Path, connection: &Connection) -> Result<u64, Fault> {
-    let blobs = Blobs::at(folder);
-    let mut image = Image::default();
+/// The number of missing blobs that records refer to.
+pub(crate) fn missing_values(dir: &Path, connection: &Connection) -> Result<u64, SqliteError> {
+    let blobs = Blobs::at(dir);
+    let mut image = StoreImage::default();
     load_sessions(connection, &mut image)?;
     let mut select = connection.prepare(&format!("SELECT {TASK} FROM tasks"))?;
     let mut rows = select.query([])?;
@@ -184,8 +184,8 @@ pub(crate) fn missing_values(folder: &Path, connection: &Connection) -> Result<u
     Ok(missing)
 }
 
-/// The tasks of a file.
-pub(super) fn known_tasks(draft: &Path) -> Result<HashSet<TaskId>, Fault> {
+/// The ids of all tasks in a file.
+pub(super) fn known_tasks(draft: &Path) -> Result<HashSet<TaskId>, SqliteError> {
     let connection = connection::observer(draft)?;
     let mut select = connection.prepare("SELECT id FROM tasks")?;
     let ids = select.query_map([], |row| row.get::<_, [u8; 16]>(0))?;

@@ -1,97 +1,97 @@
-//! What is past its retention, deleted.
+//! Expiry: deletion of tasks and events after their retention.
 
 use offshoot_core::{Change, Owner, RowId, SessionId, Stamp, Task};
 use offshoot_store::StoreError;
 use rusqlite::Connection;
 
-use super::{Ahead, Writing};
-use crate::codec::{Damaged, decode_chunk};
-use crate::error::Fault;
+use super::writer::{LogNotifiers, StoreWriter};
+use super::{Overlay, WriteTransaction};
+use crate::codec::{DecodeError, decode_chunk};
+use crate::error::SqliteError;
 use crate::record::{self, TASK, blob, column, owner_key};
-use crate::writer::{Bells, Writer};
 
-/// How many logs are trimmed at a time; the rest comes next time.
+/// The maximum number of logs that one call trims.
 const LOGS: usize = 64;
 
-/// A log that was trimmed, or only counted.
-struct Trimmed {
+/// A log whose events were counted and possibly deleted.
+struct TrimmedLog {
     session: SessionId,
-    forgotten: u64,
+    last_deleted: u64,
     logged: u64,
 }
 
 #[derive(Default)]
-struct Expired {
+struct ExpiredData {
     tasks: Vec<Task>,
-    logs: Vec<Trimmed>,
+    logs: Vec<TrimmedLog>,
 }
 
-impl Writer<'_> {
-    /// Deletes up to `limit` tasks whose retention has ended, and the events
-    /// that are too many.
+impl StoreWriter<'_> {
+    /// Deletes up to `limit` tasks whose retention has ended, and the events over the
+    /// limit.
     pub(crate) fn expire(&mut self, now: Stamp, limit: usize) -> Result<usize, StoreError> {
         let retention = *self.shared.retention.lock();
         let connection = self.connection;
-        let (expired, ahead) = self.transact(|writing| {
-            let mut expired = Expired::default();
+        let (expired, overlay) = self.transact(|transaction| {
+            let mut expired = ExpiredData::default();
             let cuts = (now.before(retention.delivered), now.before(retention.undelivered));
-            expired.tasks = writing.due(connection, cuts, limit)?;
+            expired.tasks = transaction.due(connection, cuts, limit)?;
             for task in &expired.tasks {
-                writing.delete(connection, task)?;
+                transaction.delete(connection, task)?;
                 let session = task.spec.lineage.session;
-                writing.ahead.record(session, Some(task.id()), now, Change::Deleted);
+                transaction.overlay.record(session, Some(task.id()), now, Change::Deleted);
             }
-            expired.logs = writing.trim_logs(connection, retention.events.max(1) as u64)?;
+            expired.logs = transaction.trim_logs(connection, retention.events.max(1) as u64)?;
             if !expired.tasks.is_empty() {
-                writing.flush()?;
+                transaction.flush()?;
             }
             Ok(expired)
         })?;
         let deleted = expired.tasks.len();
-        self.forget(expired, ahead, retention.in_memory);
+        self.finish_expiry(expired, overlay, retention.in_memory);
         Ok(deleted)
     }
 
-    /// Shows the image what was deleted, then removes the files.
-    fn forget(&self, expired: Expired, ahead: Ahead, keep: usize) {
-        let mut bells = Bells::default();
+    /// Updates the image, then deletes the blobs.
+    fn finish_expiry(&self, expired: ExpiredData, overlay: Overlay, keep: usize) {
+        let mut notifiers = LogNotifiers::default();
         let mut image = self.shared.image.write();
         expired.tasks.iter().for_each(|task| image.delete(task));
         for log in expired.logs {
-            if let Some(desk) = image.desks.get_mut(&log.session) {
-                desk.forgotten = desk.forgotten.max(log.forgotten);
-                desk.logged = Some(log.logged);
+            if let Some(entry) = image.entries.get_mut(&log.session) {
+                entry.last_deleted = entry.last_deleted.max(log.last_deleted);
+                entry.logged = Some(log.logged);
             }
         }
-        for op in ahead.ops {
-            bells.note(&op);
-            image.apply(op, keep);
+        for image_change in overlay.image_changes {
+            notifiers.add(&image_change);
+            image.apply(image_change, keep);
         }
-        image.clock = ahead.clock;
-        bells.resolve(|session| image.desks.get(&session).map(|desk| desk.bell.clone()));
+        image.clock = overlay.clock;
+        notifiers
+            .resolve(|session| image.entries.get(&session).map(|entry| entry.notifier.clone()));
         drop(image);
-        self.shared.applied.set(ahead.clock);
-        bells.ring();
+        self.shared.applied.set(overlay.clock);
+        notifiers.notify();
         for task in expired.tasks {
             self.shared.blobs.remove(task.id());
         }
     }
 }
 
-impl Writing<'_, '_> {
-    /// Finished tasks that are older than the first cut and read, or older
-    /// than the second.
+impl WriteTransaction<'_, '_> {
+    /// Ended tasks that are read and older than the first stamp, or older than the second.
     fn due(
         &mut self,
         connection: &Connection,
         (delivered, undelivered): (Stamp, Stamp),
         limit: usize,
-    ) -> Result<Vec<Task>, Fault> {
+    ) -> Result<Vec<Task>, SqliteError> {
         let mut due = Vec::new();
         let mut select = connection.prepare_cached(&format!(
             "SELECT {TASK} FROM tasks WHERE phase >= 3 AND since < ?1 ORDER BY since"
         ))?;
-        // The longer of both spans bounds what must be looked at.
+        // The later stamp bounds the search.
         let cut = delivered.max(undelivered);
         let mut rows = select.query([cut.as_micros()])?;
         while due.len() < limit
@@ -109,16 +109,20 @@ impl Writing<'_, '_> {
         Ok(due)
     }
 
-    /// Whether the owner of a task is still there to read of its end.
+    /// Whether the owner of a task can still read its result.
     fn has_reader(&self, task: &Task) -> bool {
         match task.owner() {
             Owner::Session(_) => true,
-            Owner::Task(owner) => self.image.directory.task(owner).is_some_and(Task::is_live),
+            Owner::Task(owner) => self.image.index.task(owner).is_some_and(Task::is_live),
         }
     }
 
-    /// Deletes a task and all that belongs to it.
-    pub(super) fn delete(&mut self, connection: &Connection, task: &Task) -> Result<(), Fault> {
+    /// Deletes a task and its data.
+    pub(super) fn delete(
+        &mut self,
+        connection: &Connection,
+        task: &Task,
+    ) -> Result<(), SqliteError> {
         let id = task.id();
         if let Some((owner, number)) = unread_row(connection, task)? {
             self.sql.ack.execute((owner, number, RowId::from(id).to_bytes()))?;
@@ -144,23 +148,26 @@ impl Writing<'_, '_> {
         for sql in of_owner {
             connection.prepare_cached(sql)?.execute([owner_key(Owner::Task(id))])?;
         }
-        // Nobody else can use the keys it has used with its owner, which may
-        // stay for ever.
+        // Only the task could use its keys in the owner's inbox again.
         let used = (owner_key(task.owner()), owner_key(Owner::Task(id)));
         connection
             .prepare_cached("DELETE FROM message_keys WHERE owner = ?1 AND sender = ?2")?
             .execute(used)?;
-        let kin = self.kin(task)?;
-        self.ahead.count_out(self.image, kin, task.state.phase());
+        let count_targets = self.count_targets(task)?;
+        self.overlay.count_out(self.image, count_targets, task.state.phase());
         Ok(())
     }
 
-    fn trim_logs(&mut self, connection: &Connection, keep: u64) -> Result<Vec<Trimmed>, Fault> {
+    fn trim_logs(
+        &mut self,
+        connection: &Connection,
+        keep: u64,
+    ) -> Result<Vec<TrimmedLog>, SqliteError> {
         let long = |logged: Option<u64>| logged.is_none_or(|logged| logged > keep);
-        let desks = self.image.desks.iter().filter(|(_, desk)| long(desk.logged));
-        let desks: Vec<_> = desks.take(LOGS).map(|(id, desk)| (*id, desk.number)).collect();
-        let mut trimmed = Vec::with_capacity(desks.len());
-        for (session, number) in desks {
+        let entries = self.image.entries.iter().filter(|(_, entry)| long(entry.logged));
+        let entries: Vec<_> = entries.take(LOGS).map(|(id, entry)| (*id, entry.number)).collect();
+        let mut trimmed = Vec::with_capacity(entries.len());
+        for (session, number) in entries {
             let mut count = connection
                 .prepare_cached("SELECT coalesce(sum(events), 0) FROM log WHERE session = ?1")?;
             let logged: i64 = count.query_row([number], |row| row.get(0))?;
@@ -175,7 +182,7 @@ impl Writing<'_, '_> {
         (session, number): (SessionId, i64),
         mut logged: u64,
         keep: u64,
-    ) -> Result<Trimmed, Fault> {
+    ) -> Result<TrimmedLog, SqliteError> {
         let mut excess = logged.saturating_sub(keep);
         let mut forgotten = 0;
         let mut select = connection.prepare_cached(
@@ -195,12 +202,12 @@ impl Writing<'_, '_> {
                 emptied.push(last);
                 continue;
             }
-            // The chunk stays for its newer part.
+            // The chunk is kept for its newer events.
             let base = last.wrapping_sub(span as u64);
             let chunk = decode_chunk(blob(row, 3)?, base, session)?;
             let newest = usize::try_from(excess).ok().and_then(|excess| chunk.get(excess - 1));
             forgotten =
-                newest.ok_or(Damaged::Strange("a chunk that is too short"))?.cursor.number();
+                newest.ok_or(DecodeError::Strange("a chunk that is too short"))?.cursor.number();
             excess = 0;
         }
         drop(rows);
@@ -211,15 +218,15 @@ impl Writing<'_, '_> {
         if forgotten > 0 {
             self.sql.forget_events.execute((number, column(forgotten)))?;
         }
-        Ok(Trimmed { session, forgotten, logged })
+        Ok(TrimmedLog { session, last_deleted: forgotten, logged })
     }
 }
 
-/// Where the row about a task's end is, if it is unread.
+/// The owner and the number of a task's result row, if it is unread.
 pub(crate) fn unread_row(
     connection: &Connection,
     task: &Task,
-) -> Result<Option<(Vec<u8>, i64)>, Fault> {
+) -> Result<Option<(Vec<u8>, i64)>, SqliteError> {
     let mut select = connection.prepare_cached("SELECT told FROM tasks WHERE id = ?1")?;
     let told: Option<i64> = match select.query([task.id().to_bytes()])?.next()? {
         Some(row) => row.get(0)?,

@@ -1,32 +1,31 @@
-//! What a transaction writes once for all its batches: its part of each log,
-//! the totals, the clock.
+//! The writes at the end of a transaction: its part of each log, the totals and the clock.
 
 use hashbrown::HashMap;
 use offshoot_core::{IdHash, Owner, SessionId};
-use offshoot_store::Within;
+use offshoot_store::TaskScope;
 
-use super::Writing;
-use super::ahead::Scope;
-use crate::codec::Chunk;
-use crate::error::Fault;
-use crate::image::Op;
+use super::WriteTransaction;
+use super::overlay::CountScope;
+use crate::codec::EventChunk;
+use crate::error::SqliteError;
+use crate::image::ImageChange;
 use crate::record::{column, encode_totals};
 
-impl Writing<'_, '_> {
-    /// Writes what the batches share; the last before the commit.
-    pub(crate) fn flush(&mut self) -> Result<(), Fault> {
+impl WriteTransaction<'_, '_> {
+    /// Writes the data that the batches share, as the last step before the commit.
+    pub(crate) fn flush(&mut self) -> Result<(), SqliteError> {
         self.flush_log()?;
         self.flush_totals()?;
-        self.sql.set_clock.execute([column(self.ahead.clock)])?;
+        self.sql.set_clock.execute([column(self.overlay.clock)])?;
         Ok(())
     }
 
-    fn flush_log(&mut self) -> Result<(), Fault> {
-        let base = self.ahead.base;
-        let mut chunks: HashMap<SessionId, Chunk, IdHash> = HashMap::default();
-        for op in &self.ahead.ops {
-            if let Op::Event(event) = op {
-                chunks.entry(event.session).or_insert_with(|| Chunk::after(base)).push(event);
+    fn flush_log(&mut self) -> Result<(), SqliteError> {
+        let base = self.overlay.base;
+        let mut chunks: HashMap<SessionId, EventChunk, IdHash> = HashMap::default();
+        for image_change in &self.overlay.image_changes {
+            if let ImageChange::Event(event) = image_change {
+                chunks.entry(event.session).or_insert_with(|| EventChunk::after(base)).push(event);
             }
         }
         for (session, chunk) in chunks {
@@ -39,17 +38,17 @@ impl Writing<'_, '_> {
         Ok(())
     }
 
-    fn flush_totals(&mut self) -> Result<(), Fault> {
-        let counted: Vec<_> = self.ahead.counted().collect();
+    fn flush_totals(&mut self) -> Result<(), SqliteError> {
+        let counted: Vec<_> = self.overlay.counted().collect();
         for (within, counts) in counted {
             match within {
-                Within::Session(session) => {
+                TaskScope::Session(session) => {
                     let Some(number) = self.session_number(session) else { continue };
-                    let own = Scope::Owner(Owner::Session(session));
-                    let own = self.ahead.counts(self.image, own);
+                    let own = CountScope::Owner(Owner::Session(session));
+                    let own = self.overlay.counts(self.image, own);
                     self.sql.session_totals.execute((number, encode_totals(&[counts, own])))?;
                 }
-                Within::Owner(Owner::Task(task)) => {
+                TaskScope::Owner(Owner::Task(task)) => {
                     let Some((_, ordinal)) = self.found(task)? else { continue };
                     self.sql.task_totals.execute((ordinal, encode_totals(&[counts])))?;
                 }

@@ -1,16 +1,15 @@
-//! Sessions that are removed, piece by piece.
+//! The removal of sessions, in bounded pieces.
 
 use offshoot_core::{Owner, SessionId, Task};
 use offshoot_store::StoreError;
 use rusqlite::Connection;
 
-use super::{Ahead, Writing};
-use crate::error::Fault;
+use super::writer::StoreWriter;
+use super::{Overlay, WriteTransaction};
+use crate::error::SqliteError;
 use crate::record::{self, TASK, owner_key};
-use crate::writer::Writer;
 
-/// What a session has beside its tasks and its log, by the key of its owner.
-/// None deletes more than it is told to.
+/// Bounded deletions of a session's data by owner key.
 const OWNED: [&str; 4] = [
     "DELETE FROM inbox WHERE owner = ?1 \
      AND number IN (SELECT number FROM inbox WHERE owner = ?1 LIMIT ?2)",
@@ -21,58 +20,57 @@ const OWNED: [&str; 4] = [
      AND name IN (SELECT name FROM counters WHERE owner = ?1 LIMIT ?2)",
 ];
 
-/// Its log, the newest first: whoever still reads it finds that it ends, and
-/// not that something is missing.
+/// The log is deleted from the end, so that a reader sees a shorter log and no gap.
 const LOG: &str = "DELETE FROM log WHERE last IN \
      (SELECT last FROM log WHERE session = ?1 ORDER BY last DESC LIMIT ?2)";
 
-/// What was deleted of a session.
-struct Removed {
+/// The result of one piece of a removal.
+struct RemovedPiece {
     tasks: Vec<Task>,
-    things: usize,
-    rest: Rest,
+    items: usize,
+    remaining: Remaining,
 }
 
-/// Whether anything of a session is left.
+/// Whether the session has data left.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Rest {
+enum Remaining {
     Some,
     None,
 }
 
-impl Writer<'_> {
-    /// Deletes up to `limit` things of a session that is being removed.
+impl StoreWriter<'_> {
+    /// Deletes up to `limit` items of a session that is being removed.
     pub(crate) fn remove(&mut self, id: SessionId, limit: usize) -> Result<usize, StoreError> {
         let Some(number) = self.removing(id) else { return Ok(0) };
         let connection = self.connection;
-        let (removed, ahead) = self.transact(|writing| {
-            let removed = writing.remove(connection, (id, number), limit.max(1))?;
-            // A reader that sees this waits for the image to show it, too.
-            writing.ahead.tick();
-            writing.flush()?;
+        let (removed, overlay) = self.transact(|transaction| {
+            let removed = transaction.remove(connection, (id, number), limit.max(1))?;
+            // A reader that sees the new clock waits until the image has changed, too.
+            transaction.overlay.tick();
+            transaction.flush()?;
             Ok(removed)
         })?;
-        let things = removed.things;
-        self.let_go(id, removed, &ahead);
-        Ok(things)
+        let items = removed.items;
+        self.finish_removal(id, removed, &overlay);
+        Ok(items)
     }
 
     /// The number of a session that is being removed.
     fn removing(&self, id: SessionId) -> Option<i64> {
         let image = self.shared.image.read();
-        image.desks.get(&id).filter(|desk| desk.session.is_removing()).map(|desk| desk.number)
+        image.entries.get(&id).filter(|entry| entry.session.is_removing()).map(|entry| entry.number)
     }
 
-    /// Shows the image what was deleted, then removes the files.
-    fn let_go(&self, id: SessionId, removed: Removed, ahead: &Ahead) {
+    /// Updates the image, then deletes the blobs.
+    fn finish_removal(&self, id: SessionId, removed: RemovedPiece, overlay: &Overlay) {
         let mut image = self.shared.image.write();
         removed.tasks.iter().for_each(|task| image.delete(task));
-        let gone = if removed.rest == Rest::None { image.remove(id) } else { None };
-        image.clock = ahead.clock;
+        let gone = if removed.remaining == Remaining::None { image.remove(id) } else { None };
+        image.clock = overlay.clock;
         drop(image);
-        self.shared.applied.set(ahead.clock);
-        if let Some(desk) = gone {
-            desk.bell.notify_waiters();
+        self.shared.applied.set(overlay.clock);
+        if let Some(entry) = gone {
+            entry.notifier.notify_waiters();
         }
         for task in removed.tasks {
             self.shared.blobs.remove(task.id());
@@ -80,45 +78,44 @@ impl Writer<'_> {
     }
 }
 
-impl Writing<'_, '_> {
+impl WriteTransaction<'_, '_> {
     fn remove(
         &mut self,
         connection: &Connection,
         (id, number): (SessionId, i64),
         limit: usize,
-    ) -> Result<Removed, Fault> {
+    ) -> Result<RemovedPiece, SqliteError> {
         let tasks = self.newest(connection, number, limit)?;
         for task in &tasks {
             self.delete(connection, task)?;
         }
-        let mut things = tasks.len();
-        let room = |things: usize| i64::try_from(limit - things).unwrap_or(i64::MAX);
+        let mut items = tasks.len();
+        let room = |items: usize| i64::try_from(limit - items).unwrap_or(i64::MAX);
         let owner = owner_key(Owner::Session(id));
         for sql in OWNED {
-            if things < limit {
-                things += connection.prepare_cached(sql)?.execute((owner, room(things)))?;
+            if items < limit {
+                items += connection.prepare_cached(sql)?.execute((owner, room(items)))?;
             }
         }
-        if things < limit {
-            things += connection.prepare_cached(LOG)?.execute((number, room(things)))?;
+        if items < limit {
+            items += connection.prepare_cached(LOG)?.execute((number, room(items)))?;
         }
-        let rest = if things < limit { Rest::None } else { Rest::Some };
-        if rest == Rest::None {
-            things += connection
+        let remaining = if items < limit { Remaining::None } else { Remaining::Some };
+        if remaining == Remaining::None {
+            items += connection
                 .prepare_cached("DELETE FROM sessions WHERE number = ?1")?
                 .execute([number])?;
         }
-        Ok(Removed { tasks, things, rest })
+        Ok(RemovedPiece { tasks, items, remaining })
     }
 
-    /// The last spawned tasks of a session: those that are owned come before
-    /// their owners.
+    /// The newest tasks of a session. Children come before their owners.
     fn newest(
         &self,
         connection: &Connection,
         session: i64,
         limit: usize,
-    ) -> Result<Vec<Task>, Fault> {
+    ) -> Result<Vec<Task>, SqliteError> {
         let mut select = connection.prepare_cached(&format!(
             "SELECT {TASK} FROM tasks INDEXED BY tasks_session WHERE session = ?1 \
              ORDER BY ordinal DESC LIMIT ?2"

@@ -1,4 +1,4 @@
-//! Every statement of the writer, prepared once.
+//! The prepared statements of the writer.
 
 use rusqlite::{Connection, Statement};
 

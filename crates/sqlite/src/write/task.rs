@@ -1,29 +1,29 @@
-//! Tasks and sessions, written.
+//! Writes of tasks and sessions.
 
 use offshoot_core::{Change, Owner, Phase, Session, Stamp, Task};
 
-use super::Writing;
-use super::ahead::Kin;
-use crate::codec::{Damaged, encode_spec, encode_state};
-use crate::error::Fault;
-use crate::image::Op;
+use super::WriteTransaction;
+use super::overlay::CountTargets;
+use crate::codec::{DecodeError, encode_spec, encode_state};
+use crate::error::SqliteError;
+use crate::image::ImageChange;
 use crate::record::{column, decode_totals, encode_session};
 
-/// The largest spec that stays in its task's row.
+/// The maximum size of a spec that is stored in its task's row.
 const SPEC_IN_ROW: usize = 1 << 10;
 
-impl Writing<'_, '_> {
-    pub(super) fn spawn(&mut self, task: &Task, at: Stamp) -> Result<(), Fault> {
+impl WriteTransaction<'_, '_> {
+    pub(super) fn spawn(&mut self, task: &Task, at: Stamp) -> Result<(), SqliteError> {
         let spec = &task.spec;
         let (owner, session) = (task.owner(), spec.lineage.session);
         let change = match task.state.phase() {
             Phase::Queued => Change::Spawned,
             _ => Change::SpawnedRunning,
         };
-        let missing = Damaged::Strange("a new task without an owner");
+        let missing = DecodeError::Strange("a new task without an owner");
         let session_number = self.session_number(session).ok_or(missing.clone())?;
         let owner_number = self.owner_number(owner)?.ok_or(missing)?;
-        let ordinal = self.ahead.tick();
+        let ordinal = self.overlay.tick();
         let encoded = encode_spec(spec);
         let (in_row, apart) = match encoded.len() <= SPEC_IN_ROW {
             true => (Some(&encoded), None),
@@ -44,60 +44,60 @@ impl Writing<'_, '_> {
         if let Some(apart) = apart {
             self.sql.put_spec.execute((column(ordinal), apart))?;
         }
-        let kin = self.kin(task)?;
-        self.ahead.count_in(self.image, kin, task.state.phase());
-        self.ahead.spawn(task, ordinal);
-        self.ahead.record(session, Some(spec.id), at, change);
+        let count_targets = self.count_targets(task)?;
+        self.overlay.count_in(self.image, count_targets, task.state.phase());
+        self.overlay.spawn(task, ordinal);
+        self.overlay.record(session, Some(spec.id), at, change);
         Ok(())
     }
 
-    /// Writes a task's next record and, if it tells its owner of its end, the
-    /// number of the row that does.
+    /// Writes a task's next record and, at its end, the number of its result row.
     pub(super) fn put(
         &mut self,
         task: &Task,
         at: Stamp,
         change: &Change,
         told: Option<u64>,
-    ) -> Result<(), Fault> {
-        let (before, ordinal) =
-            self.found(task.id())?.ok_or(Damaged::Strange("a change of a task that is gone"))?;
+    ) -> Result<(), SqliteError> {
+        let (before, ordinal) = self
+            .found(task.id())?
+            .ok_or(DecodeError::Strange("a change of a task that is gone"))?;
         let phase = task.state.phase();
         let (since, state) = (task.since.as_micros(), encode_state(task));
         match told.map(column) {
             Some(told) => self.sql.put.execute((ordinal, phase as i64, since, state, told))?,
             None => self.sql.put_quietly.execute((ordinal, phase as i64, since, state))?,
         };
-        let kin = self.kin(task)?;
-        self.ahead.count_shift(self.image, kin, before.state.phase(), phase);
-        self.ahead.put(task, ordinal);
-        self.ahead.record(kin.session, Some(task.id()), at, change.clone());
+        let count_targets = self.count_targets(task)?;
+        self.overlay.count_shift(self.image, count_targets, before.state.phase(), phase);
+        self.overlay.put(task, ordinal);
+        self.overlay.record(count_targets.session, Some(task.id()), at, change.clone());
         Ok(())
     }
 
-    /// Whom a task counts for. An owner that has ended may have left memory;
-    /// then what it counts is read.
-    pub(super) fn kin(&mut self, task: &Task) -> Result<Kin, Fault> {
+    /// The scopes in which a task is counted. If its owner has ended and left memory, the
+    /// owner's counts are read.
+    pub(super) fn count_targets(&mut self, task: &Task) -> Result<CountTargets, SqliteError> {
         let (owner, session) = (task.owner(), task.spec.lineage.session);
-        let known = Kin { owner: Some(owner), session };
+        let known = CountTargets { owner: Some(owner), session };
         let Owner::Task(id) = owner else { return Ok(known) };
-        let here = self.ahead.tasks.contains_key(&id) || self.image.directory.task(id).is_some();
-        if here || self.ahead.has_counts(owner) {
+        let here = self.overlay.tasks.contains_key(&id) || self.image.index.task(id).is_some();
+        if here || self.overlay.has_counts(owner) {
             return Ok(known);
         }
         let mut rows = self.sql.owned.query([id.to_bytes()])?;
-        let Some(row) = rows.next()? else { return Ok(Kin { owner: None, session }) };
+        let Some(row) = rows.next()? else { return Ok(CountTargets { owner: None, session }) };
         if let Some(totals) = row.get::<_, Option<Vec<u8>>>(0)? {
             let [counts] = decode_totals(&totals)?;
-            self.ahead.remember_counts(owner, counts);
+            self.overlay.remember_counts(owner, counts);
         }
         Ok(known)
     }
 
-    pub(super) fn open_session(&mut self, session: &Session, at: Stamp) -> Result<(), Fault> {
-        let ordinal = self.ahead.tick();
-        // No session has had it: what refers to one that was removed finds
-        // nobody, even in a moment of the file that is past.
+    pub(super) fn open_session(&mut self, session: &Session, at: Stamp) -> Result<(), SqliteError> {
+        let ordinal = self.overlay.tick();
+        // Session numbers are never reused, so a reference to a removed session finds
+        // nothing, even in an older snapshot.
         let number = column(ordinal);
         self.sql.open_session.execute((
             number,
@@ -107,8 +107,8 @@ impl Writing<'_, '_> {
             column(ordinal),
             encode_session(session),
         ))?;
-        self.ahead.open(session, number, ordinal);
-        self.ahead.record(session.id, None, at, Change::SessionOpened);
+        self.overlay.open(session, number, ordinal);
+        self.overlay.record(session.id, None, at, Change::SessionOpened);
         Ok(())
     }
 
@@ -117,14 +117,14 @@ impl Writing<'_, '_> {
         session: &Session,
         at: Stamp,
         change: &Change,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), SqliteError> {
         let number = self
             .session_number(session.id)
-            .ok_or(Damaged::Strange("a change of a session that is gone"))?;
+            .ok_or(DecodeError::Strange("a change of a session that is gone"))?;
         self.sql.put_session.execute((number, encode_session(session)))?;
-        self.ahead.sessions.insert(session.id, (session.clone(), number));
-        self.ahead.ops.push(Op::PutSession(session.clone()));
-        self.ahead.record(session.id, None, at, change.clone());
+        self.overlay.sessions.insert(session.id, (session.clone(), number));
+        self.overlay.image_changes.push(ImageChange::PutSession(session.clone()));
+        self.overlay.record(session.id, None, at, change.clone());
         Ok(())
     }
 }

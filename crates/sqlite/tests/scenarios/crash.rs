@@ -1,4 +1,4 @@
-//! What a process that was killed leaves behind.
+//! The state after a killed process.
 
 use offshoot_core::{Cursor, Payload};
 
@@ -6,8 +6,8 @@ use crate::support::{Scribe, copy, open};
 
 #[tokio::test]
 async fn s4_3_what_was_answered_is_there_after_a_crash() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path()).await;
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).await;
     let scribe = Scribe::opened(&*store).await;
     let live = scribe.spawn(&*store, "live").await;
     let unread = scribe.spawn(&*store, "unread").await;
@@ -15,9 +15,9 @@ async fn s4_3_what_was_answered_is_there_after_a_crash() {
     let read = scribe.spawn(&*store, "read").await;
     let read = scribe.settle(&*store, &read).await;
     scribe.ack(&*store, &read).await;
-    // The files as they are now are what a kill would leave.
+    // A copy of the current files equals the files after a kill.
     let killed = tempfile::tempdir().unwrap();
-    copy(folder.path(), killed.path());
+    copy(dir.path(), killed.path());
     let events = store.events(None, Cursor::START, 100).await.unwrap().unwrap();
     let counts = store.counts_within(None).await.unwrap();
     let cursor = store.cursor();
@@ -37,7 +37,7 @@ async fn s4_3_what_was_answered_is_there_after_a_crash() {
     assert_eq!(again.events(None, Cursor::START, 100).await.unwrap().unwrap(), events);
     assert_eq!(again.counts_within(None).await.unwrap(), counts);
     assert_eq!(again.counts(scribe.owner()).await.unwrap(), counts);
-    // And life goes on.
+    // The store works as before.
     let (ended, batch) = scribe.settling(&live, Payload::Null);
     again.commit(batch).await.unwrap();
     scribe.ack(&*again, &ended).await;
@@ -45,9 +45,9 @@ async fn s4_3_what_was_answered_is_there_after_a_crash() {
 }
 
 #[tokio::test]
-async fn counts_of_owners_survive_though_their_tasks_ended() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path()).await;
+async fn counts_of_owners_survive_the_end_of_their_tasks() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).await;
     let scribe = Scribe::opened(&*store).await;
     let parent = scribe.spawn(&*store, "lead").await;
     for number in 0..3 {
@@ -66,11 +66,11 @@ async fn counts_of_owners_survive_though_their_tasks_ended() {
         (store.counts(owner).await.unwrap(), store.counts_within(None).await.unwrap());
     assert_eq!((owned.live(), owned.spawned(), all.spawned()), (1, 3, 4));
     drop(store);
-    let again = open(folder.path()).await;
+    let again = open(dir.path()).await;
     assert_eq!(again.counts(owner).await.unwrap(), owned);
     assert_eq!(again.counts_within(None).await.unwrap(), all);
     assert_eq!(again.inbox(owner, 0, 10).await.unwrap().len(), 2);
-    // The parent's inbox closes although its rows came before the restart.
+    // The parent's inbox closes with rows from before the restart.
     let (_, batch) = scribe.settling(&parent, Payload::Null);
     again.commit(batch).await.unwrap();
     assert_eq!(again.inbox(owner, 0, 10).await.unwrap().len(), 0);

@@ -1,4 +1,4 @@
-//! A full disk: an error to the caller, and nothing that was answered is lost.
+//! A full disk: the caller gets an error, and no acknowledged data is lost.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,7 +12,7 @@ use crate::support::{Scribe, open};
 
 const TEXT: usize = 8 << 10;
 
-/// Appends to a history until the disk is full; how many blocks were answered.
+/// Appends to a history until the disk is full. Returns the number of acknowledged blocks.
 async fn fill(store: &dyn Store, scribe: &Scribe, most: u64) -> u64 {
     let text: Arc<str> = "x".repeat(TEXT).into();
     for kept in 0..most {
@@ -37,9 +37,9 @@ async fn settled(store: &dyn Store, scribe: &Scribe, task: &Task) {
 }
 
 #[tokio::test]
-async fn a_store_at_its_limit_refuses_and_goes_on_when_it_has_room() {
-    let folder = tempfile::tempdir().unwrap();
-    let small = Sqlite::at(folder.path()).max_pages(200).open_store().await.unwrap();
+async fn a_store_at_its_limit_refuses_and_works_again_with_space() {
+    let dir = tempfile::tempdir().unwrap();
+    let small = Sqlite::at(dir.path()).max_pages(200).open_store().await.unwrap();
     let scribe = Scribe::opened(&*small).await;
     let task = scribe.spawn(&*small, "docs").await;
     let kept = fill(&*small, &scribe, 1_000).await;
@@ -47,12 +47,12 @@ async fn a_store_at_its_limit_refuses_and_goes_on_when_it_has_room() {
     assert_eq!(blocks(&*small, &scribe).await, kept);
     assert_eq!(small.task(task.id()).await.unwrap().as_ref(), Some(&task));
     drop(small);
-    let store = open(folder.path()).await;
+    let store = open(dir.path()).await;
     assert_eq!(blocks(&*store, &scribe).await, kept);
     settled(&*store, &scribe, &task).await;
 }
 
-/// A small file system, as long as it lives.
+/// A small file system that is unmounted on drop.
 struct SmallDisk(tempfile::TempDir);
 
 impl SmallDisk {
@@ -82,7 +82,7 @@ impl Drop for SmallDisk {
 }
 
 #[tokio::test]
-async fn a_full_file_system_refuses_and_goes_on_when_there_is_room() {
+async fn a_full_disk_refuses_and_works_again_when_there_is_space() {
     let disk = match SmallDisk::mount(3 << 20) {
         Ok(disk) => disk,
         Err(reason) => {
@@ -92,13 +92,13 @@ async fn a_full_file_system_refuses_and_goes_on_when_there_is_room() {
     };
     let ballast = disk.path().join("ballast");
     std::fs::write(&ballast, vec![0; 1 << 20]).unwrap();
-    let folder = disk.path().join("data");
-    let store = open(&folder).await;
+    let dir = disk.path().join("data");
+    let store = open(&dir).await;
     let scribe = Scribe::opened(&*store).await;
     let task = scribe.spawn(&*store, "docs").await;
     let kept = fill(&*store, &scribe, 1_000).await;
     assert!(kept > 0);
-    // A blob finds no room either.
+    // There is no space for a blob either.
     let blob = store.put_blob(task.id(), "x".repeat(2 << 20).into()).await;
     assert!(matches!(blob, Err(StoreError::Full { .. })), "{blob:?}");
     assert_eq!(blocks(&*store, &scribe).await, kept);
@@ -107,8 +107,8 @@ async fn a_full_file_system_refuses_and_goes_on_when_there_is_room() {
     settled(&*store, &scribe, &task).await;
     let more = fill(&*store, &scribe, 1_000).await;
     drop(store);
-    // What was answered is there after the next opening, full or not.
-    let again = open(&folder).await;
+    // Acknowledged data is there after the next opening, on a full disk or not.
+    let again = open(&dir).await;
     assert_eq!(blocks(&*again, &scribe).await, kept + more);
     assert!(!again.task(task.id()).await.unwrap().unwrap().is_live());
 }

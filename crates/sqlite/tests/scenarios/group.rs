@@ -1,15 +1,15 @@
-//! Batches that share a transaction do not share their fate.
+//! Batches in a shared transaction fail independently.
 
 use std::sync::Arc;
 
 use offshoot_core::{Caps, Ceiling, Cursor};
-use offshoot_store::{Batch, Commit, CommitError, Conflict, Spawn, Store, Write};
+use offshoot_store::{Batch, CommitError, CommitFuture, Conflict, SpawnWrite, Store, Write};
 
 use crate::support::{Scribe, open};
 
-/// Hands in all batches before the first is answered.
+/// Submits all batches before the first is answered.
 async fn at_once(store: &dyn Store, batches: Vec<Batch>) -> Vec<Result<Cursor, CommitError>> {
-    let commits: Vec<Commit> = batches.into_iter().map(|batch| store.commit(batch)).collect();
+    let commits: Vec<CommitFuture> = batches.into_iter().map(|batch| store.commit(batch)).collect();
     let mut answers = Vec::new();
     for commit in commits {
         answers.push(commit.await);
@@ -19,8 +19,8 @@ async fn at_once(store: &dyn Store, batches: Vec<Batch>) -> Vec<Result<Cursor, C
 
 #[tokio::test]
 async fn s1_4_of_many_spawns_of_one_name_exactly_one_wins() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path()).await;
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).await;
     let scribe = Scribe::opened(&*store).await;
     let tasks: Vec<_> = (0..300).map(|_| scribe.task(scribe.spec("docs"))).collect();
     let batch = |task| Batch::new(scribe.now()).write(scribe.spawning(task));
@@ -37,14 +37,14 @@ async fn s1_4_of_many_spawns_of_one_name_exactly_one_wins() {
 
 #[tokio::test]
 async fn s8_1_a_cap_holds_for_spawns_that_come_together() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path()).await;
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).await;
     let scribe = Scribe::opened(&*store).await;
     let live = Ceiling { session: Some(7), ..Ceiling::NONE };
     let caps = Arc::new(Caps { live, ..Caps::default() });
     let batches = (0..100).map(|number| {
         let task = scribe.task(scribe.spec(&format!("task-{number}")));
-        let spawn = Spawn { task, caps: caps.clone() };
+        let spawn = SpawnWrite { task, caps: caps.clone() };
         Batch::new(scribe.now()).write(Write::Spawn(spawn))
     });
     let answers = at_once(&*store, batches.collect()).await;
@@ -54,11 +54,11 @@ async fn s8_1_a_cap_holds_for_spawns_that_come_together() {
 
 #[tokio::test]
 async fn a_batch_that_the_file_refuses_fails_alone() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path()).await;
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).await;
     let scribe = Scribe::opened(&*store).await;
-    // One batch that spawns one task twice passes every check that is made
-    // before it is written, and fails when it is.
+    // A batch that spawns the same task twice passes every check and fails when it is
+    // written.
     let twice = scribe.task(scribe.spec("twice"));
     let mut batches: Vec<_> = (0..50)
         .map(|number| {
@@ -78,13 +78,13 @@ async fn a_batch_that_the_file_refuses_fails_alone() {
     let events = store.events(None, Cursor::START, 100).await.unwrap().unwrap();
     assert_eq!(events.events.len(), 51);
     drop(store);
-    assert_eq!(open(folder.path()).await.counts_within(None).await.unwrap(), counts);
+    assert_eq!(open(dir.path()).await.counts_within(None).await.unwrap(), counts);
 }
 
 #[tokio::test]
-async fn what_was_answered_is_seen_by_whoever_reads_next() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path()).await;
+async fn an_answered_commit_is_visible_to_the_next_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).await;
     let scribe = Arc::new(Scribe::opened(&*store).await);
     let mut callers = tokio::task::JoinSet::new();
     for caller in 0..20 {
@@ -97,7 +97,8 @@ async fn what_was_answered_is_seen_by_whoever_reads_next() {
                 let ended = scribe.settle(&*store, &task).await;
                 let rows = store.inbox(scribe.owner(), 0, usize::MAX).await.unwrap();
                 assert!(rows.iter().any(|row| row.task.as_ref() == Some(&ended)));
-                // Who saw a result in an inbox never sees it unfinished again.
+                // A reader that saw a result in an inbox never sees its task unfinished
+                // again.
                 for row in rows {
                     let task = store.task(row.task.unwrap().id()).await.unwrap().unwrap();
                     assert!(!task.is_live());

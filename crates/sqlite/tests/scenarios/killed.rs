@@ -9,18 +9,17 @@ use offshoot_core::TaskId;
 
 use crate::support::{Scribe, open};
 
-/// Tells the second process which folder to write to.
-const FOLDER: &str = "OFFSHOOT_KILLED_FOLDER";
+/// Names the data directory for the second process.
+const DATA_DIR: &str = "OFFSHOOT_KILLED_DATA_DIR";
 
-/// What the second process does: lifecycles without end, each told only after
-/// the store has answered.
+/// The second process: lifecycles in a loop, each reported after the store has answered.
 #[test]
 #[ignore = "only meant to be killed"]
 fn writes_until_killed() {
-    let Ok(folder) = std::env::var(FOLDER) else { return };
+    let Ok(dir) = std::env::var(DATA_DIR) else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
-        let store = open(&PathBuf::from(folder)).await;
+        let store = open(&PathBuf::from(dir)).await;
         let scribe = Arc::new(Scribe::opened(&*store).await);
         let mut callers = tokio::task::JoinSet::new();
         for caller in 0..16 {
@@ -45,10 +44,10 @@ fn writes_until_killed() {
 #[tokio::test]
 async fn s4_3_nothing_that_was_answered_is_lost_when_the_process_is_killed() {
     for told in [50, 333, 1_500] {
-        let folder = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "killed::writes_until_killed", "--ignored", "--nocapture"])
-            .env(FOLDER, folder.path())
+            .env(DATA_DIR, dir.path())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -56,10 +55,9 @@ async fn s4_3_nothing_that_was_answered_is_lost_when_the_process_is_killed() {
         let mut ledger: Vec<String> = lines.by_ref().take(told).collect();
         child.kill().unwrap();
         child.wait().unwrap();
-        // What it said before the kill reached it counts too, but for a last
-        // line that was cut.
+        // Everything reported before the kill counts, except an incomplete last line.
         ledger.extend(lines);
-        let store = open(folder.path()).await;
+        let store = open(dir.path()).await;
         let mut checked = 0;
         for line in ledger {
             let Some((what, id)) = line.split_once(' ') else { continue };
@@ -75,7 +73,7 @@ async fn s4_3_nothing_that_was_answered_is_lost_when_the_process_is_killed() {
             checked += 1;
         }
         assert!(checked >= told / 2, "{checked} of {told}");
-        // Every end that is stored has its row, unless it was read.
+        // Every stored end has its row, unless the row was read.
         let counts = store.counts_within(None).await.unwrap();
         let scribe = Scribe::at(1_000);
         let rows = store.inbox(scribe.owner(), 0, usize::MAX).await.unwrap();

@@ -1,16 +1,17 @@
-//! What a data folder promises, each through the public door.
+//! Scenarios of a data directory, through the public API.
 
-// A scenario that cannot go on is one that fails: a panic is how it says so.
+// A scenario fails by panicking.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod blobs;
 mod crash;
 mod damage;
-mod folder;
+mod data_dir;
 mod formats;
 mod full;
 mod group;
 mod killed;
+mod lost_log;
 mod memory;
 mod removal;
 mod removed;

@@ -1,14 +1,14 @@
-//! What is in memory and what is not answers alike.
+//! Data in memory and on disk gives the same answers.
 
 use offshoot_core::{Phase, Retention};
-use offshoot_store::{TaskQuery, Within};
+use offshoot_store::{TaskQuery, TaskScope};
 
 use crate::support::{Scribe, open};
 
 #[tokio::test]
-async fn s10_4_finished_tasks_leave_memory_and_stay_readable() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path()).await;
+async fn s10_4_finished_tasks_are_evicted_and_stay_readable() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).await;
     store.set_retention(Retention { in_memory: 2, ..Retention::default() });
     let scribe = Scribe::opened(&*store).await;
     let mut ended = Vec::new();
@@ -31,17 +31,18 @@ async fn s10_4_finished_tasks_leave_memory_and_stay_readable() {
     let rows = store.inbox(scribe.owner(), 0, 10).await.unwrap();
     let told: Vec<_> = rows.into_iter().filter_map(|row| row.task).collect();
     assert_eq!(told, ended);
-    let query = TaskQuery { phases: vec![Phase::Completed], ..TaskQuery::new(Within::Everything) };
+    let query =
+        TaskQuery { phases: vec![Phase::Completed], ..TaskQuery::new(TaskScope::Everything) };
     assert_eq!(store.tasks(query).await.unwrap().items, ended);
-    // A name that left memory with its task is free, and its key is not.
+    // The name of an evicted task is free, and its key is not.
     scribe.spawn(&*store, "task-0").await;
 }
 
 #[tokio::test]
-async fn a_repeated_spawn_of_a_task_that_left_memory_is_told_that_it_exists() {
+async fn a_repeated_spawn_of_an_evicted_task_reports_that_it_exists() {
     use offshoot_store::{CommitError, Conflict};
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path()).await;
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).await;
     store.set_retention(Retention { in_memory: 0, ..Retention::default() });
     let scribe = Scribe::opened(&*store).await;
     let task = scribe.spawn(&*store, "docs").await;
@@ -51,15 +52,15 @@ async fn a_repeated_spawn_of_a_task_that_left_memory_is_told_that_it_exists() {
         _ => false,
     };
     assert!(exists(scribe.write(&*store, scribe.spawning(&task)).await));
-    // Also when its name has been taken since.
+    // Also after its name has been taken again.
     scribe.spawn(&*store, "docs").await;
     assert!(exists(scribe.write(&*store, scribe.spawning(&task)).await));
 }
 
 #[tokio::test]
-async fn a_large_input_is_kept_apart_and_read_back() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path()).await;
+async fn a_large_input_is_stored_separately_and_read_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).await;
     let scribe = Scribe::opened(&*store).await;
     let mut spec = scribe.spec("docs");
     let input = format!("\"{}\"", "x".repeat(100_000));
@@ -67,10 +68,10 @@ async fn a_large_input_is_kept_apart_and_read_back() {
     let task = scribe.task(spec);
     scribe.write(&*store, scribe.spawning(&task)).await.unwrap();
     drop(store);
-    let again = open(folder.path()).await;
+    let again = open(dir.path()).await;
     assert_eq!(again.task(task.id()).await.unwrap().as_ref(), Some(&task));
     let ended = scribe.settle(&*again, &task).await;
     drop(again);
-    let again = open(folder.path()).await;
+    let again = open(dir.path()).await;
     assert_eq!(again.task(task.id()).await.unwrap(), Some(ended));
 }

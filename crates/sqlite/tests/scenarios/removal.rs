@@ -1,9 +1,9 @@
-//! Sessions that are removed from the file.
+//! The removal of sessions from the file.
 
 use std::path::Path;
 
 use offshoot_core::{Block, BlockKind, Change, Cursor, Name, Owner, Session, SessionId, Space};
-use offshoot_store::{Batch, Guard, Store, TaskQuery, Within, Write};
+use offshoot_store::{Batch, Guard, Store, TaskQuery, TaskScope, Write};
 
 use crate::support::{Scribe, contents, open};
 
@@ -14,9 +14,9 @@ async fn remove(scribe: &Scribe, store: &dyn Store, session: &Session) {
     while store.remove(session.id, 3).await.unwrap() > 0 {}
 }
 
-/// The tables of a store that hold anything.
-fn tables(folder: &Path) -> Vec<String> {
-    let file = rusqlite::Connection::open(folder.join("offshoot.db")).unwrap();
+/// The non-empty tables of a store.
+fn tables(dir: &Path) -> Vec<String> {
+    let file = rusqlite::Connection::open(dir.join("offshoot.db")).unwrap();
     let mut names = file.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").unwrap();
     let names = names.query_map([], |row| row.get::<_, String>(0)).unwrap();
     let rows = |name: &String| {
@@ -28,8 +28,8 @@ fn tables(folder: &Path) -> Vec<String> {
 
 #[tokio::test]
 async fn no_row_and_no_file_of_a_removed_session_is_left() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path()).await;
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).await;
     let scribe = Scribe::opened(&*store).await;
     for number in 0..20 {
         let task = scribe.spawn(&*store, &format!("task {number}")).await;
@@ -47,15 +47,15 @@ async fn no_row_and_no_file_of_a_removed_session_is_left() {
     }
     remove(&scribe, &*store, &scribe.session).await;
     drop(store);
-    assert_eq!(tables(folder.path()), ["clock"]);
-    let files = contents(folder.path());
+    assert_eq!(tables(dir.path()), ["clock"]);
+    let files = contents(dir.path());
     assert!(files.keys().all(|path| !path.contains("blobs")), "{:?}", files.keys());
 }
 
 #[tokio::test]
-async fn a_session_opened_after_one_was_removed_has_a_number_of_its_own() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path()).await;
+async fn a_session_opened_after_a_removal_has_a_new_number() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).await;
     let scribe = Scribe::opened(&*store).await;
     let mut last = scribe.session.clone();
     for round in 1..6u32 {
@@ -67,17 +67,17 @@ async fn a_session_opened_after_one_was_removed_has_a_number_of_its_own() {
         last = next;
     }
     drop(store);
-    let store = open(folder.path()).await;
+    let store = open(dir.path()).await;
     assert_eq!(store.sessions(None, 9).await.unwrap().items, std::slice::from_ref(&last));
     assert_eq!(store.events(None, Cursor::START, 9).await.unwrap().unwrap().events.len(), 1);
 }
 
-/// The list reads the file at one moment while the session goes from it and
+/// The list reads a snapshot of the file while the session is removed from the file and
 /// from memory.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_lists_while_a_session_goes_sees_it_as_it_was_or_not_at_all() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path()).await;
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).await;
     let scribe = Scribe::opened(&*store).await;
     let stays = scribe.spawn(&*store, "stays").await;
     for round in 0..30u32 {
@@ -96,7 +96,7 @@ async fn who_lists_while_a_session_goes_sees_it_as_it_was_or_not_at_all() {
         let listing = tokio::spawn(async move {
             let mut sizes = Vec::new();
             for _ in 0..20 {
-                let page = lister.tasks(TaskQuery::new(Within::Everything)).await.unwrap();
+                let page = lister.tasks(TaskQuery::new(TaskScope::Everything)).await.unwrap();
                 lister.events(None, Cursor::START, 500).await.unwrap().unwrap();
                 sizes.push(page.items.len());
             }
@@ -106,6 +106,6 @@ async fn who_lists_while_a_session_goes_sees_it_as_it_was_or_not_at_all() {
         let sizes = listing.await.unwrap();
         assert!(sizes.is_sorted_by(|one, other| one >= other), "{sizes:?}");
     }
-    let left = store.tasks(TaskQuery::new(Within::Everything)).await.unwrap().items;
+    let left = store.tasks(TaskQuery::new(TaskScope::Everything)).await.unwrap().items;
     assert_eq!(left, [stays]);
 }

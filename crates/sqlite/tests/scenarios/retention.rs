@@ -1,18 +1,18 @@
-//! What is kept, and how long.
+//! Retention of tasks and events.
 
 use std::time::Duration;
 
 use offshoot_core::{Change, Cursor, Owner, Phase, Retention};
-use offshoot_store::{TaskQuery, Within};
+use offshoot_store::{TaskQuery, TaskScope};
 
 use crate::support::{Scribe, open};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 #[tokio::test]
-async fn s10_4_what_was_read_goes_after_a_week_and_what_was_not_after_a_month() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path()).await;
+async fn s10_4_read_tasks_expire_after_a_week_and_unread_after_a_month() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).await;
     let scribe = Scribe::opened(&*store).await;
     let live = scribe.spawn(&*store, "live").await;
     let read = scribe.spawn(&*store, "read").await;
@@ -35,15 +35,15 @@ async fn s10_4_what_was_read_goes_after_a_week_and_what_was_not_after_a_month() 
     let counts = store.counts_within(None).await.unwrap();
     assert_eq!((counts.live(), counts.of(Phase::Completed), counts.spawned()), (1, 0, 3));
     drop(store);
-    let again = open(folder.path()).await;
+    let again = open(dir.path()).await;
     assert_eq!(again.counts_within(None).await.unwrap(), counts);
     assert_eq!(again.task(live.id()).await.unwrap(), Some(live));
 }
 
 #[tokio::test]
-async fn s10_4_a_result_whose_owner_ended_goes_with_what_was_read() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path()).await;
+async fn s10_4_a_result_whose_owner_ended_expires_like_a_read_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).await;
     let scribe = Scribe::opened(&*store).await;
     let parent = scribe.spawn(&*store, "lead").await;
     let mut spec = scribe.spec("child");
@@ -55,22 +55,22 @@ async fn s10_4_a_result_whose_owner_ended_goes_with_what_was_read() {
     let parent = scribe.settle(&*store, &parent).await;
     scribe.ack(&*store, &parent).await;
     drop(store);
-    let store = open(folder.path()).await;
+    let store = open(dir.path()).await;
     let pending = store.result_row(child.id()).await.unwrap().unwrap();
     assert_eq!(pending.row.owner, scribe.owner());
     let start = scribe.now();
     assert_eq!(store.expire(start.after(8 * DAY), 10).await.unwrap(), 2);
     assert_eq!(store.task(parent.id()).await.unwrap(), None);
     assert_eq!(store.task(child.id()).await.unwrap(), None);
-    // No row without its task, in whosever inbox it was.
+    // No row remains without its task, in any inbox.
     assert!(store.inbox(scribe.owner(), 0, 10).await.unwrap().is_empty());
     assert_eq!(store.counts(Owner::Task(parent.id())).await.unwrap().spawned(), 0);
 }
 
 #[tokio::test]
-async fn s10_4_children_whose_parents_left_memory_are_counted_out() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path()).await;
+async fn s10_4_children_of_evicted_parents_are_subtracted_from_counts() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).await;
     let scribe = Scribe::opened(&*store).await;
     let parent = scribe.spawn(&*store, "lead").await;
     let mut spec = scribe.spec("child");
@@ -86,7 +86,7 @@ async fn s10_4_children_whose_parents_left_memory_are_counted_out() {
         late.settle(&*store, &parent).await
     };
     drop(store);
-    let store = open(folder.path()).await;
+    let store = open(dir.path()).await;
     let owned = store.counts(Owner::Task(parent.id())).await.unwrap();
     assert_eq!((owned.of(Phase::Completed), owned.spawned()), (1, 1));
     let late = start.after(7 * DAY + DAY / 2);
@@ -97,14 +97,14 @@ async fn s10_4_children_whose_parents_left_memory_are_counted_out() {
 
 #[tokio::test]
 async fn events_past_their_number_are_trimmed_and_stay_trimmed() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path()).await;
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).await;
     store.set_retention(Retention { events: 10, ..Retention::default() });
     let scribe = Scribe::opened(&*store).await;
     for number in 0..400 {
         scribe.spawn(&*store, &format!("task-{number}")).await;
     }
-    // Until somebody tidies up, everything is there, also what left memory.
+    // Until the expiry runs, everything is there, including evicted data.
     let all = store.events(None, Cursor::START, 1_000).await.unwrap().unwrap();
     assert_eq!(all.events.len(), 401);
     store.expire(scribe.now(), 10).await.unwrap();
@@ -116,7 +116,7 @@ async fn events_past_their_number_are_trimmed_and_stay_trimmed() {
         assert_eq!(rest.events, all.events[391..]);
     }
     drop(store);
-    let again = open(folder.path()).await;
+    let again = open(dir.path()).await;
     let expired = again.events(None, Cursor::START, 10).await.unwrap().unwrap_err();
     assert_eq!(expired.oldest, oldest);
     assert_eq!(again.events(None, oldest, 100).await.unwrap().unwrap().events, all.events[391..]);
@@ -124,8 +124,8 @@ async fn events_past_their_number_are_trimmed_and_stay_trimmed() {
 
 #[tokio::test]
 async fn a_chunk_is_trimmed_in_its_middle() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path()).await;
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).await;
     store.set_retention(Retention { events: 10, ..Retention::default() });
     let scribe = Scribe::opened(&*store).await;
     let tasks: Vec<_> = (0..30).map(|n| scribe.task(scribe.spec(&format!("task-{n}")))).collect();
@@ -139,6 +139,6 @@ async fn a_chunk_is_trimmed_in_its_middle() {
         let rest = store.events(None, expired.oldest, 100).await.unwrap().unwrap();
         assert_eq!(rest.events, all[21..]);
     }
-    let query = TaskQuery { limit: 100, ..TaskQuery::new(Within::Everything) };
+    let query = TaskQuery { limit: 100, ..TaskQuery::new(TaskScope::Everything) };
     assert_eq!(store.tasks(query).await.unwrap().items.len(), 30);
 }

@@ -11,7 +11,7 @@ use offshoot_core::{
 };
 use offshoot_sqlite::Sqlite;
 use offshoot_store::{
-    Ack, Batch, CommitError, End, OpenStore, Spawn, Store, StoreError, Strictness, Write,
+    Ack, Batch, CommitError, EndWrite, OpenStore, SpawnWrite, Store, StoreError, Strictness, Write,
 };
 
 pub(crate) async fn open(path: &Path) -> Arc<dyn Store> {
@@ -22,10 +22,10 @@ pub(crate) async fn refused(path: &Path) -> StoreError {
     Sqlite::at(path).open_store().await.map(|_| ()).unwrap_err()
 }
 
-/// Every file under a folder and what is in it.
-pub(crate) fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+/// Every file in a directory, with its content.
+pub(crate) fn contents(dir: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
-    for file in std::fs::read_dir(folder).unwrap() {
+    for file in std::fs::read_dir(dir).unwrap() {
         let path = file.unwrap().path();
         if path.is_dir() {
             found.extend(contents(&path));
@@ -44,7 +44,7 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Decides what is committed, with a clock of its own.
+/// Decides batches, with its own clock.
 pub(crate) struct Scribe {
     clock: AtomicI64,
     pub(crate) session: Session,
@@ -99,7 +99,7 @@ impl Scribe {
     }
 
     pub(crate) fn spawning(&self, task: &Task) -> Write {
-        Write::Spawn(Spawn { task: task.clone(), caps: Arc::new(Caps::default()) })
+        Write::Spawn(SpawnWrite { task: task.clone(), caps: Arc::new(Caps::default()) })
     }
 
     pub(crate) async fn spawn(&self, store: &dyn Store, name: &str) -> Task {
@@ -112,12 +112,13 @@ impl Scribe {
         let now = self.now();
         let outcome = Intent::Finish(Outcome::value(value), LiveChildren::None);
         let ended = decide(task, outcome, now).unwrap();
-        let heir = task.owner();
-        let batch = Batch::new(now).fenced(task.id(), task.lease.epoch).write(Write::End(End {
-            task: ended.task.clone(),
-            change: ended.change,
-            heir,
-        }));
+        let recipient = task.owner();
+        let batch =
+            Batch::new(now).fenced(task.id(), task.lease.epoch).write(Write::End(EndWrite {
+                task: ended.task.clone(),
+                change: ended.change,
+                recipient,
+            }));
         (ended.task, batch)
     }
 

@@ -1,13 +1,13 @@
-//! Acknowledgements: a row is read once, by the commit that says so.
+//! Acknowledgements: a row is read once, by the commit that acknowledges it.
 
 use offshoot_core::{Block, BlockKind, Change, Owner, Session};
 
-use super::world::{World, ack};
+use super::world::{StoreWorld, ack};
 use crate::batch::{Ack, RowRef, Strictness, Write};
 use crate::error::Conflict;
-use crate::query::Pending;
+use crate::query::PendingRow;
 
-async fn rows(world: &World, count: usize) -> (Session, Vec<Pending>) {
+async fn rows(world: &StoreWorld, count: usize) -> (Session, Vec<PendingRow>) {
     let session = world.session("main").await;
     for _ in 0..count {
         let task = world.running(&session).await;
@@ -18,7 +18,9 @@ async fn rows(world: &World, count: usize) -> (Session, Vec<Pending>) {
     (session, rows)
 }
 
-pub(super) async fn s4_2_rows_enter_the_history_and_leave_the_inbox_in_one_commit(world: World) {
+pub(super) async fn s4_2_rows_enter_the_history_and_leave_the_inbox_in_one_commit(
+    world: StoreWorld,
+) {
     let (session, rows) = rows(&world, 3).await;
     let owner = Owner::Session(session.id);
     let block = Block::new(BlockKind::Notice, "two results", world.now());
@@ -33,11 +35,11 @@ pub(super) async fn s4_2_rows_enter_the_history_and_leave_the_inbox_in_one_commi
     assert_eq!(changes, [Change::HistoryGrew(1), Change::Acknowledged { rows: 2 }]);
 }
 
-pub(super) async fn s4_2_an_acknowledgement_that_fails_leaves_the_rows_pending(world: World) {
+pub(super) async fn s4_2_an_acknowledgement_that_fails_leaves_the_rows_pending(world: StoreWorld) {
     let (session, rows) = rows(&world, 2).await;
     let owner = Owner::Session(session.id);
     world.write(ack(owner, &rows[..1], Strictness::MustBePending)).await;
-    // One of the two is gone, so neither is taken and nothing is appended.
+    // One of the two rows is gone, so neither is acknowledged and nothing is appended.
     let block = Block::new(BlockKind::Notice, "both results", world.now());
     let batch = world.batch().write(Write::Append { owner, blocks: vec![block] });
     let batch = batch.write(ack(owner, &rows, Strictness::MustBePending));
@@ -45,7 +47,7 @@ pub(super) async fn s4_2_an_acknowledgement_that_fails_leaves_the_rows_pending(w
     assert_eq!(world.inbox(owner).await, rows[1..]);
 }
 
-pub(super) async fn s3_4_a_lenient_acknowledgement_may_be_repeated(world: World) {
+pub(super) async fn s3_4_a_lenient_acknowledgement_may_be_repeated(world: StoreWorld) {
     let (session, rows) = rows(&world, 2).await;
     let owner = Owner::Session(session.id);
     world.write(ack(owner, &rows[..1], Strictness::MayBeGone)).await;
@@ -57,7 +59,7 @@ pub(super) async fn s3_4_a_lenient_acknowledgement_may_be_repeated(world: World)
     assert!(world.inbox(owner).await.is_empty());
 }
 
-pub(super) async fn s3_4_an_acknowledged_result_stays_readable_by_id(world: World) {
+pub(super) async fn s3_4_an_acknowledged_result_stays_readable_by_id(world: StoreWorld) {
     let (session, rows) = rows(&world, 1).await;
     world.drain(Owner::Session(session.id)).await;
     let task = rows[0].task.clone().unwrap();
@@ -65,7 +67,7 @@ pub(super) async fn s3_4_an_acknowledged_result_stays_readable_by_id(world: Worl
     assert_eq!(world.store().result_row(task.id()).await.unwrap(), None);
 }
 
-pub(super) async fn s3_5_nobody_acknowledges_rows_of_another(world: World) {
+pub(super) async fn s3_5_rows_of_another_owner_cannot_be_acknowledged(world: StoreWorld) {
     let (session, rows) = rows(&world, 1).await;
     let other = Owner::Session(world.session("other").await.id);
     let conflict = world.refused_write(ack(other, &rows, Strictness::MustBePending)).await;
@@ -74,7 +76,7 @@ pub(super) async fn s3_5_nobody_acknowledges_rows_of_another(world: World) {
     assert_eq!(world.inbox(Owner::Session(session.id)).await, rows);
 }
 
-pub(super) async fn a_row_is_known_by_its_number_and_its_id(world: World) {
+pub(super) async fn a_row_is_identified_by_its_number_and_its_id(world: StoreWorld) {
     let (session, rows) = rows(&world, 2).await;
     let owner = Owner::Session(session.id);
     let mixed = RowRef { number: rows[0].number, id: rows[1].row.id };
@@ -85,7 +87,7 @@ pub(super) async fn a_row_is_known_by_its_number_and_its_id(world: World) {
     assert_eq!(world.inbox(owner).await, rows);
 }
 
-pub(super) async fn rows_are_acknowledged_in_any_order(world: World) {
+pub(super) async fn rows_are_acknowledged_in_any_order(world: StoreWorld) {
     let (session, mut rows) = rows(&world, 4).await;
     let owner = Owner::Session(session.id);
     let last = rows.pop().unwrap();
@@ -95,7 +97,7 @@ pub(super) async fn rows_are_acknowledged_in_any_order(world: World) {
     assert_eq!(world.inbox(owner).await, rows);
 }
 
-pub(super) async fn s4_7_a_tasks_acknowledgement_is_told_of_the_task(world: World) {
+pub(super) async fn s4_7_an_acknowledgement_by_a_task_is_logged_for_the_task(world: StoreWorld) {
     let session = world.session("main").await;
     let parent = world.running(&session).await;
     let child = world.running_child(&parent).await;

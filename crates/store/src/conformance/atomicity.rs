@@ -1,18 +1,17 @@
-//! All of a batch or nothing: every write beside every precondition that can
-//! fail.
+//! Atomicity: every write beside every precondition that can fail.
 
 use offshoot_core::{Change, Phase};
 
-use super::stage::Stage;
-use super::world::World;
+use super::populated::PopulatedStore;
+use super::world::StoreWorld;
 use crate::batch::{Batch, Counter, Guard, Write};
 
 fn with(batch: Batch, writes: impl IntoIterator<Item = Write>) -> Batch {
     writes.into_iter().fold(batch, Batch::write)
 }
 
-pub(super) async fn a_batch_with_one_impossible_write_leaves_nothing(world: World) {
-    let stage = Stage::set(&world).await;
+pub(super) async fn a_batch_with_one_refused_write_writes_nothing(world: StoreWorld) {
+    let stage = PopulatedStore::new(&world).await;
     for impossible in stage.impossible(&world) {
         let last = stage.everything(&world).into_iter().chain([impossible.clone()]);
         world.refused(with(world.batch(), last)).await;
@@ -22,16 +21,16 @@ pub(super) async fn a_batch_with_one_impossible_write_leaves_nothing(world: Worl
     world.commit(with(world.batch(), stage.everything(&world))).await.unwrap();
 }
 
-pub(super) async fn a_batch_behind_a_guard_that_fails_leaves_nothing(world: World) {
-    let stage = Stage::set(&world).await;
+pub(super) async fn a_batch_with_a_failed_guard_writes_nothing(world: StoreWorld) {
+    let stage = PopulatedStore::new(&world).await;
     for forbidden in stage.forbidden(&world) {
         world.refused(with(forbidden, stage.everything(&world))).await;
     }
     world.commit(with(world.batch(), stage.everything(&world))).await.unwrap();
 }
 
-pub(super) async fn a_batch_with_one_of_every_write_is_one_commit(world: World) {
-    let stage = Stage::set(&world).await;
+pub(super) async fn a_batch_with_one_of_every_write_is_one_commit(world: StoreWorld) {
+    let stage = PopulatedStore::new(&world).await;
     let after = world.store().cursor();
     let writes = stage.everything(&world);
     let sent = writes.iter().find_map(|write| match write {
@@ -39,7 +38,7 @@ pub(super) async fn a_batch_with_one_of_every_write_is_one_commit(world: World) 
         _ => None,
     });
     world.commit(with(world.batch(), writes)).await.unwrap();
-    let told = [
+    let expected = [
         Change::SweepEnded,
         Change::Spawned,
         Change::Waiting(offshoot_core::WaitingOn::Message),
@@ -51,14 +50,14 @@ pub(super) async fn a_batch_with_one_of_every_write_is_one_commit(world: World) 
         Change::Asked(2),
         Change::QuestionClosed(1),
     ];
-    assert_eq!(world.changes(&stage.session, after).await, told);
+    assert_eq!(world.changes(&stage.session, after).await, expected);
     let events = world.events(None, after).await;
     assert_eq!(events[0].change, Change::SessionOpened, "the other session's comes first");
     assert!(events.iter().all(|event| event.at == events[0].at));
 }
 
-pub(super) async fn an_empty_batch_changes_nothing(world: World) {
-    let stage = Stage::set(&world).await;
+pub(super) async fn an_empty_batch_changes_nothing(world: StoreWorld) {
+    let stage = PopulatedStore::new(&world).await;
     let before = world.snapshot().await;
     world.commit(world.batch()).await.unwrap();
     let guarded = world.batch().guard(Guard::HasChildren(stage.lead.id()));

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use offshoot_core::{Blob, Intent, LiveChildren, Outcome};
 
-use super::world::{World, record};
+use super::world::{StoreWorld, record};
 
-pub(super) async fn s8_5_a_blob_is_read_back_as_it_was_put(world: World) {
+pub(super) async fn s8_5_a_blob_is_read_back_unchanged(world: StoreWorld) {
     let session = world.session("main").await;
     let task = world.running(&session).await;
     let store = world.store();
@@ -27,7 +27,7 @@ pub(super) async fn s8_5_a_blob_is_read_back_as_it_was_put(world: World) {
     }
 }
 
-pub(super) async fn s8_5_every_blob_is_its_own(world: World) {
+pub(super) async fn s8_5_every_blob_has_its_own_number(world: StoreWorld) {
     let session = world.session("main").await;
     let (one, other) = (world.running(&session).await, world.running(&session).await);
     let store = world.store();
@@ -47,8 +47,8 @@ pub(super) async fn s8_5_every_blob_is_its_own(world: World) {
     assert_eq!(store.blob(missing).await.unwrap(), None);
 }
 
-pub(super) async fn s8_5_a_blob_may_come_before_its_task(world: World) {
-    // A large input is kept before the spawn that names it commits.
+pub(super) async fn s8_5_a_blob_may_come_before_its_task(world: StoreWorld) {
+    // A large input is stored before the commit of its spawn.
     let session = world.session("main").await;
     let mut spec = world.spec(&session);
     let blob = world.store().put_blob(spec.id, "[1,2]".into()).await.unwrap();
@@ -58,7 +58,7 @@ pub(super) async fn s8_5_a_blob_may_come_before_its_task(world: World) {
     assert_eq!(world.store().blob(blob).await.unwrap().as_deref(), Some("[1,2]"));
 }
 
-pub(super) async fn s8_5_a_large_result_is_a_reference_in_the_record(world: World) {
+pub(super) async fn s8_5_a_large_result_is_a_reference_in_the_record(world: StoreWorld) {
     let session = world.session("main").await;
     let task = world.running(&session).await;
     let blob = world.store().put_blob(task.id(), "[3]".into()).await.unwrap();
@@ -69,14 +69,14 @@ pub(super) async fn s8_5_a_large_result_is_a_reference_in_the_record(world: Worl
     assert_eq!(*value, blob.into());
 }
 
-pub(super) async fn a_blob_nobody_put_is_none(world: World) {
+pub(super) async fn a_read_of_an_unknown_blob_is_none(world: StoreWorld) {
     let session = world.session("main").await;
     let task = record(world.spec(&session));
     let blob = Blob { task: task.id(), number: 1, bytes: 1 };
     assert_eq!(world.store().blob(blob).await.unwrap(), None);
 }
 
-pub(super) async fn s1_5_a_deleted_blob_is_gone_and_no_other(world: World) {
+pub(super) async fn s1_5_deleting_a_blob_leaves_the_others(world: StoreWorld) {
     let session = world.session("main").await;
     let task = record(world.spec(&session));
     let store = world.store();

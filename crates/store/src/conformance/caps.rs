@@ -1,16 +1,16 @@
-//! Caps: checked in the same step as the spawn, against every level.
+//! Caps: checked together with the spawn, at every level.
 
-use offshoot_core::{Cap, CapReached, Caps, Ceiling, Level, Owner, Task};
+use offshoot_core::{Cap, CapLevel, CapReached, Caps, Ceiling, Owner, Task};
 
-use super::world::{World, record, spawn_under, started};
+use super::world::{StoreWorld, record, spawn_under, started};
 use crate::error::Conflict;
 
-fn ceiling(level: Level, limit: u64) -> Ceiling {
+fn ceiling(level: CapLevel, limit: u64) -> Ceiling {
     let mut ceiling = Ceiling::NONE;
     match level {
-        Level::Owner => ceiling.owner = Some(limit),
-        Level::Session => ceiling.session = Some(limit),
-        Level::Space => ceiling.space = Some(limit),
+        CapLevel::Owner => ceiling.owner = Some(limit),
+        CapLevel::Session => ceiling.session = Some(limit),
+        CapLevel::Space => ceiling.space = Some(limit),
     }
     ceiling
 }
@@ -19,14 +19,14 @@ fn open() -> Caps {
     Caps { live: Ceiling::NONE, ..Caps::default() }
 }
 
-async fn refused(world: &World, task: &Task, caps: Caps) -> CapReached {
+async fn refused(world: &StoreWorld, task: &Task, caps: Caps) -> CapReached {
     match world.refused_write(spawn_under(task, caps)).await {
         Conflict::Cap(reached) => reached,
         other => panic!("expected a cap, got {other:?}"),
     }
 }
 
-pub(super) async fn s8_1_the_depth_cap_refuses(world: World) {
+pub(super) async fn s8_1_the_depth_cap_refuses(world: StoreWorld) {
     let session = world.session("main").await;
     let parent = world.running(&session).await;
     let child = record(world.child_spec(&parent));
@@ -35,9 +35,9 @@ pub(super) async fn s8_1_the_depth_cap_refuses(world: World) {
     world.write(spawn_under(&child, Caps { depth: 1, ..open() })).await;
 }
 
-/// One task elsewhere, one beside and one below a parent, so that each level
-/// counts another number.
-async fn family(world: &World) -> Task {
+/// One task outside, one beside and one below a parent, so that each level has a different
+/// count.
+async fn family(world: &StoreWorld) -> Task {
     let elsewhere = world.session("elsewhere").await;
     world.spawn(world.spec(&elsewhere)).await;
     let session = world.session("main").await;
@@ -46,9 +46,9 @@ async fn family(world: &World) -> Task {
     record(world.child_spec(&parent))
 }
 
-pub(super) async fn s8_1_the_live_cap_refuses_at_every_level(world: World) {
+pub(super) async fn s8_1_the_live_cap_refuses_at_every_level(world: StoreWorld) {
     let task = family(&world).await;
-    for (level, used) in [(Level::Owner, 1), (Level::Session, 2), (Level::Space, 3)] {
+    for (level, used) in [(CapLevel::Owner, 1), (CapLevel::Session, 2), (CapLevel::Space, 3)] {
         let caps = |limit| Caps { live: ceiling(level, limit), ..open() };
         let reached = refused(&world, &task, caps(used)).await;
         assert_eq!(reached, CapReached { cap: Cap::Live(level), limit: used, used });
@@ -58,9 +58,9 @@ pub(super) async fn s8_1_the_live_cap_refuses_at_every_level(world: World) {
     world.write(spawn_under(&task, Caps { live: all, ..open() })).await;
 }
 
-pub(super) async fn s8_1_the_total_cap_refuses_at_every_level(world: World) {
+pub(super) async fn s8_1_the_total_cap_refuses_at_every_level(world: StoreWorld) {
     let task = family(&world).await;
-    for (level, used) in [(Level::Owner, 1), (Level::Session, 2), (Level::Space, 3)] {
+    for (level, used) in [(CapLevel::Owner, 1), (CapLevel::Session, 2), (CapLevel::Space, 3)] {
         let caps = Caps { total: ceiling(level, used), ..open() };
         let reached = refused(&world, &task, caps).await;
         assert_eq!(reached, CapReached { cap: Cap::Total(level), limit: used, used });
@@ -69,9 +69,9 @@ pub(super) async fn s8_1_the_total_cap_refuses_at_every_level(world: World) {
     world.write(spawn_under(&task, Caps { total: all, ..open() })).await;
 }
 
-pub(super) async fn s8_1_the_queued_cap_refuses_what_would_queue(world: World) {
+pub(super) async fn s8_1_the_queued_cap_refuses_tasks_that_would_queue(world: StoreWorld) {
     let task = family(&world).await;
-    for (level, used) in [(Level::Owner, 1), (Level::Session, 1), (Level::Space, 2)] {
+    for (level, used) in [(CapLevel::Owner, 1), (CapLevel::Session, 1), (CapLevel::Space, 2)] {
         let caps = Caps { queued: ceiling(level, used), ..open() };
         let reached = refused(&world, &task, caps).await;
         assert_eq!(reached, CapReached { cap: Cap::Queued(level), limit: used, used });
@@ -81,15 +81,15 @@ pub(super) async fn s8_1_the_queued_cap_refuses_what_would_queue(world: World) {
     world.write(spawn_under(&running, Caps { queued: none, ..open() })).await;
 }
 
-pub(super) async fn s8_1_an_end_gives_back_the_live_place_but_not_the_total(world: World) {
+pub(super) async fn s8_1_an_end_frees_the_live_cap_but_not_the_total_cap(world: StoreWorld) {
     let session = world.session("main").await;
     let task = world.running(&session).await;
     world.settle(&task).await;
     world.drain(Owner::Session(session.id)).await;
     let next = record(world.spec(&session));
-    let caps = Caps { total: ceiling(Level::Session, 1), ..open() };
+    let caps = Caps { total: ceiling(CapLevel::Session, 1), ..open() };
     let reached = refused(&world, &next, caps).await;
-    assert_eq!(reached, CapReached { cap: Cap::Total(Level::Session), limit: 1, used: 1 });
-    let caps = Caps { live: ceiling(Level::Session, 1), ..open() };
+    assert_eq!(reached, CapReached { cap: Cap::Total(CapLevel::Session), limit: 1, used: 1 });
+    let caps = Caps { live: ceiling(CapLevel::Session, 1), ..open() };
     world.write(spawn_under(&next, caps)).await;
 }

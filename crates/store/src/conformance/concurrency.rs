@@ -1,22 +1,21 @@
-//! Many writers at once: one order, one winner, nothing skipped.
+//! Concurrency: many writers get one order and one winner.
 
 use std::sync::{Arc, Barrier};
 
-use offshoot_core::{Caller, Caps, Ceiling, Cursor, Intent, Owner, Requeue, WaitingOn};
+use offshoot_core::{Caller, Caps, Ceiling, Cursor, Intent, Owner, RequeueReason, WaitingOn};
 use tokio::sync::oneshot;
 
 use super::cases::block_on;
-use super::world::{World, called, keyed, record, spawn, spawn_under};
-use crate::batch::{Batch, Count, Counter, Write};
+use super::world::{StoreWorld, called, keyed, record, spawn, spawn_under};
+use crate::batch::{Batch, Counter, CounterChange, Write};
 use crate::error::{CommitError, Conflict};
-use crate::query::{TaskQuery, Within};
+use crate::query::{TaskQuery, TaskScope};
 use crate::store::Store;
 
-type Answers = Vec<Result<Cursor, CommitError>>;
+type CommitAnswers = Vec<Result<Cursor, CommitError>>;
 
-/// Commits lists of batches at once, each list on a thread of its own and in
-/// its order.
-async fn race(store: Arc<dyn Store>, lists: Vec<Vec<Batch>>) -> Answers {
+/// Commits lists of batches concurrently, each list on its own thread and in order.
+async fn race(store: Arc<dyn Store>, lists: Vec<Vec<Batch>>) -> CommitAnswers {
     let mut answers = Vec::new();
     for answer in start_race(store, lists) {
         answers.extend(answer.await.expect("a racing thread panicked"));
@@ -24,7 +23,10 @@ async fn race(store: Arc<dyn Store>, lists: Vec<Vec<Batch>>) -> Answers {
     answers
 }
 
-fn start_race(store: Arc<dyn Store>, lists: Vec<Vec<Batch>>) -> Vec<oneshot::Receiver<Answers>> {
+fn start_race(
+    store: Arc<dyn Store>,
+    lists: Vec<Vec<Batch>>,
+) -> Vec<oneshot::Receiver<CommitAnswers>> {
     let barrier = Arc::new(Barrier::new(lists.len()));
     let race = |batches: Vec<Batch>| {
         let (sender, receiver) = oneshot::channel();
@@ -45,8 +47,8 @@ fn start_race(store: Arc<dyn Store>, lists: Vec<Vec<Batch>>) -> Vec<oneshot::Rec
     lists.into_iter().map(race).collect()
 }
 
-/// The conflicts of a race that exactly `winners` won.
-fn losers(answers: Answers, winners: usize) -> Vec<Conflict> {
+/// The conflicts of a race that exactly `winners` commits won.
+fn losers(answers: CommitAnswers, winners: usize) -> Vec<Conflict> {
     let won = answers.iter().filter(|answer| answer.is_ok()).count();
     assert_eq!(won, winners, "{answers:?}");
     let conflict = |answer| match answer {
@@ -57,7 +59,7 @@ fn losers(answers: Answers, winners: usize) -> Vec<Conflict> {
     answers.into_iter().filter_map(conflict).collect()
 }
 
-pub(super) async fn s1_4_n_concurrent_spawns_of_one_name_give_one_winner(world: World) {
+pub(super) async fn s1_4_of_concurrent_spawns_with_one_name_one_succeeds(world: StoreWorld) {
     let session = world.session("main").await;
     for round in 0..5 {
         let name = format!("docs {round}");
@@ -74,7 +76,7 @@ pub(super) async fn s1_4_n_concurrent_spawns_of_one_name_give_one_winner(world: 
     }
 }
 
-pub(super) async fn s9_4_n_concurrent_spawns_of_one_key_make_one_task(world: World) {
+pub(super) async fn s9_4_concurrent_spawns_with_one_key_make_one_task(world: StoreWorld) {
     let session = world.session("main").await;
     let racer = |_| record(keyed(world.spec(&session), "step 1"));
     let tasks: Vec<_> = (0..8).map(racer).collect();
@@ -83,14 +85,14 @@ pub(super) async fn s9_4_n_concurrent_spawns_of_one_key_make_one_task(world: Wor
     let winner = world.store().keyed(Owner::Session(session.id), "step 1").await.unwrap();
     let winner = winner.unwrap().id();
     assert!(losers.iter().all(|conflict| *conflict == Conflict::KeyUsed(winner)));
-    assert_eq!(world.tasks(Within::Everything).await.len(), 1);
+    assert_eq!(world.tasks(TaskScope::Everything).await.len(), 1);
 }
 
-pub(super) async fn s9_5_two_recoverers_one_winner(world: World) {
+pub(super) async fn s9_5_of_two_concurrent_recoveries_one_succeeds(world: StoreWorld) {
     let session = world.session("main").await;
     let task = world.running(&session).await;
     let recover = |_| {
-        let (_, put) = world.decide(&task, Intent::Requeue(Requeue::Crashed));
+        let (_, put) = world.decide(&task, Intent::Requeue(RequeueReason::Crashed));
         vec![world.batch().write(put)]
     };
     let losers = losers(race(world.store(), (0..6).map(recover).collect()).await, 1);
@@ -99,7 +101,7 @@ pub(super) async fn s9_5_two_recoverers_one_winner(world: World) {
     assert_eq!((stored.crashes, stored.seq), (1, task.seq + 1));
 }
 
-pub(super) async fn s9_5_two_workers_start_one_attempt(world: World) {
+pub(super) async fn s9_5_of_two_concurrent_starts_one_succeeds(world: StoreWorld) {
     let session = world.session("main").await;
     let task = world.spawn(world.spec(&session)).await;
     let start = |_| {
@@ -112,7 +114,7 @@ pub(super) async fn s9_5_two_workers_start_one_attempt(world: World) {
     assert_eq!((stored.attempts, stored.lease.epoch), (1, 1));
 }
 
-pub(super) async fn s8_1_concurrent_spawns_never_break_a_cap(world: World) {
+pub(super) async fn s8_1_concurrent_spawns_never_exceed_a_cap(world: StoreWorld) {
     let session = world.session("main").await;
     let live = Ceiling { session: Some(5), ..Ceiling::NONE };
     let caps = || Caps { live, ..Caps::default() };
@@ -125,10 +127,10 @@ pub(super) async fn s8_1_concurrent_spawns_never_break_a_cap(world: World) {
     };
     let losers = losers(race(world.store(), (0..4).map(racer).collect()).await, 5);
     assert!(losers.iter().all(|conflict| matches!(conflict, Conflict::Cap(_))));
-    assert_eq!(world.tasks(Within::Everything).await.len(), 5);
+    assert_eq!(world.tasks(TaskScope::Everything).await.len(), 5);
 }
 
-pub(super) async fn s5_3_concurrent_sends_of_one_key_queue_one_message(world: World) {
+pub(super) async fn s5_3_concurrent_sends_with_one_key_queue_one_message(world: StoreWorld) {
     let session = world.session("main").await;
     let task = world.running(&session).await;
     let racer = |_| {
@@ -139,7 +141,7 @@ pub(super) async fn s5_3_concurrent_sends_of_one_key_queue_one_message(world: Wo
     assert_eq!(world.inbox(Owner::Task(task.id())).await.len(), 1);
 }
 
-pub(super) async fn s4_2_concurrent_readers_take_a_row_once(world: World) {
+pub(super) async fn s4_2_concurrent_readers_take_a_row_once(world: StoreWorld) {
     let session = world.session("main").await;
     let task = world.running(&session).await;
     world.settle(&task).await;
@@ -151,21 +153,21 @@ pub(super) async fn s4_2_concurrent_readers_take_a_row_once(world: World) {
     assert!(losers.iter().all(|conflict| *conflict == Conflict::RowGone(task.id().into())));
 }
 
-pub(super) async fn s8_2_concurrent_counts_never_pass_the_limit(world: World) {
+pub(super) async fn s8_2_concurrent_changes_keep_a_counter_within_its_limit(world: StoreWorld) {
     let session = world.session("main").await;
     let counter = Counter { owner: Owner::Session(session.id), name: "tokens".into() };
     let racer = |_| {
-        let count = Count { counter: counter.clone(), by: 3, limit: Some(20) };
+        let count = CounterChange { counter: counter.clone(), by: 3, limit: Some(20) };
         (0..4).map(|_| world.batch().write(Write::Count(count.clone()))).collect()
     };
     losers(race(world.store(), (0..4).map(racer).collect()).await, 6);
     assert_eq!(world.store().counter(&counter).await.unwrap(), 18);
 }
 
-pub(super) async fn one_conflict_does_not_fail_its_neighbours(world: World) {
+pub(super) async fn a_conflict_does_not_affect_concurrent_commits(world: StoreWorld) {
     let session = world.session("main").await;
     let taken = world.spawn(called(world.spec(&session), "docs")).await;
-    // All are under way before the first answer is awaited.
+    // All commits are pending before the first answer is awaited.
     let mut answers = Vec::new();
     for n in 0..20 {
         let spec = world.spec(&session);
@@ -181,10 +183,10 @@ pub(super) async fn one_conflict_does_not_fail_its_neighbours(world: World) {
             Err(other) => panic!("{other:?}"),
         }
     }
-    assert_eq!(world.tasks(Within::Everything).await.len(), 14);
+    assert_eq!(world.tasks(TaskScope::Everything).await.len(), 14);
 }
 
-pub(super) async fn s3_7_a_follower_misses_no_commit_of_many_writers(world: World) {
+pub(super) async fn s3_7_a_watcher_sees_every_commit_of_many_writers(world: StoreWorld) {
     let session = world.session("main").await;
     let after = world.store().cursor();
     let racer = |_| {
@@ -204,31 +206,31 @@ pub(super) async fn s3_7_a_follower_misses_no_commit_of_many_writers(world: Worl
     };
     let mut wanted: Vec<_> = lists.iter().flatten().map(spawned).collect();
     let pending = start_race(world.store(), lists);
-    let bell = world.store().bell(session.id);
+    let notifier = world.store().notifier(session.id);
     let (mut seen, mut after) = (Vec::new(), after);
     while seen.len() < 200 {
-        let mut rung = std::pin::pin!(bell.notified());
-        rung.as_mut().enable();
+        let mut notified = std::pin::pin!(notifier.notified());
+        notified.as_mut().enable();
         let page = world.store().events(Some(session.id), after, 16).await.unwrap().unwrap();
         assert!(page.events.iter().all(|event| event.cursor > after));
         assert!(page.events.is_sorted_by(|one, other| one.cursor < other.cursor));
         after = page.next;
         if page.events.is_empty() {
-            rung.await;
+            notified.await;
         }
         seen.extend(page.events.into_iter().map(|event| event.task.unwrap()));
     }
     for answer in pending {
         losers(answer.await.unwrap(), 25);
     }
-    // Each commit's events stand together, and each commit is there once.
-    let mut told: Vec<_> = seen.chunks(2).map(<[_]>::to_vec).collect();
-    told.sort_unstable();
+    // The events of each commit are adjacent, and each commit is there once.
+    let mut pairs: Vec<_> = seen.chunks(2).map(<[_]>::to_vec).collect();
+    pairs.sort_unstable();
     wanted.sort_unstable();
-    assert_eq!(told, wanted);
+    assert_eq!(pairs, wanted);
 }
 
-pub(super) async fn a_read_sees_whole_commits(world: World) {
+pub(super) async fn a_read_sees_whole_commits(world: StoreWorld) {
     let session = world.session("main").await;
     let (mut one, mut two) = (world.running(&session).await, world.running(&session).await);
     let mut list = Vec::new();
@@ -241,7 +243,7 @@ pub(super) async fn a_read_sees_whole_commits(world: World) {
     }
     let mut pending = start_race(world.store(), vec![list]);
     loop {
-        let query = TaskQuery::new(Within::Session(session.id));
+        let query = TaskQuery::new(TaskScope::Session(session.id));
         let page = world.store().tasks(query).await.unwrap();
         assert_eq!(page.items.len(), 2);
         assert_eq!(page.items[0].seq, page.items[1].seq, "half a commit was seen");
@@ -253,7 +255,7 @@ pub(super) async fn a_read_sees_whole_commits(world: World) {
     }
 }
 
-pub(super) async fn s2_3_no_reader_sees_a_row_without_its_result(world: World) {
+pub(super) async fn s2_3_no_reader_sees_a_row_without_its_result(world: StoreWorld) {
     let session = world.session("main").await;
     let mut list = Vec::new();
     for _ in 0..40 {
@@ -276,17 +278,17 @@ pub(super) async fn s2_3_no_reader_sees_a_row_without_its_result(world: World) {
     assert_eq!(world.inbox(owner).await.len(), 40);
 }
 
-pub(super) async fn s1_5_dropping_the_answer_does_not_take_the_commit_back(world: World) {
+pub(super) async fn s1_5_dropping_the_future_does_not_undo_the_commit(world: StoreWorld) {
     let session = world.session("main").await;
     let task = record(world.spec(&session));
-    let bell = world.store().bell(session.id);
+    let notifier = world.store().notifier(session.id);
     drop(world.store().commit(world.batch().write(spawn(&task))));
     loop {
-        let mut rung = std::pin::pin!(bell.notified());
-        rung.as_mut().enable();
+        let mut notified = std::pin::pin!(notifier.notified());
+        notified.as_mut().enable();
         if world.task(task.id()).await.is_some() {
             break;
         }
-        rung.await;
+        notified.await;
     }
 }

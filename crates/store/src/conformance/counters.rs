@@ -2,8 +2,8 @@
 
 use offshoot_core::{Owner, Session};
 
-use super::world::World;
-use crate::batch::{Count, Counter, Write};
+use super::world::StoreWorld;
+use crate::batch::{Counter, CounterChange, Write};
 use crate::error::Conflict;
 
 fn tokens(session: &Session) -> Counter {
@@ -11,10 +11,10 @@ fn tokens(session: &Session) -> Counter {
 }
 
 fn count(counter: &Counter, by: i64, limit: Option<u64>) -> Write {
-    Write::Count(Count { counter: counter.clone(), by, limit })
+    Write::Count(CounterChange { counter: counter.clone(), by, limit })
 }
 
-pub(super) async fn s8_2_a_counter_goes_up_and_down(world: World) {
+pub(super) async fn s8_2_a_counter_goes_up_and_down(world: StoreWorld) {
     let session = world.session("main").await;
     let task = world.running(&session).await;
     let counter = tokens(&session);
@@ -29,10 +29,10 @@ pub(super) async fn s8_2_a_counter_goes_up_and_down(world: World) {
     }
     assert_eq!(store.counter(&other).await.unwrap(), 0);
     assert_eq!(store.counter(&third).await.unwrap(), 0);
-    assert!(world.changes(&session, after).await.is_empty(), "counters are not told");
+    assert!(world.changes(&session, after).await.is_empty(), "counters are not logged");
 }
 
-pub(super) async fn s8_2_a_counter_stays_within_its_limit(world: World) {
+pub(super) async fn s8_2_a_counter_stays_within_its_limit(world: StoreWorld) {
     let session = world.session("main").await;
     let counter = tokens(&session);
     world.write(count(&counter, 10, Some(10))).await;
@@ -47,7 +47,7 @@ pub(super) async fn s8_2_a_counter_stays_within_its_limit(world: World) {
     assert_eq!(world.refused_write(count(&money, 1, Some(0))).await, none, "zero means none");
 }
 
-pub(super) async fn s8_2_a_counter_never_goes_below_zero(world: World) {
+pub(super) async fn s8_2_a_counter_never_goes_below_zero(world: StoreWorld) {
     let session = world.session("main").await;
     let counter = tokens(&session);
     world.write(count(&counter, 3, None)).await;

@@ -1,13 +1,13 @@
-//! The log: every commit, in order, resumed from a cursor.
+//! Events: every commit, in order, readable from a cursor.
 
 use std::pin::pin;
 
 use offshoot_core::{Change, Cursor, Intent, Owner, Retention, Session, WaitingOn};
 
-use super::world::{World, record, spawn};
+use super::world::{StoreWorld, record, spawn};
 use crate::batch::Write;
 
-pub(super) async fn s3_7_the_log_is_the_commits_in_their_order(world: World) {
+pub(super) async fn s3_7_the_log_has_commit_order(world: StoreWorld) {
     let session = world.session("main").await;
     let task = world.running(&session).await;
     let mut task = task;
@@ -35,19 +35,19 @@ pub(super) async fn s3_7_the_log_is_the_commits_in_their_order(world: World) {
     assert_eq!(all.len(), 13);
 }
 
-pub(super) async fn s3_7_the_events_of_a_commit_are_in_the_order_of_its_writes(world: World) {
+pub(super) async fn s3_7_the_events_of_a_commit_have_the_order_of_its_writes(world: StoreWorld) {
     let session = world.session("main").await;
     let after = world.store().cursor();
     let tasks: Vec<_> = (0..5).map(|_| record(world.spec(&session))).collect();
     let batch = tasks.iter().fold(world.batch(), |batch, task| batch.write(spawn(task)));
     world.commit(batch).await.unwrap();
     let events = world.events(Some(session.id), after).await;
-    let told: Vec<_> = events.iter().map(|event| event.task.unwrap()).collect();
-    assert_eq!(told, tasks.iter().map(|task| task.id()).collect::<Vec<_>>());
+    let task_ids: Vec<_> = events.iter().map(|event| event.task.unwrap()).collect();
+    assert_eq!(task_ids, tasks.iter().map(|task| task.id()).collect::<Vec<_>>());
     assert!(events.is_sorted_by(|one, other| one.cursor < other.cursor));
 }
 
-pub(super) async fn s4_7_events_never_cross_sessions(world: World) {
+pub(super) async fn s4_7_events_never_cross_sessions(world: StoreWorld) {
     let (one, other) = (world.session("one").await, world.session("other").await);
     for _ in 0..3 {
         world.running(&one).await;
@@ -63,7 +63,7 @@ pub(super) async fn s4_7_events_never_cross_sessions(world: World) {
     assert_eq!(world.events(None, Cursor::START).await, both, "the log of all");
 }
 
-pub(super) async fn s3_7_a_page_of_the_log_says_where_to_go_on(world: World) {
+pub(super) async fn s3_7_a_page_of_the_log_has_the_cursor_to_continue_from(world: StoreWorld) {
     let session = world.session("main").await;
     for _ in 0..5 {
         world.running(&session).await;
@@ -88,7 +88,7 @@ pub(super) async fn s3_7_a_page_of_the_log_says_where_to_go_on(world: World) {
     }
 }
 
-pub(super) async fn s3_7_a_cursor_into_the_future_has_nothing_yet(world: World) {
+pub(super) async fn s3_7_a_future_cursor_reads_nothing_yet(world: StoreWorld) {
     let session = world.session("main").await;
     let cursor = world.store().cursor();
     assert!(world.events(Some(session.id), cursor).await.is_empty());
@@ -96,20 +96,20 @@ pub(super) async fn s3_7_a_cursor_into_the_future_has_nothing_yet(world: World) 
     assert_eq!(world.events(Some(session.id), cursor).await.len(), 2);
 }
 
-pub(super) async fn s3_6_the_bell_rings_after_a_commit(world: World) {
+pub(super) async fn s3_6_watchers_are_notified_after_a_commit(world: StoreWorld) {
     let session = world.session("main").await;
-    let bell = world.store().bell(session.id);
+    let notifier = world.store().notifier(session.id);
     for _ in 0..3 {
-        let mut rung = pin!(bell.notified());
-        rung.as_mut().enable();
+        let mut notified = pin!(notifier.notified());
+        notified.as_mut().enable();
         let after = world.store().cursor();
         world.spawn(world.spec(&session)).await;
-        rung.await;
+        notified.await;
         assert_eq!(world.changes(&session, after).await, [Change::Spawned]);
     }
 }
 
-async fn chatter(world: &World, session: &Session, events: usize) {
+async fn chatter(world: &StoreWorld, session: &Session, events: usize) {
     for n in 0..events {
         let block = offshoot_core::Block::new(
             offshoot_core::BlockKind::Assistant,
@@ -121,7 +121,7 @@ async fn chatter(world: &World, session: &Session, events: usize) {
     }
 }
 
-pub(super) async fn s3_7_a_cursor_older_than_the_log_is_told_that_it_expired(world: World) {
+pub(super) async fn s3_7_a_cursor_older_than_the_log_is_expired(world: StoreWorld) {
     let session = world.session("main").await;
     world.store().set_retention(Retention { events: 4, ..Retention::default() });
     let early = world.store().cursor();
@@ -130,7 +130,7 @@ pub(super) async fn s3_7_a_cursor_older_than_the_log_is_told_that_it_expired(wor
     for old in [Cursor::START, early] {
         let answer = world.store().events(Some(session.id), old, 100).await.unwrap();
         let expired = answer.expect_err("the events after this cursor are gone");
-        // From the oldest cursor on, nothing is missing.
+        // From the oldest cursor on, no event is missing.
         let changes = world.changes(&session, expired.oldest).await;
         assert!(changes.len() >= 4, "the newest events are kept");
         let first = 21 - changes.len() as u64;
@@ -141,7 +141,7 @@ pub(super) async fn s3_7_a_cursor_older_than_the_log_is_told_that_it_expired(wor
     assert!(world.events(Some(session.id), now).await.is_empty(), "a fresh cursor is fine");
 }
 
-pub(super) async fn s3_7_one_sessions_chatter_does_not_expire_anothers_log(world: World) {
+pub(super) async fn s3_7_a_busy_session_does_not_expire_the_log_of_another(world: StoreWorld) {
     let (quiet, loud) = (world.session("quiet").await, world.session("loud").await);
     world.store().set_retention(Retention { events: 4, ..Retention::default() });
     chatter(&world, &loud, 20).await;
@@ -149,7 +149,7 @@ pub(super) async fn s3_7_one_sessions_chatter_does_not_expire_anothers_log(world
     assert_eq!(world.changes(&quiet, Cursor::START).await, [Change::SessionOpened]);
 }
 
-pub(super) async fn s3_7_the_log_of_all_goes_on_from_one_oldest_cursor(world: World) {
+pub(super) async fn s3_7_the_log_of_all_sessions_has_one_oldest_cursor(world: StoreWorld) {
     let sessions =
         [world.session("one").await, world.session("two").await, world.session("three").await];
     world.store().set_retention(Retention { events: 4, ..Retention::default() });

@@ -1,26 +1,25 @@
-//! How the suite gets at a store.
+//! The suite's access to a store.
 
 use std::sync::Arc;
 
-use crate::ready::Read;
+use crate::future::ReadFuture;
 use crate::store::Store;
 
-/// A place where a store keeps its data, empty when it is made.
+/// A location where a store keeps its data, initially empty.
 pub trait Fixture: Send + Sync + 'static {
-    /// Opens the store on the data that is there. The one opened before has
-    /// been dropped, after a close or, as in a crash, without one, and writes
-    /// nothing more.
-    fn open(&self) -> Read<Arc<dyn Store>>;
+    /// Opens the store on the existing data. The store opened before has been dropped, with
+    /// or without a close, and writes nothing more.
+    fn open(&self) -> ReadFuture<Arc<dyn Store>>;
 
-    /// Who may hold the store.
-    fn holding(&self) -> Holding {
-        Holding::OneWorker
+    /// How many workers can hold the store.
+    fn worker_limit(&self) -> WorkerLimit {
+        WorkerLimit::OneWorker
     }
 }
 
-/// Who may hold a store.
+/// How many workers can hold a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Holding {
+pub enum WorkerLimit {
     /// One worker at a time: a second claim is refused.
     OneWorker,
     /// Any number of workers.

@@ -1,18 +1,18 @@
-//! Guards: what a decision supposed of a task's children still holds.
+//! Guards: what a decision assumed about a task's children still holds.
 
 use offshoot_core::{Block, BlockKind, Intent, LiveChildren, Owner, Task, TaskId};
 
-use super::world::{World, detached, value};
+use super::world::{StoreWorld, detached, value};
 use crate::batch::{Batch, Guard, Write};
 use crate::error::Conflict;
 
 struct Family {
-    world: World,
+    world: StoreWorld,
     parent: Task,
 }
 
 impl Family {
-    async fn new(world: World) -> Self {
+    async fn new(world: StoreWorld) -> Self {
         let session = world.session("main").await;
         let parent = world.running(&session).await;
         Self { world, parent }
@@ -46,7 +46,7 @@ fn stays(owner: TaskId, child: &Task) -> Guard {
     Guard::OwnerStays { owner, child: child.id() }
 }
 
-pub(super) async fn s2_9_childless_means_no_live_task_is_owned(world: World) {
+pub(super) async fn s2_9_childless_means_without_live_children(world: StoreWorld) {
     let family = Family::new(world).await;
     let parent = family.parent.id();
     family.holds(Guard::Childless(parent)).await;
@@ -59,13 +59,13 @@ pub(super) async fn s2_9_childless_means_no_live_task_is_owned(world: World) {
     family.fails(Guard::HasChildren(parent)).await;
 }
 
-pub(super) async fn s2_9_a_queued_child_is_a_live_one(world: World) {
+pub(super) async fn s2_9_a_queued_child_is_live(world: StoreWorld) {
     let family = Family::new(world).await;
     family.world.spawn(family.world.child_spec(&family.parent)).await;
     family.fails(Guard::Childless(family.parent.id())).await;
 }
 
-pub(super) async fn s2_9_a_detached_child_does_not_count(world: World) {
+pub(super) async fn s2_9_a_detached_child_does_not_count(world: StoreWorld) {
     let family = Family::new(world).await;
     let stray = detached(family.world.child_spec(&family.parent));
     let stray = family.world.spawn(stray).await;
@@ -73,7 +73,7 @@ pub(super) async fn s2_9_a_detached_child_does_not_count(world: World) {
     family.fails(only(family.parent.id(), &stray)).await;
 }
 
-pub(super) async fn s2_9_grandchildren_do_not_count(world: World) {
+pub(super) async fn s2_9_grandchildren_do_not_count(world: StoreWorld) {
     let family = Family::new(world).await;
     let child = family.child().await;
     let grandchild = family.world.running_child(&child).await;
@@ -82,7 +82,7 @@ pub(super) async fn s2_9_grandchildren_do_not_count(world: World) {
     family.fails(only(parent, &grandchild)).await;
 }
 
-pub(super) async fn s2_9_only_child_means_this_one_and_no_other(world: World) {
+pub(super) async fn s2_9_only_child_means_no_other_live_child(world: StoreWorld) {
     let family = Family::new(world).await;
     let parent = family.parent.id();
     let one = family.child().await;
@@ -95,13 +95,13 @@ pub(super) async fn s2_9_only_child_means_this_one_and_no_other(world: World) {
     family.holds(only(parent, &other)).await;
 }
 
-pub(super) async fn s2_9_an_owner_that_has_not_returned_stays(world: World) {
+pub(super) async fn s2_9_an_owner_that_has_not_returned_stays(world: StoreWorld) {
     let family = Family::new(world).await;
     let child = family.child().await;
     family.holds(stays(family.parent.id(), &child)).await;
 }
 
-pub(super) async fn s2_9_a_returned_owner_stays_for_its_other_children_only(world: World) {
+pub(super) async fn s2_9_a_returned_owner_stays_for_its_other_children_only(world: StoreWorld) {
     let family = Family::new(world).await;
     let parent = family.parent.id();
     let (one, other) = (family.child().await, family.child().await);
@@ -112,18 +112,18 @@ pub(super) async fn s2_9_a_returned_owner_stays_for_its_other_children_only(worl
     family.fails(stays(parent, &other)).await;
 }
 
-pub(super) async fn s2_9_an_owner_ends_with_its_last_child_in_one_commit(world: World) {
+pub(super) async fn s2_9_an_owner_ends_with_its_last_child_in_one_commit(world: StoreWorld) {
     let family = Family::new(world).await;
     let (world, parent) = (&family.world, &family.parent);
     let child = world.running_child(parent).await;
     let held = world.put(parent, Intent::Finish(value(), LiveChildren::Some)).await;
     let (child, settle) = world.settling(&child);
     let (ended, end) = world.end(&held, Intent::Release);
-    // The guard is judged before the batch, when the child is still alive.
+    // The guard is checked against the state before the batch, when the child is live.
     let batch = settle.guard(only(parent.id(), &child)).write(end);
     world.commit(batch).await.unwrap();
     assert_eq!(world.task(parent.id()).await, Some(ended));
     let rows = world.inbox(parent.owner()).await;
-    let told: Vec<_> = rows.iter().map(|pending| pending.row.id.as_task()).collect();
-    assert_eq!(told, [child.id(), parent.id()], "the child's row went to the heir");
+    let task_ids: Vec<_> = rows.iter().map(|pending| pending.row.id.as_task()).collect();
+    assert_eq!(task_ids, [child.id(), parent.id()], "the child's row went to the recipient");
 }

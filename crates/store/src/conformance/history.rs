@@ -1,15 +1,15 @@
-//! Histories: they only grow, and a successor goes on with one.
+//! Histories: they only grow, and a successor continues one.
 
 use offshoot_core::{Block, BlockKind, Change, Owner, Payload};
 
-use super::world::{World, record, spawn};
+use super::world::{StoreWorld, record, spawn};
 use crate::batch::Write;
 
-fn block(world: &World, text: &str) -> Block {
+fn block(world: &StoreWorld, text: &str) -> Block {
     Block::new(BlockKind::Assistant, text, world.now())
 }
 
-pub(super) async fn s10_2_blocks_are_read_back_as_they_were_appended(world: World) {
+pub(super) async fn s10_2_blocks_are_read_back_as_they_were_appended(world: StoreWorld) {
     let session = world.session("main").await;
     let owner = Owner::Session(session.id);
     let kinds = [
@@ -34,7 +34,7 @@ pub(super) async fn s10_2_blocks_are_read_back_as_they_were_appended(world: Worl
     assert_eq!((page.blocks, page.first, page.total), (blocks, 0, 7));
 }
 
-pub(super) async fn s10_2_a_history_is_read_from_any_position(world: World) {
+pub(super) async fn s10_2_a_history_is_read_from_any_position(world: StoreWorld) {
     let session = world.session("main").await;
     let task = world.running(&session).await;
     let owner = Owner::Task(task.id());
@@ -57,13 +57,13 @@ pub(super) async fn s10_2_a_history_is_read_from_any_position(world: World) {
     assert_eq!((page.blocks.len(), page.total), (0, 10), "past the end");
 }
 
-pub(super) async fn an_owner_without_a_history_has_an_empty_one(world: World) {
+pub(super) async fn an_owner_without_a_history_has_an_empty_one(world: StoreWorld) {
     let session = world.session("main").await;
     let page = world.store().history(Owner::Session(session.id), 0, 5).await.unwrap();
     assert_eq!((page.blocks.len(), page.first, page.total), (0, 0, 0));
 }
 
-pub(super) async fn s3_5_histories_are_apart(world: World) {
+pub(super) async fn s3_5_each_owner_has_its_own_history(world: StoreWorld) {
     let session = world.session("main").await;
     let (one, other) = (world.running(&session).await, world.running(&session).await);
     for (owner, text) in [
@@ -78,12 +78,12 @@ pub(super) async fn s3_5_histories_are_apart(world: World) {
     }
 }
 
-pub(super) async fn s5_2_a_successor_starts_with_the_history_of_the_old_task(world: World) {
+pub(super) async fn s5_2_a_successor_starts_with_the_history_of_the_old_task(world: StoreWorld) {
     let session = world.session("main").await;
     let old = world.running(&session).await;
     let from = Owner::Task(old.id());
-    let told = vec![block(&world, "one"), block(&world, "two")];
-    world.write(Write::Append { owner: from, blocks: told.clone() }).await;
+    let expected = vec![block(&world, "one"), block(&world, "two")];
+    world.write(Write::Append { owner: from, blocks: expected.clone() }).await;
     world.settle(&old).await;
     let mut spec = world.spec(&session);
     spec.terms.continues = Some(old.id());
@@ -97,13 +97,13 @@ pub(super) async fn s5_2_a_successor_starts_with_the_history_of_the_old_task(wor
     let changes = world.changes(&session, after).await;
     assert_eq!(changes, [Change::Spawned, Change::HistoryGrew(3)]);
     let page = world.store().history(to, 0, 10).await.unwrap();
-    assert_eq!(page.blocks, [told[0].clone(), told[1].clone(), more]);
-    // The old one does not change, and growing the new one leaves it alone.
+    assert_eq!(page.blocks, [expected[0].clone(), expected[1].clone(), more]);
+    // The old history does not change when the new one grows.
     let page = world.store().history(from, 0, 10).await.unwrap();
-    assert_eq!((page.blocks, page.total), (told, 2));
+    assert_eq!((page.blocks, page.total), (expected, 2));
 }
 
-pub(super) async fn s5_2_an_empty_history_is_adopted_as_one(world: World) {
+pub(super) async fn s5_2_an_empty_history_is_adopted_as_one(world: StoreWorld) {
     let session = world.session("main").await;
     let old = world.running(&session).await;
     let new = record(world.spec(&session));

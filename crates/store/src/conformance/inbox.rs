@@ -1,12 +1,12 @@
-//! Inboxes: rows in the order in which they came, until they are read.
+//! Inboxes: rows in the order of their arrival, until they are read.
 
 use offshoot_core::{Intent, Owner, Row, RowBody};
 
-use super::world::{World, record};
+use super::world::{StoreWorld, record};
 use crate::batch::Write;
-use crate::query::Pending;
+use crate::query::PendingRow;
 
-pub(super) async fn s4_1_result_state_and_row_are_one_commit(world: World) {
+pub(super) async fn s4_1_the_end_and_its_row_are_one_commit(world: StoreWorld) {
     let session = world.session("main").await;
     let owner = Owner::Session(session.id);
     let task = world.running(&session).await;
@@ -21,17 +21,17 @@ pub(super) async fn s4_1_result_state_and_row_are_one_commit(world: World) {
     assert_eq!(found, Some(rows[0].clone()));
 }
 
-pub(super) async fn s4_1_a_refused_settle_delivers_nothing(world: World) {
+pub(super) async fn s4_1_a_refused_settle_delivers_nothing(world: StoreWorld) {
     let session = world.session("main").await;
     let task = world.running(&session).await;
     world.running_child(&task).await;
-    // The guard of a body without children fails, and the row with it.
+    // The guard of a body without children fails, so the row is not delivered.
     let (_, batch) = world.settling(&task);
     world.refused(batch).await;
     assert!(world.inbox(Owner::Session(session.id)).await.is_empty());
 }
 
-pub(super) async fn s3_5_rows_come_in_completion_order(world: World) {
+pub(super) async fn s3_5_rows_come_in_completion_order(world: StoreWorld) {
     let session = world.session("main").await;
     let mut tasks = Vec::new();
     for _ in 0..6 {
@@ -43,12 +43,12 @@ pub(super) async fn s3_5_rows_come_in_completion_order(world: World) {
     }
     let rows = world.inbox(Owner::Session(session.id)).await;
     assert!(rows.is_sorted_by(|one, other| one.number < other.number));
-    let told: Vec<_> = rows.iter().map(|pending| pending.row.id.as_task()).collect();
+    let task_ids: Vec<_> = rows.iter().map(|pending| pending.row.id.as_task()).collect();
     let ended: Vec<_> = order.iter().map(|at| tasks[*at].id()).collect();
-    assert_eq!(told, ended);
+    assert_eq!(task_ids, ended);
 }
 
-pub(super) async fn s3_5_an_inbox_holds_only_its_owners_rows(world: World) {
+pub(super) async fn s3_5_an_inbox_holds_only_its_owners_rows(world: StoreWorld) {
     let (one, other) = (world.session("one").await, world.session("other").await);
     let parent = world.running(&one).await;
     let child = world.running_child(&parent).await;
@@ -56,12 +56,12 @@ pub(super) async fn s3_5_an_inbox_holds_only_its_owners_rows(world: World) {
     world.settle(&child).await;
     world.settle(&stranger).await;
     assert!(world.inbox(Owner::Session(one.id)).await.is_empty());
-    let ids = |rows: Vec<Pending>| rows.iter().map(|row| row.row.id).collect::<Vec<_>>();
+    let ids = |rows: Vec<PendingRow>| rows.iter().map(|row| row.row.id).collect::<Vec<_>>();
     assert_eq!(ids(world.inbox(Owner::Task(parent.id())).await), [child.id().into()]);
     assert_eq!(ids(world.inbox(Owner::Session(other.id)).await), [stranger.id().into()]);
 }
 
-pub(super) async fn an_inbox_is_read_in_parts(world: World) {
+pub(super) async fn an_inbox_is_read_in_pages(world: StoreWorld) {
     let session = world.session("main").await;
     let owner = Owner::Session(session.id);
     for _ in 0..7 {
@@ -81,7 +81,7 @@ pub(super) async fn an_inbox_is_read_in_parts(world: World) {
     assert_eq!(read.len(), 7);
 }
 
-pub(super) async fn s3_4_reading_changes_nothing(world: World) {
+pub(super) async fn s3_4_reading_changes_nothing(world: StoreWorld) {
     let session = world.session("main").await;
     let task = world.running(&session).await;
     world.settle(&task).await;
@@ -90,7 +90,7 @@ pub(super) async fn s3_4_reading_changes_nothing(world: World) {
     assert_eq!(first, second);
 }
 
-pub(super) async fn s5_5_a_question_is_a_row_of_the_owner(world: World) {
+pub(super) async fn s5_5_a_question_is_a_row_of_the_owner(world: StoreWorld) {
     let session = world.session("main").await;
     let task = world.running(&session).await;
     let body = RowBody::Question { task: task.id(), number: 1 };
@@ -102,7 +102,7 @@ pub(super) async fn s5_5_a_question_is_a_row_of_the_owner(world: World) {
     assert_eq!(world.store().result_row(task.id()).await.unwrap(), None, "no result yet");
 }
 
-pub(super) async fn s5_2_a_task_is_spawned_with_its_first_message(world: World) {
+pub(super) async fn s5_2_a_task_is_spawned_with_its_first_message(world: StoreWorld) {
     let session = world.session("main").await;
     let task = record(world.spec(&session));
     let message = world.message(offshoot_core::Caller::Host, Some("first"));
@@ -113,7 +113,7 @@ pub(super) async fn s5_2_a_task_is_spawned_with_its_first_message(world: World) 
     let rows = world.inbox(owner).await;
     assert_eq!(rows.len(), 1);
     assert_eq!(rows[0].row.body, RowBody::Message(message.clone()));
-    // It counts as any other message: its key is used, and it takes room.
+    // It counts like any other message: its key is used and it counts against the limit.
     let again = world.message(offshoot_core::Caller::Host, Some("first"));
     let conflict = world.refused_write(world.send(&again, task.id())).await;
     assert_eq!(conflict, crate::error::Conflict::MessageKeyUsed(message.id));
@@ -123,7 +123,7 @@ pub(super) async fn s5_2_a_task_is_spawned_with_its_first_message(world: World) 
     assert_eq!(conflict, crate::error::Conflict::InboxFull { owner, limit: 1 });
 }
 
-pub(super) async fn s4_1_a_task_that_never_started_is_told_of_too(world: World) {
+pub(super) async fn s4_1_the_owner_gets_a_row_for_a_task_that_never_started(world: StoreWorld) {
     let session = world.session("main").await;
     let task = world.spawn(world.spec(&session)).await;
     let lost = offshoot_core::Outcome::Lost { reason: "never started".into() };

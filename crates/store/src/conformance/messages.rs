@@ -1,16 +1,18 @@
-//! Messages: durable before "queued" is said, sent once, bounded.
+//! Messages: stored before the answer, sent once, bounded.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use offshoot_core::{Caller, Change, Message, Mode, Owner, Retention, Row, RowBody, Session};
+use offshoot_core::{
+    Caller, Change, DeliveryMode, Message, Owner, Retention, Row, RowBody, Session,
+};
 
-use super::world::{World, record};
+use super::world::{StoreWorld, record};
 use crate::batch::Write;
 use crate::error::Conflict;
-use crate::query::Standing;
+use crate::query::MessagePosition;
 
-pub(super) async fn s5_3_a_sent_message_is_in_the_inbox(world: World) {
+pub(super) async fn s5_3_a_sent_message_is_in_the_inbox(world: StoreWorld) {
     let session = world.session("main").await;
     let task = world.running(&session).await;
     let message = world.message(Caller::Host, Some("once"));
@@ -22,14 +24,14 @@ pub(super) async fn s5_3_a_sent_message_is_in_the_inbox(world: World) {
     assert_eq!(rows.len(), 1);
     assert_eq!(rows[0].row, Row::message(message.clone(), Owner::Task(task.id())));
     let state = world.store().message(Owner::Task(task.id()), message.id).await.unwrap();
-    assert_eq!(state, Some(Standing::Queued(rows[0].number)));
+    assert_eq!(state, Some(MessagePosition::Queued(rows[0].number)));
     let events = world.events(Some(session.id), after).await;
     assert_eq!(events.len(), 1);
     assert_eq!(events[0].task, Some(task.id()));
     assert_eq!(events[0].change, Change::MessageQueued(message.id));
 }
 
-pub(super) async fn s5_3_a_consumed_message_is_neither_queued_nor_returned(world: World) {
+pub(super) async fn s5_3_a_consumed_message_is_neither_queued_nor_returned(world: StoreWorld) {
     let session = world.session("main").await;
     let task = world.running(&session).await;
     let message = world.message(Caller::Host, None);
@@ -38,7 +40,7 @@ pub(super) async fn s5_3_a_consumed_message_is_neither_queued_nor_returned(world
     assert_eq!(world.store().message(Owner::Task(task.id()), message.id).await.unwrap(), None);
 }
 
-pub(super) async fn s5_3_a_key_sends_one_message_even_after_it_is_read(world: World) {
+pub(super) async fn s5_3_a_key_sends_one_message_even_after_it_is_read(world: StoreWorld) {
     let session = world.session("main").await;
     let (task, other) = (world.running(&session).await, world.running(&session).await);
     let message = world.message(Caller::Host, Some("once"));
@@ -48,14 +50,14 @@ pub(super) async fn s5_3_a_key_sends_one_message_even_after_it_is_read(world: Wo
     assert_eq!(world.refused_write(world.send(&again, task.id())).await, used);
     world.drain(Owner::Task(task.id())).await;
     assert_eq!(world.refused_write(world.send(&again, task.id())).await, used, "read");
-    // Another task takes it.
+    // Another task accepts it.
     world.write(world.send(&again, other.id())).await;
-    // A repeated send is told what became of the first, even after the end.
+    // A repeated send finds the first message even after the end of the task.
     world.settle(&task).await;
     assert_eq!(world.refused_write(world.send(&again, task.id())).await, used, "ended");
 }
 
-/// A message in another sender's or another text's place.
+/// A message with another sender or text and the same key.
 fn instead(message: &Arc<Message>, change: impl FnOnce(&mut Message)) -> Arc<Message> {
     let mut message = (**message).clone();
     change(&mut message);
@@ -67,7 +69,7 @@ fn home(message: &Arc<Message>, session: &Session, room: usize) -> Write {
     Write::Send { message: message.clone(), to: Owner::Session(session.id), room }
 }
 
-pub(super) async fn s5_3_a_key_is_its_senders_own(world: World) {
+pub(super) async fn s5_3_each_sender_has_its_own_keys(world: StoreWorld) {
     let session = world.session("main").await;
     let (task, peer) = (world.running(&session).await, world.running(&session).await);
     let senders = [
@@ -91,7 +93,7 @@ pub(super) async fn s5_3_a_key_is_its_senders_own(world: World) {
     }
 }
 
-pub(super) async fn s5_3_a_key_that_is_used_for_something_else_is_told_apart(world: World) {
+pub(super) async fn s5_3_a_key_reused_for_another_message_is_reported(world: StoreWorld) {
     let session = world.session("main").await;
     let task = world.running(&session).await;
     let first = world.message(Caller::Host, Some("once"));
@@ -99,7 +101,7 @@ pub(super) async fn s5_3_a_key_that_is_used_for_something_else_is_told_apart(wor
     let again = world.message(Caller::Host, Some("once"));
     let others = [
         instead(&again, |message| message.text = "another".into()),
-        instead(&again, |message| message.mode = Mode::FollowUp),
+        instead(&again, |message| message.mode = DeliveryMode::FollowUp),
     ];
     let reused = Conflict::MessageKeyReused(first.id);
     for other in &others {
@@ -114,7 +116,7 @@ pub(super) async fn s5_3_a_key_that_is_used_for_something_else_is_told_apart(wor
     assert_eq!(used, Conflict::MessageKeyUsed(first.id));
 }
 
-pub(super) async fn s5_3_a_key_to_a_session_holds_until_its_sender_is_deleted(world: World) {
+pub(super) async fn s5_3_a_key_in_a_session_inbox_lives_as_long_as_its_sender(world: StoreWorld) {
     let session = world.session("main").await;
     let retention = Retention { delivered: Duration::from_secs(100), ..Retention::default() };
     world.store().set_retention(retention);
@@ -131,7 +133,7 @@ pub(super) async fn s5_3_a_key_to_a_session_holds_until_its_sender_is_deleted(wo
     world.write(home(&again, &session, 9)).await;
 }
 
-pub(super) async fn s5_1_a_message_to_a_session_is_found_by_its_id(world: World) {
+pub(super) async fn s5_1_a_message_to_a_session_is_found_by_its_id(world: StoreWorld) {
     let session = world.session("main").await;
     let owner = Owner::Session(session.id);
     let task = world.running(&session).await;
@@ -141,24 +143,24 @@ pub(super) async fn s5_1_a_message_to_a_session_is_found_by_its_id(world: World)
     world.write(home(&message, &session, 9)).await;
     let rows = world.inbox(owner).await;
     let standing = world.store().message(owner, message.id).await.unwrap();
-    assert_eq!(standing, Some(Standing::Queued(rows[1].number)));
+    assert_eq!(standing, Some(MessagePosition::Queued(rows[1].number)));
     world.drain(owner).await;
     assert_eq!(world.store().message(owner, message.id).await.unwrap(), None);
 }
 
-pub(super) async fn s5_4_a_message_to_a_session_nobody_opened_is_refused(world: World) {
-    let session = world.new_session("nobody");
+pub(super) async fn s5_4_a_message_to_an_unknown_session_is_refused(world: StoreWorld) {
+    let session = world.new_session("unknown");
     let message = world.message(Caller::Host, None);
     let conflict = world.refused_write(home(&message, &session, 0)).await;
     assert_eq!(conflict, Conflict::NoSession(session.id));
 }
 
-pub(super) async fn s8_5_a_sessions_inbox_is_bounded_too(world: World) {
+pub(super) async fn s8_5_a_sessions_inbox_is_bounded_too(world: StoreWorld) {
     let session = world.session("main").await;
     let owner = Owner::Session(session.id);
     let send = || home(&world.message(Caller::Host, None), &session, 2);
     let full = Conflict::InboxFull { owner, limit: 2 };
-    // Results take no room.
+    // Results are not counted.
     for _ in 0..3 {
         let task = world.running(&session).await;
         world.settle(&task).await;
@@ -180,7 +182,7 @@ pub(super) async fn s8_5_a_sessions_inbox_is_bounded_too(world: World) {
     assert_eq!(world.inbox(owner).await.len(), 3);
 }
 
-pub(super) async fn s5_3_messages_without_a_key_are_all_sent(world: World) {
+pub(super) async fn s5_3_messages_without_a_key_are_all_sent(world: StoreWorld) {
     let session = world.session("main").await;
     let task = world.running(&session).await;
     let mut sent = Vec::new();
@@ -193,7 +195,7 @@ pub(super) async fn s5_3_messages_without_a_key_are_all_sent(world: World) {
     assert_eq!(rows.into_iter().map(|pending| pending.row.body).collect::<Vec<_>>(), sent);
 }
 
-pub(super) async fn s5_4_a_message_to_nobody_is_refused(world: World) {
+pub(super) async fn s5_4_a_message_to_an_unknown_task_is_refused(world: StoreWorld) {
     let session = world.session("main").await;
     let unknown = record(world.spec(&session)).id();
     let message = world.message(Caller::Host, None);
@@ -201,17 +203,17 @@ pub(super) async fn s5_4_a_message_to_nobody_is_refused(world: World) {
     assert_eq!(conflict, Conflict::NoTask(unknown));
 }
 
-pub(super) async fn s5_4_a_message_to_a_task_that_has_ended_is_refused(world: World) {
+pub(super) async fn s5_4_a_message_to_a_task_that_has_ended_is_refused(world: StoreWorld) {
     let session = world.session("main").await;
     let task = world.running(&session).await;
     world.settle(&task).await;
     let message = world.message(Caller::Host, None);
-    // Ended comes before full.
+    // The end is reported before the full inbox.
     let send = Write::Send { message, to: Owner::Task(task.id()), room: 0 };
     assert_eq!(world.refused_write(send).await, Conflict::Ended(task.id()));
 }
 
-pub(super) async fn s8_5_a_full_inbox_refuses_messages_until_one_is_read(world: World) {
+pub(super) async fn s8_5_a_full_inbox_refuses_messages_until_one_is_read(world: StoreWorld) {
     let session = world.session("main").await;
     let task = world.running(&session).await;
     let send = |room| {
@@ -231,7 +233,7 @@ pub(super) async fn s8_5_a_full_inbox_refuses_messages_until_one_is_read(world: 
     assert_eq!(world.refused_write(send(2)).await, full(2));
 }
 
-pub(super) async fn s8_5_results_are_never_refused_and_take_no_room(world: World) {
+pub(super) async fn s8_5_results_are_never_refused_and_not_counted(world: StoreWorld) {
     let session = world.session("main").await;
     let parent = world.running(&session).await;
     for _ in 0..3 {
@@ -245,7 +247,7 @@ pub(super) async fn s8_5_results_are_never_refused_and_take_no_room(world: World
     assert_eq!(world.inbox(Owner::Task(parent.id())).await.len(), 5);
 }
 
-pub(super) async fn s5_1_a_queued_task_takes_messages(world: World) {
+pub(super) async fn s5_1_a_queued_task_takes_messages(world: StoreWorld) {
     let session = world.session("main").await;
     let task = world.spawn(world.spec(&session)).await;
     let message = world.message(Caller::Host, None);

@@ -1,4 +1,4 @@
-//! Tasks of one name, whosever they are.
+//! Tasks with the same name under several owners.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,19 +8,19 @@ use offshoot_core::{Intent, Name, Naming, Owner, Phase, Retention, Session, Spec
 use proptest::prelude::*;
 
 use super::property::holds;
-use super::world::{World, ack, called};
+use super::world::{StoreWorld, ack, called};
 use crate::batch::Strictness;
-use crate::query::{Namesakes, Order, TaskQuery, Within};
+use crate::query::{Namesakes, Order, TaskQuery, TaskScope};
 
 fn ids<'a>(tasks: impl IntoIterator<Item = &'a Task>) -> Vec<TaskId> {
     tasks.into_iter().map(Task::id).collect()
 }
 
-fn all_called(within: Within, key: &str) -> TaskQuery {
+fn all_called(within: TaskScope, key: &str) -> TaskQuery {
     TaskQuery { name: Some(key.into()), ..TaskQuery::new(within) }
 }
 
-fn meant_by(within: Within, key: &str) -> TaskQuery {
+fn meant_by(within: TaskScope, key: &str) -> TaskQuery {
     TaskQuery { namesakes: Namesakes::Last, ..all_called(within, key) }
 }
 
@@ -29,19 +29,19 @@ fn ended(query: TaskQuery) -> TaskQuery {
     TaskQuery { phases, ..query }
 }
 
-/// A spec with the name that its session would count.
+/// A spec with a generated name.
 fn counted(mut spec: Spec, number: u64) -> Spec {
     spec.handle = Name::numbered(&spec.kind, number);
     spec.naming = Naming::Counted;
     spec
 }
 
-async fn run(world: &World, spec: Spec) -> Task {
+async fn run(world: &StoreWorld, spec: Spec) -> Task {
     let task = world.spawn(spec).await;
     world.put(&task, Intent::Start(world.worker)).await
 }
 
-pub(super) async fn s10_1_a_list_by_name_reaches_as_far_as_it_is_asked_to(world: World) {
+pub(super) async fn s10_1_a_list_by_name_covers_exactly_its_scope(world: StoreWorld) {
     let (one, other) = (world.session("one").await, world.session("other").await);
     let lead = run(&world, world.spec(&one)).await;
     let of_one = run(&world, called(world.spec(&one), "Docs")).await;
@@ -49,12 +49,12 @@ pub(super) async fn s10_1_a_list_by_name_reaches_as_far_as_it_is_asked_to(world:
     let of_other = run(&world, called(world.spec(&other), "DOCS")).await;
     run(&world, called(world.spec(&other), "docs 2")).await;
     let cases = [
-        (Within::Everything, vec![&of_one, &of_lead, &of_other]),
-        (Within::Session(one.id), vec![&of_one, &of_lead]),
-        (Within::Session(other.id), vec![&of_other]),
-        (Within::Owner(Owner::Session(one.id)), vec![&of_one]),
-        (Within::Owner(Owner::Task(lead.id())), vec![&of_lead]),
-        (Within::Owner(Owner::Task(of_one.id())), vec![]),
+        (TaskScope::Everything, vec![&of_one, &of_lead, &of_other]),
+        (TaskScope::Session(one.id), vec![&of_one, &of_lead]),
+        (TaskScope::Session(other.id), vec![&of_other]),
+        (TaskScope::Owner(Owner::Session(one.id)), vec![&of_one]),
+        (TaskScope::Owner(Owner::Task(lead.id())), vec![&of_lead]),
+        (TaskScope::Owner(Owner::Task(of_one.id())), vec![]),
     ];
     for (within, wanted) in cases {
         let found = world.list(all_called(within, "docs")).await;
@@ -62,25 +62,28 @@ pub(super) async fn s10_1_a_list_by_name_reaches_as_far_as_it_is_asked_to(world:
     }
 }
 
-pub(super) async fn s1_2_a_counted_name_is_found_in_every_session(world: World) {
+pub(super) async fn s1_2_a_generated_name_is_found_in_every_session(world: StoreWorld) {
     let mut wanted = Vec::new();
     for session in ["one", "two", "three"] {
         let session = world.session(session).await;
         for number in 1..=3 {
             let task = world.spawn(counted(world.spec(&session), number)).await;
-            let found = world.list(all_called(Within::Session(session.id), task.handle())).await;
+            let found = world.list(all_called(TaskScope::Session(session.id), task.handle())).await;
             assert_eq!(found, std::slice::from_ref(&task));
             wanted.extend(Some(task).filter(|_| number == 2));
         }
     }
-    let found = world.list(all_called(Within::Everything, "function-2")).await;
+    let found = world.list(all_called(TaskScope::Everything, "function-2")).await;
     assert_eq!(found, wanted);
-    for nobody in ["function-4", "function-02", "function-", "function"] {
-        assert!(world.list(all_called(Within::Everything, nobody)).await.is_empty(), "{nobody}");
+    for unknown in ["function-4", "function-02", "function-", "function"] {
+        assert!(
+            world.list(all_called(TaskScope::Everything, unknown)).await.is_empty(),
+            "{unknown}"
+        );
     }
 }
 
-pub(super) async fn s1_7_of_each_owner_the_last_is_meant(world: World) {
+pub(super) async fn s1_7_a_name_refers_to_the_last_task_of_each_owner(world: StoreWorld) {
     let (one, other) = (world.session("one").await, world.session("other").await);
     let mut last = Vec::new();
     for session in [&one, &other, &one, &other, &one] {
@@ -88,19 +91,19 @@ pub(super) async fn s1_7_of_each_owner_the_last_is_meant(world: World) {
         last.push(world.settle(&task).await);
     }
     let meant = |within| world.list(meant_by(within, "docs"));
-    assert_eq!(meant(Within::Everything).await, last[3..]);
-    assert_eq!(meant(Within::Session(one.id)).await, last[4..]);
+    assert_eq!(meant(TaskScope::Everything).await, last[3..]);
+    assert_eq!(meant(TaskScope::Session(one.id)).await, last[4..]);
     let live = run(&world, called(world.spec(&other), "docs")).await;
-    assert_eq!(meant(Within::Everything).await, [last[4].clone(), live.clone()]);
-    let query = meant_by(Within::Everything, "docs");
+    assert_eq!(meant(TaskScope::Everything).await, [last[4].clone(), live.clone()]);
+    let query = meant_by(TaskScope::Everything, "docs");
     assert_eq!(world.list(query.clone().live()).await, [live]);
     assert_eq!(world.list(ended(query)).await, last[4..]);
-    // Without a name it is asked of every name there is.
-    let query = TaskQuery { name: None, ..meant_by(Within::Session(one.id), "") };
+    // Without a name the query covers all names.
+    let query = TaskQuery { name: None, ..meant_by(TaskScope::Session(one.id), "") };
     assert_eq!(world.list(query).await, last[4..]);
 }
 
-pub(super) async fn s1_7_when_the_last_is_deleted_the_one_before_is_meant(world: World) {
+pub(super) async fn s1_7_after_a_deletion_a_name_refers_to_the_task_before(world: StoreWorld) {
     let delivered = Duration::ZERO;
     world.store().set_retention(Retention { delivered, ..Retention::default() });
     let session = world.session("main").await;
@@ -110,19 +113,17 @@ pub(super) async fn s1_7_when_the_last_is_deleted_the_one_before_is_meant(world:
         let task = run(&world, called(world.spec(&session), "docs")).await;
         tasks.push(world.settle(&task).await);
     }
-    // Only the last is read, so that it is deleted before the others.
+    // Only the last one is read, so it is deleted before the others.
     let rows = world.inbox(owner).await;
     world.write(ack(owner, &rows[2..], Strictness::MustBePending)).await;
     assert_eq!(world.expire(world.now()).await, 1);
-    for within in [Within::Everything, Within::Session(session.id), Within::Owner(owner)] {
+    for within in [TaskScope::Everything, TaskScope::Session(session.id), TaskScope::Owner(owner)] {
         assert_eq!(world.list(all_called(within, "docs")).await, tasks[..2], "{within:?}");
         assert_eq!(world.list(meant_by(within, "docs")).await, tasks[1..2], "{within:?}");
     }
 }
 
-pub(super) async fn s10_1_a_namesake_that_stays_is_listed_once_while_others_come_and_go(
-    world: World,
-) {
+pub(super) async fn s10_1_a_list_by_name_has_a_lasting_task_once_during_changes(world: StoreWorld) {
     for order in [Order::OldestFirst, Order::NewestFirst] {
         let session = world.session(&format!("{order:?}")).await;
         let worker = async || {
@@ -134,7 +135,7 @@ pub(super) async fn s10_1_a_namesake_that_stays_is_listed_once_while_others_come
             staying.push(worker().await);
             passing.push(worker().await);
         }
-        let all = all_called(Within::Session(session.id), "worker").live();
+        let all = all_called(TaskScope::Session(session.id), "worker").live();
         let mut query = TaskQuery { order, limit: 3, ..all };
         let mut listed = Vec::new();
         loop {
@@ -156,29 +157,29 @@ pub(super) async fn s10_1_a_namesake_that_stays_is_listed_once_while_others_come
     }
 }
 
-pub(super) async fn a_name_that_nobody_has_is_nobodys_anywhere(world: World) {
+pub(super) async fn an_unused_name_is_found_in_no_scope(world: StoreWorld) {
     let session = world.session("main").await;
     let task = world.running(&session).await;
-    let nobody = world.new_session("nobody");
+    let unknown = world.new_session("unknown");
     let within = [
-        Within::Everything,
-        Within::Session(session.id),
-        Within::Session(nobody.id),
-        Within::Owner(Owner::Session(nobody.id)),
-        Within::Owner(Owner::Task(task.id())),
-        Within::Owner(Owner::Task(world.task_id())),
+        TaskScope::Everything,
+        TaskScope::Session(session.id),
+        TaskScope::Session(unknown.id),
+        TaskScope::Owner(Owner::Session(unknown.id)),
+        TaskScope::Owner(Owner::Task(task.id())),
+        TaskScope::Owner(Owner::Task(world.task_id())),
     ];
     for query in within.into_iter().flat_map(|within| {
-        [all_called(within, "nobody"), meant_by(within, "nobody"), meant_by(within, "").live()]
+        [all_called(within, "unknown"), meant_by(within, "unknown"), meant_by(within, "").live()]
     }) {
         let page = world.store().tasks(query).await.unwrap();
         assert_eq!((page.items.len(), page.next), (0, None));
     }
 }
 
-/// Something that happens. The numbers choose among what there is.
+/// A random change. The numbers select among the present tasks.
 #[derive(Clone, Debug)]
-enum Move {
+enum NamesakeChange {
     Spawn { session: usize, name: usize },
     SpawnChild { parent: usize, name: usize },
     Finish(usize),
@@ -186,23 +187,23 @@ enum Move {
 
 const NAMES: [&str; 4] = ["docs", "Größe", "function-1", "function-2"];
 
-fn moves() -> impl Strategy<Value = Vec<Move>> {
+fn moves() -> impl Strategy<Value = Vec<NamesakeChange>> {
     let (any, name) = (0..1_000usize, 0..NAMES.len());
     let one = prop_oneof![
-        4 => (any.clone(), name.clone()).prop_map(|(session, name)| Move::Spawn { session, name }),
-        3 => (any.clone(), name).prop_map(|(parent, name)| Move::SpawnChild { parent, name }),
-        5 => any.prop_map(Move::Finish),
+        4 => (any.clone(), name.clone()).prop_map(|(session, name)| NamesakeChange::Spawn { session, name }),
+        3 => (any.clone(), name).prop_map(|(parent, name)| NamesakeChange::SpawnChild { parent, name }),
+        5 => any.prop_map(NamesakeChange::Finish),
     ];
     proptest::collection::vec(one, 0..50)
 }
 
 /// Every task, as it was spawned.
-struct Model {
+struct NamesakesModel {
     sessions: Vec<Session>,
     tasks: Vec<Task>,
 }
 
-impl Model {
+impl NamesakesModel {
     fn live(&self, choice: usize, fits: impl Fn(&Task) -> bool) -> Option<usize> {
         let live = self.tasks.iter().enumerate().filter(|(_, task)| task.is_live() && fits(task));
         let live: Vec<_> = live.map(|(at, _)| at).collect();
@@ -215,16 +216,16 @@ impl Model {
         self.tasks.iter().rfind(same) == Some(task)
     }
 
-    async fn play(&mut self, world: &World, step: &Move) {
+    async fn play(&mut self, world: &StoreWorld, step: &NamesakeChange) {
         let (spec, name) = match *step {
-            Move::Spawn { session, name } => {
+            NamesakeChange::Spawn { session, name } => {
                 (world.spec(&self.sessions[session % self.sessions.len()]), name)
             }
-            Move::SpawnChild { parent, name } => {
+            NamesakeChange::SpawnChild { parent, name } => {
                 let Some(parent) = self.live(parent, |_| true) else { return };
                 (world.child_spec(&self.tasks[parent]), name)
             }
-            Move::Finish(choice) => {
+            NamesakeChange::Finish(choice) => {
                 let owns = |id| self.live(0, |task| task.owner() == Owner::Task(id)).is_some();
                 let Some(at) = self.live(choice, |task| !owns(task.id())) else { return };
                 self.tasks[at] = world.settle(&self.tasks[at]).await;
@@ -239,10 +240,13 @@ impl Model {
         }
     }
 
-    fn scopes(&self) -> Vec<Within> {
-        let mut scopes = vec![Within::Everything];
+    fn scopes(&self) -> Vec<TaskScope> {
+        let mut scopes = vec![TaskScope::Everything];
         for session in &self.sessions {
-            scopes.extend([Within::Session(session.id), Within::Owner(Owner::Session(session.id))]);
+            scopes.extend([
+                TaskScope::Session(session.id),
+                TaskScope::Owner(Owner::Session(session.id)),
+            ]);
         }
         let parents: BTreeSet<_> = self
             .tasks
@@ -250,11 +254,11 @@ impl Model {
             .map(Task::owner)
             .filter(|owner| matches!(owner, Owner::Task(_)))
             .collect();
-        scopes.extend(parents.into_iter().map(Within::Owner));
+        scopes.extend(parents.into_iter().map(TaskScope::Owner));
         scopes
     }
 
-    async fn compare(&self, world: &World) -> Result<(), String> {
+    async fn compare(&self, world: &StoreWorld) -> Result<(), String> {
         for (within, name) in
             self.scopes().iter().flat_map(|scope| NAMES.map(|name| (*scope, name)))
         {
@@ -262,9 +266,9 @@ impl Model {
             let inside = |task: &&Task| {
                 *task.spec.handle.key() == *key
                     && match within {
-                        Within::Everything => true,
-                        Within::Session(session) => task.spec.lineage.session == session,
-                        Within::Owner(owner) => task.owner() == owner,
+                        TaskScope::Everything => true,
+                        TaskScope::Session(session) => task.spec.lineage.session == session,
+                        TaskScope::Owner(owner) => task.owner() == owner,
                     }
             };
             let all = all_called(within, &key);
@@ -289,13 +293,13 @@ impl Model {
     }
 }
 
-pub(super) async fn s10_1_lists_by_name_are_right_after_anything(world: World) {
+pub(super) async fn s10_1_lists_by_name_match_a_model_after_random_changes(world: StoreWorld) {
     holds(moves(), async |moves| {
         let world = world.another().await;
-        // What has ended leaves memory at once, where it may.
+        // Ended tasks are evicted from memory as early as possible.
         world.store().set_retention(Retention { in_memory: 1, ..Retention::default() });
         let sessions = vec![world.session("one").await, world.session("two").await];
-        let mut model = Model { sessions, tasks: Vec::new() };
+        let mut model = NamesakesModel { sessions, tasks: Vec::new() };
         for step in &moves {
             model.play(&world, step).await;
         }

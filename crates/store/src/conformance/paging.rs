@@ -1,17 +1,17 @@
-//! Pages of tasks: each task once, whatever happens meanwhile.
+//! Pages of tasks: each task once, despite changes between pages.
 
 use std::time::Duration;
 
 use offshoot_core::{Intent, Owner, Phase, Retention, Task, TaskId, WaitingOn};
 
-use super::world::{World, called, cancel, record, spawn};
-use crate::query::{Order, TaskQuery, Within};
+use super::world::{StoreWorld, called, cancel, record, spawn};
+use crate::query::{Order, TaskQuery, TaskScope};
 
 fn ids(tasks: &[Task]) -> Vec<TaskId> {
     tasks.iter().map(Task::id).collect()
 }
 
-pub(super) async fn s10_1_every_task_is_listed_once_in_either_order(world: World) {
+pub(super) async fn s10_1_every_task_is_listed_once_in_either_order(world: StoreWorld) {
     let (one, other) = (world.session("one").await, world.session("other").await);
     let (mut all, mut of_one, mut of_parent) = (Vec::new(), Vec::new(), Vec::new());
     let parent = world.running(&one).await;
@@ -27,10 +27,10 @@ pub(super) async fn s10_1_every_task_is_listed_once_in_either_order(world: World
     }
     let own: Vec<_> = of_one.iter().filter(|id| !of_parent.contains(id)).copied().collect();
     let cases = [
-        (Within::Everything, all),
-        (Within::Session(one.id), of_one),
-        (Within::Owner(Owner::Session(one.id)), own),
-        (Within::Owner(Owner::Task(parent.id())), of_parent),
+        (TaskScope::Everything, all),
+        (TaskScope::Session(one.id), of_one),
+        (TaskScope::Owner(Owner::Session(one.id)), own),
+        (TaskScope::Owner(Owner::Task(parent.id())), of_parent),
     ];
     for (within, wanted) in cases {
         let backwards: Vec<_> = wanted.iter().rev().copied().collect();
@@ -43,20 +43,20 @@ pub(super) async fn s10_1_every_task_is_listed_once_in_either_order(world: World
     }
 }
 
-pub(super) async fn s10_1_tasks_of_one_commit_are_listed_in_its_order(world: World) {
+pub(super) async fn s10_1_tasks_of_one_commit_are_listed_in_its_order(world: StoreWorld) {
     let session = world.session("main").await;
     let tasks: Vec<_> = (0..5).map(|_| record(world.spec(&session))).collect();
     let batch = tasks.iter().fold(world.batch(), |batch, task| batch.write(spawn(task)));
     world.commit(batch).await.unwrap();
-    assert_eq!(world.tasks(Within::Everything).await, tasks);
+    assert_eq!(world.tasks(TaskScope::Everything).await, tasks);
 }
 
-pub(super) async fn s10_1_cursors_stand_as_their_tasks_were_spawned_in_either_order(world: World) {
+pub(super) async fn s10_1_page_cursors_follow_spawn_order_in_either_order(world: StoreWorld) {
     let session = world.session("main").await;
     for _ in 0..4 {
         world.spawn(world.spec(&session)).await;
     }
-    let first = TaskQuery { limit: 1, ..TaskQuery::new(Within::Everything) };
+    let first = TaskQuery { limit: 1, ..TaskQuery::new(TaskScope::Everything) };
     let second = TaskQuery { limit: 2, ..first.clone() };
     let last = TaskQuery { order: Order::NewestFirst, ..first.clone() };
     let mut cursors = Vec::new();
@@ -66,7 +66,7 @@ pub(super) async fn s10_1_cursors_stand_as_their_tasks_were_spawned_in_either_or
     assert!(cursors.is_sorted_by(|one, next| one < next), "{cursors:?}");
 }
 
-pub(super) async fn s10_1_a_task_that_stays_is_listed_once_while_others_come_and_go(world: World) {
+pub(super) async fn s10_1_a_lasting_task_is_listed_once_during_changes(world: StoreWorld) {
     let delivered = Duration::ZERO;
     world.store().set_retention(Retention { delivered, ..Retention::default() });
     for order in [Order::OldestFirst, Order::NewestFirst] {
@@ -76,7 +76,7 @@ pub(super) async fn s10_1_a_task_that_stays_is_listed_once_while_others_come_and
 }
 
 async fn comes_and_goes(
-    world: &World,
+    world: &StoreWorld,
     order: Order,
     which: &str,
     narrow: impl Fn(TaskQuery) -> TaskQuery,
@@ -88,13 +88,13 @@ async fn comes_and_goes(
         staying.push(world.running(&session).await);
         passing.push(world.running(&session).await);
     }
-    let all = TaskQuery::new(Within::Session(session.id));
+    let all = TaskQuery::new(TaskScope::Session(session.id));
     let mut query = narrow(TaskQuery { order, limit: 4, ..all });
     let mut listed = Vec::new();
     loop {
         let page = world.store().tasks(query.clone()).await.unwrap();
         listed.extend(ids(&page.items));
-        // Between pages some end and are deleted, one changes, and one comes.
+        // Between pages some tasks end and are deleted, one changes, and one is spawned.
         for task in passing.drain(..passing.len().min(2)) {
             world.settle(&task).await;
         }
@@ -119,7 +119,7 @@ async fn comes_and_goes(
     assert_eq!(once.len(), listed.len(), "{order:?} {which}: a task was listed twice");
 }
 
-pub(super) async fn s10_1_filters_admit_what_they_say(world: World) {
+pub(super) async fn s10_1_every_filter_selects_its_tasks(world: StoreWorld) {
     let session = world.session("main").await;
     let run = world.run_id();
     let mut spec = called(world.spec(&session), "Docs");
@@ -139,7 +139,7 @@ pub(super) async fn s10_1_filters_admit_what_they_say(world: World) {
     let failed = world.running(&session).await;
     let stop = Intent::Cancel(cancel(world.now()));
     let failed = world.put(&failed, stop).await;
-    let all = || TaskQuery::new(Within::Session(session.id));
+    let all = || TaskQuery::new(TaskScope::Session(session.id));
     let phases = |phases: &[Phase]| TaskQuery { phases: phases.to_vec(), ..all() };
     let cases = [
         (all(), vec![&docs, &critic, &waiting, &done, &failed]),
@@ -171,15 +171,15 @@ pub(super) async fn s10_1_filters_admit_what_they_say(world: World) {
     }
 }
 
-pub(super) async fn a_list_of_nothing_is_empty(world: World) {
+pub(super) async fn a_list_without_matches_is_empty(world: StoreWorld) {
     let session = world.session("main").await;
     let task = world.running(&session).await;
-    let nobody = world.new_session("nobody");
+    let unknown = world.new_session("unknown");
     for within in [
-        Within::Session(nobody.id),
-        Within::Owner(Owner::Session(nobody.id)),
-        Within::Owner(Owner::Task(task.id())),
-        Within::Owner(Owner::Task(world.task_id())),
+        TaskScope::Session(unknown.id),
+        TaskScope::Owner(Owner::Session(unknown.id)),
+        TaskScope::Owner(Owner::Task(task.id())),
+        TaskScope::Owner(Owner::Task(world.task_id())),
     ] {
         let page = world.store().tasks(TaskQuery::new(within)).await.unwrap();
         assert_eq!((page.items.len(), page.next), (0, None));

@@ -1,16 +1,14 @@
-//! Properties of a store, checked on random inputs that are the same in every
-//! run.
+//! Property tests of a store with random inputs that are the same in every run.
 //!
-//! Reads are answered later, so a check is asynchronous and the usual runner
-//! cannot drive it; this one does, and shrinks what it finds.
+//! Reads are asynchronous, so the usual proptest runner cannot drive the checks. This
+//! runner does, and shrinks failing inputs.
 
 use std::fmt::Debug;
 
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 
-/// How many inputs are tried. Each has a store of its own, and the slowest
-/// ones write to a disk.
+/// The number of inputs. Each needs its own store, and the slowest ones write to a disk.
 const INPUTS: usize = 24;
 
 /// Panics with the smallest input found for which `check` fails.

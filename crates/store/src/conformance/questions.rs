@@ -1,16 +1,16 @@
-//! Questions: numbered by task, closed once.
+//! Questions: numbered per task, closed once.
 
-use offshoot_core::{Addressee, Caller, Change, Closed, Payload, Question, Task, Wants};
+use offshoot_core::{Addressee, Caller, Change, Payload, Question, QuestionKind, Resolution, Task};
 
-use super::world::World;
+use super::world::StoreWorld;
 use crate::batch::Write;
 use crate::error::Conflict;
 
-fn question(world: &World, task: &Task, number: u32) -> Question {
+fn question(world: &StoreWorld, task: &Task, number: u32) -> Question {
     Question {
         task: task.id(),
         number,
-        wants: if number.is_multiple_of(2) { Wants::Approval } else { Wants::Input },
+        wants: if number.is_multiple_of(2) { QuestionKind::Approval } else { QuestionKind::Input },
         addressee: Addressee::Owner,
         text: format!("question {number}?").into(),
         about: Payload::encode(&number).unwrap(),
@@ -20,16 +20,16 @@ fn question(world: &World, task: &Task, number: u32) -> Question {
     }
 }
 
-fn answered(world: &World) -> Closed {
+fn answered(world: &StoreWorld) -> Resolution {
     let answer = Payload::encode("yes").unwrap();
-    Closed::Answered { by: Caller::Host, answer, at: world.now() }
+    Resolution::Answered { by: Caller::Host, answer, at: world.now() }
 }
 
-fn close(task: &Task, number: u32, closed: Closed) -> Write {
+fn close(task: &Task, number: u32, closed: Resolution) -> Write {
     Write::CloseQuestion { task: task.id(), number, closed: Box::new(closed) }
 }
 
-pub(super) async fn s5_5_questions_are_kept_in_order_with_their_answers(world: World) {
+pub(super) async fn s5_5_questions_are_kept_in_order_with_their_answers(world: StoreWorld) {
     let session = world.session("main").await;
     let task = world.running(&session).await;
     let store = world.store();
@@ -42,13 +42,13 @@ pub(super) async fn s5_5_questions_are_kept_in_order_with_their_answers(world: W
         asked.push(question);
     }
     assert_eq!(store.questions(task.id()).await.unwrap(), asked);
-    let (answer, withdrawn) = (answered(&world), Closed::Withdrawn { at: world.now() });
+    let (answer, withdrawn) = (answered(&world), Resolution::Withdrawn { at: world.now() });
     world.write(close(&task, 2, answer.clone())).await;
     world.write(close(&task, 1, withdrawn.clone())).await;
     asked[1].closed = Some(answer);
     asked[0].closed = Some(withdrawn);
     assert_eq!(store.questions(task.id()).await.unwrap(), asked);
-    let told = [
+    let expected = [
         Change::Asked(1),
         Change::Asked(2),
         Change::Asked(3),
@@ -57,10 +57,10 @@ pub(super) async fn s5_5_questions_are_kept_in_order_with_their_answers(world: W
     ];
     let events = world.events(Some(session.id), after).await;
     assert!(events.iter().all(|event| event.task == Some(task.id())));
-    assert_eq!(events.into_iter().map(|event| event.change).collect::<Vec<_>>(), told);
+    assert_eq!(events.into_iter().map(|event| event.change).collect::<Vec<_>>(), expected);
 }
 
-pub(super) async fn s5_5_a_question_has_the_next_number(world: World) {
+pub(super) async fn s5_5_a_question_has_the_next_number(world: StoreWorld) {
     let session = world.session("main").await;
     let (task, other) = (world.running(&session).await, world.running(&session).await);
     for wrong in [0, 2] {
@@ -71,7 +71,7 @@ pub(super) async fn s5_5_a_question_has_the_next_number(world: World) {
     world.write(Write::Ask(Box::new(question(&world, &task, 1)))).await;
     let again = Write::Ask(Box::new(question(&world, &task, 1)));
     assert_eq!(world.refused_write(again).await, Conflict::QuestionClosed(task.id(), 1));
-    // Numbers are the task's own, and a closed question keeps its number.
+    // Each task has its own numbers, and a closed question keeps its number.
     world.write(Write::Ask(Box::new(question(&world, &other, 1)))).await;
     world.write(close(&task, 1, answered(&world))).await;
     let again = Write::Ask(Box::new(question(&world, &task, 1)));
@@ -79,7 +79,7 @@ pub(super) async fn s5_5_a_question_has_the_next_number(world: World) {
     world.write(Write::Ask(Box::new(question(&world, &task, 2)))).await;
 }
 
-pub(super) async fn s5_5_a_question_is_closed_once(world: World) {
+pub(super) async fn s5_5_a_question_is_closed_once(world: StoreWorld) {
     let session = world.session("main").await;
     let task = world.running(&session).await;
     let conflict = Conflict::QuestionClosed(task.id(), 1);
@@ -88,7 +88,7 @@ pub(super) async fn s5_5_a_question_is_closed_once(world: World) {
     world.write(Write::Ask(Box::new(question(&world, &task, 1)))).await;
     let first = answered(&world);
     world.write(close(&task, 1, first.clone())).await;
-    let late = close(&task, 1, Closed::Withdrawn { at: world.now() });
+    let late = close(&task, 1, Resolution::Withdrawn { at: world.now() });
     assert_eq!(world.refused_write(late).await, conflict, "closed before");
     let stored = world.store().questions(task.id()).await.unwrap();
     assert_eq!(stored[0].closed, Some(first));

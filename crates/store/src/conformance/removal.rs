@@ -1,44 +1,43 @@
-//! Sessions that are removed: not while anything lives, in bounded steps, and
-//! then without a trace.
+//! Removal of sessions: only without live tasks, in bounded steps, and completely.
 
 use std::pin::pin;
 
 use offshoot_core::{
-    Addressee, Block, BlockKind, Caller, Change, Cursor, Intent, Owner, Payload, Question, Row,
-    RowBody, Session, Step, StepState, Task, Timer, Wants,
+    Addressee, Block, BlockKind, Caller, Change, Cursor, Intent, Owner, Payload, Question,
+    QuestionKind, Row, RowBody, Session, Step, StepState, Task, Timer,
 };
 
-use super::world::{World, ack, called, keyed, record, spawn};
-use crate::batch::{Batch, Count, Counter, Guard, Strictness, Write};
+use super::world::{StoreWorld, ack, called, keyed, record, spawn};
+use crate::batch::{Batch, Counter, CounterChange, Guard, Strictness, Write};
 use crate::error::{CommitError, Conflict};
-use crate::query::{TaskQuery, Within};
+use crate::query::{TaskQuery, TaskScope};
 
-/// How much is deleted at a time.
+/// The number of items deleted at a time.
 const SOME: usize = 4;
 
-/// The batch with which the removal of a session begins.
-fn removal(world: &World, session: &Session) -> Batch {
+/// The batch that begins the removal of a session.
+fn removal(world: &StoreWorld, session: &Session) -> Batch {
     let next = session.remove(0, world.now()).unwrap();
     let put = Write::PutSession(Box::new(next), Change::RemovalBegan);
     world.batch().guard(Guard::Idle(session.id)).write(put)
 }
 
 /// Removes a session without live tasks.
-async fn remove(world: &World, session: &Session) {
+async fn remove(world: &StoreWorld, session: &Session) {
     world.commit(removal(world, session)).await.unwrap();
     while world.store().remove(session.id, SOME).await.unwrap() > 0 {}
 }
 
-/// A session and ids of what is in it, to look for them later.
-struct Full {
+/// A session with the ids of its content.
+struct FullSession {
     session: Session,
     parent: Task,
     child: Task,
     blob: offshoot_core::Blob,
 }
 
-/// A session with one of everything, of which nothing lives.
-async fn full(world: &World, name: &str) -> Full {
+/// A session with one item of each kind and no live tasks.
+async fn full(world: &StoreWorld, name: &str) -> FullSession {
     let session = world.session(name).await;
     let owner = Owner::Session(session.id);
     let parent = world.spawn(keyed(called(world.spec(&session), "docs"), "step 1")).await;
@@ -50,7 +49,7 @@ async fn full(world: &World, name: &str) -> Full {
     for of in [owner, Owner::Task(parent.id())] {
         let counter = Counter { owner: of, name: "tokens".into() };
         world.write(Write::Append { owner: of, blocks: vec![block(), block()] }).await;
-        world.write(Write::Count(Count { counter, by: 3, limit: None })).await;
+        world.write(Write::Count(CounterChange { counter, by: 3, limit: None })).await;
         let message = world.message(Caller::Host, Some("sent"));
         world.write(Write::Send { message, to: of, room: 9 }).await;
         let message = world.message(Caller::Task(child.id()), Some("sent"));
@@ -63,7 +62,7 @@ async fn full(world: &World, name: &str) -> Full {
     let question = Question {
         task: child.id(),
         number: 1,
-        wants: Wants::Input,
+        wants: QuestionKind::Input,
         addressee: Addressee::Owner,
         text: "which?".into(),
         about: Payload::Null,
@@ -84,19 +83,19 @@ async fn full(world: &World, name: &str) -> Full {
     }
     let rows = world.inbox(owner).await;
     world.write(ack(owner, &rows[..1], Strictness::MustBePending)).await;
-    Full { session, parent, child, blob }
+    FullSession { session, parent, child, blob }
 }
 
-impl Full {
-    /// Nothing that was in it is found by any way.
-    async fn is_gone(&self, world: &World) {
+impl FullSession {
+    /// Asserts that nothing of the session can be found.
+    async fn is_gone(&self, world: &StoreWorld) {
         let (store, session) = (world.store(), &self.session);
         assert_eq!(store.session(session.id).await.unwrap(), None);
         assert_eq!(store.remove(session.id, SOME).await.unwrap(), 0, "it is gone once");
         assert_eq!(store.blob(self.blob).await.unwrap(), None);
         assert_eq!(store.counts_within(Some(session.id)).await.unwrap(), Default::default());
         assert_eq!(world.events(Some(session.id), Cursor::START).await, []);
-        assert_eq!(world.tasks(Within::Session(session.id)).await, []);
+        assert_eq!(world.tasks(TaskScope::Session(session.id)).await, []);
         for task in [&self.parent, &self.child] {
             let id = task.id();
             assert_eq!(world.task(id).await, None);
@@ -119,7 +118,7 @@ impl Full {
     }
 }
 
-pub(super) async fn a_session_with_live_tasks_is_not_removed(world: World) {
+pub(super) async fn a_session_with_live_tasks_is_not_removed(world: StoreWorld) {
     let session = world.session("main").await;
     let parent = world.running(&session).await;
     let child = world.running_child(&parent).await;
@@ -137,7 +136,7 @@ pub(super) async fn a_session_with_live_tasks_is_not_removed(world: World) {
     assert!(stored.is_removing());
 }
 
-pub(super) async fn a_session_that_is_being_removed_takes_nothing_new(world: World) {
+pub(super) async fn a_session_that_is_being_removed_takes_nothing_new(world: StoreWorld) {
     let session = world.session("main").await;
     let ended = world.running(&session).await;
     let ended = world.settle(&ended).await;
@@ -150,30 +149,28 @@ pub(super) async fn a_session_that_is_being_removed_takes_nothing_new(world: Wor
     }
 }
 
-/// What may be written for a session that is there.
-fn new_things(world: &World, owner: Owner, ended: &Task) -> Vec<Write> {
+/// Writes that an existing session accepts.
+fn new_things(world: &StoreWorld, owner: Owner, ended: &Task) -> Vec<Write> {
     let block = Block::new(BlockKind::User, "go", world.now());
     let counter = Counter { owner, name: "tokens".into() };
     vec![
         Write::Send { message: world.message(Caller::Host, None), to: owner, room: 9 },
         Write::Deliver(Box::new(Row::result(ended.id(), owner, world.now()))),
         Write::Append { owner, blocks: vec![block] },
-        Write::Count(Count { counter, by: 1, limit: None }),
+        Write::Count(CounterChange { counter, by: 1, limit: None }),
     ]
 }
 
-pub(super) async fn only_a_session_that_is_being_removed_is_removed(world: World) {
+pub(super) async fn a_session_is_deleted_only_after_its_removal_began(world: StoreWorld) {
     let full = full(&world, "main").await;
     let before = world.snapshot().await;
     let store = world.store();
     assert_eq!(store.remove(full.session.id, SOME).await.unwrap(), 0);
-    assert_eq!(store.remove(world.new_session("nobody").id, SOME).await.unwrap(), 0);
+    assert_eq!(store.remove(world.new_session("unknown").id, SOME).await.unwrap(), 0);
     assert_eq!(world.snapshot().await, before);
 }
 
-pub(super) async fn nothing_of_a_removed_session_is_left_and_nothing_of_another_is_missing(
-    world: World,
-) {
+pub(super) async fn a_removal_deletes_all_of_one_session_and_nothing_of_another(world: StoreWorld) {
     let other = full(&world, "other").await;
     world.running(&other.session).await;
     let before = world.snapshot().await;
@@ -188,7 +185,7 @@ pub(super) async fn nothing_of_a_removed_session_is_left_and_nothing_of_another_
     assert_eq!(world.store().blob(other.blob).await.unwrap().as_deref(), Some("[1]"));
 }
 
-pub(super) async fn nobody_writes_to_a_session_that_is_gone(world: World) {
+pub(super) async fn writes_to_a_removed_session_are_refused(world: StoreWorld) {
     let gone = full(&world, "main").await;
     remove(&world, &gone.session).await;
     let (session, owner) = (&gone.session, Owner::Session(gone.session.id));
@@ -198,12 +195,12 @@ pub(super) async fn nobody_writes_to_a_session_that_is_gone(world: World) {
         assert_eq!(world.refused_write(write).await, none);
     }
     assert_eq!(world.refused(removal(&world, session)).await, none);
-    // Its parent is gone, and so is what the parent was in.
+    // The parent is gone, and so is its session.
     assert_eq!(world.refused_write(spawn(&record(world.child_spec(&gone.parent)))).await, none);
     gone.is_gone(&world).await;
 }
 
-pub(super) async fn a_removal_goes_in_bounded_steps(world: World) {
+pub(super) async fn a_removal_deletes_at_most_the_limit_at_a_time(world: StoreWorld) {
     let gone = full(&world, "main").await;
     world.commit(removal(&world, &gone.session)).await.unwrap();
     let store = world.store();
@@ -214,7 +211,7 @@ pub(super) async fn a_removal_goes_in_bounded_steps(world: World) {
             some => steps.push(some),
         }
         let stored = store.session(gone.session.id).await.unwrap();
-        let left = world.tasks(Within::Session(gone.session.id)).await;
+        let left = world.tasks(TaskScope::Session(gone.session.id)).await;
         assert!(stored.is_some() || left.is_empty(), "the record is the last to go");
     }
     assert!(steps.iter().all(|some| *some <= 2), "{steps:?}");
@@ -222,7 +219,7 @@ pub(super) async fn a_removal_goes_in_bounded_steps(world: World) {
     gone.is_gone(&world).await;
 }
 
-pub(super) async fn a_removal_that_was_interrupted_goes_on(world: World) {
+pub(super) async fn an_interrupted_removal_continues(world: StoreWorld) {
     let before = world.snapshot().await;
     let gone = full(&world, "main").await;
     world.commit(removal(&world, &gone.session)).await.unwrap();
@@ -237,7 +234,7 @@ pub(super) async fn a_removal_that_was_interrupted_goes_on(world: World) {
     assert_eq!(world.snapshot().await, before);
 }
 
-pub(super) async fn the_name_of_a_session_is_free_once_it_is_gone_and_not_before(world: World) {
+pub(super) async fn a_session_name_is_free_after_the_removal_and_not_before(world: StoreWorld) {
     let gone = full(&world, "main").await;
     world.commit(removal(&world, &gone.session)).await.unwrap();
     let next = world.new_session("main");
@@ -252,11 +249,11 @@ pub(super) async fn the_name_of_a_session_is_free_once_it_is_gone_and_not_before
     assert_eq!(store.sessions(None, 9).await.unwrap().items, std::slice::from_ref(&next));
     let spec = || keyed(called(world.spec(&next), "docs"), "step 1");
     let task = world.spawn(spec()).await;
-    assert_eq!(world.tasks(Within::Everything).await, [task]);
+    assert_eq!(world.tasks(TaskScope::Everything).await, [task]);
     assert_eq!(world.events(Some(next.id), Cursor::START).await.len(), 2);
 }
 
-pub(super) async fn a_removed_session_takes_its_count_along(world: World) {
+pub(super) async fn a_removal_subtracts_the_counts_of_the_session(world: StoreWorld) {
     let other = full(&world, "other").await;
     let before = world.store().counts_within(None).await.unwrap();
     let gone = full(&world, "main").await;
@@ -269,7 +266,7 @@ pub(super) async fn a_removed_session_takes_its_count_along(world: World) {
     assert_eq!(world.store().counts_within(None).await.unwrap(), Default::default());
 }
 
-pub(super) async fn sessions_opened_after_a_removal_share_nothing(world: World) {
+pub(super) async fn a_session_opened_after_a_removal_starts_empty(world: StoreWorld) {
     let mut open = Vec::new();
     for round in 0..4 {
         for _ in 0..2 {
@@ -287,14 +284,14 @@ pub(super) async fn sessions_opened_after_a_removal_share_nothing(world: World) 
         }
         let store = world.store();
         for (session, task) in &open {
-            let stored = world.tasks(Within::Session(session.id)).await;
+            let stored = world.tasks(TaskScope::Session(session.id)).await;
             assert_eq!(stored, std::slice::from_ref(task), "in round {round}");
             let owner = Owner::Session(session.id);
             assert_eq!(store.named(owner, "docs").await.unwrap().as_ref(), Some(task));
             assert_eq!(world.events(Some(session.id), Cursor::START).await.len(), 2);
             assert_eq!(store.counts(owner).await.unwrap().live(), 1);
         }
-        let mut called = TaskQuery::new(Within::Everything);
+        let mut called = TaskQuery::new(TaskScope::Everything);
         called.name = Some("docs".into());
         let found = world.list(called).await;
         let wanted: Vec<_> = open.iter().map(|(_, task)| task.clone()).collect();
@@ -302,19 +299,19 @@ pub(super) async fn sessions_opened_after_a_removal_share_nothing(world: World) 
     }
 }
 
-pub(super) async fn who_follows_a_log_hears_that_its_session_is_gone(world: World) {
+pub(super) async fn watchers_of_a_log_are_notified_of_the_removal(world: StoreWorld) {
     let gone = full(&world, "main").await;
     world.commit(removal(&world, &gone.session)).await.unwrap();
-    let bell = world.store().bell(gone.session.id);
-    let mut rung = pin!(bell.notified());
-    rung.as_mut().enable();
+    let notifier = world.store().notifier(gone.session.id);
+    let mut notified = pin!(notifier.notified());
+    notified.as_mut().enable();
     while world.store().remove(gone.session.id, SOME).await.unwrap() > 0 {}
-    rung.await;
+    notified.await;
     let page = world.store().events(Some(gone.session.id), Cursor::START, 9).await.unwrap();
     assert!(page.is_ok_and(|page| page.events.is_empty()));
 }
 
-pub(super) async fn of_a_spawn_and_a_removal_at_once_one_is_refused(world: World) {
+pub(super) async fn a_concurrent_spawn_or_removal_is_refused(world: StoreWorld) {
     for round in 0..20 {
         let session = world.session(&format!("session {round}")).await;
         let task = record(world.spec(&session));
@@ -340,7 +337,7 @@ pub(super) async fn of_a_spawn_and_a_removal_at_once_one_is_refused(world: World
     }
 }
 
-pub(super) async fn unread_rows_are_counted_up_to_a_limit(world: World) {
+pub(super) async fn unread_rows_are_counted_up_to_a_limit(world: StoreWorld) {
     let session = world.session("main").await;
     let owner = Owner::Session(session.id);
     let store = world.store();

@@ -1,23 +1,22 @@
-//! A store that is opened again: everything acknowledged is there, and every
-//! refusal holds.
+//! Reopening: every answered commit is there, and every precondition holds.
 
 use std::time::Duration;
 
 use offshoot_core::{Cursor, Owner, Retention, Task};
 
-use super::stage::Stage;
-use super::world::{World, record, spawn};
+use super::populated::PopulatedStore;
+use super::world::{StoreWorld, record, spawn};
 use crate::batch::Write;
-use crate::query::{TaskQuery, Within};
+use crate::query::{TaskQuery, TaskScope};
 
-async fn busy(world: &World) -> Stage {
-    let stage = Stage::set(world).await;
+async fn busy(world: &StoreWorld) -> PopulatedStore {
+    let stage = PopulatedStore::new(world).await;
     let all = stage.everything(world).into_iter().fold(world.batch(), crate::batch::Batch::write);
     world.commit(all).await.unwrap();
     stage
 }
 
-pub(super) async fn s4_3_everything_acknowledged_is_there_after_a_crash(world: World) {
+pub(super) async fn s4_3_all_answered_commits_survive_a_crash(world: StoreWorld) {
     let stage = busy(&world).await;
     let blob = world.store().put_blob(stage.lead.id(), "[1]".into()).await.unwrap();
     let before = world.snapshot().await;
@@ -25,10 +24,10 @@ pub(super) async fn s4_3_everything_acknowledged_is_there_after_a_crash(world: W
     world.reopen().await;
     assert_eq!(world.snapshot().await, before);
     assert_eq!(world.store().blob(blob).await.unwrap().as_deref(), Some("[1]"));
-    assert_eq!(world.events(None, cursor).await, [], "an old cursor stands where it stood");
+    assert_eq!(world.events(None, cursor).await, [], "an old cursor keeps its position");
 }
 
-pub(super) async fn s4_3_everything_acknowledged_is_there_after_a_close(world: World) {
+pub(super) async fn s4_3_all_answered_commits_survive_a_close(world: StoreWorld) {
     busy(&world).await;
     let before = world.snapshot().await;
     world.store().close(Duration::from_secs(3_600)).await.unwrap();
@@ -36,7 +35,7 @@ pub(super) async fn s4_3_everything_acknowledged_is_there_after_a_close(world: W
     assert_eq!(world.snapshot().await, before);
 }
 
-pub(super) async fn s4_3_a_commit_under_way_at_a_crash_is_whole_or_absent(world: World) {
+pub(super) async fn s4_3_a_pending_commit_is_whole_or_absent_after_a_crash(world: StoreWorld) {
     let session = world.session("main").await;
     let pairs: Vec<_> =
         (0..20).map(|_| [record(world.spec(&session)), record(world.spec(&session))]).collect();
@@ -48,22 +47,22 @@ pub(super) async fn s4_3_a_commit_under_way_at_a_crash_is_whole_or_absent(world:
     for answer in answers {
         answer.await.unwrap();
     }
-    // The rest may have been written or not when the process goes.
+    // The other commits may or may not have been written.
     drop(late);
     world.reopen().await;
-    let tasks = world.tasks(Within::Everything).await;
+    let tasks = world.tasks(TaskScope::Everything).await;
     for (at, [one, two]) in pairs.iter().enumerate() {
         let (has_one, has_two) = (tasks.contains(one), tasks.contains(two));
         assert_eq!(has_one, has_two, "half of commit {at} is there");
         assert!(has_one || at >= 5, "commit {at} was acknowledged and is gone");
     }
     let events = world.events(Some(session.id), Cursor::START).await;
-    let told: Vec<_> = events.iter().filter_map(|event| event.task).collect();
-    assert_eq!(told, tasks.iter().map(Task::id).collect::<Vec<_>>());
+    let task_ids: Vec<_> = events.iter().filter_map(|event| event.task).collect();
+    assert_eq!(task_ids, tasks.iter().map(Task::id).collect::<Vec<_>>());
 }
 
-pub(super) async fn s4_3_every_refusal_holds_after_a_crash(world: World) {
-    let stage = Stage::set(&world).await;
+pub(super) async fn s4_3_every_precondition_holds_after_a_crash(world: StoreWorld) {
+    let stage = PopulatedStore::new(&world).await;
     let mut refusals = Vec::new();
     for impossible in stage.impossible(&world) {
         refusals.push((world.refused_write(impossible.clone()).await, impossible));
@@ -79,7 +78,7 @@ pub(super) async fn s4_3_every_refusal_holds_after_a_crash(world: World) {
     world.commit(all).await.unwrap();
 }
 
-pub(super) async fn s3_7_the_log_goes_on_where_it_stood(world: World) {
+pub(super) async fn s3_7_the_log_continues_after_a_reopen(world: StoreWorld) {
     let stage = busy(&world).await;
     let before = world.events(None, Cursor::START).await;
     let cursor = world.store().cursor();
@@ -91,7 +90,7 @@ pub(super) async fn s3_7_the_log_goes_on_where_it_stood(world: World) {
     assert_eq!(world.events(None, Cursor::START).await, [before, after].concat());
 }
 
-pub(super) async fn s3_4_a_row_keeps_its_number_and_later_ones_get_higher(world: World) {
+pub(super) async fn s3_4_a_row_keeps_its_number_and_later_ones_get_higher(world: StoreWorld) {
     let session = world.session("main").await;
     let owner = Owner::Session(session.id);
     for _ in 0..2 {
@@ -109,13 +108,13 @@ pub(super) async fn s3_4_a_row_keeps_its_number_and_later_ones_get_higher(world:
     assert!(after[0].number > before[1].number, "also when the inbox was empty");
 }
 
-pub(super) async fn s10_1_a_page_cursor_survives(world: World) {
+pub(super) async fn s10_1_a_page_cursor_survives_a_reopen(world: StoreWorld) {
     let session = world.session("main").await;
     let tasks: Vec<_> = (0..6).map(|_| record(world.spec(&session))).collect();
     for task in &tasks {
         world.write(spawn(task)).await;
     }
-    let mut query = TaskQuery { limit: 4, ..TaskQuery::new(Within::Everything) };
+    let mut query = TaskQuery { limit: 4, ..TaskQuery::new(TaskScope::Everything) };
     let first = world.store().tasks(query.clone()).await.unwrap();
     world.reopen().await;
     let late = world.spawn(world.spec(&session)).await;
@@ -124,7 +123,7 @@ pub(super) async fn s10_1_a_page_cursor_survives(world: World) {
     assert_eq!([first.items, rest].concat(), [tasks, vec![late]].concat());
 }
 
-pub(super) async fn s8_5_blobs_are_not_numbered_twice(world: World) {
+pub(super) async fn s8_5_blob_numbers_are_not_reused_after_a_reopen(world: StoreWorld) {
     let session = world.session("main").await;
     let task = world.running(&session).await;
     let one = world.store().put_blob(task.id(), "1".into()).await.unwrap();
@@ -135,7 +134,7 @@ pub(super) async fn s8_5_blobs_are_not_numbered_twice(world: World) {
     assert_eq!(world.store().blob(two).await.unwrap().as_deref(), Some("2"));
 }
 
-pub(super) async fn s10_4_what_is_deleted_stays_deleted_and_counted(world: World) {
+pub(super) async fn s10_4_deleted_tasks_stay_deleted_and_counted(world: StoreWorld) {
     let session = world.session("main").await;
     let delivered = Duration::from_secs(100);
     world.store().set_retention(Retention { delivered, ..Retention::default() });
@@ -150,7 +149,7 @@ pub(super) async fn s10_4_what_is_deleted_stays_deleted_and_counted(world: World
     assert_eq!(world.store().counts_within(None).await.unwrap().spawned(), 1);
 }
 
-pub(super) async fn a_store_that_was_left_empty_opens_empty(world: World) {
+pub(super) async fn an_empty_store_opens_empty(world: StoreWorld) {
     world.reopen().await;
     let before = world.snapshot().await;
     let session = world.new_session("main");

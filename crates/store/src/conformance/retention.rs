@@ -1,4 +1,4 @@
-//! Retention: what is finished is deleted in time, and nothing before it.
+//! Retention: ended tasks are deleted in time, and all others are kept.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use offshoot_core::{
     Stamp, Step, StepState, Task, Timer,
 };
 
-use super::world::{World, ack, called, keyed, record, spawn, spawn_under};
-use crate::batch::{Count, Counter, Strictness, Write};
+use super::world::{StoreWorld, ack, called, keyed, record, spawn, spawn_under};
+use crate::batch::{Counter, CounterChange, Strictness, Write};
 use crate::error::Conflict;
 
 const RETENTION: Retention = Retention {
@@ -22,22 +22,22 @@ fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-async fn open(world: &World) -> Session {
+async fn open(world: &StoreWorld) -> Session {
     world.store().set_retention(RETENTION);
     world.session("main").await
 }
 
-async fn ended(world: &World, session: &Session) -> Task {
+async fn ended(world: &StoreWorld, session: &Session) -> Task {
     let task = world.running(session).await;
     world.settle(&task).await
 }
 
-/// The moment so long after the task ended.
+/// The moment when the task's end is this long ago.
 fn after(task: &Task, age: Duration) -> Stamp {
     task.since.after(age)
 }
 
-pub(super) async fn s10_4_a_read_result_is_deleted_after_its_retention(world: World) {
+pub(super) async fn s10_4_a_read_result_is_deleted_after_its_retention(world: StoreWorld) {
     let session = open(&world).await;
     let task = ended(&world, &session).await;
     world.drain(task.owner()).await;
@@ -54,7 +54,7 @@ pub(super) async fn s10_4_a_read_result_is_deleted_after_its_retention(world: Wo
     assert_eq!(world.expire(now).await, 0, "nothing is due twice");
 }
 
-pub(super) async fn s10_4_an_unread_result_is_kept_longer(world: World) {
+pub(super) async fn s10_4_an_unread_result_is_kept_longer(world: StoreWorld) {
     let session = open(&world).await;
     let task = ended(&world, &session).await;
     assert_eq!(world.expire(after(&task, seconds(999))).await, 0);
@@ -65,7 +65,7 @@ pub(super) async fn s10_4_an_unread_result_is_kept_longer(world: World) {
     assert_eq!(world.store().result_row(task.id()).await.unwrap(), None);
 }
 
-pub(super) async fn s10_4_a_result_whose_owner_ended_counts_as_read(world: World) {
+pub(super) async fn s10_4_a_result_whose_owner_ended_counts_as_read(world: StoreWorld) {
     let session = open(&world).await;
     let parent = world.running(&session).await;
     let child = world.running_child(&parent).await;
@@ -80,13 +80,13 @@ pub(super) async fn s10_4_a_result_whose_owner_ended_counts_as_read(world: World
     assert_eq!(rows.iter().map(|row| row.row.id.as_task()).collect::<Vec<_>>(), [parent.id()]);
 }
 
-pub(super) async fn s10_4_age_counts_from_the_end_whenever_it_was_read(world: World) {
+pub(super) async fn s10_4_age_counts_from_the_end_and_not_from_the_read(world: StoreWorld) {
     let session = open(&world).await;
     let owner = Owner::Session(session.id);
     let old = ended(&world, &session).await;
     world.pass(seconds(90));
     let young = ended(&world, &session).await;
-    // The young one is read before the old one.
+    // The recent task is read before the old one.
     let mut rows = world.inbox(owner).await;
     rows.reverse();
     for row in rows {
@@ -97,7 +97,7 @@ pub(super) async fn s10_4_age_counts_from_the_end_whenever_it_was_read(world: Wo
     assert_eq!(world.task(young.id()).await, Some(young));
 }
 
-pub(super) async fn s10_4_live_tasks_are_never_deleted(world: World) {
+pub(super) async fn s10_4_live_tasks_are_never_deleted(world: StoreWorld) {
     let session = open(&world).await;
     let parent = world.running(&session).await;
     let queued = world.spawn(world.spec(&session)).await;
@@ -116,7 +116,7 @@ pub(super) async fn s10_4_live_tasks_are_never_deleted(world: World) {
     assert_eq!(world.task(queued.id()).await, Some(queued));
 }
 
-pub(super) async fn s10_4_deleting_goes_in_bounded_steps(world: World) {
+pub(super) async fn s10_4_expiry_deletes_at_most_the_limit_at_a_time(world: StoreWorld) {
     let session = open(&world).await;
     let mut last = ended(&world, &session).await;
     for _ in 0..6 {
@@ -137,7 +137,7 @@ pub(super) async fn s10_4_deleting_goes_in_bounded_steps(world: World) {
     assert_eq!(steps.iter().sum::<usize>(), 7);
 }
 
-pub(super) async fn s10_4_nothing_of_a_deleted_task_is_left(world: World) {
+pub(super) async fn s10_4_a_deletion_removes_all_data_of_the_task(world: StoreWorld) {
     let session = open(&world).await;
     let stays = world.running(&session).await;
     let task = world.spawn(keyed(called(world.spec(&session), "docs"), "step 1")).await;
@@ -155,7 +155,7 @@ pub(super) async fn s10_4_nothing_of_a_deleted_task_is_left(world: World) {
         Write::Append { owner, blocks: vec![block] },
         Write::Step(Step { task: task.id(), key: "fetch".into(), state }),
         Write::Arm(timer),
-        Write::Count(Count { counter: counter.clone(), by: 3, limit: None }),
+        Write::Count(CounterChange { counter: counter.clone(), by: 3, limit: None }),
         world.send(&message, task.id()),
     ] {
         world.write(write).await;
@@ -175,7 +175,7 @@ pub(super) async fn s10_4_nothing_of_a_deleted_task_is_left(world: World) {
     assert_eq!(store.blob(other).await.unwrap().as_deref(), Some("[2]"), "another's stays");
 }
 
-pub(super) async fn s9_4_a_key_lives_as_long_as_its_task(world: World) {
+pub(super) async fn s9_4_a_key_lives_as_long_as_its_task(world: StoreWorld) {
     let session = open(&world).await;
     let spec = || keyed(called(world.spec(&session), "docs"), "step 1");
     let task = world.spawn(spec()).await;
@@ -188,7 +188,7 @@ pub(super) async fn s9_4_a_key_lives_as_long_as_its_task(world: World) {
     world.spawn(spec()).await;
 }
 
-pub(super) async fn s8_1_a_deleted_task_still_counts_as_spawned(world: World) {
+pub(super) async fn s8_1_a_deleted_task_still_counts_as_spawned(world: StoreWorld) {
     let session = open(&world).await;
     let task = ended(&world, &session).await;
     world.drain(task.owner()).await;
@@ -207,7 +207,7 @@ pub(super) async fn s8_1_a_deleted_task_still_counts_as_spawned(world: World) {
     assert!(matches!(conflict, Conflict::Cap(_)), "{conflict:?}");
 }
 
-pub(super) async fn s1_7_a_name_finds_an_older_task_when_the_newer_is_deleted(world: World) {
+pub(super) async fn s1_7_a_name_finds_an_older_task_when_the_newer_is_deleted(world: StoreWorld) {
     let session = open(&world).await;
     let owner = Owner::Session(session.id);
     let mut tasks = Vec::new();

@@ -1,21 +1,21 @@
-//! Sessions: found, unique, changed one record at a time.
+//! Sessions: found, unique, and changed one record at a time.
 
-use offshoot_core::{Change, Cursor, Name, Reach, Session, Space, Sweep};
+use offshoot_core::{Change, Cursor, Name, Session, Space, Sweep, SweepScope};
 
-use super::fixture::Holding;
-use super::world::{World, cancel};
+use super::fixture::WorkerLimit;
+use super::world::{StoreWorld, cancel};
 use crate::batch::Write;
 use crate::error::{Conflict, StoreError};
 
-fn next(world: &World, session: &Session) -> Session {
+fn next(world: &StoreWorld, session: &Session) -> Session {
     let mut next = session.clone();
     next.seq += 1;
     let cancel = (*cancel(world.now())).clone();
-    next.sweeps.push(Sweep { cancel, reach: Reach::Everything });
+    next.sweeps.push(Sweep { cancel, reach: SweepScope::Everything });
     next
 }
 
-pub(super) async fn an_opened_session_is_found_by_id_and_by_name(world: World) {
+pub(super) async fn an_opened_session_is_found_by_id_and_by_name(world: StoreWorld) {
     let session = world.session("Main").await;
     let store = world.store();
     assert_eq!(store.session(session.id).await.unwrap(), Some(session.clone()));
@@ -27,14 +27,14 @@ pub(super) async fn an_opened_session_is_found_by_id_and_by_name(world: World) {
     assert_eq!((events[0].task, &events[0].change), (None, &Change::SessionOpened));
 }
 
-pub(super) async fn an_unknown_session_is_none(world: World) {
-    let unknown = world.new_session("nobody");
+pub(super) async fn a_read_of_an_unknown_session_is_none(world: StoreWorld) {
+    let unknown = world.new_session("unknown");
     let store = world.store();
     assert_eq!(store.session(unknown.id).await.unwrap(), None);
     assert_eq!(store.session_named(&unknown.space, &unknown.name).await.unwrap(), None);
 }
 
-pub(super) async fn a_session_name_is_unique_in_its_space(world: World) {
+pub(super) async fn a_session_name_is_unique_in_its_space(world: StoreWorld) {
     let session = world.session("main").await;
     let conflict =
         world.refused_write(Write::OpenSession(Box::new(world.new_session("MAIN")))).await;
@@ -46,7 +46,7 @@ pub(super) async fn a_session_name_is_unique_in_its_space(world: World) {
     assert_eq!(found.map(|found| found.id), Some(elsewhere.id));
 }
 
-pub(super) async fn a_session_id_is_used_once(world: World) {
+pub(super) async fn a_session_id_is_used_once(world: StoreWorld) {
     let session = world.session("main").await;
     let mut again = world.new_session("other");
     again.id = session.id;
@@ -54,7 +54,7 @@ pub(super) async fn a_session_id_is_used_once(world: World) {
     assert_eq!(conflict, Conflict::SessionExists(session.id));
 }
 
-pub(super) async fn s6_4_a_sweep_is_part_of_the_session_record(world: World) {
+pub(super) async fn s6_4_a_sweep_is_part_of_the_session_record(world: StoreWorld) {
     let session = world.session("main").await;
     let swept = next(&world, &session);
     let after = world.store().cursor();
@@ -63,21 +63,21 @@ pub(super) async fn s6_4_a_sweep_is_part_of_the_session_record(world: World) {
     assert_eq!(world.changes(&session, after).await, [Change::SweepBegan]);
 }
 
-pub(super) async fn a_session_changes_only_from_the_record_it_was_decided_on(world: World) {
+pub(super) async fn a_session_record_replaces_only_its_predecessor(world: StoreWorld) {
     let session = world.session("main").await;
     let first = next(&world, &session);
     world.write(Write::PutSession(Box::new(first.clone()), Change::SweepBegan)).await;
     let conflict =
         world.refused_write(Write::PutSession(Box::new(first), Change::SweepBegan)).await;
     assert_eq!(conflict, Conflict::StaleSession(session.id));
-    let unknown = next(&world, &world.new_session("nobody"));
+    let unknown = next(&world, &world.new_session("unknown"));
     let id = unknown.id;
     let conflict =
         world.refused_write(Write::PutSession(Box::new(unknown), Change::SweepBegan)).await;
     assert_eq!(conflict, Conflict::NoSession(id));
 }
 
-pub(super) async fn sessions_are_listed_oldest_first_and_once(world: World) {
+pub(super) async fn sessions_are_listed_oldest_first_and_once(world: StoreWorld) {
     let mut opened = Vec::new();
     for n in 0..7 {
         opened.push(world.session(&format!("session {n}")).await.id);
@@ -98,14 +98,14 @@ pub(super) async fn sessions_are_listed_oldest_first_and_once(world: World) {
     }
 }
 
-pub(super) async fn one_worker_at_a_time_claims_a_store_for_one(world: World) {
+pub(super) async fn an_exclusive_store_refuses_a_second_claim(world: StoreWorld) {
     let store = world.store();
     let other = offshoot_core::WorkerId::mint(world.now(), world.bits());
     let tenure = store.claim(world.worker).unwrap();
     let second = store.claim(other);
-    match world.fixture().holding() {
-        Holding::OneWorker => assert!(matches!(second, Err(StoreError::Locked { .. }))),
-        Holding::ManyWorkers => assert!(second.is_ok()),
+    match world.fixture().worker_limit() {
+        WorkerLimit::OneWorker => assert!(matches!(second, Err(StoreError::Locked { .. }))),
+        WorkerLimit::ManyWorkers => assert!(second.is_ok()),
     }
     drop(second);
     drop(tenure);

@@ -1,37 +1,36 @@
-//! Everything that can be seen of a store, to compare two moments.
+//! Snapshots of all visible state, to compare two moments.
 
 use offshoot_core::{
-    Block, Change, Counts, Cursor, MessageId, MessageState, Owner, Question, Row, Session,
-    SessionId, Stamp, StepState, Task, TaskId, Timer,
+    Block, Change, Cursor, MessageId, MessageState, Owner, Question, Row, Session, SessionId,
+    Stamp, StepState, Task, TaskCounts, TaskId, Timer,
 };
 
 use crate::batch::Counter;
 use crate::error::StoreError;
-use crate::query::{Standing, TaskQuery, Within};
+use crate::query::{MessagePosition, TaskQuery, TaskScope};
 use crate::store::Store;
 
-/// The counters a snapshot looks at. Cases use no others.
+/// The counters in a snapshot. Cases use no others.
 pub(super) const COUNTERS: [&str; 2] = ["tokens", "money"];
 
-/// The steps a snapshot looks at. Cases use no others.
+/// The steps in a snapshot. Cases use no others.
 pub(super) const STEPS: [&str; 3] = ["fetch", "parse", "once"];
 
-/// Everything that can be seen of a store, but for the numbers it gives out
-/// itself, so that two stores can be compared that came to the same end by
-/// different ways.
+/// All visible state except the numbers that the store assigns, so that stores with
+/// different histories can be compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Snapshot {
+pub struct StoreSnapshot {
     sessions: Vec<Session>,
-    tasks: Vec<TaskView>,
-    owners: Vec<OwnerView>,
+    tasks: Vec<TaskSnapshot>,
+    owners: Vec<OwnerSnapshot>,
     log: Vec<(SessionId, Option<TaskId>, Stamp, Change)>,
-    counts: Counts,
-    counts_by_session: Vec<Counts>,
+    counts: TaskCounts,
+    counts_by_session: Vec<TaskCounts>,
     messages: Vec<Option<MessageState>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct TaskView {
+struct TaskSnapshot {
     task: Task,
     named: Option<TaskId>,
     keyed: Option<TaskId>,
@@ -42,42 +41,42 @@ struct TaskView {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct OwnerView {
+struct OwnerSnapshot {
     owner: Owner,
     inbox: Vec<Row>,
     history: Vec<Block>,
     counters: Vec<u64>,
-    counts: Counts,
+    counts: TaskCounts,
     owns: Vec<TaskId>,
 }
 
-impl Snapshot {
-    /// Takes a snapshot; `messages` are the messages to ask after.
+impl StoreSnapshot {
+    /// Takes a snapshot, with the positions of `messages`.
     pub async fn take(
         store: &dyn Store,
         messages: &[(TaskId, MessageId)],
     ) -> Result<Self, StoreError> {
         let sessions = sessions(store).await?;
-        let tasks = tasks(store, Within::Everything).await?;
+        let tasks = tasks(store, TaskScope::Everything).await?;
         let mut owners = Vec::new();
         let mut counts_by_session = Vec::new();
         for session in &sessions {
-            owners.push(OwnerView::take(store, Owner::Session(session.id)).await?);
+            owners.push(OwnerSnapshot::take(store, Owner::Session(session.id)).await?);
             counts_by_session.push(store.counts_within(Some(session.id)).await?);
         }
         for task in &tasks {
-            owners.push(OwnerView::take(store, Owner::Task(task.id())).await?);
+            owners.push(OwnerSnapshot::take(store, Owner::Task(task.id())).await?);
         }
         let mut views = Vec::new();
         for task in tasks {
-            views.push(TaskView::take(store, task).await?);
+            views.push(TaskSnapshot::take(store, task).await?);
         }
         let mut states = Vec::new();
         for (task, message) in messages {
             let standing = store.message(Owner::Task(*task), *message).await?;
             states.push(standing.map(|standing| match standing {
-                Standing::Queued(_) => MessageState::Queued,
-                Standing::Returned => MessageState::Returned,
+                MessagePosition::Queued(_) => MessageState::Queued,
+                MessagePosition::Returned => MessageState::Returned,
             }));
         }
         Ok(Self {
@@ -92,7 +91,7 @@ impl Snapshot {
     }
 }
 
-impl TaskView {
+impl TaskSnapshot {
     async fn take(store: &dyn Store, task: Task) -> Result<Self, StoreError> {
         let (id, owner) = (task.id(), task.owner());
         let mut steps = Vec::new();
@@ -118,14 +117,14 @@ impl TaskView {
     }
 }
 
-impl OwnerView {
+impl OwnerSnapshot {
     async fn take(store: &dyn Store, owner: Owner) -> Result<Self, StoreError> {
         let rows = store.inbox(owner, 0, usize::MAX >> 1).await?;
         let mut counters = Vec::new();
         for name in COUNTERS {
             counters.push(store.counter(&Counter { owner, name: name.into() }).await?);
         }
-        let owns = tasks(store, Within::Owner(owner)).await?;
+        let owns = tasks(store, TaskScope::Owner(owner)).await?;
         Ok(Self {
             owner,
             inbox: rows.into_iter().map(|pending| pending.row).collect(),
@@ -150,7 +149,7 @@ async fn sessions(store: &dyn Store) -> Result<Vec<Session>, StoreError> {
     }
 }
 
-async fn tasks(store: &dyn Store, within: Within) -> Result<Vec<Task>, StoreError> {
+async fn tasks(store: &dyn Store, within: TaskScope) -> Result<Vec<Task>, StoreError> {
     let (mut found, mut query) = (Vec::new(), TaskQuery::new(within));
     loop {
         let page = store.tasks(query.clone()).await?;

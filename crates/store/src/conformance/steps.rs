@@ -1,8 +1,8 @@
-//! Steps: a committed value is never computed again.
+//! Steps: a committed value is final.
 
 use offshoot_core::{Change, Payload, Step, StepState, Task};
 
-use super::world::World;
+use super::world::StoreWorld;
 use crate::batch::Write;
 use crate::error::Conflict;
 
@@ -14,7 +14,7 @@ fn committed(value: &str) -> StepState {
     StepState::Committed(Payload::encode(value).unwrap())
 }
 
-pub(super) async fn s9_6_a_step_begins_and_commits(world: World) {
+pub(super) async fn s9_6_a_step_begins_and_commits(world: StoreWorld) {
     let session = world.session("main").await;
     let task = world.running(&session).await;
     let store = world.store();
@@ -22,8 +22,8 @@ pub(super) async fn s9_6_a_step_begins_and_commits(world: World) {
     let after = store.cursor();
     world.write(step(&task, "fetch", StepState::Started)).await;
     assert_eq!(store.step(task.id(), "fetch").await.unwrap(), Some(StepState::Started));
-    assert!(world.changes(&session, after).await.is_empty(), "a start is not told");
-    // An attempt that takes over begins it again.
+    assert!(world.changes(&session, after).await.is_empty(), "a start is not logged");
+    // A later attempt begins the step again.
     world.write(step(&task, "fetch", StepState::Started)).await;
     world.write(step(&task, "fetch", committed("page"))).await;
     assert_eq!(store.step(task.id(), "fetch").await.unwrap(), Some(committed("page")));
@@ -33,7 +33,7 @@ pub(super) async fn s9_6_a_step_begins_and_commits(world: World) {
     assert_eq!(events[0].change, Change::StepCommitted("fetch".into()));
 }
 
-pub(super) async fn s9_6_a_committed_step_is_final(world: World) {
+pub(super) async fn s9_6_a_committed_step_is_final(world: StoreWorld) {
     let session = world.session("main").await;
     let task = world.running(&session).await;
     world.write(step(&task, "fetch", committed("first"))).await;
@@ -46,7 +46,7 @@ pub(super) async fn s9_6_a_committed_step_is_final(world: World) {
     assert_eq!(stored, Some(committed("first")));
 }
 
-pub(super) async fn s9_6_steps_are_per_task_and_key(world: World) {
+pub(super) async fn s9_6_steps_are_per_task_and_key(world: StoreWorld) {
     let session = world.session("main").await;
     let (one, other) = (world.running(&session).await, world.running(&session).await);
     world.write(step(&one, "fetch", committed("one"))).await;
@@ -59,7 +59,7 @@ pub(super) async fn s9_6_steps_are_per_task_and_key(world: World) {
     assert_eq!(store.step(other.id(), "parse").await.unwrap(), None);
 }
 
-pub(super) async fn s9_6_a_step_of_nothing_is_committed_too(world: World) {
+pub(super) async fn s9_6_a_step_can_commit_an_empty_value(world: StoreWorld) {
     let session = world.session("main").await;
     let task = world.running(&session).await;
     world.write(step(&task, "once", StepState::Committed(Payload::Null))).await;
@@ -67,11 +67,11 @@ pub(super) async fn s9_6_a_step_of_nothing_is_committed_too(world: World) {
     assert_eq!(stored, Some(StepState::Committed(Payload::Null)));
 }
 
-pub(super) async fn s9_6_steps_outlive_the_attempt(world: World) {
+pub(super) async fn s9_6_steps_outlive_the_attempt(world: StoreWorld) {
     let session = world.session("main").await;
     let task = world.running(&session).await;
     world.write(step(&task, "fetch", committed("page"))).await;
-    let crashed = offshoot_core::Requeue::Crashed;
+    let crashed = offshoot_core::RequeueReason::Crashed;
     let back = world.put(&task, offshoot_core::Intent::Requeue(crashed)).await;
     world.put(&back, offshoot_core::Intent::Start(world.worker)).await;
     let stored = world.store().step(task.id(), "fetch").await.unwrap();

@@ -1,25 +1,25 @@
-//! Records: stored whole, read back whole, changed one decision at a time.
+//! Records: stored and read back completely, changed by one decision at a time.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_core::{
-    Activity, Capabilities, Change, Doing, Failure, FailureKind, Intent, LiveChildren, Outcome,
-    Payload, Phase, Progress, Record, Recovery, Requeue, Spec, Stamp, State, Task, Terms, Tie,
-    Visibility, WaitingOn, Wake,
+    Activity, ActivityKind, Capabilities, Change, Failure, FailureKind, Intent, LiveChildren,
+    Outcome, Payload, Phase, Progress, Record, Recovery, RequeueReason, Spec, Stamp, Task,
+    TaskState, Terms, Tie, Visibility, WaitingOn, Wake,
 };
 
-use super::world::{World, cancel, record, spawn, value};
+use super::world::{StoreWorld, cancel, record, spawn, value};
 use crate::batch::Write;
 use crate::error::Conflict;
-use crate::query::Within;
+use crate::query::TaskScope;
 
-pub(super) async fn s2_1_every_state_is_read_back_as_it_was_decided(world: World) {
+pub(super) async fn s2_1_every_state_is_read_back_unchanged(world: StoreWorld) {
     let session = world.session("main").await;
     let mut task = world.spawn(world.spec(&session)).await;
     let after = world.store().cursor();
     let at = world.now();
-    let activity = Activity { step: 3, doing: Doing::Tool("grep".into()), since: at };
+    let activity = Activity { step: 3, doing: ActivityKind::Tool("grep".into()), since: at };
     let progress = Progress { value: Payload::encode("half").unwrap(), at };
     let start = || Intent::Start(world.worker);
     let intents = [
@@ -33,32 +33,32 @@ pub(super) async fn s2_1_every_state_is_read_back_as_it_was_decided(world: World
         Intent::Park(WaitingOn::RateGate(None)),
         Intent::Resume,
         Intent::Park(WaitingOn::Timer(Stamp::from_millis(77))),
-        Intent::Requeue(Requeue::Released),
+        Intent::Requeue(RequeueReason::Released),
         start(),
         Intent::Park(WaitingOn::Message),
-        Intent::Requeue(Requeue::Crashed),
+        Intent::Requeue(RequeueReason::Crashed),
         start(),
         Intent::Cancel(cancel(at)),
         Intent::Finish(value(), LiveChildren::Some),
         Intent::Release,
     ];
-    let mut told = Vec::new();
+    let mut expected = Vec::new();
     for intent in intents {
         let decision = offshoot_core::decide(&task, intent, world.now()).unwrap();
-        told.push(decision.change.clone());
+        expected.push(decision.change.clone());
         world.write(Write::Put(decision.task.clone(), decision.change)).await;
         assert_eq!(world.task(task.id()).await.as_ref(), Some(&decision.task));
         assert_eq!(
-            world.tasks(Within::Session(session.id)).await,
+            world.tasks(TaskScope::Session(session.id)).await,
             std::slice::from_ref(&decision.task)
         );
         task = decision.task;
     }
-    assert_eq!(task.state, State::Completed);
-    assert_eq!(world.changes(&session, after).await, told);
+    assert_eq!(task.state, TaskState::Completed);
+    assert_eq!(world.changes(&session, after).await, expected);
 }
 
-pub(super) async fn s2_6_every_end_is_read_back_with_its_outcome(world: World) {
+pub(super) async fn s2_6_every_end_is_read_back_with_its_outcome(world: StoreWorld) {
     let session = world.session("main").await;
     let failure = Failure {
         kind: FailureKind::Panic,
@@ -88,7 +88,7 @@ pub(super) async fn s2_6_every_end_is_read_back_with_its_outcome(world: World) {
     }
 }
 
-pub(super) async fn s1_6_a_spec_is_read_back_whole(world: World) {
+pub(super) async fn s1_6_a_spec_is_read_back_whole(world: StoreWorld) {
     let session = world.session("main").await;
     let parent = world.running(&session).await;
     let mut spec = world.child_spec(&parent);
@@ -119,14 +119,14 @@ pub(super) async fn s1_6_a_spec_is_read_back_whole(world: World) {
     assert_eq!(stored.handle(), "Größe 😀");
 }
 
-pub(super) async fn s2_2_a_record_changes_only_from_the_one_it_was_decided_on(world: World) {
+pub(super) async fn s2_2_a_record_replaces_only_its_predecessor(world: StoreWorld) {
     let session = world.session("main").await;
     let task = world.running(&session).await;
     let (_, late) = world.decide(&task, Intent::Park(WaitingOn::Message));
     let done = world.settle(&task).await;
     let conflict = world.refused_write(late).await;
     assert_eq!(conflict, Conflict::Stale(task.id()));
-    // Neither the same record again, nor one that leaves a gap.
+    // Neither the same record again nor one that skips a sequence number is accepted.
     let again = Write::Put(done.clone(), Change::Ended(Phase::Completed));
     assert_eq!(world.refused_write(again).await, Conflict::Stale(task.id()));
     let ahead = Task::from(Record { seq: done.seq + 2, ..done.to_record() });
@@ -134,7 +134,7 @@ pub(super) async fn s2_2_a_record_changes_only_from_the_one_it_was_decided_on(wo
     assert_eq!(world.refused_write(ahead).await, Conflict::Stale(task.id()));
 }
 
-pub(super) async fn a_record_that_was_never_spawned_cannot_change(world: World) {
+pub(super) async fn a_record_that_was_never_spawned_cannot_change(world: StoreWorld) {
     let session = world.session("main").await;
     let unknown = record(world.spec(&session));
     let (_, put) = world.decide(&unknown, Intent::Start(world.worker));
@@ -142,7 +142,7 @@ pub(super) async fn a_record_that_was_never_spawned_cannot_change(world: World) 
     assert_eq!(world.task(unknown.id()).await, None);
 }
 
-pub(super) async fn several_records_change_in_one_commit(world: World) {
+pub(super) async fn several_records_change_in_one_commit(world: StoreWorld) {
     let session = world.session("main").await;
     let one = record(world.spec(&session));
     let other = record(world.spec(&session));
@@ -150,14 +150,14 @@ pub(super) async fn several_records_change_in_one_commit(world: World) {
     let (one, put_one) = world.decide(&one, Intent::Start(world.worker));
     let (other, put_other) = world.decide(&other, Intent::Start(world.worker));
     world.commit(world.batch().write(put_one).write(put_other)).await.unwrap();
-    assert_eq!(world.tasks(Within::Session(session.id)).await, [one, other]);
+    assert_eq!(world.tasks(TaskScope::Session(session.id)).await, [one, other]);
 }
 
-pub(super) async fn s9_5_of_two_decisions_on_one_record_one_is_refused(world: World) {
+pub(super) async fn s9_5_of_two_decisions_on_one_record_one_is_refused(world: StoreWorld) {
     let session = world.session("main").await;
     let task = world.running(&session).await;
     let lost = Outcome::Lost { reason: "its worker died".into() };
-    let (_, first) = world.decide(&task, Intent::Requeue(Requeue::Crashed));
+    let (_, first) = world.decide(&task, Intent::Requeue(RequeueReason::Crashed));
     let (_, second) = world.decide(&task, Intent::Finish(lost, LiveChildren::None));
     world.write(first).await;
     assert_eq!(world.refused_write(second).await, Conflict::Stale(task.id()));

@@ -1,38 +1,38 @@
-//! What a case works with: a store, a clock, ids, and ready-made records.
+//! The world of a case: a store, a clock, ids, and helpers for records.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use offshoot_core::{
-    Caps, Change, Cursor, Event, Intent, LiveChildren, Message, MessageId, Mode, Name, Outcome,
-    Owner, Payload, RunId, Session, SessionId, Space, Spec, Stamp, Task, TaskId, Tie, WorkerId,
-    decide,
+    Caps, Change, Cursor, DeliveryMode, Event, Intent, LiveChildren, Message, MessageId, Name,
+    Outcome, Owner, Payload, RunId, Session, SessionId, Space, Spec, Stamp, Task, TaskId, Tie,
+    WorkerId, decide,
 };
 
 use super::fixture::Fixture;
-use super::snapshot::Snapshot;
-use crate::batch::{Ack, Batch, End, Guard, Spawn, Strictness, Write};
+use super::snapshot::StoreSnapshot;
+use crate::batch::{Ack, Batch, EndWrite, Guard, SpawnWrite, Strictness, Write};
 use crate::error::{CommitError, Conflict};
-use crate::query::{Pending, TaskQuery, Within};
+use crate::query::{PendingRow, TaskQuery, TaskScope};
 use crate::store::Store;
 
-/// Makes a fixture with no data.
-pub(super) type Make = Arc<dyn Fn() -> Arc<dyn Fixture>>;
+/// Creates a fixture without data.
+pub(super) type MakeFixture = Arc<dyn Fn() -> Arc<dyn Fixture>>;
 
 /// A store, a clock and a source of ids that are the same in every run.
-pub struct World {
-    make: Make,
+pub struct StoreWorld {
+    make: MakeFixture,
     fixture: Arc<dyn Fixture>,
     store: RefCell<Option<Arc<dyn Store>>>,
     millis: Cell<i64>,
     minted: Cell<u64>,
     messages: RefCell<Vec<(TaskId, MessageId)>>,
-    /// The worker that starts tasks here.
+    /// The worker that starts tasks.
     pub worker: WorkerId,
 }
 
-impl World {
-    /// A world on a fresh fixture, with its store open.
+impl StoreWorld {
+    /// A world on a new fixture, with its store open.
     pub async fn new(make: Arc<dyn Fn() -> Arc<dyn Fixture>>) -> Self {
         let fixture = make();
         let store = fixture.open().await.unwrap();
@@ -52,41 +52,41 @@ impl World {
         self.store.borrow().clone().expect("the store is open")
     }
 
-    /// Another world, with data, clock and ids of its own.
+    /// Another world with its own data, clock and ids.
     pub async fn another(&self) -> Self {
         Self::new(self.make.clone()).await
     }
 
-    /// Puts something between the cases and the store, until it is reopened.
+    /// Wraps the store until it is reopened.
     pub fn wrap(&self, wrapped: impl FnOnce(Arc<dyn Store>) -> Arc<dyn Store>) {
         let store = self.store.replace(None).expect("the store is open");
         self.store.replace(Some(wrapped(store)));
     }
 
-    /// How the store is opened.
+    /// The fixture that opens the store.
     pub fn fixture(&self) -> &dyn Fixture {
         &*self.fixture
     }
 
-    /// Drops the store as a crash would and opens it again.
+    /// Drops the store as a crash would, and reopens it.
     pub async fn reopen(&self) {
         self.store.replace(None);
         let store = self.fixture.open().await.unwrap();
         self.store.replace(Some(store));
     }
 
-    /// The next moment; each is a millisecond after the one before.
+    /// The next moment, one millisecond after the previous one.
     pub fn now(&self) -> Stamp {
         self.millis.set(self.millis.get() + 1);
         Stamp::from_millis(self.millis.get())
     }
 
-    /// Lets time pass.
+    /// Advances the clock.
     pub fn pass(&self, span: std::time::Duration) {
         self.millis.set(self.millis.get() + i64::try_from(span.as_millis()).unwrap());
     }
 
-    /// Bits for an id, different each time and the same in every run.
+    /// Random bits for an id. They differ in each call and are the same in every run.
     pub fn bits(&self) -> u128 {
         let next = self.minted.get() + 1;
         self.minted.set(next);
@@ -110,7 +110,7 @@ impl World {
         Session::new(SessionId::mint(at, bits), Space::default(), name, at)
     }
 
-    /// The spec of a task that `session` owns, with a handle of its own.
+    /// The spec of a task that `session` owns, with a unique handle.
     pub fn spec(&self, session: &Session) -> Spec {
         let mut spec = offshoot_core::doc::spec("task");
         spec.id = self.task_id();
@@ -134,8 +134,8 @@ impl World {
         spec
     }
 
-    /// A message from `from` that is not sent yet. Under one key it always
-    /// says the same.
+    /// A message from `from` that is not sent yet. Messages with the same key have the same
+    /// text.
     pub fn message(&self, from: offshoot_core::Caller, key: Option<&str>) -> Arc<Message> {
         let at = self.now();
         let id = MessageId::mint(at, self.bits());
@@ -143,10 +143,17 @@ impl World {
             Some(key) => format!("message of {key}").into(),
             None => format!("message {}", self.minted.get()).into(),
         };
-        Arc::new(Message { id, from, text, mode: Mode::Steer, key: key.map(Into::into), at })
+        Arc::new(Message {
+            id,
+            from,
+            text,
+            mode: DeliveryMode::Steer,
+            key: key.map(Into::into),
+            at,
+        })
     }
 
-    /// The write that sends `message` to `task`, with room for a hundred.
+    /// The write that sends `message` to `task`, with room for 100 messages.
     pub fn send(&self, message: &Arc<Message>, task: TaskId) -> Write {
         self.messages.borrow_mut().push((task, message.id));
         Write::Send { message: message.clone(), to: Owner::Task(task), room: 100 }
@@ -167,8 +174,8 @@ impl World {
         self.commit(self.batch().write(write)).await.unwrap()
     }
 
-    /// Commits a batch that must be refused, sees that it left nothing, and
-    /// returns why it was refused.
+    /// Commits a batch that must be refused, checks that it changed nothing, and returns
+    /// the conflict.
     pub async fn refused(&self, batch: Batch) -> Conflict {
         let before = self.snapshot().await;
         let cursor = self.store().cursor();
@@ -200,19 +207,19 @@ impl World {
         task
     }
 
-    /// Spawns a task that `session` owns, and starts it.
+    /// Spawns and starts a task that `session` owns.
     pub async fn running(&self, session: &Session) -> Task {
         let task = self.spawn(self.spec(session)).await;
         self.put(&task, Intent::Start(self.worker)).await
     }
 
-    /// Spawns a task that `parent` owns, and starts it.
+    /// Spawns and starts a task that `parent` owns.
     pub async fn running_child(&self, parent: &Task) -> Task {
         let task = self.spawn(self.child_spec(parent)).await;
         self.put(&task, Intent::Start(self.worker)).await
     }
 
-    /// The next record and the write of it.
+    /// The next record and its write.
     pub fn decide(&self, task: &Task, intent: Intent) -> (Task, Write) {
         let decision = decide(task, intent, self.now()).unwrap();
         (decision.task.clone(), Write::Put(decision.task, decision.change))
@@ -225,47 +232,47 @@ impl World {
         task
     }
 
-    /// The batch with which a body without live children ends, and the record
-    /// it leaves.
+    /// The batch that ends a body without live children, and the resulting record.
     pub fn settling(&self, task: &Task) -> (Task, Batch) {
         let (ended, end) = self.end(task, Intent::Finish(value(), LiveChildren::None));
         let batch = self.batch().fenced(task.id(), task.lease.epoch);
         (ended, batch.guard(Guard::Childless(task.id())).write(end))
     }
 
-    /// The last record of a task and the write of it, which tells its owner.
+    /// The last record of a task and its write with the result row.
     pub fn end(&self, task: &Task, intent: Intent) -> (Task, Write) {
         let decision = decide(task, intent, self.now()).unwrap();
         let ended = decision.task.clone();
-        let end = End { task: decision.task, change: decision.change, heir: task.owner() };
+        let end =
+            EndWrite { task: decision.task, change: decision.change, recipient: task.owner() };
         (ended, Write::End(end))
     }
 
-    /// Ends a running task without live children; its owner gets the row.
+    /// Ends a running task without live children and delivers its row to the owner.
     pub async fn settle(&self, task: &Task) -> Task {
         let (ended, batch) = self.settling(task);
         self.commit(batch).await.unwrap();
         ended
     }
 
-    /// Everything in an inbox.
-    pub async fn inbox(&self, owner: Owner) -> Vec<Pending> {
+    /// All rows of an inbox.
+    pub async fn inbox(&self, owner: Owner) -> Vec<PendingRow> {
         self.store().inbox(owner, 0, usize::MAX >> 1).await.unwrap()
     }
 
-    /// Reads everything in an inbox, and acknowledges it.
-    pub async fn drain(&self, owner: Owner) -> Vec<Pending> {
+    /// Reads and acknowledges all rows of an inbox.
+    pub async fn drain(&self, owner: Owner) -> Vec<PendingRow> {
         let rows = self.inbox(owner).await;
         self.write(ack(owner, &rows, Strictness::MustBePending)).await;
         rows
     }
 
-    /// A task as it is stored.
+    /// The stored record of a task.
     pub async fn task(&self, id: TaskId) -> Option<Task> {
         self.store().task(id).await.unwrap()
     }
 
-    /// The tasks a query asks for, all pages of them.
+    /// All tasks that match a query.
     pub async fn list(&self, mut query: TaskQuery) -> Vec<Task> {
         let mut found = Vec::new();
         loop {
@@ -281,7 +288,7 @@ impl World {
     }
 
     /// All tasks within `within`, oldest first.
-    pub async fn tasks(&self, within: Within) -> Vec<Task> {
+    pub async fn tasks(&self, within: TaskScope) -> Vec<Task> {
         self.list(TaskQuery::new(within)).await
     }
 
@@ -299,13 +306,14 @@ impl World {
         }
     }
 
-    /// What a session's log says after a cursor.
+    /// The changes in a session's log after a cursor.
     pub async fn changes(&self, session: &Session, after: Cursor) -> Vec<Change> {
         let events = self.events(Some(session.id), after).await;
         events.into_iter().map(|event| event.change).collect()
     }
 
-    /// Deletes everything whose retention has ended at `now`; how many.
+    /// Deletes everything whose retention has ended at `now`, and returns the number of
+    /// items.
     pub async fn expire(&self, now: Stamp) -> usize {
         let mut deleted = 0;
         loop {
@@ -316,47 +324,47 @@ impl World {
         }
     }
 
-    /// Everything that can be seen of the store.
-    pub async fn snapshot(&self) -> Snapshot {
+    /// A snapshot of the store.
+    pub async fn snapshot(&self) -> StoreSnapshot {
         let messages = self.messages.borrow().clone();
-        Snapshot::take(&*self.store(), &messages).await.unwrap()
+        StoreSnapshot::take(&*self.store(), &messages).await.unwrap()
     }
 }
 
-/// The spawn of a task under the default caps.
+/// The spawn of a task with the default caps.
 pub(super) fn spawn(task: &Task) -> Write {
     spawn_under(task, Caps::default())
 }
 
-/// The spawn of a task under `caps`.
+/// The spawn of a task with `caps`.
 pub(super) fn spawn_under(task: &Task, caps: Caps) -> Write {
-    Write::Spawn(Spawn { task: task.clone(), caps: Arc::new(caps) })
+    Write::Spawn(SpawnWrite { task: task.clone(), caps: Arc::new(caps) })
 }
 
-/// A record that is spawned from a spec but not stored.
+/// The record of a queued task that is not stored yet.
 pub(super) fn record(spec: Spec) -> Task {
     Task::new(Arc::new(spec))
 }
 
-/// A record that starts at once but is not stored.
-pub(super) fn started(world: &World, spec: Spec) -> Task {
+/// The record of a running task that is not stored yet.
+pub(super) fn started(world: &StoreWorld, spec: Spec) -> Task {
     offshoot_core::spawn(Arc::new(spec), Some(world.worker), world.now())
 }
 
-/// A spec that is detached from its parent.
+/// Detaches a spec from its parent.
 pub(super) fn detached(mut spec: Spec) -> Spec {
     spec.tie = Tie::Detached;
     spec
 }
 
-/// A spec with this handle.
+/// Sets the handle of a spec.
 pub(super) fn called(mut spec: Spec, name: &str) -> Spec {
     spec.handle = Name::new(name).unwrap();
     spec.naming = offshoot_core::Naming::Given;
     spec
 }
 
-/// A spec with this key.
+/// Sets the key of a spec.
 pub(super) fn keyed(mut spec: Spec, key: &str) -> Spec {
     spec.terms.key = Some(key.into());
     spec
@@ -367,12 +375,12 @@ pub(super) fn value() -> Outcome {
     Outcome::value(Payload::encode("done").unwrap())
 }
 
-/// The acknowledgement of rows.
-pub(super) fn ack(owner: Owner, rows: &[Pending], strictness: Strictness) -> Write {
-    Write::Ack(Ack { owner, rows: rows.iter().map(Pending::reference).collect(), strictness })
+/// An acknowledgement of rows.
+pub(super) fn ack(owner: Owner, rows: &[PendingRow], strictness: Strictness) -> Write {
+    Write::Ack(Ack { owner, rows: rows.iter().map(PendingRow::reference).collect(), strictness })
 }
 
-/// A request to stop.
+/// A cancel request.
 pub(super) fn cancel(at: Stamp) -> Arc<offshoot_core::Cancel> {
     Arc::new(offshoot_core::Cancel {
         by: offshoot_core::Canceller::Host,

@@ -1,31 +1,25 @@
-//! Inboxes: rows in the order in which they came, until they are read.
+//! Inboxes: unread rows in the order of their arrival.
 
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
-use offshoot_core::{Caller, Gist, IdHash, Message, MessageId, Owner, Row, RowBody, Task, TaskId};
+use offshoot_core::{Caller, IdHash, Message, MessageId, Owner, Row, RowBody, Task, TaskId};
 use smallvec::SmallVec;
 
-use super::ledger::Ledger;
-use super::rows::Rows;
+use super::row_queue::RowQueue;
+use super::state::MemoryState;
 use crate::batch::{Ack, RowRef};
-use crate::query::{Pending, Standing};
+use crate::check::SentMessage;
+use crate::query::{MessagePosition, PendingRow};
 
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
-    rows: Rows,
-    // The messages to the owner itself among the rows, and the number of each.
+    rows: RowQueue,
+    // The numbers of the messages to the owner itself.
     messages: HashMap<MessageId, u64, IdHash>,
-    // By sender, so that they can go with it.
-    keys: HashMap<Caller, HashMap<Arc<str>, Sent>, IdHash>,
+    // By sender, so that they can be deleted with the sender.
+    keys: HashMap<Caller, HashMap<Arc<str>, SentMessage>, IdHash>,
     returned: HashSet<MessageId, IdHash>,
-}
-
-/// What was sent under a key.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Sent {
-    pub(super) message: MessageId,
-    pub(super) gist: Gist,
 }
 
 impl Inbox {
@@ -45,37 +39,38 @@ impl Inbox {
         Some(row)
     }
 
-    /// How many rows are unread.
+    /// The number of unread rows.
     pub(super) fn unread(&self) -> usize {
         self.rows.len()
     }
 
-    /// How many messages to the owner itself are unread.
+    /// The number of unread messages to the owner itself.
     pub(super) fn messages(&self) -> usize {
         self.messages.len()
     }
 
-    /// Takes note of a message to the owner itself.
+    /// Registers a message to the owner itself.
     fn note(&mut self, message: &Message, number: u64) {
         self.messages.insert(message.id, number);
         if let Some(key) = &message.key {
-            let sent = Sent { message: message.id, gist: message.gist() };
+            let fingerprint = Some(message.fingerprint());
+            let sent = SentMessage { message: message.id, fingerprint };
             self.keys.entry(message.from).or_default().insert(key.clone(), sent);
         }
     }
 
-    /// What the sender of a message has sent here under its key.
-    pub(super) fn sent_before(&self, message: &Message) -> Option<Sent> {
+    /// The message that the sender of `message` has sent here with the same key.
+    pub(super) fn message_with_key(&self, message: &Message) -> Option<SentMessage> {
         let key = message.key.as_ref()?;
         self.keys.get(&message.from)?.get(key).copied()
     }
 }
 
-impl Ledger {
+impl MemoryState {
     pub(super) fn deliver(&mut self, row: Row) {
         let number = self.tick();
         if let RowBody::Result(task) = row.body {
-            self.directory.set_row(task, number);
+            self.index.set_row(task, number);
         }
         let inbox = self.inboxes.entry(row.owner).or_default();
         if let RowBody::Message(message) = &row.body {
@@ -84,7 +79,7 @@ impl Ledger {
         inbox.rows.insert(number, row);
     }
 
-    /// Takes read rows out; how many there were.
+    /// Removes acknowledged rows and returns their number.
     pub(super) fn acknowledge(&mut self, ack: &Ack) -> u32 {
         let Some(inbox) = self.inboxes.get_mut(&ack.owner) else { return 0 };
         let mut count = 0;
@@ -101,7 +96,7 @@ impl Ledger {
         count
     }
 
-    /// Takes out the unread row of a task that is deleted.
+    /// Removes the unread result row of a deleted task.
     pub(super) fn drop_row(&mut self, number: u64, task: TaskId) {
         if let Some(holder) = self.holder(number, task)
             && let Some(inbox) = self.inboxes.get_mut(&holder)
@@ -110,12 +105,12 @@ impl Ledger {
         }
     }
 
-    /// In whose inbox the row of a task's end is: its owner's or, once that has
-    /// ended, that of somebody above.
+    /// The owner of the inbox with a task's result row: the task's owner or, if that has
+    /// ended, an owner further up.
     fn holder(&self, number: u64, task: TaskId) -> Option<Owner> {
         let holds = |inbox: &Inbox| inbox.rows.get(number).is_some();
         let mut above = Some(task);
-        while let Some(task) = above.and_then(|id| self.directory.task(id)) {
+        while let Some(task) = above.and_then(|id| self.index.task(id)) {
             let owner = task.owner();
             if self.inboxes.get(&owner).is_some_and(holds) {
                 return Some(owner);
@@ -125,14 +120,16 @@ impl Ledger {
                 Owner::Session(_) => None,
             };
         }
-        // Somebody above was deleted, or the heir is not above at all.
+        // An owner further up was deleted, or the recipient is not an ancestor.
         self.inboxes.iter().find(|(_, inbox)| holds(inbox)).map(|(owner, _)| *owner)
     }
 
-    /// Empties the inbox of a task that ends. A message goes back to a sender
-    /// that can still read it; what nobody gets back is the heir's to read. A
-    /// message that was sent to somebody else takes no room and uses no key.
-    pub(super) fn close_inbox(&mut self, task: TaskId, heir: Owner) {
+    /// Empties the inbox of a task that ends.
+    ///
+    /// A message goes back to its sender if the sender can still read. All other rows move
+    /// to the recipient. A message to another owner does not count against the inbox limit
+    /// and uses no key.
+    pub(super) fn close_inbox(&mut self, task: TaskId, recipient: Owner) {
         let Some(inbox) = self.inboxes.get_mut(&Owner::Task(task)) else { return };
         let rows = inbox.rows.take();
         inbox.messages.clear();
@@ -145,31 +142,31 @@ impl Ledger {
         for (number, mut row) in rows {
             if let RowBody::Message(message) = &row.body
                 && let Some(sender) = self.living(message.from)
-                // Its own inbox closes whatever the order of the batch.
+                // The task's own inbox closes regardless of the order in the batch.
                 && sender != Owner::Task(task)
             {
                 row.body = RowBody::Returned(message.clone());
                 row.owner = sender;
                 self.inboxes.entry(sender).or_default().rows.insert(number, row);
             } else {
-                row.owner = heir;
+                row.owner = recipient;
                 inherited.push((number, row));
             }
         }
         if !inherited.is_empty() {
-            self.inboxes.entry(heir).or_default().rows.absorb(inherited);
+            self.inboxes.entry(recipient).or_default().rows.absorb(inherited);
         }
     }
 
-    /// The owner that a caller is, if it can still read.
+    /// The caller as an owner, if it can still read.
     fn living(&self, caller: Caller) -> Option<Owner> {
         caller.as_owner().filter(|owner| match owner {
             Owner::Session(id) => self.sessions.contains_key(id),
-            Owner::Task(id) => self.directory.task(*id).is_some_and(|task| task.is_live()),
+            Owner::Task(id) => self.index.task(*id).is_some_and(|task| task.is_live()),
         })
     }
 
-    pub(super) fn pending(&self, owner: Owner, after: u64, limit: usize) -> Vec<Pending> {
+    pub(super) fn pending(&self, owner: Owner, after: u64, limit: usize) -> Vec<PendingRow> {
         let Some(inbox) = self.inboxes.get(&owner) else { return Vec::new() };
         inbox.rows.read(after, limit, |number, row| self.pending_row(number, row))
     }
@@ -178,33 +175,33 @@ impl Ledger {
         self.inboxes.get(&owner).map_or(0, Inbox::unread)
     }
 
-    pub(super) fn result_row(&self, task: TaskId) -> Option<Pending> {
-        let number = self.directory.row(task)?;
+    pub(super) fn result_row(&self, task: TaskId) -> Option<PendingRow> {
+        let number = self.index.row(task)?;
         let inbox = self.inboxes.get(&self.holder(number, task)?)?;
         let row = inbox.rows.get(number)?;
         Some(self.pending_row(number, row))
     }
 
-    fn pending_row(&self, number: u64, row: &Row) -> Pending {
+    fn pending_row(&self, number: u64, row: &Row) -> PendingRow {
         let task = match row.body {
             RowBody::Result(task) | RowBody::Question { task, .. } => {
-                self.directory.task(task).cloned()
+                self.index.task(task).cloned()
             }
             _ => None,
         };
-        Pending { number, row: row.clone(), task }
+        PendingRow { number, row: row.clone(), task }
     }
 
-    pub(super) fn message(&self, owner: Owner, message: MessageId) -> Option<Standing> {
+    pub(super) fn message(&self, owner: Owner, message: MessageId) -> Option<MessagePosition> {
         let inbox = self.inboxes.get(&owner)?;
         if inbox.returned.contains(&message) {
-            return Some(Standing::Returned);
+            return Some(MessagePosition::Returned);
         }
-        inbox.messages.get(&message).copied().map(Standing::Queued)
+        inbox.messages.get(&message).copied().map(MessagePosition::Queued)
     }
 
-    /// Drops the keys that a deleted task has used with its owner: nobody else
-    /// can use them, and the owner may stay for ever.
+    /// Deletes the keys that a deleted task used in its owner's inbox. Only that task could
+    /// use them again.
     pub(super) fn drop_keys(&mut self, sender: &Task) {
         if let Some(inbox) = self.inboxes.get_mut(&sender.owner()) {
             inbox.keys.remove(&Caller::Task(sender.id()));

@@ -1,39 +1,39 @@
-//! The log: per session, bounded, in commit order.
+//! The event log of each session, bounded and in commit order.
 
 use std::sync::Arc;
 
 use offshoot_core::{Change, Cursor, Event, SessionId, Stamp, TaskId};
 use tokio::sync::Notify;
 
-use super::ledger::Ledger;
-use crate::query::{EventPage, Expired};
+use super::state::MemoryState;
+use crate::query::{CursorExpired, EventPage};
 
-/// An event of a known session.
+/// An event without its session.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct LogEntry {
     cursor: Cursor,
     task: Option<TaskId>,
     at: Stamp,
     change: Change,
 }
 
-impl Entry {
+impl LogEntry {
     fn event(&self, session: SessionId) -> Event {
         let Self { cursor, task, at, ref change } = *self;
         Event { cursor, session, task, at, change: change.clone() }
     }
 }
 
-impl Ledger {
+impl MemoryState {
     pub(super) fn cursor(&self) -> Cursor {
         Cursor::new(self.now())
     }
 
-    pub(super) fn bell(&self, session: SessionId) -> Arc<Notify> {
-        self.sessions.get(&session).map(|desk| desk.bell.clone()).unwrap_or_default()
+    pub(super) fn notifier(&self, session: SessionId) -> Arc<Notify> {
+        self.sessions.get(&session).map(|entry| entry.notifier.clone()).unwrap_or_default()
     }
 
-    /// Adds to a session's log and forgets what is past its retention.
+    /// Adds an event to a session's log and deletes the events past the retention.
     pub(super) fn record(
         &mut self,
         session: SessionId,
@@ -43,16 +43,16 @@ impl Ledger {
     ) {
         let cursor = Cursor::new(self.tick());
         let keep = self.retention.events.max(1);
-        let Some(desk) = self.sessions.get_mut(&session) else { return };
-        desk.log.push_back(Entry { cursor, task, at, change });
-        while desk.log.len() > keep
-            && let Some(oldest) = desk.log.pop_front()
+        let Some(entry) = self.sessions.get_mut(&session) else { return };
+        entry.log.push_back(LogEntry { cursor, task, at, change });
+        while entry.log.len() > keep
+            && let Some(oldest) = entry.log.pop_front()
         {
-            desk.forgotten = oldest.cursor.number();
+            entry.last_deleted = oldest.cursor.number();
         }
-        // Whoever listens holds the bell, too.
-        if Arc::strong_count(&desk.bell) > 1 {
-            desk.bell.notify_waiters();
+        // Watchers hold the notifier, too.
+        if Arc::strong_count(&entry.notifier) > 1 {
+            entry.notifier.notify_waiters();
         }
     }
 
@@ -61,21 +61,21 @@ impl Ledger {
         session: Option<SessionId>,
         after: Cursor,
         limit: usize,
-    ) -> Result<EventPage, Expired> {
-        let desks = || {
-            let asked = |(id, _): &(&SessionId, _)| session.is_none_or(|one| one == **id);
-            self.sessions.iter().filter(asked)
+    ) -> Result<EventPage, CursorExpired> {
+        let sessions = || {
+            let is_selected = |(id, _): &(&SessionId, _)| session.is_none_or(|one| one == **id);
+            self.sessions.iter().filter(is_selected)
         };
-        // Of several sessions, the one that forgot last says where to go on.
-        let forgotten = desks().map(|(_, desk)| desk.forgotten).max().unwrap_or(0);
+        // The session that deleted the most recent event decides.
+        let forgotten = sessions().map(|(_, entry)| entry.last_deleted).max().unwrap_or(0);
         if after.number() < forgotten {
-            return Err(Expired { oldest: Cursor::new(forgotten) });
+            return Err(CursorExpired { oldest: Cursor::new(forgotten) });
         }
         let mut events = Vec::new();
-        for (session, desk) in desks() {
-            let first = desk.log.partition_point(|entry| entry.cursor <= after);
-            let entries = desk.log.range(first..).take(limit);
-            events.extend(entries.map(|entry| entry.event(*session)));
+        for (session, entry) in sessions() {
+            let first = entry.log.partition_point(|event| event.cursor <= after);
+            let newer = entry.log.range(first..).take(limit);
+            events.extend(newer.map(|event| event.event(*session)));
         }
         if session.is_none() {
             events.sort_by_key(|event| event.cursor);

@@ -1,57 +1,57 @@
-//! Sessions that are removed, piece by piece.
+//! The removal of sessions, in bounded pieces.
 
 use offshoot_core::{Owner, SessionId};
 
 use super::inbox::Inbox;
-use super::ledger::{Desk, Ledger};
-use super::notes::Notes;
-use crate::query::{Order, Page, TaskQuery, Within};
+use super::owner_data::OwnerData;
+use super::state::{MemoryState, SessionEntry};
+use crate::query::{Order, Page, TaskQuery, TaskScope};
 
-/// What a session leaves that is still to be freed, without the lock.
+/// The data of a removed session that must be freed after the lock is released.
 #[derive(Debug, Default)]
-pub(super) struct Remains {
+pub(super) struct RemovedSession {
     inbox: Option<Inbox>,
-    notes: Option<Notes>,
-    desk: Option<Desk>,
+    data: Option<OwnerData>,
+    entry: Option<SessionEntry>,
 }
 
-impl Ledger {
-    /// Deletes up to `limit` things of a session that is being removed; how
-    /// many.
-    pub(super) fn remove(&mut self, id: SessionId, limit: usize) -> (usize, Remains) {
-        let mut remains = Remains::default();
+impl MemoryState {
+    /// Deletes up to `limit` items of a session that is being removed, and returns their
+    /// number.
+    pub(super) fn remove(&mut self, id: SessionId, limit: usize) -> (usize, RemovedSession) {
+        let mut removed = RemovedSession::default();
         if !self.session(id).is_some_and(|session| session.is_removing()) {
-            return (0, remains);
+            return (0, removed);
         }
         let owner = Owner::Session(id);
-        let mut query = TaskQuery::new(Within::Session(id));
-        // Those that are owned before their owners.
+        let mut query = TaskQuery::new(TaskScope::Session(id));
+        // Children come before their owners.
         (query.order, query.limit) = (Order::NewestFirst, limit);
-        let Page { items, next } = self.directory.page(&query);
+        let Page { items, next } = self.index.page(&query);
         let deleted = items.len();
         for task in items {
-            // All have ended, and what tells of an end has come home by then.
-            if let Some(number) = self.directory.row(task.id())
+            // All tasks have ended, so unread results are in the session's inbox.
+            if let Some(number) = self.index.row(task.id())
                 && let Some(inbox) = self.inboxes.get_mut(&owner)
             {
                 inbox.remove(number);
             }
-            self.forget(task.id());
+            self.delete_task(task.id());
         }
         if next.is_some() || deleted == limit {
-            return (deleted, remains);
+            return (deleted, removed);
         }
-        // A message without its inbox was read, as long as its task is there.
-        remains.inbox = self.inboxes.remove(&owner);
-        remains.notes = self.notes.remove(&owner);
+        // The session's inbox goes last, because a message without an inbox counts as read.
+        removed.inbox = self.inboxes.remove(&owner);
+        removed.data = self.owner_data.remove(&owner);
         self.counters.remove(&owner);
-        self.directory.remove_session(id);
-        remains.desk = self.sessions.remove(&id);
-        if let Some(Desk { session, ordinal, bell, .. }) = &remains.desk {
+        self.index.remove_session(id);
+        removed.entry = self.sessions.remove(&id);
+        if let Some(SessionEntry { session, ordinal, notifier, .. }) = &removed.entry {
             self.session_names.remove(&(session.space.clone(), session.name.key().into()));
             self.session_order.remove(ordinal);
-            bell.notify_waiters();
+            notifier.notify_waiters();
         }
-        (deleted + 1, remains)
+        (deleted + 1, removed)
     }
 }

@@ -1,68 +1,67 @@
-//! What is kept, and for how long.
+//! Retention: which ended tasks are kept, and for how long.
 
 use offshoot_core::{Change, Owner, SessionId, Stamp, Task, TaskId};
 
-use super::ledger::Ledger;
-use crate::directory::Removal;
+use super::state::MemoryState;
+use crate::task_index::RemovalKind;
 
-impl Ledger {
-    /// Takes note of tasks that ended in a commit, once it is all applied, and
-    /// whose owners need not be told of it.
-    pub(super) fn note_untold(&mut self, ended: &[TaskId]) {
+impl MemoryState {
+    /// Registers tasks that ended in a commit without a result row.
+    pub(super) fn note_ended_without_row(&mut self, ended: &[TaskId]) {
         for id in ended {
             let Some(session) = self.session_of(Owner::Task(*id)) else { continue };
-            if self.directory.row(*id).is_some() {
+            if self.index.row(*id).is_some() {
                 self.note_unread(session, *id);
-            } else if let Some(desk) = self.sessions.get_mut(&session) {
-                desk.acknowledged.push_back(*id);
+            } else if let Some(entry) = self.sessions.get_mut(&session) {
+                entry.acknowledged.push_back(*id);
                 self.keep_newest(session);
             }
         }
     }
 
-    /// Takes note of a task that ended and whose owner was told.
+    /// Registers a task that ended with a result row.
     pub(super) fn note_unread(&mut self, session: SessionId, id: TaskId) {
-        if let Some(desk) = self.sessions.get_mut(&session) {
-            desk.unread.push_back(id);
+        if let Some(entry) = self.sessions.get_mut(&session) {
+            entry.unread.push_back(id);
         }
     }
 
-    /// Takes note of a task whose result was read.
+    /// Registers a task whose result was read.
     pub(super) fn note_read(&mut self, task: TaskId) {
-        let Some(session) = self.directory.take_row(task) else { return };
-        let Some(desk) = self.sessions.get_mut(&session) else { return };
-        desk.acknowledged.push_back(task);
-        if desk.unread.front() == Some(&task) {
-            desk.unread.pop_front();
+        let Some(session) = self.index.take_row(task) else { return };
+        let Some(entry) = self.sessions.get_mut(&session) else { return };
+        entry.acknowledged.push_back(task);
+        if entry.unread.front() == Some(&task) {
+            entry.unread.pop_front();
         } else {
-            desk.read += 1;
+            entry.read += 1;
         }
-        // Those read behind one that is not would pile up; waiting until they
-        // are half of all keeps the cost of looking constant.
-        if desk.read * 2 > desk.unread.len() {
-            desk.unread.retain(|id| self.directory.row(*id).is_some());
-            desk.read = 0;
+        // Read entries behind an unread one are removed when they are half of all, which
+        // keeps the amortised cost constant.
+        if entry.read * 2 > entry.unread.len() {
+            entry.unread.retain(|id| self.index.row(*id).is_some());
+            entry.read = 0;
         }
         self.keep_newest(session);
     }
 
-    /// Keeps the newest acknowledged tasks of a session and forgets the rest.
+    /// Deletes the acknowledged tasks of a session except the newest.
     fn keep_newest(&mut self, session: SessionId) {
         let keep = self.retention.in_memory;
-        while let Some(desk) = self.sessions.get_mut(&session)
-            && desk.acknowledged.len() > keep
-            && let Some(oldest) = desk.acknowledged.pop_front()
+        while let Some(entry) = self.sessions.get_mut(&session)
+            && entry.acknowledged.len() > keep
+            && let Some(oldest) = entry.acknowledged.pop_front()
         {
-            if self.directory.row(oldest).is_some() {
-                // Its row came after its end: somebody may still read it.
-                desk.unread.push_back(oldest);
+            if self.index.row(oldest).is_some() {
+                // Its row came after its end and is unread.
+                entry.unread.push_back(oldest);
             } else {
-                self.forget(oldest);
+                self.delete_task(oldest);
             }
         }
     }
 
-    /// Deletes up to `limit` tasks whose retention has ended; how many.
+    /// Deletes up to `limit` tasks whose retention has ended, and returns their number.
     pub(super) fn expire(&mut self, now: Stamp, limit: usize) -> usize {
         let sessions: Vec<_> = self.sessions.keys().copied().collect();
         let mut deleted = 0;
@@ -78,33 +77,33 @@ impl Ledger {
     }
 
     fn take_due(&mut self, session: SessionId, now: Stamp, limit: usize) -> Vec<TaskId> {
-        let Some(desk) = self.sessions.get_mut(&session) else { return Vec::new() };
-        let directory = &self.directory;
+        let Some(entry) = self.sessions.get_mut(&session) else { return Vec::new() };
+        let index = &self.index;
         let read_before = now.before(self.retention.delivered);
         let unread_before = now.before(self.retention.undelivered);
         let mut due = Vec::new();
-        // They stand as they were read, which need not be as they ended.
-        desk.acknowledged.retain(|id| {
+        // They are ordered by the time of reading and not of ending, so all are examined.
+        entry.acknowledged.retain(|id| {
             let old = |task: &Task| task.since < read_before;
-            let over = due.len() < limit && directory.task(*id).is_none_or(old);
+            let over = due.len() < limit && index.task(*id).is_none_or(old);
             if over {
                 due.push(*id);
             }
             !over
         });
-        // They stand as they ended, so the first young one ends the search.
+        // They are ordered by the time of ending, so the first recent one ends the search.
         let mut kept = Vec::new();
         while due.len() < limit
-            && let Some(id) = desk.unread.pop_front()
+            && let Some(id) = entry.unread.pop_front()
         {
-            let Some(task) = directory.task(id) else { continue };
+            let Some(task) = index.task(id) else { continue };
             if task.since >= read_before {
                 kept.push(id);
                 break;
             }
             let owner_ended = match task.owner() {
                 Owner::Session(_) => false,
-                Owner::Task(owner) => !directory.task(owner).is_some_and(Task::is_live),
+                Owner::Task(owner) => !index.task(owner).is_some_and(Task::is_live),
             };
             if owner_ended || task.since < unread_before {
                 due.push(id);
@@ -113,32 +112,32 @@ impl Ledger {
             }
         }
         for id in kept.into_iter().rev() {
-            desk.unread.push_front(id);
+            entry.unread.push_front(id);
         }
         due
     }
 
     fn delete(&mut self, session: SessionId, id: TaskId, at: Stamp) -> bool {
-        if let Some(number) = self.directory.row(id) {
+        if let Some(number) = self.index.row(id) {
             self.drop_row(number, id);
         }
-        let deleted = self.forget(id);
+        let deleted = self.delete_task(id);
         if deleted {
             self.record(session, Some(id), at, Change::Deleted);
         }
         deleted
     }
 
-    /// Deletes a task and all that belongs to it.
-    pub(super) fn forget(&mut self, id: TaskId) -> bool {
-        let Some(task) = self.directory.remove(id, Removal::Deleted) else { return false };
+    /// Deletes a task and its data.
+    pub(super) fn delete_task(&mut self, id: TaskId) -> bool {
+        let Some(task) = self.index.remove(id, RemovalKind::Deleted) else { return false };
         debug_assert!(!task.is_live(), "a live task was forgotten");
         let owner = Owner::Task(id);
         self.inboxes.remove(&owner);
         self.drop_keys(&task);
-        // Most tasks have none of these, and often nobody has.
-        if !self.notes.is_empty() {
-            self.notes.remove(&owner);
+        // Most tasks have no such data, and often the maps are empty.
+        if !self.owner_data.is_empty() {
+            self.owner_data.remove(&owner);
         }
         if !self.blobs.is_empty() {
             self.blobs.remove(&id);
@@ -146,7 +145,7 @@ impl Ledger {
         if !self.counters.is_empty() {
             self.counters.remove(&owner);
         }
-        self.forgotten.push(task);
+        self.deleted.push(task);
         true
     }
 }
