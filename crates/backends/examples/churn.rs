@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::try_join_all;
 use offshoot_backends::{Attach, Command, Commands, Surroundings, raise_file_limit};
-use offshoot_runtime::{Request, Runtime, Session};
+use offshoot_runtime::{Runtime, Session, TaskRequest};
 use offshoot_sqlite::Sqlite;
 
 /// How many commands come and go.
@@ -22,7 +22,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let builder = Runtime::builder(Sqlite::at(folder.path()));
     let runtime = builder.backend(Commands::KIND, commands.backend()).open().await?;
     let session = runtime.session("churn").await?;
-    let request = |program: &str, args: &[&str]| -> Result<Request, Box<dyn Error>> {
+    let request = |program: &str, args: &[&str]| -> Result<TaskRequest, Box<dyn Error>> {
         let command = Command::new(program, folder.path())?.args(args)?;
         Ok(commands.request(command, Some(Surroundings::own()), Attach::No)?)
     };
@@ -48,7 +48,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 async fn measure(
     session: &Session,
-    request: impl Fn() -> Result<Request, Box<dyn Error>>,
+    request: impl Fn() -> Result<TaskRequest, Box<dyn Error>>,
 ) -> Result<(), Box<dyn Error>> {
     let begun = Instant::now();
     for _ in 0..MANY / 10 {

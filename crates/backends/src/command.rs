@@ -14,12 +14,12 @@
 //! waits for it.
 //!
 //! # What belongs to a command
-//! Its main process and that one's group, every process with its brand or with
-//! its mark in its environment, and all that descend from these. A process that
-//! has left the group, removed its brand, dropped its environment and lost its
-//! parent, all four, is not known for the command's any more. A confined command
-//! cannot remove its brand. When a runtime dies, its session tells where it
-//! had one to itself.
+//! Its main process and that one's group, every process in its cgroup, with its
+//! brand or with its mark in its environment, and all that descend from these.
+//! Without a cgroup, a process that has left the group, removed its brand,
+//! dropped its environment and lost its parent, all four, is not known for the
+//! command's any more. A confined command cannot remove its brand. When a
+//! runtime dies, its session tells where it had one to itself.
 
 mod backend;
 mod body;

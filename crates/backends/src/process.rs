@@ -3,6 +3,7 @@
 
 mod brand;
 mod census;
+mod cgroup;
 mod child;
 mod cursor;
 mod ending;
@@ -22,7 +23,9 @@ mod umask;
 pub(crate) use brand::Brand;
 pub use brand::belong_to_no_task;
 pub(crate) use census::Census;
-pub(crate) use child::Process;
+pub use cgroup::CgroupLack;
+pub(crate) use cgroup::{Cgroup, Cgroups};
+pub(crate) use child::{Process, Signals};
 pub(crate) use ending::{end_found, end_members, kill_members, tell_strays};
 pub(crate) use holder::{Formers, HolderFile, Session};
 pub(crate) use identity::{Identity, boot};

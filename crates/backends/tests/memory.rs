@@ -8,7 +8,7 @@ use std::alloc::System;
 
 use futures_util::future::join_all;
 use offshoot_backends::{Attach, Command, Commands, Surroundings};
-use offshoot_runtime::{BodyError, Context, Kind, Request, Runtime, Session};
+use offshoot_runtime::{BodyError, Context, Kind, Runtime, Session, TaskRequest};
 use offshoot_sqlite::Sqlite;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
@@ -26,7 +26,7 @@ fn in_use() -> usize {
 
 /// Runs so many tasks to their ends, whose results nobody takes. The bytes in
 /// use then.
-async fn run(session: &Session, many: usize, request: impl Fn() -> Request) -> usize {
+async fn run(session: &Session, many: usize, request: impl Fn() -> TaskRequest) -> usize {
     for _ in 0..many / AT_ONCE {
         let tasks = (0..AT_ONCE).map(|_| async {
             session.spawn(request()).await.unwrap().wait().await.unwrap();

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use offshoot_core::{Capabilities, Message, Mode, Recovery, Task};
-use offshoot_runtime::{Backend, BoxFuture, Clearing, Context, Ended, Hearing, Reconciled};
+use offshoot_core::{Capabilities, DeliveryMode, Message, Recovery, Task};
+use offshoot_runtime::{
+    Backend, BodyResult, BoxFuture, ClearReason, Context, InputStatus, ReconcileResult,
+};
 use parking_lot::Mutex;
 
 use super::body::{self, Given};
@@ -53,20 +55,20 @@ impl Backend for CommandBackend {
         }
     }
 
-    fn start(&self, cx: Context) -> BoxFuture<Ended> {
+    fn start(&self, cx: Context) -> BoxFuture<BodyResult> {
         let given = std::mem::take(&mut *self.given.lock());
         Box::pin(body::execute(cx, self.shared.clone(), given))
     }
 
-    fn hears(&self, task: &Task) -> Hearing {
+    fn input_status(&self, task: &Task) -> InputStatus {
         match self.shared.ended_inputs.has(task.id()) {
-            true => Hearing::Ended,
-            false => Hearing::Open,
+            true => InputStatus::Ended,
+            false => InputStatus::Open,
         }
     }
 
     fn deliver(&self, task: &Task, message: &Message) {
-        if message.mode == Mode::Last {
+        if message.mode == DeliveryMode::Last {
             self.shared.ended_inputs.note(task.id());
         }
         if let Some(keeper) = self.shared.keepers.of(task.id()) {
@@ -74,14 +76,14 @@ impl Backend for CommandBackend {
         }
     }
 
-    fn clear(&self, cx: &Context, why: Clearing) -> BoxFuture<()> {
+    fn clear(&self, cx: &Context, why: ClearReason) -> BoxFuture<()> {
         let Some(keeper) = self.shared.keepers.of(cx.id()) else {
             return Box::pin(std::future::ready(()));
         };
         let (cx, shared) = (cx.clone(), self.shared.clone());
         Box::pin(async move {
             // Of the others the dropped body has said how long they may take.
-            if why == Clearing::Aborted {
+            if why == ClearReason::Aborted {
                 keeper.stop(Urgency::Kill);
             }
             keeper.finished().await;
@@ -94,11 +96,11 @@ impl Backend for CommandBackend {
         self.shared.keepers.kill_all();
     }
 
-    fn reconcile(&self, task: &Task) -> BoxFuture<Reconciled> {
+    fn reconcile(&self, task: &Task) -> BoxFuture<ReconcileResult> {
         let left = self.shared.clone().end_left(task.id(), reported(task));
         Box::pin(async move {
             left.await;
-            Reconciled::ByPolicy
+            ReconcileResult::ByPolicy
         })
     }
 }

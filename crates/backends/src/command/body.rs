@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_core::DEFAULT_GRACE;
-use offshoot_runtime::{BodyError, Context, Ended};
+use offshoot_runtime::{BodyError, BodyResult, Context};
 
 use super::commands::Shared;
 use super::end::Asked;
@@ -27,7 +27,7 @@ pub(crate) struct Given {
 }
 
 /// Executes one attempt.
-pub(crate) async fn execute(cx: Context, shared: Arc<Shared>, given: Given) -> Ended {
+pub(crate) async fn execute(cx: Context, shared: Arc<Shared>, given: Given) -> BodyResult {
     let command: Command = cx.input().await?;
     command.check()?;
     let record = cx.task("self").await?.record().await?;
@@ -42,7 +42,8 @@ pub(crate) async fn execute(cx: Context, shared: Arc<Shared>, given: Given) -> E
         return Err(input_gone(&cx).await);
     }
     let confiner = shared.confiner.clone();
-    let start = Start { task: cx.id(), command, surroundings, confiner };
+    let cgroups = shared.cgroups.clone();
+    let start = Start { task: cx.id(), command, surroundings, confiner, cgroups };
     let grace = record.spec.terms.grace.unwrap_or(DEFAULT_GRACE);
     let job = Job { start, attempt: record.attempts, grace, hold };
     let keeper = Keeper::begin(&shared, job);

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use offshoot_core::{Payload, PayloadError, TaskId};
-use offshoot_runtime::Request;
-use offshoot_sandbox::Helper;
+use offshoot_runtime::TaskRequest;
+use offshoot_sandbox::{Helper, remove_tree};
 use tokio::sync::OnceCell;
 
 use super::backend::CommandBackend;
@@ -20,7 +20,7 @@ use super::keepers::Keepers;
 use super::line::{Command, CommandError, Stdin};
 use super::surroundings::Surroundings;
 use crate::log::{Lives, Log, LogLimits, Seat};
-use crate::process::{Formers, HolderFile, Scanner, Session};
+use crate::process::{CgroupLack, Cgroups, Formers, HolderFile, Scanner, Session};
 use crate::workers::Workers;
 
 /// Executes the commands of one data folder and keeps their output. Cheap to
@@ -66,6 +66,7 @@ pub(crate) struct Shared {
     pub(crate) writers: Workers,
     pub(crate) formers: Formers,
     pub(crate) confiner: Confiner,
+    pub(crate) cgroups: Cgroups,
     pub(crate) sessions_ended: OnceCell<usize>,
 }
 
@@ -77,6 +78,7 @@ pub struct Holding {
     limits: LogLimits,
     session: Session,
     confiner: Confiner,
+    cgroups: bool,
 }
 
 /// Whether somebody reads along from the start and must miss nothing.
@@ -131,15 +133,24 @@ impl Holding {
     }
 
     /// What confines those commands that are to be: see
-    /// [`Command::confined`]. Without it they are not started.
+    /// [`Command::confined`]. Without it they are not started. It also has
+    /// commands enter their cgroups.
     pub fn helper(mut self, helper: impl Into<Option<Helper>>) -> Self {
         self.confiner.helper = helper.into();
         self
     }
 
+    /// Starts no command in a cgroup. Otherwise each has one of its own, if there
+    /// is a [`helper`](Self::helper) and the system lets this process make some.
+    pub fn without_cgroups(mut self) -> Self {
+        self.cgroups = false;
+        self
+    }
+
     /// Names further variables that no confined command is given by its
     /// surroundings, as those that hold keys of providers. Variables whose
-    /// [names](offshoot_sandbox::is_credential) say that they hold a credential
+    /// [names](offshoot_sandbox::is_credential) or
+    /// [values](offshoot_sandbox::holds_password) say that they hold a credential
     /// are not given either, nor are those by which Offshoot is told things.
     pub fn secrets<N: Into<OsString>>(mut self, named: impl IntoIterator<Item = N>) -> Self {
         self.confiner.secrets = named.into_iter().map(Into::into).collect();
@@ -149,10 +160,14 @@ impl Holding {
     /// Uses the folder. This process holds it: nothing else may use it for
     /// commands at the same time.
     pub fn open(self) -> Result<Commands, CommandsError> {
-        let Self { folder, limits, session, confiner } = self;
+        let Self { folder, limits, session, confiner, cgroups } = self;
         let logs = folder.join("logs");
+        let cgroups = match cgroups {
+            true => Cgroups::open(confiner.helper.as_ref()),
+            false => Cgroups::off(),
+        };
         let formers = crate::file::make_folder(&logs)
-            .and_then(|()| HolderFile::in_folder(&logs).enter(session));
+            .and_then(|()| HolderFile::in_folder(&logs).enter(session, &cgroups));
         let formers =
             formers.map_err(|source| CommandsError::Folder { path: logs.clone(), source })?;
         // What ends commands is there before the first one starts.
@@ -171,6 +186,7 @@ impl Holding {
             writers,
             formers,
             confiner,
+            cgroups,
             sessions_ended: OnceCell::new(),
         })))
     }
@@ -189,7 +205,7 @@ impl Commands {
     pub fn holding(folder: impl AsRef<Path>) -> Holding {
         let folder = folder.as_ref().to_path_buf();
         let (limits, confiner) = (LogLimits::default(), Confiner::default());
-        Holding { folder, limits, session: Session::Shared, confiner }
+        Holding { folder, limits, session: Session::Shared, confiner, cgroups: true }
     }
 
     /// What executes commands, to be registered under [`KIND`](Self::KIND).
@@ -206,7 +222,7 @@ impl Commands {
         command: Command,
         surroundings: Option<Surroundings>,
         attach: Attach<'_>,
-    ) -> Result<Request, CommandsError> {
+    ) -> Result<TaskRequest, CommandsError> {
         let fed = surroundings.as_ref().is_some_and(Surroundings::has_input);
         let command = command.reads(if fed { Stdin::Input } else { Stdin::Messages });
         command.check()?;
@@ -217,17 +233,28 @@ impl Commands {
         let input = Payload::encode(&command)?;
         let given = Given { surroundings, hold };
         let backend = CommandBackend::of(&command, self.0.clone(), given);
-        Ok(Request::new(Self::KIND, input).executed_by(Arc::new(backend)))
+        Ok(TaskRequest::new(Self::KIND, input).executed_by(Arc::new(backend)))
+    }
+
+    /// Where each command has a cgroup of its own, or why it has none. Commands in
+    /// one leave no process behind whatever they do to their limits, environment,
+    /// group and parents.
+    pub fn cgroups(&self) -> Result<&Path, &CgroupLack> {
+        self.0.cgroups.directory()
     }
 
     /// Says that everything former holders of the folder left behind has been
     /// ended, so that nobody is taken for it later.
     pub fn recovered(&self) -> io::Result<()> {
-        HolderFile::in_folder(&self.0.logs).forget_formers(self.0.session)
+        if !self.0.formers.any_lives() {
+            self.0.formers.clear_cgroups();
+        }
+        HolderFile::in_folder(&self.0.logs).forget_formers(self.0.session, &self.0.cgroups)
     }
 
     /// Says that this holder ends and leaves nothing behind.
     pub fn leave(&self) -> io::Result<()> {
+        self.0.cgroups.remove();
         HolderFile::in_folder(&self.0.logs).leave()
     }
 
@@ -251,7 +278,7 @@ impl Commands {
                 continue;
             }
             let folder = self.0.log_folder(task);
-            crate::log::blocking(move || std::fs::remove_dir_all(folder)).await?;
+            crate::log::blocking(move || remove_tree(&folder)).await?;
             swept += 1;
         }
         for task in self.0.ended_inputs.all() {

@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
 use offshoot_core::{Failure, FailureKind, Payload};
-use offshoot_runtime::{BodyError, Ended};
+use offshoot_runtime::{BodyError, BodyResult};
 
 use super::report::Report;
 use super::start::NotStarted;
@@ -59,7 +59,7 @@ impl Finish {
 
     /// What the end means for the task: exit 0 is a success whatever was asked
     /// for, and any other end after a request to stop is what was asked for.
-    pub(crate) fn ended(&self, report: &Report, asked: Asked) -> Ended {
+    pub(crate) fn ended(&self, report: &Report, asked: Asked) -> BodyResult {
         let failure = match (&self.end, asked) {
             (End::Exit(0), _) => return Ok(Payload::encode(report)?),
             (_, Asked::Yes) => return Err(BodyError::Cancelled),

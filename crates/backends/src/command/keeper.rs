@@ -168,11 +168,11 @@ impl Keeping {
         live: Arc<Live>,
         grace: Duration,
     ) -> Finish {
-        let Started { mut process, stdin, stdout, stderr } = started;
+        let Started { mut process, cgroup, stdin, stdout, stderr } = started;
         let exited = process.exited();
         let (keeper, scanner) = (&self.keeper, &self.shared.scanner);
         let (begun, main) = (Instant::now(), process.identity());
-        let roots = Roots::ours(keeper.task, main);
+        let roots = Roots::ours(keeper.task, main, cgroup.clone());
         keeper.roots.get_or_init(|| roots.clone());
         let workers = self.shared.writers.clone();
         let to = Destination { writer, live, report: keeper.report.clone(), workers };
@@ -192,6 +192,11 @@ impl Keeping {
         let _ = finish.send(());
         let said = pump.await.unwrap_or_default();
         let spent = process.reap();
+        if let Some(cgroup) = cgroup {
+            // The end does not wait for this. What cannot be removed now is removed when the
+            // daemon ends.
+            drop(self.shared.starters.run(move || cgroup.remove()));
+        }
         let end = End::of(spent.status);
         keeper.report.send_modify(|report| {
             match end {
@@ -253,7 +258,8 @@ impl Keeping {
         if done == Urgency::Run {
             process.ask_group();
             let (scanner, roots) = (self.shared.scanner.clone(), roots.clone());
-            tokio::spawn(async move { tell_strays(&scanner, &roots).await });
+            let signals = process.signals();
+            tokio::spawn(async move { tell_strays(&scanner, &roots, signals).await });
         }
         match now {
             Urgency::AskThenKill(patience) => Instant::now().checked_add(patience),

@@ -34,8 +34,12 @@ impl Shared {
             Some(report) => report.main(),
             None => None,
         };
-        let roots = Roots { mark: task, main, formers: self.formers.clone() };
+        let cgroups = self.formers.cgroups_of(task);
+        let roots = Roots { mark: task, main, cgroups, formers: self.formers.clone() };
         let ended = end_members(&self.scanner, &roots, tokio::time::sleep(GRACE)).await;
+        for cgroup in roots.cgroups {
+            drop(self.starters.run(move || cgroup.remove_left()));
+        }
         if ended > 0 {
             tracing::info!(%task, processes = ended, "ended what a dead process left behind");
         }

@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use offshoot_core::{Failure, FailureKind, TaskId};
-use offshoot_sandbox::passed_on;
+use offshoot_sandbox::{Helper, passed_on};
 use rustix::io::Errno;
 
 use super::confiner::{Confiner, check_program, helper_refused};
 use super::line::Command;
 use super::report::{Origin, StartError};
 use super::surroundings::Surroundings;
-use crate::process::{Brand, MARK, Process, restore, under_umask};
+use crate::process::{Brand, Cgroup, Cgroups, MARK, Process, Signals, restore, under_umask};
 
 /// Where a program without a path is looked for if nobody says.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -28,12 +28,14 @@ pub(crate) struct Start {
     pub(crate) command: Command,
     pub(crate) surroundings: Option<Surroundings>,
     pub(crate) confiner: Confiner,
+    pub(crate) cgroups: Cgroups,
 }
 
 /// A command that was started.
 #[derive(Debug)]
 pub(crate) struct Started {
     pub(crate) process: Process,
+    pub(crate) cgroup: Option<Cgroup>,
     pub(crate) stdin: Option<OwnedFd>,
     pub(crate) stdout: Option<OwnedFd>,
     pub(crate) stderr: Option<OwnedFd>,
@@ -84,9 +86,22 @@ impl Start {
     }
 
     /// Starts the process, as the leader of a group of its own. Blocks until
-    /// the program is loaded.
+    /// the program, or what becomes it, is loaded.
     pub(crate) fn start(self) -> Result<Started, NotStarted> {
-        let Self { task, command, surroundings, confiner } = self;
+        let (cgroup, helper) = self.cgroups.make(self.task).unzip();
+        let started = self.start_in(helper);
+        match started {
+            Ok(started) => Ok(Started { cgroup, ..started }),
+            Err(why) => {
+                cgroup.inspect(Cgroup::remove);
+                Err(why)
+            }
+        }
+    }
+
+    /// Starts the process through a helper that enters a cgroup, if there is one.
+    fn start_in(self, entering: Option<Helper>) -> Result<Started, NotStarted> {
+        let Self { task, command, surroundings, confiner, .. } = self;
         check_folder(command.folder())?;
         let surroundings = surroundings.unwrap_or_else(Surroundings::own);
         let surroundings = confiner.cleared(&command, surroundings);
@@ -102,17 +117,31 @@ impl Start {
         // With a path in hand the process is made the quick way, which copies
         // nothing of this one.
         let program = find(&command, path)?;
-        let mut process = match command.confinement() {
+        let name = OsStr::new(command.program());
+        let helper = match command.confinement() {
+            None => entering,
+            Some(_) => {
+                let usual = confiner.helper()?;
+                Some(entering.unwrap_or_else(|| usual.clone()))
+            }
+        };
+        let signals = match (&helper, command.confinement()) {
+            (Some(helper), Some(_)) if helper.namespaces().is_ok() => Signals::PassedOn,
+            _ => Signals::Direct,
+        };
+        let mut process = match helper {
             None => {
                 let mut process = std::process::Command::new(&program);
-                process.arg0(command.program()).env_clear().envs(variables);
+                process.arg0(name).env_clear().envs(variables);
                 process
             }
-            Some(by) => {
-                let helper = confiner.helper()?;
+            Some(helper) => {
                 check_program(&program, command.folder())
                     .map_err(|error| refusal(&command, &program, &error.into()))?;
-                let mut process = by.command_as(helper, &program, OsStr::new(command.program()));
+                let mut process = match command.confinement() {
+                    None => helper.command_as(&program, name),
+                    Some(by) => by.command_as(&helper, &program, name),
+                };
                 let variables =
                     variables.into_iter().map(|(name, value)| (passed_on(&name), value));
                 process.env_clear().envs(variables);
@@ -136,12 +165,12 @@ impl Start {
         let stdin = child.stdin.take().map(OwnedFd::from);
         let stdout = child.stdout.take().map(OwnedFd::from);
         let stderr = child.stderr.take().map(OwnedFd::from);
-        let process = Process::leading(child);
+        let process = Process::leading(child, signals);
         // The helper sets the limits of a confined command.
         if command.confinement().is_none() {
             restore(process.identity().pid);
         }
-        Ok(Started { process, stdin, stdout, stderr })
+        Ok(Started { process, cgroup: None, stdin, stdout, stderr })
     }
 }
 

@@ -3,8 +3,8 @@
 
 use tokio::net::unix::pipe;
 
-use offshoot_core::Mode;
-use offshoot_runtime::{Context, Error, Rows};
+use offshoot_core::DeliveryMode;
+use offshoot_runtime::{Context, Error, InboxRows};
 
 use super::body::Never;
 use super::input::Input;
@@ -103,7 +103,7 @@ impl Feeding<'_> {
 
     /// Whether all of these are messages to this very task. What was sent to
     /// one below it is not this command's to read.
-    async fn are_lines(&self, rows: &Rows) -> Result<bool, Error> {
+    async fn are_lines(&self, rows: &InboxRows) -> Result<bool, Error> {
         for row in rows.iter() {
             match row.message() {
                 Some(message) if self.cx.is_addressee(message.id).await? => {}
@@ -114,11 +114,11 @@ impl Feeding<'_> {
     }
 
     /// Writes these messages, and acknowledges those that the pipe has taken.
-    async fn write(&mut self, rows: &Rows) -> Result<Open, Error> {
+    async fn write(&mut self, rows: &InboxRows) -> Result<Open, Error> {
         let mut written = 0;
         let mut open = Open::Yes;
         for message in rows.iter().filter_map(|row| row.message()) {
-            let last = message.mode == Mode::Last;
+            let last = message.mode == DeliveryMode::Last;
             let silent = last && message.text.is_empty();
             if !silent && self.line(&message.text).await.is_err() {
                 break;

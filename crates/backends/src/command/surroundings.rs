@@ -5,7 +5,7 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 
 use hashbrown::HashSet;
-use offshoot_sandbox::is_credential;
+use offshoot_sandbox::{holds_password, is_credential};
 
 use super::input::Input;
 
@@ -43,16 +43,16 @@ impl Surroundings {
     }
 
     /// The same without the variables that Offshoot itself is told things by, and
-    /// without credentials: these, and those whose [names](is_credential) say so.
-    /// Variables that are [passed](Self::passing) stay.
+    /// without credentials: these, and those whose [names](is_credential) or
+    /// [values](holds_password) say so. Variables that are [passed](Self::passing) stay.
     #[must_use]
     pub fn without_secrets<N: AsRef<OsStr>>(mut self, named: impl IntoIterator<Item = N>) -> Self {
         let named: HashSet<OsString> =
             named.into_iter().map(|name| name.as_ref().to_owned()).collect();
         let own = |name: &OsStr| name.as_bytes().starts_with(OWN.as_bytes());
         let passed = std::mem::take(&mut self.passed);
-        self.variables.retain(|(name, _)| {
-            let secret = named.contains(name) || is_credential(name);
+        self.variables.retain(|(name, value)| {
+            let secret = named.contains(name) || is_credential(name) || holds_password(value);
             !own(name) && (!secret || passed.contains(name))
         });
         self.passed = passed;
@@ -111,6 +111,19 @@ mod tests {
         let around = around.without_secrets(["A_KEY", "ABSENT"]);
         let left: Vec<_> = around.variables().map(|(name, _)| name).collect();
         assert_eq!(left, ["PATH", "A_KEYRING", "NOT_OFFSHOOT_A"]);
+    }
+
+    #[test]
+    fn an_address_with_a_password_is_left_out_unless_it_is_passed() {
+        let values = [
+            ("HTTPS_PROXY", "http://me:hush@proxy"),
+            ("PIP_INDEX_URL", "https://me:hush@host/simple"),
+            ("HTTP_PROXY", "http://proxy:8080"),
+        ];
+        let around = Surroundings::new(values.map(|(name, value)| (name.into(), value.into())));
+        let around = around.passing(["PIP_INDEX_URL"]).without_secrets([""; 0]);
+        let left: Vec<_> = around.variables().map(|(name, _)| name).collect();
+        assert_eq!(left, ["PIP_INDEX_URL", "HTTP_PROXY"]);
     }
 
     #[test]

@@ -104,6 +104,7 @@ impl Drop for Turn {
 
 /// Has this process, and what it starts from now on, belong to no task.
 pub fn belong_to_no_task() {
+    super::cgroup::leave_command();
     limit::set(None);
 }
 

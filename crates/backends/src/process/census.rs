@@ -15,6 +15,8 @@ use super::stat::Stat;
 pub(crate) struct Census {
     all: HashMap<i32, Stat>,
     marked: HashMap<Brand, Vec<i32>>,
+    /// Those in the cgroups of tasks.
+    grouped: HashMap<Brand, HashSet<i32>>,
     groups: HashMap<i32, Vec<i32>>,
     children: HashMap<i32, Vec<i32>>,
     /// This process and those above it, which nothing here ends.
@@ -72,6 +74,16 @@ impl Census {
         self.children.entry(stat.parent).or_default().push(pid);
     }
 
+    /// Notes that a process, which was entered, is in a cgroup of a task.
+    pub(super) fn enter_in_cgroup(&mut self, pid: i32, of: Brand) {
+        self.grouped.entry(of).or_default().insert(pid);
+    }
+
+    /// Whether a process was met alive.
+    pub(super) fn is_alive(&self, pid: i32) -> bool {
+        self.all.get(&pid).is_some_and(Stat::is_alive)
+    }
+
     fn spare(&mut self, mut pid: i32) {
         while self.spared.insert(pid) {
             match self.all.get(&pid) {
@@ -98,8 +110,10 @@ impl Census {
     }
 
     fn roots(&self, of: &Roots) -> Vec<i32> {
-        let marked = self.marked.get(&Brand::of(of.mark)).into_iter().flatten().copied();
+        let mark = Brand::of(of.mark);
+        let marked = self.marked.get(&mark).into_iter().flatten().copied();
         let mut roots: Vec<i32> = marked.filter(|pid| !self.is_anothers(*pid, of)).collect();
+        roots.extend(self.grouped.get(&mark).into_iter().flatten());
         let Some(main) = of.main else { return roots };
         let led = self.all.get(&main.pid).is_some_and(|stat| stat.identity() == main);
         if led {
@@ -135,6 +149,11 @@ impl Census {
     pub(crate) fn group_of(&self, process: Identity) -> Option<i32> {
         let stat = self.all.get(&process.pid).filter(|stat| stat.identity() == process)?;
         Some(stat.group)
+    }
+
+    /// Whether a process is a child of another.
+    pub(crate) fn is_child(&self, pid: i32, of: i32) -> bool {
+        self.all.get(&pid).is_some_and(|stat| stat.parent == of)
     }
 
     /// What is left in the sessions of dead holders that had them to
@@ -190,7 +209,7 @@ mod tests {
         census.enter(stat(103, 102, 103, 103), None);
         census.enter(stat(200, 50, 200, 50), Some(Brand::of(id(2))));
         census.enter(stat(300, 1, 300, 300), None);
-        let roots = Roots::ours(id(1), Identity { pid: 100, started: 1_000 });
+        let roots = Roots::ours(id(1), Identity { pid: 100, started: 1_000 }, None);
         assert_eq!(pids(census.members(&roots)), [100, 101, 102, 103]);
     }
 
@@ -202,7 +221,7 @@ mod tests {
         census.enter(stat(102, 101, 102, 100), None);
         census.enter(stat(103, 100, 100, 100), Some(Brand::of(id(1))));
         census.spare(101);
-        let roots = Roots::ours(id(1), Identity { pid: 100, started: 1_000 });
+        let roots = Roots::ours(id(1), Identity { pid: 100, started: 1_000 }, None);
         assert_eq!(pids(census.members(&roots)), [103], "nor what this process started");
     }
 
@@ -212,10 +231,10 @@ mod tests {
         census.enter(stat(100, 1, 100, 100), None);
         census.enter(stat(101, 1, 100, 100), None);
         let before = Identity { pid: 100, started: 7 };
-        let roots = Roots::ours(id(1), before);
+        let roots = Roots::ours(id(1), before, None);
         assert_eq!(census.members(&roots), []);
         let same = Identity { pid: 100, started: 1_000 };
-        let roots = Roots::ours(id(1), same);
+        let roots = Roots::ours(id(1), same, None);
         assert_eq!(pids(census.members(&roots)), [100, 101]);
     }
 

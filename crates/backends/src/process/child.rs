@@ -22,8 +22,19 @@ pub(crate) struct Process {
     // Gone once it is reaped.
     child: Option<Child>,
     identity: Identity,
+    signals: Signals,
     // Taken when the process is started, so that its end can be noticed whatever runs out.
     held: Option<OwnedFd>,
+}
+
+/// Where the signals go that the group of the main process gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Signals {
+    /// To the program and what it starts in that group.
+    Direct,
+    /// To a process that passes them on to the program, which is its child and
+    /// leads a group of its own.
+    PassedOn,
 }
 
 /// How a process ended, and what it took.
@@ -36,14 +47,19 @@ pub(crate) struct Spent {
 
 impl Process {
     /// Takes over a child that leads its group.
-    pub(crate) fn leading(child: Child) -> Self {
+    pub(crate) fn leading(child: Child, signals: Signals) -> Self {
         let pid = i32::try_from(child.id()).unwrap_or(0);
         let identity = Identity::of(pid).unwrap_or(Identity { pid, started: 0 });
-        Self { child: Some(child), identity, held: Pid::from_raw(pid).and_then(hold) }
+        Self { child: Some(child), identity, signals, held: Pid::from_raw(pid).and_then(hold) }
     }
 
     pub(crate) fn identity(&self) -> Identity {
         self.identity
+    }
+
+    /// Where the signals go that its group gets.
+    pub(crate) fn signals(&self) -> Signals {
+        self.signals
     }
 
     /// Signals the whole group.

@@ -16,7 +16,7 @@ use super::identity::{Identity, Reached};
 use super::look::{self, Request};
 use super::proc::Proc;
 use super::scanner::Measure;
-use super::{Roots, Scanner};
+use super::{Roots, Scanner, Signals};
 
 /// How long a process that cannot be awaited is left before it is looked for
 /// again.
@@ -68,7 +68,8 @@ impl<'a> Whose<'a> {
     fn measure(self, stage: Stage) -> Measure<'a> {
         match (self, stage) {
             (Self::Command(roots), Stage::Killing) => Measure::Kill(roots),
-            _ => Measure::Find,
+            (Self::Command(roots), Stage::Asking) => Measure::Find(Some(roots)),
+            (Self::Any, _) => Measure::Find(None),
         }
     }
 }
@@ -102,11 +103,16 @@ async fn end(
 
 /// Asks those members to end that are not in the group of the main process,
 /// which is asked as a whole.
-pub(crate) async fn tell_strays(scanner: &Scanner, roots: &Roots) {
-    let group = roots.main.map(|main| main.pid);
-    let census = scanner.look(roots.since(), Measure::Find).await;
+pub(crate) async fn tell_strays(scanner: &Scanner, roots: &Roots, signals: Signals) {
+    let Some(main) = roots.main else { return };
+    let census = scanner.look(roots.since(), Measure::Find(Some(roots))).await;
     for member in census.members(roots) {
-        if census.group_of(member) != group {
+        let group = census.group_of(member);
+        let asked = group.is_some_and(|group| match signals {
+            Signals::Direct => group == main.pid,
+            Signals::PassedOn => group == main.pid || census.is_child(group, main.pid),
+        });
+        if !asked {
             member.send(Some(Signal::TERM));
             member.send(Some(Signal::CONT));
         }
@@ -116,8 +122,8 @@ pub(crate) async fn tell_strays(scanner: &Scanner, roots: &Roots) {
 /// Kills every member there is now, without waiting for anything.
 pub(crate) fn kill_members<'a>(of: impl Iterator<Item = &'a Roots> + Clone) {
     let Some(since) = of.clone().map(Roots::since).min() else { return };
-    let mut request = Request { since, ..Request::default() };
-    of.clone().for_each(|roots| request.kill.add(roots));
+    let mut request = Request::since(since);
+    of.clone().for_each(|roots| request.kill(roots));
     let (mut killed, mut proc) = (HashSet::new(), Proc::default());
     for _ in 0..LAST_LOOKS {
         let census = look::take(&request, &mut proc);

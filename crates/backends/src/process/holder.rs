@@ -10,8 +10,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use hashbrown::HashSet;
+use offshoot_core::TaskId;
 use serde::{Deserialize, Serialize};
 
+use super::cgroup::{self, Cgroup, Cgroups};
 use super::identity::{Identity, boot};
 use super::stat::Stat;
 
@@ -29,6 +32,9 @@ struct Holder {
     /// Whether all of its session was started by it for its tasks.
     #[serde(default)]
     sole: bool,
+    /// Where the cgroups of its tasks are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cgroups: Option<PathBuf>,
 }
 
 /// Those that held the folder before this process, in this boot.
@@ -54,8 +60,8 @@ impl HolderFile {
     }
 
     /// Enters this process, and returns those that came before it.
-    pub(crate) fn enter(&self, session: Session) -> io::Result<Formers> {
-        let own = Holder::own(session);
+    pub(crate) fn enter(&self, session: Session, cgroups: &Cgroups) -> io::Result<Formers> {
+        let own = Holder::own(session, cgroups);
         let told: Vec<Holder> = match std::fs::read(&self.0) {
             // One that was torn by a crash tells nothing.
             Ok(text) => serde_json::from_slice(&text).unwrap_or_default(),
@@ -87,8 +93,8 @@ impl HolderFile {
 impl HolderFile {
     /// Forgets those before this process: nothing is left of them. Their
     /// numbers may be somebody else's from now on.
-    pub(crate) fn forget_formers(&self, session: Session) -> io::Result<()> {
-        self.write(&serde_json::to_vec(&[Holder::own(session)])?)
+    pub(crate) fn forget_formers(&self, session: Session, cgroups: &Cgroups) -> io::Result<()> {
+        self.write(&serde_json::to_vec(&[Holder::own(session, cgroups)])?)
     }
 
     /// Forgets this process as well, which leaves nothing behind.
@@ -98,14 +104,15 @@ impl HolderFile {
 }
 
 impl Holder {
-    fn own(session: Session) -> Self {
+    fn own(session: Session, cgroups: &Cgroups) -> Self {
         let Identity { pid, started } = Identity::own();
         // Zero where the leader is outside the namespace of this process, as in
         // a container, so this is not asked of a call whose answer is a `Pid`.
         let number = Stat::of(pid).map_or(0, |stat| stat.session);
         // Only a leader can know who is in its session.
         let sole = session == Session::Sole && number == pid;
-        Self { boot: boot().to_owned(), pid, started, session: number, sole }
+        let cgroups = cgroups.directory().ok().map(Path::to_path_buf);
+        Self { boot: boot().to_owned(), pid, started, session: number, sole, cgroups }
     }
 
     fn identity(&self) -> Identity {
@@ -133,6 +140,20 @@ impl Formers {
         self.0.iter().any(lives)
     }
 
+    /// The cgroups that they have made for a task and that are still there.
+    pub(crate) fn cgroups_of(&self, task: TaskId) -> Vec<Cgroup> {
+        let made = self.0.iter().filter_map(|former| former.cgroups.as_deref());
+        made.map(|directory| Cgroup::of(directory, task)).filter(Cgroup::exists).collect()
+    }
+
+    /// Kills and removes what is left in the cgroups that they have made, for whatever task.
+    pub(crate) fn clear_cgroups(&self) {
+        let above = above();
+        for directory in self.0.iter().filter_map(|former| former.cgroups.as_deref()) {
+            cgroup::clear(directory, |pid| above.contains(&pid));
+        }
+    }
+
     /// Whether one of them led this session and is dead.
     pub(crate) fn left_session(&self, session: i32, who: impl Fn(i32) -> Option<Stat>) -> bool {
         self.0.iter().any(|former| former.led(session, &who))
@@ -151,4 +172,13 @@ impl Formers {
     pub(crate) fn had_sole_session(&self) -> bool {
         self.0.iter().any(|former| former.sole)
     }
+}
+
+/// This process and those above it.
+fn above() -> HashSet<i32> {
+    let (mut above, mut next) = (HashSet::new(), Identity::own().pid);
+    while above.insert(next) {
+        next = Stat::of(next).map_or(0, |stat| stat.parent);
+    }
+    above
 }

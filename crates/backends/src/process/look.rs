@@ -18,6 +18,9 @@
 //! A process on the [`KillList`] is stopped as soon as it is met, and all of them are killed once
 //! the look is complete. Killed one by one, each would make room under the limit of processes for
 //! a new child of the others.
+//!
+//! # Cgroups
+//! What is in a command's cgroup is read last, so that what it holds at the end of the look is known. The kernel says whether a cgroup is empty, and kills all of one at once.
 
 use std::os::fd::OwnedFd;
 
@@ -27,6 +30,7 @@ use rustix::process::Signal;
 
 use super::brand::Brand;
 use super::census::{Census, Coverage, mark_in};
+use super::cgroup::Cgroup;
 use super::cursor::{Cursor, Given};
 use super::identity::Identity;
 use super::proc::{Proc, is_shortage};
@@ -42,13 +46,13 @@ const ABOVE: usize = 64;
 
 /// The commands whose processes a look kills.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct KillList {
+struct KillList {
     by_mark: HashMap<Brand, Roots>,
     by_main: HashMap<i32, Brand>,
 }
 
 impl KillList {
-    pub(crate) fn add(&mut self, roots: &Roots) {
+    fn add(&mut self, roots: &Roots) {
         let mark = Brand::of(roots.mark);
         self.by_main.extend(roots.main.map(|main| (main.pid, mark)));
         self.by_mark.insert(mark, roots.clone());
@@ -66,7 +70,28 @@ pub(crate) struct Request {
     pub(crate) since: u64,
     /// Processes that are not examined.
     pub(crate) passed_over: HashSet<i32>,
-    pub(crate) kill: KillList,
+    /// Those whose processes are members, whatever else is known of them.
+    cgroups: HashMap<Cgroup, Brand>,
+    kill: KillList,
+}
+
+impl Request {
+    /// For the marks of processes that started no earlier.
+    pub(crate) fn since(since: u64) -> Self {
+        Self { since, ..Self::default() }
+    }
+
+    /// Has the members of a command found in its cgroups, too.
+    pub(crate) fn enter_cgroups(&mut self, roots: &Roots) {
+        let mark = Brand::of(roots.mark);
+        self.cgroups.extend(roots.cgroups.iter().map(|cgroup| (cgroup.clone(), mark)));
+    }
+
+    /// Has the members of a command killed.
+    pub(crate) fn kill(&mut self, roots: &Roots) {
+        self.enter_cgroups(roots);
+        self.kill.add(roots);
+    }
 }
 
 /// A look under way.
@@ -81,7 +106,7 @@ struct Look<'a> {
 /// Looks at every process but those passed over. Blocks for as long as the system takes.
 pub(super) fn take(request: &Request, proc: &mut Proc) -> Census {
     let mut look = Look { request, proc, census: Census::empty(), stopped: HashSet::new() };
-    look.census.coverage = match look.examine_all() {
+    look.census.coverage = match look.examine_all_and_cgroups() {
         Ok(coverage) => coverage,
         // A system that tells nothing of processes has none that could be found.
         Err(Errno::NOENT) => Coverage::Complete,
@@ -95,6 +120,64 @@ pub(super) fn take(request: &Request, proc: &mut Proc) -> Census {
 }
 
 impl Look<'_> {
+    fn examine_all_and_cgroups(&mut self) -> Result<Coverage, Errno> {
+        self.kill_cgroups()?;
+        let mut coverage = self.examine_all()?;
+        for (cgroup, mark) in &self.request.cgroups {
+            if self.examine_cgroup(cgroup, *mark)? == Coverage::Partial {
+                coverage = Coverage::Partial;
+            }
+        }
+        Ok(coverage)
+    }
+
+    /// Kills what is in the cgroups of commands on the kill list, but for those that have this
+    /// process or one above it in them: the processes of these are killed one by one.
+    fn kill_cgroups(&mut self) -> Result<(), Errno> {
+        let mut above = None;
+        for cgroup in self.request.kill.by_mark.values().flat_map(|roots| &roots.cgroups) {
+            let members = cgroup.members(self.proc)?;
+            if !members.populated {
+                continue;
+            }
+            let above = match &above {
+                Some(above) => above,
+                None => above.insert(self.above()?),
+            };
+            if !members.pids.iter().any(|pid| above.contains(pid)) {
+                cgroup.kill(self.proc)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// This process and those above it.
+    fn above(&mut self) -> Result<HashSet<i32>, Errno> {
+        let (mut above, mut next) = (HashSet::new(), Identity::own().pid);
+        while above.insert(next) {
+            next = self.stat(next)?.map_or(0, |stat| stat.parent);
+        }
+        Ok(above)
+    }
+
+    /// Enters what is in a cgroup. The list of a cgroup whose processes fork and end may miss all
+    /// of them.
+    fn examine_cgroup(&mut self, cgroup: &Cgroup, mark: Brand) -> Result<Coverage, Errno> {
+        let members = cgroup.members(self.proc)?;
+        let mut met = !members.populated;
+        for pid in members.pids {
+            // A process of another namespace, which was moved there from outside.
+            if pid == 0 {
+                met = true;
+                continue;
+            }
+            self.examine(pid)?;
+            self.census.enter_in_cgroup(pid, mark);
+            met |= self.census.is_alive(pid);
+        }
+        Ok(if met { Coverage::Complete } else { Coverage::Partial })
+    }
+
     fn examine_all(&mut self) -> Result<Coverage, Errno> {
         let mut cursor = self.cursor()?;
         let mut listed = HashSet::new();

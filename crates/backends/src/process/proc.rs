@@ -1,10 +1,13 @@
 //! Reading `/proc` also when the process has no descriptor to spare.
 
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
-use rustix::fs::{Dir, Mode, OFlags};
+use rustix::fs::{Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 /// How many descriptors are kept in reserve.
@@ -55,6 +58,38 @@ impl Proc {
                 _ => Ok(None),
             },
         }
+    }
+
+    /// Writes to a file that exists. One that does not, or refuses, is left as it is.
+    pub(super) fn write(&mut self, path: &str, content: &[u8]) -> Result<(), Errno> {
+        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+        match self.opening(|| rustix::fs::open(path, flags, Mode::empty())) {
+            Ok(file) => match rustix::io::write(&file, content) {
+                Err(error) if is_shortage(error) => Err(error),
+                _ => Ok(()),
+            },
+            Err(error) if is_shortage(error) => Err(error),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// The names of the directories in one; none if it is gone.
+    pub(super) fn subdirectories(&mut self, path: &Path) -> Result<Vec<OsString>, Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = match self.opening(|| rustix::fs::open(path, flags, Mode::empty())) {
+            Ok(directory) => directory,
+            Err(error) if is_shortage(error) => return Err(error),
+            Err(_) => return Ok(Vec::new()),
+        };
+        let mut names = Vec::new();
+        for entry in Dir::new(directory)? {
+            let Ok(entry) = entry else { break };
+            let name = entry.file_name().to_bytes();
+            if entry.file_type() == FileType::Directory && name != b"." && name != b".." {
+                names.push(OsStr::from_bytes(name).to_owned());
+            }
+        }
+        Ok(names)
     }
 
     /// The numbers of all processes, in ascending order.

@@ -2,6 +2,7 @@
 
 use offshoot_core::TaskId;
 
+use super::cgroup::Cgroup;
 use super::holder::Formers;
 use super::identity::Identity;
 
@@ -15,14 +16,17 @@ pub(crate) struct Roots {
     /// group while that process lives or is not reaped, nor in a session that
     /// a dead holder left behind.
     pub(crate) main: Option<Identity>,
+    /// Its cgroups: the one of this attempt, or those that dead holders have left.
+    pub(crate) cgroups: Vec<Cgroup>,
     /// The dead holders.
     pub(crate) formers: Formers,
 }
 
 impl Roots {
     /// The members of a task that this process has started.
-    pub(crate) fn ours(mark: TaskId, main: Identity) -> Self {
-        Self { mark, main: Some(main), formers: Formers::default() }
+    pub(crate) fn ours(mark: TaskId, main: Identity, cgroup: Option<Cgroup>) -> Self {
+        let cgroups = cgroup.into_iter().collect();
+        Self { mark, main: Some(main), cgroups, formers: Formers::default() }
     }
 
     /// No member started before this.

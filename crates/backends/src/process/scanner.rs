@@ -73,7 +73,8 @@ struct Next {
 /// What a look does to the members of a command.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Measure<'a> {
-    Find,
+    /// Finds them, also in the cgroups of this one.
+    Find(Option<&'a Roots>),
     Kill(&'a Roots),
 }
 
@@ -111,12 +112,14 @@ impl Scanner {
         let shared = &self.0.0;
         let mut state = shared.state.lock();
         let next = state.next.get_or_insert_with(|| Next {
-            request: Request { since, ..Request::default() },
+            request: Request::since(since),
             tell: watch::Sender::default(),
         });
         next.request.since = next.request.since.min(since);
-        if let Measure::Kill(roots) = measure {
-            next.request.kill.add(roots);
+        match measure {
+            Measure::Find(None) => {}
+            Measure::Find(Some(roots)) => next.request.enter_cgroups(roots),
+            Measure::Kill(roots) => next.request.kill(roots),
         }
         let seen = next.tell.subscribe();
         shared.changed.notify_one();

@@ -6,10 +6,11 @@ use offshoot_backends::{
     Attach, Command, CommandError, Commands, CommandsError, Confinement, ConfinementError, Helper,
     LogLimits, StartError, Surroundings,
 };
-use offshoot_core::{FailureKind, State, Task};
+use offshoot_core::{FailureKind, Task, TaskState};
 use offshoot_sandbox::{Lack, Support};
 
-use crate::support::{KEY, Records, Test, World, bytes, failure, forced, report, runs};
+use crate::fugitives::{Left, Pipe};
+use crate::support::{KEY, Records, Test, World, bytes, failure, forced, report};
 
 /// A world with a folder to work in, which lies in the hidden data folder. None
 /// where there is no Landlock, which is said.
@@ -89,7 +90,7 @@ async fn variables_of_a_confined_command_do_nothing_before_it_is_confined() -> T
     let Some((world, work, by)) = world().await else { return Ok(()) };
     let command = Command::new("sh", &work)?.args(["-c", ":"])?.env("LD_PRELOAD", "/no/such.so")?;
     let (task, said) = done(&world, command.confined(by), None).await;
-    assert_eq!(task.state, State::Completed);
+    assert_eq!(task.state, TaskState::Completed);
     assert_eq!(said.matches("cannot be preloaded").count(), 1, "by the program alone: {said}");
     Ok(())
 }
@@ -106,12 +107,14 @@ try:
 except (OSError, ValueError) as error:
     print('kept', flush=True)
 X
+        exec 9>pipe; echo begun >&9
         (setsid env -i PATH=/usr/bin:/bin sh -c 'python3 off.py; echo $$ > pid; exec sleep 1000 <&- >&- 2>&-' &)
         until test -s pid; do sleep 0.01; done";
+    let mut pipe = Pipe::make(&work.join("pipe"));
     let (task, said) = done(&world, script(&work, tried).confined(by), None).await;
-    assert_eq!((task.state, said.as_str()), (State::Completed, "kept\n"), "{:?}", task.outcome);
+    assert_eq!((task.state, said.as_str()), (TaskState::Completed, "kept\n"), "{:?}", task.outcome);
     assert_eq!(report(&task).left_behind, 1);
-    assert!(!runs(&std::fs::read_to_string(work.join("pid"))?));
+    assert_eq!(pipe.state(), Left::Gone);
     let (_, said) = done(&world, script(&work, "python3 off.py"), None).await;
     assert_eq!(said, "off\n", "it is the confinement");
     Ok(())
@@ -120,16 +123,15 @@ X
 #[tokio::test]
 async fn a_confined_command_is_killed_with_all_it_started() -> Test {
     let Some((world, work, by)) = world().await else { return Ok(()) };
-    let stays = "trap '' TERM; sleep 1000 & echo $! >> pids
-        setsid sleep 1000 & echo $! >> pids; echo $$ >> pids; echo on; while :; do sleep 0.01; done";
+    let stays = "trap '' TERM; exec 9>pipe; echo begun >&9; sleep 1000 & setsid sleep 1000 &
+        echo on; while :; do sleep 0.01; done";
+    let mut pipe = Pipe::make(&work.join("pipe"));
     let request = world.request(script(&work, stays).confined(by));
     let task = world.session.spawn(request).grace(std::time::Duration::ZERO).await?;
     world.until_line(&task, "on").await;
     task.cancel("enough").await?;
     assert!(forced(&task.wait().await?.task));
-    let pids = std::fs::read_to_string(work.join("pids"))?;
-    assert_eq!(pids.lines().count(), 3);
-    assert!(pids.lines().all(|pid| !runs(pid)), "{pids}");
+    assert_eq!(pipe.state(), Left::Gone);
     Ok(())
 }
 
@@ -218,5 +220,40 @@ async fn a_confinement_that_hides_nothing_is_refused_at_once() -> Test {
     };
     assert_eq!(error, uncovered);
     assert!(work.exists());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_confined_command_is_asked_to_end_once() -> Test {
+    let Some((world, work, by)) = world().await else { return Ok(()) };
+    // Its own group and one beside it.
+    let counts = "trap 'echo asked >> own; n=1' TERM; echo on
+        setsid sh -c 'trap \"echo asked >> beside; exit\" TERM; echo beside; while :; do sleep 0.01; done' &
+        while test -z \"$n\"; do sleep 0.01; done; wait";
+    let request = world.request(script(&work, counts).confined(by));
+    let task = world.session.spawn(request).grace(std::time::Duration::from_secs(20)).await?;
+    world.until_line(&task, "beside").await;
+    task.cancel("enough").await?;
+    task.wait().await?;
+    for name in ["own", "beside"] {
+        assert_eq!(std::fs::read_to_string(work.join(name))?, "asked\n", "{name}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_a_confined_command_used_and_left_is_told_of_it_alone() -> Test {
+    let Some((world, work, by)) = world().await else { return Ok(()) };
+    let uses = "import time
+begun = time.process_time()
+while time.process_time() - begun < 0.3: pass";
+    for (left, behind) in [("", 0), ("sleep 1000 & sleep 1000 &", 2)] {
+        let line = format!("{left} python3 -c '{uses}'");
+        let (task, _) = done(&world, script(&work, &line).confined(by.clone()), None).await;
+        assert_eq!(task.state, TaskState::Completed, "{:?}", task.outcome);
+        let told = report(&task);
+        assert_eq!(told.left_behind, behind, "{told:?}");
+        assert!(told.cpu_ms.is_some_and(|cpu| cpu >= 300), "{told:?}");
+    }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! How commands end.
 
 use offshoot_backends::{Origin, StartError};
-use offshoot_core::{FailureKind, Outcome, State};
+use offshoot_core::{FailureKind, Outcome, TaskState};
 
 use crate::support::{Records, Test, World, all, bytes, failure, report, runs};
 use offshoot_backends::{LogLimits, Stream};
@@ -113,7 +113,7 @@ async fn a_command_finds_its_folder_its_environment_and_its_mark() -> Test {
     let attach = offshoot_backends::Attach::No;
     let request = world.commands.request(command, Some(surroundings), attach)?;
     let task = world.session.spawn(request).await?.wait().await?.task;
-    assert_eq!(task.state, State::Completed);
+    assert_eq!(task.state, TaskState::Completed);
     let folder = world.folder.path().canonicalize()?;
     let said = format!("{}\ncaller given\n{}\n", folder.display(), task.id());
     assert_eq!(String::from_utf8(bytes(&world.log(&task)).await)?, said);
@@ -139,7 +139,7 @@ async fn a_command_that_forks_away_leaves_nothing() -> Test {
     let task = world
         .run("(setsid sh -c 'echo $$ > pid; exec sleep 1000 <&- >&- 2>&-' &) ; until test -s pid; do :; done")
         .await;
-    assert_eq!(task.state, State::Completed, "{:?}", task.outcome);
+    assert_eq!(task.state, TaskState::Completed, "{:?}", task.outcome);
     assert_eq!(report(&task).left_behind, 1);
     assert!(!runs(&std::fs::read_to_string(world.folder.path().join("pid"))?));
     Ok(())
@@ -151,7 +151,7 @@ async fn a_command_that_closes_its_output_goes_on() -> Test {
     let task = world.spawn("echo on; exec >&- 2>&-; read line; touch \"$line\"").await;
     world.until_line(&task, "on").await;
     task.send("done").await?;
-    assert_eq!(task.wait().await?.task.state, State::Completed);
+    assert_eq!(task.wait().await?.task.state, TaskState::Completed);
     assert!(world.folder.path().join("done").exists());
     Ok(())
 }

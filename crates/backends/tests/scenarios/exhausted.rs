@@ -8,7 +8,7 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use offshoot_backends::{Attach, Command, Commands, Confinement, Helper, Surroundings};
-use offshoot_core::State;
+use offshoot_core::TaskState;
 use offshoot_runtime::Runtime;
 use offshoot_sandbox::{Lack, Support};
 use offshoot_sqlite::Sqlite;
@@ -76,7 +76,7 @@ fn cancels_a_fork_bomb() {
         task.cancel("enough").await.unwrap();
         let ended = task.wait().await.unwrap().task;
         println!("ended after {} ms", begun.elapsed().as_millis());
-        assert_eq!(ended.state, State::Cancelled);
+        assert_eq!(ended.state, TaskState::Cancelled);
         assert_eq!(pipe.state(), Left::Gone);
         drop(taken);
         release.send(()).unwrap();
@@ -163,7 +163,7 @@ fn cancels_without_descriptors() {
         task.cancel("enough").await.unwrap();
         let ended = task.wait().await.unwrap().task;
         println!("{} files were open", open.len());
-        assert_eq!(ended.state, State::Cancelled);
+        assert_eq!(ended.state, TaskState::Cancelled);
         assert_eq!(pipe.state(), Left::Gone);
     });
 }

@@ -35,7 +35,7 @@ const AT_ONCE: usize = 4;
 /// How every program begins. Descriptor 9 is the write end of the run's pipe: each process that
 /// descends from the program has it, and the pipe has an end once no process is left. The program
 /// ends or stays, as its second argument says; a `hop` forks and exits, a bounded number of times.
-const HEAD: &str = r#"exec 9>"$1"; echo begun >&9
+pub(crate) const HEAD: &str = r#"exec 9>"$1"; echo begun >&9
 go() { if test "$1" = stay; then echo on; read end; fi; }
 hop() { test "$1" -gt 0 || exit 0; hop $(($1 - 1)) & exit 0; }
 "#;

@@ -1,6 +1,6 @@
 //! Messages as a command's standard input.
 
-use offshoot_core::{MessageState, RowBody, State};
+use offshoot_core::{MessageState, RowBody, TaskState};
 use offshoot_runtime::Error;
 
 use crate::support::{Test, World, bytes};
@@ -15,7 +15,7 @@ async fn each_message_is_a_line_and_one_closes_the_input() -> Test {
     task.send("third\nfourth").await?;
     task.send("").last().await?;
     let task = task.wait().await?.task;
-    assert_eq!(task.state, State::Completed);
+    assert_eq!(task.state, TaskState::Completed);
     assert_eq!(bytes(&world.log(&task)).await, b"first\nsecond\n\nthird\nfourth\n");
     Ok(())
 }
@@ -54,7 +54,7 @@ async fn a_command_that_does_not_read_holds_nothing_up() -> Test {
     }
     std::fs::write(world.folder.path().join("go"), "")?;
     let task = task.wait().await?.task;
-    assert_eq!(task.state, State::Completed);
+    assert_eq!(task.state, TaskState::Completed);
     assert_eq!(bytes(&world.log(&task)).await, b"on\noff\n");
     Ok(())
 }
@@ -70,11 +70,11 @@ async fn results_of_tasks_below_stay_unread() -> Test {
     task.send("b").await?;
     world.until_line(&task, "got b").await;
     task.send("").last().await?;
-    assert_eq!(task.wait().await?.task.state, State::Completed);
+    assert_eq!(task.wait().await?.task.state, TaskState::Completed);
     let rows = world.session.drain(10).await?;
     let results: Vec<_> =
         rows.iter().filter_map(|row| row.result()).map(|task| task.id()).collect();
-    assert!(results.contains(&below.id()), "its owner did not read it, so its heir gets it");
+    assert!(results.contains(&below.id()), "its owner did not read it, so its recipient gets it");
     Ok(())
 }
 
@@ -105,7 +105,7 @@ async fn only_the_last_message_ends_the_input_whatever_others_say() -> Test {
     task.send("\u{4}").await?;
     task.send("the end").last().await?;
     let task = task.wait().await?.task;
-    assert_eq!(task.state, State::Completed);
+    assert_eq!(task.state, TaskState::Completed);
     assert_eq!(bytes(&world.log(&task)).await, b"\x04\nthe end\n");
     Ok(())
 }

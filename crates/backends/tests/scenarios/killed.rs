@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use offshoot_backends::{Attach, Commands, LogLimits, Origin, Restart, Surroundings};
-use offshoot_core::State;
+use offshoot_core::TaskState;
 use offshoot_runtime::Runtime;
 use offshoot_sqlite::Sqlite;
 use tempfile::TempDir;
@@ -128,7 +128,7 @@ async fn s9_2_what_a_killed_process_left_is_ended_and_its_task_is_lost() -> Test
     }
     assert!(runs(&holder.stranger), "what was started for no task is not touched");
     let task = world.runtime.task("script").await?.record().await?;
-    assert_eq!(task.state, State::Lost);
+    assert_eq!(task.state, TaskState::Lost);
     Ok(())
 }
 
@@ -173,7 +173,7 @@ async fn s9_2_a_command_that_may_be_restarted_outlives_its_process() -> Test {
     std::fs::write(folder.path().join("again"), "")?;
     let world = recovered(&folder).await;
     let task = world.runtime.task("script").await?.wait().await?.task;
-    assert_eq!((task.state, task.attempts), (State::Completed, 2));
+    assert_eq!((task.state, task.attempts), (TaskState::Completed, 2));
     assert_eq!(report(&task).environment, Origin::Daemon);
     assert_eq!(pid_in(&folder, "pids").lines().count(), 2);
     assert!(!runs(&holder.main));

@@ -4,8 +4,10 @@
 // A scenario that cannot go on is one that fails: a panic is how it says so.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod cgroups;
 mod confined;
 mod ends;
+mod escaped;
 mod exhausted;
 mod fugitives;
 mod input;

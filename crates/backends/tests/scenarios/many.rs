@@ -1,7 +1,7 @@
 //! Many commands at once.
 
 use offshoot_backends::LogLimits;
-use offshoot_core::State;
+use offshoot_core::TaskState;
 
 use crate::support::{Records, Test, World, report, reported, runs};
 
@@ -17,7 +17,7 @@ async fn a_thousand_commands_run_at_once_and_leave_nothing() -> Test {
     world.session.cancel("enough").await?;
     for task in &tasks {
         let task = task.wait().await?.task;
-        assert_eq!((task.state, report(&task).signal), (State::Cancelled, Some(15)));
+        assert_eq!((task.state, report(&task).signal), (TaskState::Cancelled, Some(15)));
     }
     assert!(!pids.iter().any(|pid| runs(pid)));
     Ok(())

@@ -1,7 +1,7 @@
 //! What is kept of a command's output, and what is counted.
 
 use offshoot_backends::{LogLimits, Stream};
-use offshoot_core::State;
+use offshoot_core::TaskState;
 
 use crate::support::{Records, Test, World, all, bytes, report};
 
@@ -116,7 +116,7 @@ async fn what_cannot_be_written_is_counted_and_the_command_goes_on() -> Test {
     std::fs::write(&folder, "in the way")?;
     task.send("on").await?;
     let task = task.wait().await?.task;
-    assert_eq!(task.state, State::Completed);
+    assert_eq!(task.state, TaskState::Completed);
     assert_eq!((report(&task).output.bytes, report(&task).output.dropped), (14, 10));
     assert!(report(&task).log_error.is_some());
     Ok(())

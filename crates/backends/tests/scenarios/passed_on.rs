@@ -4,8 +4,8 @@ use offshoot_backends::{
     Attach, Command, CommandError, Commands, CommandsError, Feed, Input, Restart, StartError,
     Surroundings, Unread,
 };
-use offshoot_core::{Caps, Ceiling, State};
-use offshoot_runtime::{Error, Request, Runtime};
+use offshoot_core::{Caps, Ceiling, TaskState};
+use offshoot_runtime::{Error, Runtime, TaskRequest};
 use offshoot_store::Memory;
 
 use crate::support::{Test, World, bytes, report};
@@ -22,7 +22,7 @@ fn noise(length: usize) -> Vec<u8> {
     next.flatten().take(length).collect()
 }
 
-fn fed(world: &World, command: Command) -> (Feed, Request) {
+fn fed(world: &World, command: Command) -> (Feed, TaskRequest) {
     let (feed, input) = Input::new();
     let around = Surroundings::own().with_input(input);
     (feed, world.commands.request(command, Some(around), Attach::No).unwrap())
@@ -42,7 +42,7 @@ async fn a_command_reads_what_is_passed_on_and_no_more() -> Test {
     }
     drop(feed);
     let task = task.wait().await?.task;
-    assert_eq!(task.state, State::Completed);
+    assert_eq!(task.state, TaskState::Completed);
     assert_eq!(bytes(&world.log(&task)).await, b"over\n");
     assert!(std::fs::read(world.folder.path().join("copy"))? == whole, "no byte more or less");
     Ok(())
@@ -54,7 +54,7 @@ async fn an_input_that_ends_at_once_is_an_empty_one() -> Test {
     let (feed, request) = fed(&world, world.command("cat"));
     drop(feed);
     let task = world.session.spawn(request).await?.wait().await?.task;
-    assert_eq!((task.state, report(&task).output.bytes), (State::Completed, 0));
+    assert_eq!((task.state, report(&task).output.bytes), (TaskState::Completed, 0));
     Ok(())
 }
 
@@ -66,14 +66,14 @@ async fn whoever_passes_on_is_told_when_the_command_reads_no_more() -> Test {
     let (feed, request) = fed(&world, world.script("head -c 1 >/dev/null"));
     let task = world.session.spawn(request).await?;
     until_unread(feed).await;
-    assert_eq!(task.wait().await?.task.state, State::Completed);
+    assert_eq!(task.wait().await?.task.state, TaskState::Completed);
 
     let script = "exec <&-; until test -e go; do sleep 0.01; done";
     let (feed, request) = fed(&world, world.script(script));
     let task = world.session.spawn(request).await?;
     until_unread(feed).await;
     std::fs::write(world.folder.path().join("go"), "")?;
-    assert_eq!(task.wait().await?.task.state, State::Completed, "it goes on all the same");
+    assert_eq!(task.wait().await?.task.state, TaskState::Completed, "it goes on all the same");
 
     let (feed, request) = fed(&world, world.command("no-such-command"));
     let task = world.session.spawn(request).await?.wait().await?.task;
@@ -139,7 +139,7 @@ async fn a_command_that_waits_for_a_slot_holds_its_input_up_and_gets_all_of_it()
             break passing;
         }
     };
-    assert_eq!(task.record().await?.state, State::Queued);
+    assert_eq!(task.record().await?.state, TaskState::Queued);
     busy.cancel("enough").await?;
     held_up.await?;
     for piece in pieces {
@@ -163,13 +163,13 @@ async fn s9_2_a_command_is_not_started_without_the_input_it_was_promised() -> Te
     let around = Some(Surroundings::own().with_input(input));
     let command = Command::new("touch", folder.path())?.args(["started"])?;
     let task = session.spawn(commands.request(command, around, Attach::No)?).await?;
-    assert_eq!(task.record().await?.state, State::Queued);
+    assert_eq!(task.record().await?.state, TaskState::Queued);
     feed.pass(b"waits with it".to_vec()).await?;
     let id = task.id();
     drop((task, session, runtime));
     let runtime = one_at_a_time(&memory, &commands).await?;
     let task = runtime.task(&id.to_string()).await?.wait().await?.task;
-    assert_eq!(task.state, State::Failed);
+    assert_eq!(task.state, TaskState::Failed);
     assert_eq!(report(&task).start_error, Some(StartError::InputGone));
     assert!(!folder.path().join("started").exists());
     Ok(())

@@ -1,7 +1,7 @@
 //! Reading along.
 
 use offshoot_backends::{Attach, LogLimits, Seat, Surroundings, Writing};
-use offshoot_core::State;
+use offshoot_core::TaskState;
 
 use crate::support::{Records, Test, World, report};
 
@@ -88,7 +88,7 @@ async fn a_seated_reader_misses_nothing_and_holds_the_command_up() -> Test {
     }
     let all: Vec<u8> = (1..=1_000_000).flat_map(|n| format!("{n}\n").into_bytes()).collect();
     assert!(bytes == all);
-    assert_eq!(task.wait().await?.task.state, State::Completed);
+    assert_eq!(task.wait().await?.task.state, TaskState::Completed);
     Ok(())
 }
 
@@ -103,7 +103,7 @@ async fn a_seat_that_is_given_up_holds_nobody_up() -> Test {
     follower.next().await?;
     drop(follower);
     let task = task.wait().await?.task;
-    assert_eq!(task.state, State::Completed);
+    assert_eq!(task.state, TaskState::Completed);
     assert!(report(&task).output.dropped > 0);
     Ok(())
 }
@@ -117,7 +117,7 @@ async fn a_reader_that_holds_a_command_up_does_not_keep_it_from_being_cancelled(
     let task = world.session.spawn(request).await?;
     world.until_line(&task, "on").await;
     task.cancel("enough").await?;
-    assert_eq!(task.wait().await?.task.state, State::Cancelled);
+    assert_eq!(task.wait().await?.task.state, TaskState::Cancelled);
     drop(seat);
     Ok(())
 }

@@ -1,8 +1,8 @@
 //! A runtime that goes without a word, in a process that lives on.
 
 use offshoot_backends::{Attach, Commands, LogLimits, Origin, Restart, Surroundings};
-use offshoot_core::{Outcome, State, TaskId};
-use offshoot_runtime::{Restarts, Runtime};
+use offshoot_core::{Outcome, TaskId, TaskState};
+use offshoot_runtime::{RestartPolicy, Runtime};
 use offshoot_store::Memory;
 
 use crate::support::{Records, Test, World, report, reported, runs};
@@ -29,7 +29,8 @@ async fn s9_2_a_command_that_may_be_restarted_is_and_its_record_says_in_whose_en
     let (folder, memory) = (tempfile::tempdir()?, Memory::new());
     let commands = Commands::at(folder.path())?;
     let open = || async {
-        let restarts = Restarts { back_off: std::time::Duration::ZERO, ..Restarts::default() };
+        let restarts =
+            RestartPolicy { back_off: std::time::Duration::ZERO, ..RestartPolicy::default() };
         let builder = Runtime::builder(memory.clone()).restarts(restarts);
         builder.backend(Commands::KIND, commands.backend()).open().await
     };
@@ -51,7 +52,7 @@ async fn s9_2_a_command_that_may_be_restarted_is_and_its_record_says_in_whose_en
     std::fs::write(folder.path().join("again"), "")?;
     let runtime = open().await?;
     let task = runtime.task(&id.to_string()).await?.wait().await?.task;
-    assert_eq!((task.state, task.attempts), (State::Completed, 2));
+    assert_eq!((task.state, task.attempts), (TaskState::Completed, 2));
     assert_eq!(report(&task).environment, Origin::Daemon);
     let piece = commands.log(id).read(0, 10_000).await?;
     let told: Vec<(u32, String)> = piece

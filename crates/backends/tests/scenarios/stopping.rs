@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use offshoot_core::{FailureKind, Outcome, State};
+use offshoot_core::{FailureKind, Outcome, TaskState};
 
 use crate::support::{Records, Test, World, bytes, failure, forced, report, reported, runs};
 use offshoot_backends::LogLimits;
@@ -149,7 +149,7 @@ async fn s6_8_a_shutdown_ends_commands_and_says_so() -> Test {
     assert!(!runs(&pid));
     let world = World::again(folder, Records::Sqlite, LogLimits::default()).await;
     let task = world.runtime.get(id).await?.unwrap();
-    assert_eq!(task.state, State::Cancelled);
+    assert_eq!(task.state, TaskState::Cancelled);
     assert_eq!(report(&task).signal, Some(15));
     Ok(())
 }

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use offshoot_backends::{
-    Attach, Command, Commands, Helper, Log, LogLimits, Report, Stream, Surroundings,
+    Attach, Command, Commands, Helper, Holding, Log, LogLimits, Report, Stream, Surroundings,
 };
-use offshoot_core::{Outcome, State, Task};
-use offshoot_runtime::{Request, Runtime, Session, TaskRef};
+use offshoot_core::{Outcome, Task, TaskState};
+use offshoot_runtime::{Runtime, Session, TaskRef, TaskRequest};
 use offshoot_sqlite::Sqlite;
 use offshoot_store::Memory;
 use tempfile::TempDir;
@@ -41,11 +41,22 @@ impl World {
         Self::again(Arc::new(tempfile::tempdir().unwrap()), records, limits).await
     }
 
+    /// One whose commands are known by their marks alone.
+    pub(crate) async fn without_cgroups() -> Self {
+        let folder = Arc::new(tempfile::tempdir().unwrap());
+        let holding = Commands::holding(folder.path()).without_cgroups();
+        Self::of(folder, Records::Memory, holding).await
+    }
+
     /// Opens a data folder that may have been used before.
     pub(crate) async fn again(folder: Arc<TempDir>, records: Records, limits: LogLimits) -> Self {
+        let holding = Commands::holding(folder.path()).limits(limits);
+        Self::of(folder, records, holding).await
+    }
+
+    async fn of(folder: Arc<TempDir>, records: Records, holding: Holding) -> Self {
         let helper = Helper::at(env!("CARGO_BIN_EXE_offshoot-confiner"));
-        let holding = Commands::holding(folder.path()).limits(limits).helper(helper);
-        let commands = holding.secrets([KEY]).open().unwrap();
+        let commands = holding.helper(helper).secrets([KEY]).open().unwrap();
         let backend = commands.backend();
         let runtime = match records {
             Records::Memory => {
@@ -70,7 +81,7 @@ impl World {
         self.command("sh").args(["-c", script]).unwrap()
     }
 
-    pub(crate) fn request(&self, command: Command) -> Request {
+    pub(crate) fn request(&self, command: Command) -> TaskRequest {
         self.commands.request(command, Some(Surroundings::own()), Attach::No).unwrap()
     }
 
@@ -154,7 +165,7 @@ pub(crate) fn failure(task: &Task) -> &offshoot_core::Failure {
 }
 
 pub(crate) fn forced(task: &Task) -> bool {
-    assert_eq!(task.state, State::Cancelled, "{:?}", task.outcome);
+    assert_eq!(task.state, TaskState::Cancelled, "{:?}", task.outcome);
     matches!(task.ended(), Some(Outcome::Cancelled { forced: true, .. }))
 }
 
