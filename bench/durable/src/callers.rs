@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use offshoot::{BodyError, Folder, Runtime, Session, Sqlite};
+use offshoot::{BodyError, DataDir, Runtime, Session, Sqlite};
 use tokio::task::JoinSet;
 
 use crate::writer;
@@ -42,12 +42,12 @@ impl Done {
 }
 
 /// The store in this folder, on disk, as a program gets it.
-pub fn on_disk(folder: &Path) -> Folder {
+pub fn on_disk(folder: &Path) -> DataDir {
     Sqlite::at(folder)
 }
 
 /// Opens a runtime on the store, with all settings as they come, has the callers at work, and closes it.
-pub async fn work(store: Folder, callers: usize, until: Until) -> Result<Done> {
+pub async fn work(store: DataDir, callers: usize, until: Until) -> Result<Done> {
     let runtime = Runtime::builder(store).open().await?;
     let session = runtime.session("main").await?;
     let begun = Arc::new(AtomicUsize::new(0));

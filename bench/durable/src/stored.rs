@@ -9,8 +9,8 @@ use offshoot::core::{
     Caps, Intent, LiveChildren, Name, Outcome, Payload, Session, SessionId, Space, Stamp, Task,
     TaskId, WorkerId, decide,
 };
-use offshoot::store::{Batch, Spawn, Write};
-use offshoot::{Folder, OpenStore};
+use offshoot::store::{Batch, SpawnWrite, Write};
+use offshoot::{DataDir, OpenStore};
 
 use crate::callers::PATIENCE;
 
@@ -19,7 +19,7 @@ const BATCH: usize = 1_000;
 
 /// Stores `tasks` tasks of one session, every `every`th of them unfinished as if its process had
 /// been killed, and closes the store.
-pub async fn fill(folder: Folder, tasks: usize, every: usize) -> Result<()> {
+pub async fn fill(folder: DataDir, tasks: usize, every: usize) -> Result<()> {
     let store = folder.open_store().await?;
     let writer = Writer::new()?;
     let session = Write::OpenSession(Box::new(writer.session.clone()));
@@ -34,7 +34,7 @@ pub async fn fill(folder: Folder, tasks: usize, every: usize) -> Result<()> {
                 let ended = decide(&task, Intent::Finish(value, LiveChildren::None), writer.now)?;
                 ends = ends.write(Write::Put(ended.task, ended.change));
             }
-            spawns = spawns.write(Write::Spawn(Spawn { task, caps: writer.caps.clone() }));
+            spawns = spawns.write(Write::Spawn(SpawnWrite { task, caps: writer.caps.clone() }));
         }
         store.commit(spawns).await?;
         store.commit(ends).await?;

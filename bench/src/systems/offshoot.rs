@@ -4,7 +4,7 @@ use std::future::Future;
 
 use anyhow::{Result, ensure};
 use offshoot::core::{Caps, Ceiling, Phase, Task, TaskId, Visibility};
-use offshoot::{BodyError, Cancelled, Memory, Runtime, Session, TaskRef};
+use offshoot::{BodyError, CancelledError, Memory, Runtime, Session, TaskRef};
 use tokio::sync::oneshot;
 
 use super::System;
@@ -80,7 +80,7 @@ impl Crowd for Offshoot {
         self.session
             .spawn_ephemeral(|cx| async move {
                 cx.cancelled().await;
-                Err::<(), _>(Cancelled)
+                Err::<(), _>(CancelledError)
             })
             .await?;
         Ok(())
@@ -92,7 +92,7 @@ impl Named for Offshoot {
         self.session
             .spawn_ephemeral(|cx| async move {
                 cx.cancelled().await;
-                Err::<(), _>(Cancelled)
+                Err::<(), _>(CancelledError)
             })
             .name(name)
             .await?;
@@ -111,7 +111,7 @@ impl Directory for Offshoot {
                 .session
                 .spawn_ephemeral(|cx| async move {
                     cx.cancelled().await;
-                    Err::<(), _>(Cancelled)
+                    Err::<(), _>(CancelledError)
                 })
                 .name(&format!("agent-{i}"))
                 .await?;
@@ -147,7 +147,7 @@ impl Tree for Offshoot {
         let session = self.session.clone().with_visibility(Visibility::Subtree);
         let spawn = session.spawn_ephemeral(|cx| async move {
             cx.cancelled().await;
-            Err::<(), _>(Cancelled)
+            Err::<(), _>(CancelledError)
         });
         Ok(match parent {
             Some(parent) => spawn.under(parent).await?,

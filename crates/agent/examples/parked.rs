@@ -1,7 +1,7 @@
 //! What an agent that waits keeps in memory beyond its task.
 //!
 //! ```text
-//! cargo run --profile embedded -p offshoot-agent --example parked [agents]
+//! cargo run --release -p offshoot-agent --example parked [agents]
 //! ```
 //! An agent waits in each of the ways there are, and is compared with a plain
 //! task that does the same. This is a program by itself, because it counts what
@@ -17,7 +17,7 @@ use offshoot_models::{
     Answer, Call, Facts, Model, ModelError, ModelName, Part, Piece, Pieces, Provider, Role, Stop,
     ToolCall, Usage,
 };
-use offshoot_runtime::{BodyError, Context, Kind, Request, Runtime, Session};
+use offshoot_runtime::{BodyError, Context, Kind, Runtime, Session, TaskRequest};
 use offshoot_sqlite::Sqlite;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
@@ -111,7 +111,7 @@ async fn each(many: usize, way: Way, who: Who) -> Outcomes<i64> {
         // Here, so that it keeps no brief while it waits.
         let child = match way {
             Way::Foreground => sent(&brief, Way::Ended),
-            _ => Ok(Request::new("sleeper", Payload::Null)),
+            _ => Ok(TaskRequest::new("sleeper", Payload::Null)),
         };
         async move {
             let child = cx.spawn(child?).await?;
@@ -128,7 +128,7 @@ async fn each(many: usize, way: Way, who: Who) -> Outcomes<i64> {
     // Only who is sent off can ask.
     let owner = Kind::new("owner", move |cx: Context, brief: Brief| async move {
         cx.spawn(match who {
-            Who::Plain => Request::new("asker", Payload::Null),
+            Who::Plain => TaskRequest::new("asker", Payload::Null),
             Who::Agent => sent(&brief, way)?,
         })
         .await?;
@@ -157,16 +157,16 @@ async fn each(many: usize, way: Way, who: Who) -> Outcomes<i64> {
 }
 
 /// An agent that waits in this way, for a body that sends it off.
-fn sent(brief: &Brief, way: Way) -> Result<Request, BodyError> {
+fn sent(brief: &Brief, way: Way) -> Result<TaskRequest, BodyError> {
     let brief = Brief::new(brief.model.clone(), way.task());
-    Ok(Request::new(KIND, Payload::encode(&brief)?))
+    Ok(TaskRequest::new(KIND, Payload::encode(&brief)?))
 }
 
 /// The bytes that each of so many takes once all of them wait.
 async fn park(
     session: &Session,
     (many, way): (usize, Way),
-    request: impl Fn() -> Outcomes<Request>,
+    request: impl Fn() -> Outcomes<TaskRequest>,
 ) -> Outcomes<i64> {
     let waiting = session.counts().await?.of(Phase::Waiting) + way.tasks() * many as u64;
     let before = in_use();
@@ -255,7 +255,7 @@ struct Nothing {}
 /// A tool that sends off a task which never ends.
 fn send() -> impl offshoot_agent::Tool {
     async fn off(cx: ToolContext, _: Nothing) -> Result<String, ToolError> {
-        let request = Request::new("sleeper", Payload::Null);
+        let request = TaskRequest::new("sleeper", Payload::Null);
         Ok(cx.task().spawn(request).await?.id().to_string())
     }
     Function::new("send", "Sends one off.", off).idempotent()

@@ -1,7 +1,7 @@
 //! What a step of an agent costs: the loop's own time, and what it writes.
 //!
 //! ```text
-//! cargo run --profile embedded -p offshoot-agent --example steps [agents ...]
+//! cargo run --release -p offshoot-agent --example steps [agents ...]
 //! ```
 //! The model answers at once, so all time is the loop's. Each agent takes twenty
 //! steps: nineteen that call a tool which only reads, and the answer. Prints the
@@ -20,7 +20,9 @@ use offshoot_models::{
 };
 use offshoot_runtime::Runtime;
 use offshoot_sqlite::Sqlite;
-use offshoot_store::{Around, Batch, Commit, Memory, OpenStore, Store, StoreError, Write};
+use offshoot_store::{
+    Batch, CommitFuture, Memory, OpenStore, Store, StoreError, StoreWrapper, Write,
+};
 use tokio::task::JoinSet;
 
 type Outcomes<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
@@ -298,12 +300,12 @@ struct Counting {
     counts: Arc<Counts>,
 }
 
-impl Around for Counting {
+impl StoreWrapper for Counting {
     fn inner(&self) -> Result<Arc<dyn Store>, StoreError> {
         Ok(self.inner.clone())
     }
 
-    fn commit_around(&self, batch: Batch) -> Commit {
+    fn wrap_commit(&self, batch: Batch) -> CommitFuture {
         for write in &batch.writes {
             let (rows, bytes) = match write {
                 Write::Append { blocks, .. } => {

@@ -15,7 +15,7 @@ use std::task::Poll;
 use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
-use offshoot_core::{Doing, TaskId, text};
+use offshoot_core::{ActivityKind, TaskId, text};
 use offshoot_models::{ToolCall, ToolResult};
 use offshoot_runtime::{BodyError, Context, StepError};
 use parking_lot::Mutex;
@@ -190,7 +190,7 @@ impl Life {
                 let tool = text::cut(&call.name, 64).into();
                 self.seat.deltas.tell(self.cx.id(), || Delta::Calling { step, tool });
             }
-            self.cx.activity(step, Doing::Tool(tool)).await?;
+            self.cx.activity(step, ActivityKind::Tool(tool)).await?;
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use offshoot_core::{Payload, PayloadError, SessionId, text};
 use offshoot_models::{Differs, Endpoint, Gate, Model, ModelName, Prices};
-use offshoot_runtime::{BoxFuture, Request};
+use offshoot_runtime::{BoxFuture, TaskRequest};
 use offshoot_sandbox::Helper;
 use serde_json::Value;
 
@@ -309,7 +309,7 @@ impl Agents {
     /// A request for an agent that does this. It keeps to the address where its
     /// provider is now, unless the brief says another. A limit on money is refused
     /// where nobody knows what its model costs.
-    pub fn request(&self, brief: &Brief) -> Result<Request, BadBrief> {
+    pub fn request(&self, brief: &Brief) -> Result<TaskRequest, BadBrief> {
         if brief.budget.money.is_some() || brief.pools.iter().any(Pool::limits_money) {
             let known = self.0.prices.of(&brief.model).is_some();
             known.then_some(()).ok_or_else(|| UnknownPrice { model: brief.model.clone() })?;
@@ -319,7 +319,7 @@ impl Agents {
             Some(now) => Payload::encode(&brief.clone().endpoint(now))?,
             None => Payload::encode(brief)?,
         };
-        Ok(Request::new(KIND, payload))
+        Ok(TaskRequest::new(KIND, payload))
     }
 
     /// The same brief for an agent of the profile of this name, which is looked for

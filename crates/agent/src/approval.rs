@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use offshoot_core::authority::{Deed, Rule, Wish};
-use offshoot_core::{Addressee, Phase, Question, Stamp, State, TaskId, Wants, text};
+use offshoot_core::permissions::{Access, Action, Rule};
+use offshoot_core::{Addressee, Phase, Question, QuestionKind, Stamp, TaskId, TaskState, text};
 use offshoot_runtime::{Error, Runtime, TaskRef};
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ pub struct Approval {
     /// Its arguments, as the model wrote them.
     pub arguments: Arc<str>,
     /// What the call would do.
-    pub deed: Deed,
+    pub deed: Action,
     /// Why somebody is asked, if that is not just what the mode says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<Arc<str>>,
@@ -29,6 +29,9 @@ pub struct Approval {
     /// Further facts for the person who is asked, each a clause.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Arc<str>>,
+    /// Further commands that the call comes to: see [`Access::implied`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub implied: Vec<Vec<String>>,
 }
 
 /// What is answered.
@@ -49,25 +52,25 @@ pub enum Leave {
 
 impl Approval {
     /// Leave for a call with these arguments, which wishes this.
-    pub(crate) fn new(wish: Wish, arguments: &str) -> Self {
-        let Wish { tool, deed, guarded, lasting, notes, .. } = wish;
+    pub(crate) fn new(wish: Access, arguments: &str) -> Self {
+        let Access { tool, action: deed, guarded, lasting, notes, implied, .. } = wish;
         // What is guarded is asked for each time, whatever leave there is.
         let lasting = lasting.filter(|_| guarded.is_none());
-        Self { tool, arguments: arguments.into(), deed, why: guarded, lasting, notes }
+        Self { tool, arguments: arguments.into(), deed, why: guarded, lasting, notes, implied }
     }
 
     /// What a question asks leave for, if it asks for leave.
     pub fn of(question: &Question) -> Option<Self> {
         match question.wants {
-            Wants::Approval => question.about.decode().ok(),
-            Wants::Input => None,
+            QuestionKind::Approval => question.about.decode().ok(),
+            QuestionKind::Input => None,
         }
     }
 
     /// What the call wishes.
-    pub fn wish(&self) -> Wish {
-        let Self { tool, deed, why, lasting, notes, .. } = self.clone();
-        Wish { tool, deed, guarded: why, lasting, paths: None, notes }
+    pub fn wish(&self) -> Access {
+        let Self { tool, deed, why, lasting, notes, implied, .. } = self.clone();
+        Access { tool, action: deed, guarded: why, lasting, paths: None, notes, implied }
     }
 
     /// Whether it is for the same call. One that was asked for before there was
@@ -162,8 +165,8 @@ impl Asked {
                 // One that an attempt has left may have asked, whatever its record
                 // says now.
                 let may_ask = match task.state {
-                    State::Queued => task.attempts > 0,
-                    State::Running => task.attempts > 1,
+                    TaskState::Queued => task.attempts > 0,
+                    TaskState::Running => task.attempts > 1,
                     state => state.question().is_some(),
                 };
                 if !may_ask {
@@ -188,7 +191,7 @@ impl Asked {
         let handle = || task.handle().to_owned();
         match asked.iter().find(|asked| asked.number == number) {
             None => Err(NotAnswered::NotAsked { handle: handle(), number }),
-            Some(asked) if asked.wants == Wants::Input => {
+            Some(asked) if asked.wants == QuestionKind::Input => {
                 Err(NotAnswered::WantsWords { handle: handle(), number })
             }
             Some(_) => Ok(task.answer(number, leave).await?),
@@ -202,11 +205,11 @@ mod tests {
 
     #[test]
     fn leave_for_a_call_is_for_it_alone_and_not_for_what_is_guarded_since() {
-        let wish = || Wish::new("run_command", Deed::Change);
+        let wish = || Access::new("run_command", Action::Change);
         let asked = Approval::new(wish(), "{}");
         assert!(asked.is_for(&Approval::new(wish(), "{}")));
         assert!(!asked.is_for(&Approval::new(wish(), "{ }")));
-        assert!(!asked.is_for(&Approval::new(Wish::new("write", Deed::Change), "{}")));
+        assert!(!asked.is_for(&Approval::new(Access::new("write", Action::Change), "{}")));
         let guarded = Approval::new(wish().guarded("commands are not confined"), "{}");
         assert!(!asked.is_for(&guarded) && guarded.is_for(&asked));
     }

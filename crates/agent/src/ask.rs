@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use futures_util::{FutureExt, StreamExt};
-use offshoot_core::{Doing, FailureKind, WaitingOn};
+use offshoot_core::{ActivityKind, FailureKind, WaitingOn};
 use offshoot_models::{
     Again, Answer, Cache, Call, ModelError, Part, Pass, Piece, Seen, ToolCall, ToolChoice,
 };
@@ -174,7 +174,7 @@ impl Life {
         let mut attempt = 0;
         loop {
             // Before the gate, so that nobody holds a pass while he writes.
-            Box::pin(self.cx.activity(step, Doing::Model)).await?;
+            Box::pin(self.cx.activity(step, ActivityKind::Model)).await?;
             let pass = match self.gate.try_pass() {
                 Some(pass) => pass,
                 None => match self.wait_at_gate().await? {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use offshoot_core::{Capabilities, Recovery, Task};
 use offshoot_models::Differs;
-use offshoot_runtime::{Backend, BoxFuture, Clearing, Context, Ended};
+use offshoot_runtime::{Backend, BodyResult, BoxFuture, ClearReason, Context};
 
 use crate::agents::{NoModel, Seat};
 use crate::brief::{Brief, Isolation};
@@ -47,7 +47,7 @@ impl Backend for AgentBackend {
         Recovery::Resume
     }
 
-    fn most_in_a_tree(&self) -> Option<u64> {
+    fn tree_limit(&self) -> Option<u64> {
         Some(self.seat.limits.tree)
     }
 
@@ -69,7 +69,7 @@ impl Backend for AgentBackend {
         }
     }
 
-    fn start(&self, cx: Context) -> BoxFuture<Ended> {
+    fn start(&self, cx: Context) -> BoxFuture<BodyResult> {
         let seat = self.seat.clone();
         Box::pin(async move {
             let life = Box::pin(Life::begin(seat, cx)).await?;
@@ -80,9 +80,9 @@ impl Backend for AgentBackend {
         })
     }
 
-    fn clear(&self, cx: &Context, why: Clearing) -> BoxFuture<()> {
+    fn clear(&self, cx: &Context, why: ClearReason) -> BoxFuture<()> {
         // Whoever takes it up again goes on where it stands.
-        if why == Clearing::Released {
+        if why == ClearReason::Released {
             return Box::pin(std::future::ready(()));
         }
         let (seat, cx) = (self.seat.clone(), cx.clone());
@@ -97,7 +97,7 @@ impl Backend for AgentBackend {
 
 /// The life of an agent that works in a worktree of its own, which is tidied up
 /// before its end is told.
-async fn isolated(life: Box<Life>) -> Ended {
+async fn isolated(life: Box<Life>) -> BodyResult {
     let (seat, cx) = (life.seat.clone(), life.cx.clone());
     let ended = life.live().await;
     worktree::tidy_up(&seat, &cx, By::Body).await;

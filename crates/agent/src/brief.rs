@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use offshoot_core::Seldom;
-use offshoot_core::authority::Authority;
+use offshoot_core::BoxedDefault;
+use offshoot_core::permissions::Permissions;
 use offshoot_models::{Endpoint, ModelName};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -53,7 +53,7 @@ pub struct Brief {
     pub agents: Option<Box<[String]>>,
     /// What it may do, if that is limited. What it sends off never may do more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub authority: Option<Arc<Authority>>,
+    pub authority: Option<Arc<Permissions>>,
     /// How tools are called to it.
     #[serde(default, skip_serializing_if = "Dialect::is_own")]
     pub dialect: Dialect,
@@ -66,8 +66,8 @@ pub struct Brief {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<Duration>,
     /// What it and all that it sends off may spend.
-    #[serde(default, skip_serializing_if = "Seldom::is_unsaid")]
-    pub budget: Seldom<Budget>,
+    #[serde(default, skip_serializing_if = "BoxedDefault::is_default")]
+    pub budget: BoxedDefault<Budget>,
     /// The pools of those who sent it off, on which it draws, too. The runtime
     /// writes them when an agent sends another one off.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -129,7 +129,7 @@ impl Brief {
             dialect: Dialect::Offshoot,
             steps: None,
             time: None,
-            budget: Seldom::default(),
+            budget: BoxedDefault::default(),
             pools: Vec::new(),
         }
     }
@@ -191,7 +191,7 @@ impl Brief {
 
     /// What it may do.
     #[must_use]
-    pub fn authority(mut self, authority: Authority) -> Self {
+    pub fn authority(mut self, authority: Permissions) -> Self {
         self.authority = Some(Arc::new(authority));
         self
     }

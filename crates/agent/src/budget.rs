@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use offshoot_core::Unsaid;
+use offshoot_core::ConstDefault;
 use offshoot_models::Money;
 use serde::{Deserialize, Serialize};
 
@@ -56,8 +56,8 @@ const FORMS: &str = "Write money as 2usd, $2 or 0.50usd, tokens as 200k tokens o
      time as 90s, 10m or 1h30m, steps as 20 steps; several joined by commas, such as 2usd, 200k \
      tokens, 10m";
 
-impl Unsaid for Budget {
-    const UNSAID: &'static Self = &Self { tokens: None, money: None, time: None, steps: None };
+impl ConstDefault for Budget {
+    const DEFAULT: &'static Self = &Self { tokens: None, money: None, time: None, steps: None };
 }
 
 impl Budget {

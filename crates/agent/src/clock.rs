@@ -13,7 +13,7 @@ use futures_util::future::select;
 use hashbrown::HashMap;
 use offshoot_core::{Owner, Stamp, TaskId};
 use offshoot_runtime::{Context, Error};
-use offshoot_store::{Count, Counter};
+use offshoot_store::{Counter, CounterChange};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -188,9 +188,9 @@ fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-fn count(cx: &Context, name: &str, by: i64) -> Count {
+fn count(cx: &Context, name: &str, by: i64) -> CounterChange {
     let counter = Counter { owner: Owner::Task(cx.id()), name: name.into() };
-    Count { counter, by, limit: None }
+    CounterChange { counter, by, limit: None }
 }
 
 /// The clocks of the agents of a process that have a limited time.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use offshoot_core::authority::{Deed, Wish};
+use offshoot_core::permissions::{Access, Action};
 use offshoot_models::ToolSpec;
 use offshoot_runtime::BoxFuture;
 use serde_json::Value;
@@ -82,8 +82,8 @@ impl Tool for Finish {
         Effect::Idempotent
     }
 
-    fn wish(&self, _cx: &ToolContext, _arguments: &str) -> Result<Wish, ToolError> {
-        Ok(Wish::new(FINISH, Deed::Manage))
+    fn wish(&self, _cx: &ToolContext, _arguments: &str) -> Result<Access, ToolError> {
+        Ok(Access::new(FINISH, Action::ManageTasks))
     }
 
     fn call(&self, _cx: ToolContext, arguments: String) -> BoxFuture<Result<Output, ToolError>> {

@@ -5,18 +5,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use offshoot_core::authority::{Deed, Layer, Mode, Rule, Verdict, Wish};
+use offshoot_core::permissions::{Access, Action, PermissionMode, PolicyLayer, Rule, Verdict};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 
-use crate::leave::first_outside;
+use crate::leave::{can_last, first_outside};
 
 /// What people have given lasting leave for, folder by folder. It spares a
 /// question; it never allows what is denied or guarded.
 pub trait Grants: Send + Sync + fmt::Debug + 'static {
     /// Whether there is leave for this wish of an agent that works in this folder.
-    fn granted(&self, folder: Option<&Path>, wish: &Wish) -> bool;
+    fn granted(&self, folder: Option<&Path>, wish: &Access) -> bool;
 
     /// Keeps that there is leave, in this folder, for all that fits the rule. To
     /// keep it twice changes nothing.
@@ -24,16 +24,16 @@ pub trait Grants: Send + Sync + fmt::Debug + 'static {
 }
 
 /// Whether these rules together allow a wish: each of its commands if it runs any.
-pub fn covers<'a>(rules: impl IntoIterator<Item = &'a Rule>, wish: &Wish) -> bool {
+pub fn covers<'a>(rules: impl IntoIterator<Item = &'a Rule>, wish: &Access) -> bool {
     let fits = |rule: &&Rule| {
         let is_about = &*rule.tool == "*" || rule.tool == wish.tool;
-        is_about && (rule.command.is_none() || matches!(wish.deed, Deed::Run(_)))
+        is_about && (rule.command.is_none() || matches!(wish.action, Action::Run(_)))
     };
     let about: Vec<_> = rules.into_iter().filter(fits).collect();
     if about.is_empty() {
         return false;
     }
-    let layer = Layer::mode(Mode::Ask);
+    let layer = PolicyLayer::mode(PermissionMode::Ask);
     let layer =
         about.into_iter().fold(layer, |layer, rule| layer.rule(rule.clone(), Verdict::Allow));
     layer.judge(wish) == Verdict::Allow
@@ -47,7 +47,7 @@ pub struct GrantsInMemory(Arc<Mutex<Vec<Grant>>>);
 type Grant = (Option<PathBuf>, Rule);
 
 impl Grants for GrantsInMemory {
-    fn granted(&self, folder: Option<&Path>, wish: &Wish) -> bool {
+    fn granted(&self, folder: Option<&Path>, wish: &Access) -> bool {
         let granted = self.0.lock();
         let here = granted.iter().filter(|(of, _)| of.as_deref() == folder);
         covers(here.map(|(_, rule)| rule), wish)
@@ -78,9 +78,8 @@ impl Granting {
     /// Whether there is lasting leave for a wish. Where the folder really is may
     /// take long to tell, so a thread is asked. A path that leads outside the directory
     /// is covered by no grant.
-    pub(crate) async fn has(&self, folder: Option<&Path>, wish: &Wish) -> bool {
-        let can_last = wish.guarded.is_none() && wish.lasting.is_some();
-        let Some(grants) = self.grants.clone().filter(|_| can_last) else { return false };
+    pub(crate) async fn has(&self, folder: Option<&Path>, wish: &Access) -> bool {
+        let Some(grants) = self.grants.clone().filter(|_| can_last(wish)) else { return false };
         let (folder, wish) = (folder.map(Path::to_owned), wish.clone());
         let found = spawn_blocking(move || {
             let stays = wish.paths.as_ref().is_none_or(|named| first_outside(named).is_none());
@@ -90,7 +89,7 @@ impl Granting {
     }
 
     /// Resolves when there is.
-    pub(crate) async fn comes(&self, folder: Option<&Path>, wish: &Wish) {
+    pub(crate) async fn comes(&self, folder: Option<&Path>, wish: &Access) {
         loop {
             let changed = self.changed.notified();
             if self.has(folder, wish).await {
@@ -115,7 +114,7 @@ impl Granting {
 
 #[cfg(test)]
 mod tests {
-    use offshoot_core::authority::Line;
+    use offshoot_core::permissions::LineAnalysis;
 
     use super::*;
 
@@ -123,10 +122,10 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn runs(commands: &[&str]) -> Wish {
+    fn runs(commands: &[&str]) -> Access {
         let words = |command: &&str| command.split(' ').map(str::to_owned).collect();
-        let line = Line::Clear(commands.iter().map(words).collect());
-        Wish::new("run_command", Deed::Run(line))
+        let line = LineAnalysis::Clear(commands.iter().map(words).collect());
+        Access::new("run_command", Action::Run(line))
     }
 
     #[test]
@@ -135,11 +134,11 @@ mod tests {
         assert!(covers(&rules, &runs(&["cargo test --all"])));
         assert!(covers(&rules, &runs(&["ls", "cargo test"])));
         assert!(!covers(&rules, &runs(&["cargo test", "rm -r x"])));
-        assert!(!covers(&rules, &Wish::new("run_command", Deed::Run(Line::Unclear))));
-        assert!(!covers(&rules, &Wish::new("write", Deed::Change)));
-        assert!(!covers(&rules, &Wish::new("run_command", Deed::Look)));
-        assert!(covers(&[rule("write")], &Wish::new("write", Deed::Change)));
-        assert!(!covers(&[], &Wish::new("write", Deed::Look)));
+        assert!(!covers(&rules, &Access::new("run_command", Action::Run(LineAnalysis::Unclear))));
+        assert!(!covers(&rules, &Access::new("write", Action::Change)));
+        assert!(!covers(&rules, &Access::new("run_command", Action::Read)));
+        assert!(covers(&[rule("write")], &Access::new("write", Action::Change)));
+        assert!(!covers(&[], &Access::new("write", Action::Read)));
     }
 
     /// Leave in a folder of which nobody tells where it is.
@@ -147,7 +146,7 @@ mod tests {
     struct Stuck(std::sync::Mutex<std::sync::mpsc::Receiver<()>>);
 
     impl Grants for Stuck {
-        fn granted(&self, _: Option<&Path>, _: &Wish) -> bool {
+        fn granted(&self, _: Option<&Path>, _: &Access) -> bool {
             self.0.lock().unwrap().recv().is_err()
         }
 
@@ -160,7 +159,7 @@ mod tests {
     async fn a_folder_that_does_not_answer_holds_up_nobody_else() {
         let (answers, stuck) = std::sync::mpsc::channel();
         let granting = Granting::by(Stuck(stuck.into()));
-        let wish = Wish::new("write", Deed::Change).lasting(rule("write"));
+        let wish = Access::new("write", Action::Change).lasting(rule("write"));
         let asked = tokio::spawn(async move { granting.has(None, &wish).await });
         // This thread is the only one, and goes on.
         tokio::task::yield_now().await;
@@ -175,7 +174,7 @@ mod tests {
         let granting = Granting::by(grants.clone());
         let folder = Path::new("/work");
         grants.grant(Some(folder), &rule("*")).unwrap();
-        let wish = Wish::new("write", Deed::Change);
+        let wish = Access::new("write", Action::Change);
         assert!(!granting.has(Some(folder), &wish).await);
         let wish = wish.lasting(rule("write"));
         assert!(granting.has(Some(folder), &wish).await);

@@ -22,9 +22,9 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;
-use offshoot_core::authority::{Asks, Authority, Verdict, Wish};
-use offshoot_core::{Addressee, Caller, Closed, Owner, Payload, Question, Wants, text};
-use offshoot_runtime::{Asking, BoxFuture, Context, Error, TaskRef};
+use offshoot_core::permissions::{Access, Approver, Permissions, Verdict};
+use offshoot_core::{Addressee, Caller, Owner, Payload, Question, QuestionKind, Resolution, text};
+use offshoot_runtime::{BoxFuture, Context, Error, QuestionRequest, TaskRef};
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
@@ -67,20 +67,16 @@ pub(crate) fn judge(tool: &Arc<dyn Tool>, cx: ToolContext, arguments: &str) -> J
         Verdict::Deny => Judged::Refused(words::forbidden(authority, &wish)),
         Verdict::Ask => {
             let doubt = authority.and_then(|authority| words::doubt(authority, &wish));
-            if asks(authority) == Asks::Nobody {
+            if asks(authority) == Approver::None && !can_last(&wish) {
                 return Judged::Refused(words::nobody(&wish, doubt));
             }
-            let wish = match doubt {
-                Some(doubt) => wish.noting(&doubt),
-                None => wish,
-            };
-            Judged::Asks(Box::new(Plea { cx, wish, arguments: arguments.into() }))
+            Judged::Asks(Box::new(Plea { cx, wish, doubt, arguments: arguments.into() }))
         }
     }
 }
 
 /// What an agent of this authority may do of its own accord.
-fn verdict(authority: Option<&Authority>, wish: &Wish) -> Verdict {
+fn verdict(authority: Option<&Permissions>, wish: &Access) -> Verdict {
     match (authority, &wish.guarded) {
         (Some(authority), _) => authority.judge(wish),
         (None, Some(_)) => Verdict::Ask,
@@ -90,19 +86,26 @@ fn verdict(authority: Option<&Authority>, wish: &Wish) -> Verdict {
 
 /// Whether an agent of this authority can give the leave that is asked for: only
 /// for what it may do unasked itself.
-pub(crate) fn may_give(authority: Option<&Authority>, question: &Question) -> bool {
+pub(crate) fn may_give(authority: Option<&Permissions>, question: &Question) -> bool {
     let wish = Approval::of(question).map(|approval| approval.wish());
     wish.map(|wish| verdict(authority, &wish)) == Some(Verdict::Allow)
 }
 
-fn asks(authority: Option<&Authority>) -> Asks {
-    authority.map(Authority::asks).unwrap_or_default()
+/// Whether a standing grant can cover a wish.
+pub(crate) fn can_last(wish: &Access) -> bool {
+    wish.guarded.is_none() && wish.lasting.is_some()
+}
+
+fn asks(authority: Option<&Permissions>) -> Approver {
+    authority.map(Permissions::approver).unwrap_or_default()
 }
 
 /// A call that waits for leave.
 pub(crate) struct Plea {
     cx: ToolContext,
-    wish: Wish,
+    wish: Access,
+    /// The rule that it may break by way of a command that it does not name.
+    doubt: Option<String>,
     arguments: Arc<str>,
 }
 
@@ -137,6 +140,12 @@ impl Plea {
     /// Asks for leave and waits for the answer; why the call is not made, if it is
     /// not. What an attempt before this one has asked is not asked again.
     async fn settle(mut self: Box<Self>, stop: watch::Receiver<Option<Stop>>) -> Settled {
+        if self.asks_nobody() {
+            return self.unasked(stop).await;
+        }
+        if let Some(doubt) = self.doubt.take() {
+            self.wish = self.wish.noting(&doubt);
+        }
         self.narrow().await;
         let own = self.own().await?;
         let before = self.asked(&own).await?;
@@ -187,10 +196,28 @@ impl Plea {
         }
     }
 
+    /// The answer where nobody can be asked: a standing grant, or none.
+    async fn unasked(self: Box<Self>, mut stop: watch::Receiver<Option<Stop>>) -> Settled {
+        let stopped = pin!(stop.wait_for(Option::is_some));
+        match select(pin!(self.is_granted()), stopped).await {
+            Either::Left((Ok(true), _)) => Ok(None),
+            Either::Left((Ok(false), _)) => Ok(Some(words::nobody(&self.wish, self.doubt.clone()))),
+            Either::Left((Err(error), _)) => Err(error),
+            Either::Right((stopped, _)) => {
+                let why = stopped.ok().and_then(|stopped| *stopped).unwrap_or(Stop::Cancelled);
+                Ok(Some(self.unanswered(GaveUp::Stopped(why))))
+            }
+        }
+    }
+
+    fn asks_nobody(&self) -> bool {
+        asks(self.cx.brief.authority.as_deref()) == Approver::None
+    }
+
     /// Offers no standing grant for a call that names a path outside its directory, and
     /// says so to the person who is asked.
     async fn narrow(&mut self) {
-        let can_last = self.wish.guarded.is_none() && self.wish.lasting.is_some();
+        let can_last = can_last(&self.wish);
         let Some(named) = self.wish.paths.clone().filter(|_| can_last) else { return };
         let directory = named.directory.display().to_string();
         let found = spawn_blocking(move || first_outside(&named).map(str::to_owned)).await;
@@ -205,7 +232,7 @@ impl Plea {
     }
 
     /// Waits for the answer. What a person takes for it is not the agent's time.
-    async fn wait(&self, asking: Asking, owner: Owner) -> Result<Payload, Error> {
+    async fn wait(&self, asking: QuestionRequest, owner: Owner) -> Result<Payload, Error> {
         match self.asks_owner(owner) {
             true => asking.into_future().await,
             false => self.cx.on_hold(asking.into_future()).await,
@@ -215,14 +242,14 @@ impl Plea {
     /// Whether the agent that sent it off is asked, and no person.
     fn asks_owner(&self, owner: Owner) -> bool {
         let asks = asks(self.cx.brief.authority.as_deref());
-        asks == Asks::Owner && matches!(owner, Owner::Task(_))
+        asks == Approver::Owner && matches!(owner, Owner::Task(_))
     }
 
     fn ask(
         &self,
         approval: &Approval,
         owner: Owner,
-    ) -> Result<Asking, offshoot_core::PayloadError> {
+    ) -> Result<QuestionRequest, offshoot_core::PayloadError> {
         let said = format!("May I call {}?", approval.shown(SHOWN));
         let asking = self.cx.cx.ask(text::cut(&said, 2 * SHOWN).as_ref()).approval();
         let asking = asking.about(Payload::encode(approval)?).key(&self.key());
@@ -299,17 +326,19 @@ impl Plea {
     async fn read(
         &self,
         (own, before): (&TaskRef, Option<&Question>),
-        closed: &Closed,
+        closed: &Resolution,
         why: GaveUp,
     ) -> Settled {
         let (by, answer) = match closed {
-            Closed::Answered { by, answer, .. } => (*by, answer),
-            Closed::Withdrawn { .. } if why == GaveUp::Granted => return Ok(None),
+            Resolution::Answered { by, answer, .. } => (*by, answer),
+            Resolution::Withdrawn { .. } if why == GaveUp::Granted => return Ok(None),
             // By an attempt before this one, perhaps because of that leave.
-            Closed::Withdrawn { .. } if why == GaveUp::Forgotten && self.is_granted().await? => {
+            Resolution::Withdrawn { .. }
+                if why == GaveUp::Forgotten && self.is_granted().await? =>
+            {
                 return Ok(None);
             }
-            Closed::Withdrawn { at } => {
+            Resolution::Withdrawn { at } => {
                 let asked = before.map(|before| at.since(before.at));
                 let limit = self.cx.seat.limits.leave;
                 let overdue = asked.is_some_and(|waited| waited >= limit);
@@ -320,7 +349,7 @@ impl Plea {
         // Only a person or, where it is asked, the owner can give leave. Whatever
         // else the answer says, it counts as none.
         let asked = asks(self.cx.brief.authority.as_deref());
-        let owns = |task| asked == Asks::Owner && own.spec().owner() == Owner::Task(task);
+        let owns = |task| asked == Approver::Owner && own.spec().owner() == Owner::Task(task);
         let by_agent = match by {
             Caller::Task(task) if !owns(task) => return Ok(Some(words::not_theirs())),
             Caller::Task(_) => true,
@@ -352,7 +381,7 @@ fn key(call: &str) -> String {
 }
 
 /// The same question once more: it is found again.
-fn again(cx: &Context, before: &Question) -> Asking {
+fn again(cx: &Context, before: &Question) -> QuestionRequest {
     let asking = cx.ask(&before.text).approval().about(before.about.clone());
     let asking = asking.key(before.key.as_deref().unwrap_or_default());
     match before.addressee {
@@ -367,7 +396,7 @@ pub(crate) async fn withdraw(cx: &Context, step: u64) -> Result<(), Trouble> {
     let asked = cx.task(&cx.id().to_string()).await?.questions().await?;
     let open = asked.iter().filter(|asked| {
         let is_of_step = asked.key.as_ref().is_some_and(|key| key.starts_with(&prefix));
-        asked.closed.is_none() && asked.wants == Wants::Approval && is_of_step
+        asked.closed.is_none() && asked.wants == QuestionKind::Approval && is_of_step
     });
     for asked in open {
         // Answered or withdrawn: whichever, it is open no more.

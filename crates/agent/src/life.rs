@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use offshoot_core::{Failure, FailureKind, Payload, PayloadError, TaskId};
 use offshoot_models::{Gate, Model};
-use offshoot_runtime::{BodyError, Context, Ended, Error, Rows, StepError};
-use offshoot_store::Count;
+use offshoot_runtime::{BodyError, BodyResult, Context, Error, InboxRows, StepError};
+use offshoot_store::CounterChange;
 
 use crate::act::unanswered;
 use crate::agents::{NoModel, Seat};
@@ -145,7 +145,7 @@ impl Life {
     }
 
     /// Goes on until the agent has ended.
-    pub(crate) async fn live(mut self: Box<Self>) -> Ended {
+    pub(crate) async fn live(mut self: Box<Self>) -> BodyResult {
         let mut known = Known::No;
         let mut failures = 0;
         loop {
@@ -290,7 +290,7 @@ impl Life {
     pub(crate) async fn write(
         &mut self,
         entries: Vec<Entry>,
-        read: Option<&Rows>,
+        read: Option<&InboxRows>,
         ends: &[TaskId],
     ) -> Result<(), Trouble> {
         let at = self.cx.now();
@@ -311,7 +311,7 @@ impl Life {
     pub(crate) async fn write_counting(
         &mut self,
         entries: Vec<Entry>,
-        mut counts: Vec<Count>,
+        mut counts: Vec<CounterChange>,
     ) -> Result<(), Trouble> {
         if counts.is_empty() {
             return self.write(entries, None, &[]).await;
@@ -361,7 +361,7 @@ impl Life {
 }
 
 /// Whether changes of counters are the same.
-fn same(one: &[Count], other: &[Count]) -> bool {
+fn same(one: &[CounterChange], other: &[CounterChange]) -> bool {
     one.iter().map(|count| count.by).eq(other.iter().map(|count| count.by))
 }
 

@@ -125,7 +125,7 @@ impl Part {
         let limit = usize::try_from(to - from).map_or(PAGE, |wanted| wanted.min(PAGE));
         let page = match self.of {
             None => cx.history(from, limit).await?,
-            Some(task) => match cx.forebears_history(task, from, limit).await {
+            Some(task) => match cx.ancestor_history(task, from, limit).await {
                 Ok(page) => page,
                 Err(Error::Forbidden(_)) => return Err(gone()),
                 Err(error) => return Err(error.into()),

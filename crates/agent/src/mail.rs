@@ -1,8 +1,8 @@
 //! What comes home is put into the conversation, and acknowledged by the commit
 //! that does it.
 
-use offshoot_core::{Caller, Mode, Question, RowBody, TaskId, Wants};
-use offshoot_runtime::{Arrival, Context, Error, Rows};
+use offshoot_core::{Caller, DeliveryMode, Question, QuestionKind, RowBody, TaskId};
+use offshoot_runtime::{Context, Error, InboxRow, InboxRows};
 
 use crate::block::{Entry, Kept};
 use crate::leave;
@@ -66,7 +66,7 @@ impl Life {
 
     /// Puts rows into the conversation until there is no room any more; how much
     /// there is left.
-    async fn take_in(&mut self, rows: Rows, mut room: usize) -> Result<usize, Trouble> {
+    async fn take_in(&mut self, rows: InboxRows, mut room: usize) -> Result<usize, Trouble> {
         // Of many each is shorter.
         let share = (TOGETHER / rows.len().max(1)).max(LEAST);
         let allowance = self.seat.limits.allowance.min(share);
@@ -94,7 +94,7 @@ impl Life {
     /// What a task says at too great length is kept at this place, to be read on.
     async fn names(
         &self,
-        row: Arrival<'_>,
+        row: InboxRow<'_>,
         allowance: usize,
         place: u64,
     ) -> Result<(Names, Option<Kept>), Trouble> {
@@ -135,7 +135,7 @@ impl Life {
         (handle, asked): (&str, Option<&Question>),
         longest: usize,
     ) -> Option<String> {
-        let asked = asked.filter(|asked| asked.wants == Wants::Approval)?;
+        let asked = asked.filter(|asked| asked.wants == QuestionKind::Approval)?;
         Some(leave::request((handle, asked), self.brief.authority.as_deref(), longest))
     }
 
@@ -169,12 +169,12 @@ pub(crate) async fn question(
 
 /// Resolves when somebody wants the agent's attention at once.
 pub(crate) async fn interrupted(cx: &Context) {
-    until(cx, |row| mode(row) == Some(Mode::Interrupt)).await;
+    until(cx, |row| mode(row) == Some(DeliveryMode::Interrupt)).await;
 }
 
 /// Resolves when there is a message that is not meant for the end of the turn.
 pub(crate) async fn steered(cx: &Context) {
-    until(cx, |row| mode(row).is_some_and(|mode| mode != Mode::FollowUp)).await;
+    until(cx, |row| mode(row).is_some_and(|mode| mode != DeliveryMode::FollowUp)).await;
 }
 
 /// Resolves when there is a message of any mode, or a question.
@@ -192,13 +192,13 @@ pub(crate) async fn is_due_now(cx: &Context) -> Result<bool, Error> {
     is_there(cx, |row| is_due(row, When::MidTurn)).await
 }
 
-fn mode(row: Arrival<'_>) -> Option<Mode> {
+fn mode(row: InboxRow<'_>) -> Option<DeliveryMode> {
     row.message().map(|said| said.mode)
 }
 
 /// Resolves when there is such a row. A look that fails is repeated when there
 /// is something new: whoever waits has other reasons to end, too.
-async fn until(cx: &Context, wanted: impl Fn(Arrival<'_>) -> bool) {
+async fn until(cx: &Context, wanted: impl Fn(InboxRow<'_>) -> bool) {
     loop {
         let news = cx.news();
         // In a box, so that it takes no room between two looks.
@@ -211,7 +211,7 @@ async fn until(cx: &Context, wanted: impl Fn(Arrival<'_>) -> bool) {
 
 /// Whether there is such a row. All rows are looked at: those that
 /// an owner left behind keep their numbers, so a new one may stand before others.
-async fn is_there(cx: &Context, wanted: impl Fn(Arrival<'_>) -> bool) -> Result<bool, Error> {
+async fn is_there(cx: &Context, wanted: impl Fn(InboxRow<'_>) -> bool) -> Result<bool, Error> {
     let mut after = 0;
     loop {
         let rows = cx.drain_after(after, MOST).await?;
@@ -225,6 +225,6 @@ async fn is_there(cx: &Context, wanted: impl Fn(Arrival<'_>) -> bool) -> Result<
     }
 }
 
-fn is_due(row: Arrival<'_>, when: When) -> bool {
-    when == When::TurnEnd || row.message().is_none_or(|said| said.mode != Mode::FollowUp)
+fn is_due(row: InboxRow<'_>, when: When) -> bool {
+    when == When::TurnEnd || row.message().is_none_or(|said| said.mode != DeliveryMode::FollowUp)
 }

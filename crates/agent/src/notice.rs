@@ -7,7 +7,7 @@
 use std::fmt::Write;
 
 use offshoot_core::{Caller, Message, Outcome, Question, RowBody, Task, TaskId, digest, text};
-use offshoot_runtime::Arrival;
+use offshoot_runtime::InboxRow;
 
 use crate::block::Entry;
 use crate::dialect::Dialect;
@@ -39,7 +39,7 @@ pub(crate) struct Names {
 
 /// What is said by a row of the agent's inbox. What a person says is no notice:
 /// it is said to the agent.
-pub(crate) fn entry(row: Arrival<'_>, allowance: usize, names: &Names) -> Entry {
+pub(crate) fn entry(row: InboxRow<'_>, allowance: usize, names: &Names) -> Entry {
     match row.body() {
         RowBody::Result(_) => match row.task() {
             Some(task) => Entry::Notice { text: result_in(task, allowance, names.dialect) },

@@ -81,7 +81,7 @@ pub(crate) async fn find(cx: &Context, name: &str) -> Result<String, ToolError> 
 async fn entry(cx: &Context, of: Option<TaskId>, place: u64) -> Result<Option<Entry>, ToolError> {
     let page = match of {
         None => cx.history(place, 1).await?,
-        Some(task) => match cx.forebears_history(task, place, 1).await {
+        Some(task) => match cx.ancestor_history(task, place, 1).await {
             Err(Error::Forbidden(_)) => return Ok(None),
             page => page?,
         },

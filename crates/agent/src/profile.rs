@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use offshoot_core::authority::{Asks, Layer};
+use offshoot_core::permissions::{Approver, PolicyLayer};
 use offshoot_models::ModelName;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -31,12 +31,12 @@ pub struct Profile {
     /// Their model, if not that of whoever sends them off.
     pub model: Option<ModelName>,
     /// What narrows what they may do.
-    pub layer: Layer,
+    pub layer: PolicyLayer,
     /// What narrows them besides: the layers of the profiles that it extends, or
     /// in whose place it stands.
-    pub under: Vec<Layer>,
+    pub under: Vec<PolicyLayer>,
     /// Who is asked for leave, if it says.
-    pub asks: Option<Asks>,
+    pub asks: Option<Approver>,
     /// What each of them may spend.
     pub budget: Budget,
     /// Where they work.

@@ -11,7 +11,7 @@
 use offshoot_core::{Owner, TaskId};
 use offshoot_models::{Money, Price, Usage};
 use offshoot_runtime::{Context, Error};
-use offshoot_store::{Count, Counter};
+use offshoot_store::{Counter, CounterChange};
 use serde::{Deserialize, Serialize};
 use tokio::sync::futures::Notified;
 use tokio::time::Instant;
@@ -105,9 +105,9 @@ impl Pool {
         self.limits.money.is_some()
     }
 
-    fn count(&self, thing: Thing, by: i64, limit: Option<u64>) -> Count {
+    fn count(&self, thing: Thing, by: i64, limit: Option<u64>) -> CounterChange {
         let counter = Counter { owner: Owner::Task(self.task), name: thing.name().into() };
-        Count { counter, by, limit }
+        CounterChange { counter, by, limit }
     }
 
     /// What its counters stand at.
@@ -378,7 +378,7 @@ impl Purse {
 
     /// What corrects the pools once it is known what the call in flight took. What
     /// nobody tells is taken for what was reserved.
-    pub(crate) fn settle(&self, usage: Usage) -> Vec<Count> {
+    pub(crate) fn settle(&self, usage: Usage) -> Vec<CounterChange> {
         let Some((flight, _)) = &self.flight else { return Vec::new() };
         let mut used = flight.amount;
         if usage != Usage::default() {
@@ -388,12 +388,12 @@ impl Purse {
     }
 
     /// What gives back what the call in flight has reserved.
-    pub(crate) fn refund(&self) -> Vec<Count> {
+    pub(crate) fn refund(&self) -> Vec<CounterChange> {
         let Some((flight, _)) = &self.flight else { return Vec::new() };
         self.change(flight.amount, Amount::default())
     }
 
-    fn change(&self, from: Amount, to: Amount) -> Vec<Count> {
+    fn change(&self, from: Amount, to: Amount) -> Vec<CounterChange> {
         let counts = self.pools.iter().flat_map(|pool| {
             pool.limited().filter_map(move |(thing, _)| {
                 let by = signed(thing.of(&to)) - signed(thing.of(&from));

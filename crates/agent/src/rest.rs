@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use offshoot_core::{Addressee, FailureKind, Owner, Payload, State, WaitingOn, Wake, text};
+use offshoot_core::{Addressee, FailureKind, Owner, Payload, TaskState, WaitingOn, Wake, text};
 use offshoot_models::Stop;
 use offshoot_runtime::{Context, TaskRef};
 
@@ -264,7 +264,7 @@ async fn children(cx: &Context, brief: &Brief) -> Result<Vec<Child>, Trouble> {
     let mut found = Vec::new();
     for task in &page.items {
         let asks = match task.state {
-            State::Waiting(WaitingOn::Approval(number)) => {
+            TaskState::Waiting(WaitingOn::Approval(number)) => {
                 match question(cx, task.id(), number).await? {
                     Some(asked) if asked.addressee == Addressee::Owner => {
                         let authority = brief.authority.as_deref();
@@ -273,7 +273,7 @@ async fn children(cx: &Context, brief: &Brief) -> Result<Vec<Child>, Trouble> {
                     _ => Asks::Nobody,
                 }
             }
-            State::Waiting(WaitingOn::Input(_)) => Asks::Agent,
+            TaskState::Waiting(WaitingOn::Input(_)) => Asks::Agent,
             _ => Asks::Nobody,
         };
         found.push(Child { task: cx.task(&task.id().to_string()).await?, asks });

@@ -7,7 +7,7 @@ use futures_util::future::{Either, select};
 use offshoot_core::{Owner, TaskId, WaitingOn};
 use offshoot_models::{ModelName, Money, Pass, Price, Prices, Usage};
 use offshoot_runtime::{Context, Error, TaskRef};
-use offshoot_store::{Count, Counter};
+use offshoot_store::{Counter, CounterChange};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
@@ -197,7 +197,7 @@ impl Life {
     }
 
     /// What corrects the pools, now that it is known what the call took.
-    pub(crate) fn settle(&self, usage: Usage) -> Vec<Count> {
+    pub(crate) fn settle(&self, usage: Usage) -> Vec<CounterChange> {
         self.purse.as_ref().map_or_else(Vec::new, |purse| purse.settle(usage))
     }
 
@@ -218,7 +218,7 @@ impl Life {
 
     /// Corrects the pools by itself. What could not be corrected stays counted as
     /// it was reserved.
-    pub(crate) async fn correct(&self, mut counts: Vec<Count>) {
+    pub(crate) async fn correct(&self, mut counts: Vec<CounterChange>) {
         for _ in 0..TRIES {
             match self.cx.count(counts.clone()).await {
                 Ok(()) => return,
@@ -275,7 +275,7 @@ impl Life {
         );
         let text = envelope("budget", &[], &body);
         let counter = Counter { owner: Owner::Task(cx.id()), name: TOLD.into() };
-        let count = Count { counter, by: 1, limit: Some(1) };
+        let count = CounterChange { counter, by: 1, limit: Some(1) };
         self.write_counting(vec![Entry::Notice { text }], vec![count]).await
     }
 
@@ -299,7 +299,10 @@ impl Life {
 }
 
 /// Changes that counters can take: one that was deleted has nothing to give back.
-pub(crate) async fn fit(cx: &Context, counts: Vec<Count>) -> Result<Vec<Count>, Error> {
+pub(crate) async fn fit(
+    cx: &Context,
+    counts: Vec<CounterChange>,
+) -> Result<Vec<CounterChange>, Error> {
     let mut fitting = Vec::with_capacity(counts.len());
     for count in counts {
         let value = match count.counter.owner {
@@ -307,7 +310,7 @@ pub(crate) async fn fit(cx: &Context, counts: Vec<Count>) -> Result<Vec<Count>, 
             Owner::Session(_) => u64::MAX,
         };
         let least = i64::try_from(value).map_or(i64::MIN, |value| -value);
-        fitting.push(Count { by: count.by.max(least), ..count });
+        fitting.push(CounterChange { by: count.by.max(least), ..count });
     }
     Ok(fitting)
 }

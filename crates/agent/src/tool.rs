@@ -17,10 +17,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use offshoot_core::authority::{Deed, Wish};
+use offshoot_core::permissions::{Access, Action};
 use offshoot_core::{RunId, Task, TaskId};
 use offshoot_models::{Image, ToolSpec};
-use offshoot_runtime::{BoxFuture, Context, Registered, Request, Spawn};
+use offshoot_runtime::{BackendBody, BoxFuture, Context, SpawnBuilder, TaskRequest};
 use serde::{Deserialize, Serialize};
 
 use crate::conversation::Start;
@@ -59,8 +59,8 @@ pub trait Tool: Send + Sync + fmt::Debug + 'static {
     /// that. It goes by the text alone and touches nothing; a call that finds that
     /// it would do more than it said must not do it. Arguments that do not fit are
     /// an error here as they are in the call: nobody is asked for leave to make it.
-    fn wish(&self, _cx: &ToolContext, _arguments: &str) -> Result<Wish, ToolError> {
-        Ok(Wish::new(&self.spec().name, self.effect().deed()))
+    fn wish(&self, _cx: &ToolContext, _arguments: &str) -> Result<Access, ToolError> {
+        Ok(Access::new(&self.spec().name, self.effect().deed()))
     }
 
     /// Calls it with what the model wrote for arguments. Dropping the future
@@ -83,10 +83,10 @@ pub enum Effect {
 
 impl Effect {
     /// What a call of a tool does that says no more.
-    pub(crate) fn deed(self) -> Deed {
+    pub(crate) fn deed(self) -> Action {
         match self {
-            Self::ReadOnly => Deed::Look,
-            Self::Idempotent | Self::Lasting => Deed::Change,
+            Self::ReadOnly => Action::Read,
+            Self::Idempotent | Self::Lasting => Action::Change,
         }
     }
 }
@@ -176,7 +176,7 @@ impl ToolContext {
 
     /// A task that this call sends off. A call that is repeated after a crash
     /// finds the task that it has sent off before, so it may send off one.
-    pub fn spawn(&self, request: Request) -> Spawn<Registered> {
+    pub fn spawn(&self, request: TaskRequest) -> SpawnBuilder<BackendBody> {
         let spawn = self.cx.spawn(request).key(&format!("call {}", self.key));
         let mut spawn = spawn.tool_call(&self.call).agent(self.cx.handle());
         if let Some(span) = self.lasts {

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
+use crate::room::{Room, Taken};
 use crate::wire::{Chunk, StreamName};
 
 /// The longest frame that is read. An environment may be some megabytes.
@@ -20,6 +21,9 @@ const INPUT: u8 = 2;
 /// The longest piece of input that is read, so that what waits to be written to
 /// a command is bounded.
 pub(crate) const PIECE: usize = 64 << 10;
+
+/// The longest short frame: a greeting, or a piece of input.
+const SHORT: u32 = PIECE as u32 + 1;
 
 /// The buffer for a frame before any of it has arrived; most frames fit.
 const FIRST_BUFFER: usize = 4 << 10;
@@ -96,37 +100,76 @@ impl Frame {
 
 /// Reads one frame.
 pub async fn read_frame<R: AsyncRead + Unpin>(from: &mut R) -> Result<Frame, FrameError> {
+    Ok(read(from, LONGEST, None).await?.0)
+}
+
+/// Reads one frame that holds no more than a greeting or a piece of input. A
+/// longer one is refused before any of it is read.
+pub async fn read_short_frame<R: AsyncRead + Unpin>(from: &mut R) -> Result<Frame, FrameError> {
+    Ok(read(from, SHORT, None).await?.0)
+}
+
+/// Reads one frame. What it takes beyond that of a short one comes out of this
+/// room, as it arrives, and is given back with the second value.
+pub async fn read_frame_within<R: AsyncRead + Unpin>(
+    from: &mut R,
+    room: &Room,
+) -> Result<(Frame, Taken), FrameError> {
+    read(from, LONGEST, Some(room)).await
+}
+
+async fn read<R: AsyncRead + Unpin>(
+    from: &mut R,
+    longest: u32,
+    room: Option<&Room>,
+) -> Result<(Frame, Taken), FrameError> {
     let length = from.read_u32().await?;
-    if length == 0 || length > LONGEST {
+    if length == 0 || length > longest {
         return Err(FrameError::Strange(format!("a frame of {length} bytes")));
     }
     let kind = from.read_u8().await?;
     let length = length as usize - 1;
     match kind {
-        SAID => Ok(Frame::Said(bytes(from, length).await?)),
+        SAID => {
+            let (said, taken) = bytes(from, length, room).await?;
+            Ok((Frame::Said(said), taken))
+        }
         OUTPUT if length >= STAMPED => {
             let stream = match from.read_u8().await? {
                 0 => StreamName::Stdout,
                 _ => StreamName::Stderr,
             };
             let at = from.read_i64().await?;
-            let bytes = bytes(from, length - STAMPED).await?;
-            Ok(Frame::Output(Chunk { stream, at, bytes }))
+            let (bytes, taken) = bytes(from, length - STAMPED, room).await?;
+            Ok((Frame::Output(Chunk { stream, at, bytes }), taken))
         }
-        INPUT if length <= PIECE => Ok(Frame::Input(bytes(from, length).await?)),
+        INPUT if length <= PIECE => {
+            let (bytes, taken) = bytes(from, length, room).await?;
+            Ok((Frame::Input(bytes), taken))
+        }
         kind => Err(FrameError::Strange(format!("{length} bytes in a frame of kind {kind}"))),
     }
 }
 
 /// Reads this many bytes. The buffer grows with what has arrived, so a length
 /// that is announced and never sent costs nothing.
-async fn bytes<R: AsyncRead + Unpin>(from: &mut R, length: usize) -> Result<Vec<u8>, FrameError> {
+async fn bytes<R: AsyncRead + Unpin>(
+    from: &mut R,
+    length: usize,
+    room: Option<&Room>,
+) -> Result<(Vec<u8>, Taken), FrameError> {
     let mut bytes = Vec::with_capacity(length.min(FIRST_BUFFER));
-    from.take(length as u64).read_to_end(&mut bytes).await?;
-    match bytes.len() == length {
-        true => Ok(bytes),
-        false => Err(FrameError::Closed),
+    let mut taken = Taken::default();
+    while bytes.len() < length {
+        let piece = (length - bytes.len()).min(PIECE);
+        if let Some(room) = room.filter(|_| bytes.len() >= PIECE) {
+            room.take(piece, &mut taken).await;
+        }
+        if (&mut *from).take(piece as u64).read_to_end(&mut bytes).await? < piece {
+            return Err(FrameError::Closed);
+        }
     }
+    Ok((bytes, taken))
 }
 
 /// Writes one frame, in one piece.
@@ -232,6 +275,44 @@ mod tests {
         let cut = read_frame(&mut longest).await;
         assert!(matches!(cut, Err(FrameError::Closed)), "{cut:?}");
         assert!(longest.largest <= FIRST_BUFFER, "{} bytes for 2", longest.largest);
+    }
+
+    #[tokio::test]
+    async fn a_frame_that_is_to_be_short_is_refused_before_it_is_read() {
+        let mut written = Vec::new();
+        write_frame(&mut written, &Frame::Said(vec![b' '; PIECE])).await.unwrap();
+        assert!(read_short_frame(&mut written.as_slice()).await.is_ok());
+        written.clear();
+        write_frame(&mut written, &Frame::Said(vec![b' '; PIECE + 1])).await.unwrap();
+        let mut rest = written.as_slice();
+        let refused = read_short_frame(&mut rest).await;
+        assert!(matches!(refused, Err(FrameError::Strange(_))), "{refused:?}");
+        assert_eq!(rest.len(), written.len() - 4);
+    }
+
+    #[tokio::test]
+    async fn frames_that_arrive_share_the_room_that_there_is() {
+        let room = Room::new(3 * PIECE);
+        let mut written = Vec::new();
+        write_frame(&mut written, &Frame::Said(vec![b' '; 3 * PIECE])).await.unwrap();
+        // Its first piece takes none.
+        let (_, first) = read_frame_within(&mut written.as_slice(), &room).await.unwrap();
+        let mut reader = written.as_slice();
+        let mut second = std::pin::pin!(read_frame_within(&mut reader, &room));
+        let pending = std::future::poll_fn(|context| {
+            std::task::Poll::Ready(second.as_mut().poll(context).is_pending())
+        });
+        assert!(pending.await, "there is room for one piece more");
+        let short = written_short().await;
+        assert!(read_frame_within(&mut short.as_slice(), &room).await.is_ok());
+        drop(first);
+        assert!(second.await.is_ok());
+    }
+
+    async fn written_short() -> Vec<u8> {
+        let mut written = Vec::new();
+        write_frame(&mut written, &Frame::Said(vec![b' '; PIECE])).await.unwrap();
+        written
     }
 
     #[tokio::test]

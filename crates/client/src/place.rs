@@ -212,13 +212,16 @@ impl Place {
     /// Whether somebody holds the folder now.
     pub(crate) fn is_held(&self) -> bool {
         // Let go at once, with the file: whoever wants it now tries again.
-        let lock = std::fs::File::open(self.data.join(LOCK));
-        lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
+        let lock = self.data.join(LOCK);
+        // To open a pipe would wait for its other side.
+        let lock = lock.is_file().then(|| std::fs::File::open(lock)).and_then(Result::ok);
+        lock.is_some_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
     /// Where the daemon of this folder is, or last was.
     pub fn whereabouts(&self) -> Option<Whereabouts> {
-        let told = std::fs::read(self.data.join(WHEREABOUTS)).ok()?;
+        let path = self.data.join(WHEREABOUTS);
+        let told = path.is_file().then(|| std::fs::read(path).ok()).flatten()?;
         serde_json::from_slice(&told).ok()
     }
 

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use offshoot_client::wire::{Code, Fault, Hello, Taking, WIRE, Welcome};
-use offshoot_client::{Frame, FrameError, Greeting, read_frame, write_frame};
+use offshoot_client::{Frame, FrameError, Greeting, read_short_frame, write_frame};
 use offshoot_core::TaskId;
 use tokio::io::BufReader;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -15,12 +15,16 @@ use crate::idle::Visit;
 use crate::origin::{Origin, Seen};
 use crate::run::Shared;
 use crate::serve::serve;
+use crate::waiting::WaitingConnection;
 
 /// How long a visitor may take to greet.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long to wait when nobody can be let in.
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// How long to wait when one is closed to let another in.
+const MOMENT: Duration = Duration::from_millis(1);
 
 /// A visitor past its greeting.
 pub(crate) struct Visitor {
@@ -50,7 +54,8 @@ pub(crate) async fn accept(house: &Shared, listener: &UnixListener) -> Infallibl
                 // Counted before anything is awaited, so that the daemon does
                 // not go while somebody stands in the door.
                 if let Some(visit) = house.idle.enter() {
-                    tokio::spawn(receive(house.clone(), stream, visit));
+                    let waiting = house.waiting.enter();
+                    tokio::spawn(receive(house.clone(), stream, visit, waiting));
                 }
             }
             Err(error) => {
@@ -59,13 +64,15 @@ pub(crate) async fn accept(house: &Shared, listener: &UnixListener) -> Infallibl
                     tracing::warn!(%error, failures, "a connection could not be accepted");
                 }
                 failures = failures.saturating_add(1);
-                tokio::time::sleep(PAUSE).await;
+                // One that is closed gives its file back in a moment.
+                let closes = house.waiting.close_one();
+                tokio::time::sleep(if closes { MOMENT } else { PAUSE }).await;
             }
         }
     }
 }
 
-async fn receive(house: Shared, stream: UnixStream, visit: Visit) {
+async fn receive(house: Shared, stream: UnixStream, visit: Visit, waiting: WaitingConnection) {
     let ours = rustix::process::geteuid().as_raw();
     let seen = match stream.peer_cred() {
         Ok(peer) if peer.uid() == ours => Seen::of(peer.pid()),
@@ -75,7 +82,11 @@ async fn receive(house: Shared, stream: UnixStream, visit: Visit) {
     let (reader, writer) = stream.into_split();
     let reader = BufReader::with_capacity(64 << 10, reader);
     let mut visitor = Visitor { reader, writer, within: None, seen, _visit: visit };
-    let greeted = tokio::time::timeout(PATIENCE, greet(&house, &mut visitor)).await;
+    let greeted = tokio::select! {
+        greeted = tokio::time::timeout(PATIENCE, greet(&house, &mut visitor)) => greeted,
+        () = waiting.closed() => return tracing::debug!("a visitor gave way before it greeted"),
+    };
+    drop(waiting);
     match greeted {
         Ok(Ok(true)) => {}
         Ok(Ok(false) | Err(FrameError::Closed)) => return,
@@ -90,7 +101,7 @@ async fn receive(house: Shared, stream: UnixStream, visit: Visit) {
 
 /// Greets; whether the visitor may stay.
 async fn greet(house: &Shared, visitor: &mut Visitor) -> Result<bool, FrameError> {
-    let hello: Hello = read_frame(&mut visitor.reader).await?.read()?;
+    let hello: Hello = read_short_frame(&mut visitor.reader).await?.read()?;
     // Another daemon's task may be called anything, and is none here.
     visitor.within = hello.within.as_deref().and_then(|task| task.parse().ok());
     let refused = refusal(house, &hello).await;

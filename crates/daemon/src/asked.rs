@@ -5,8 +5,8 @@
 
 use offshoot_agent::{Approval, Brief, KIND, Leave, Report};
 use offshoot_client::wire::{self, Closing, Code, Fault, Named, Sought, Verdict};
-use offshoot_core::{Caller, Closed, Question, Task, TaskId, Wants};
-use offshoot_runtime::Tasks;
+use offshoot_core::{Caller, Question, QuestionKind, Resolution, Task, TaskId};
+use offshoot_runtime::TaskList;
 
 use crate::fault::refusal;
 use crate::house::House;
@@ -119,7 +119,7 @@ impl Asked {
     /// What became of it, unless it is open.
     async fn closing(&self, house: &House) -> Result<Option<Closing>, Fault> {
         Ok(match &self.question.closed {
-            Some(Closed::Answered { by, answer, at }) => Some(Closing {
+            Some(Resolution::Answered { by, answer, at }) => Some(Closing {
                 verdict: answer.decode().ok().map(verdict),
                 by: Some(match by {
                     Caller::Host | Caller::Session(_) => "a person".to_owned(),
@@ -130,7 +130,7 @@ impl Asked {
                 }),
                 at: at.to_string(),
             }),
-            Some(Closed::Withdrawn { at }) => {
+            Some(Resolution::Withdrawn { at }) => {
                 Some(Closing { verdict: None, by: None, at: at.to_string() })
             }
             None if !self.task.is_live() => {
@@ -170,7 +170,7 @@ pub(crate) async fn path(house: &House, task: &Task) -> Result<Path, Fault> {
 /// What a task asks or has asked leave for, the first asked first.
 pub(crate) async fn of_task(house: &House, task: &Task) -> Result<Vec<Asked>, Fault> {
     let asked = house.questions(task.id()).await?;
-    let wanted = asked.into_iter().filter(|asked| asked.wants == Wants::Approval);
+    let wanted = asked.into_iter().filter(|asked| asked.wants == QuestionKind::Approval);
     Ok(wanted.map(|question| Asked { task: task.clone(), question }).collect())
 }
 
@@ -217,10 +217,10 @@ pub(crate) async fn open_below(
 }
 
 /// Agents, page by page.
-struct Pages(Option<Tasks>);
+struct Pages(Option<TaskList>);
 
 impl Pages {
-    fn of(tasks: Tasks) -> Self {
+    fn of(tasks: TaskList) -> Self {
         Self(Some(tasks.kind(KIND).limit(PAGE)))
     }
 
@@ -287,7 +287,7 @@ async fn ambiguous(house: &House, id: &str, some: &[Asked], many: usize) -> Resu
 async fn by_id(
     house: &House,
     id: &str,
-    among: Tasks,
+    among: TaskList,
     mut most: usize,
 ) -> Result<Vec<Asked>, Fault> {
     let Some((wanted, number)) = parts(id) else { return Ok(Vec::new()) };

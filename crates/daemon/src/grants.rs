@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use offshoot_core::Stamp;
-use offshoot_core::authority::{Rule, Wish};
+use offshoot_core::permissions::{Access, Rule};
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -107,7 +107,7 @@ impl Grants {
 }
 
 impl offshoot_agent::Grants for Grants {
-    fn granted(&self, folder: Option<&Path>, wish: &Wish) -> bool {
+    fn granted(&self, folder: Option<&Path>, wish: &Access) -> bool {
         folder.is_some_and(|folder| offshoot_agent::covers(&self.rules(folder), wish))
     }
 

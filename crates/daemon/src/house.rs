@@ -3,20 +3,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use offshoot_agent::{Agents, Fate};
 use offshoot_backends::Commands;
-use offshoot_client::Place;
 use offshoot_client::wire::{Code, Fault, Hello, Named, Stopped};
+use offshoot_client::{Place, Room};
 use offshoot_core::{Blob, Caps, Ceiling, Name, Phase, Question, SessionId, Stamp, Task, TaskId};
 use offshoot_models::{Differs, Keys};
 use offshoot_profiles::Profiles;
 use offshoot_runtime::{Runtime, Session, TaskRef};
+use offshoot_sandbox::Helper;
 use offshoot_sqlite::Sqlite;
-use offshoot_store::{OpenStore, Store, StoreError, TaskQuery, Within};
+use offshoot_store::{OpenStore, Store, StoreError, TaskQuery, TaskScope};
 use offshoot_tools::Runs;
 use parking_lot::Mutex;
-use tokio::sync::watch;
+use tokio::sync::{OnceCell, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -32,6 +33,7 @@ use crate::run::Options;
 use crate::tools;
 use crate::turns::Turns;
 use crate::waiters::Waiters;
+use crate::waiting::WaitingConnections;
 
 /// How long a daemon that ends waits for what an earlier one left, for bodies to
 /// go, for its store to close, and for whoever asked to hear of it.
@@ -82,6 +84,10 @@ pub(crate) struct House {
     pub(crate) profiles: Profiles,
     pub(crate) place: Place,
     pub(crate) idle: Idle,
+    /// Connections from which no request has come yet.
+    pub(crate) waiting: WaitingConnections,
+    /// Room for requests that arrive.
+    pub(crate) room: Room,
     /// Cancelled when somebody asks the daemon to end.
     pub(crate) leave: CancellationToken,
     pub(crate) log: LogFile,
@@ -91,11 +97,18 @@ pub(crate) struct House {
     pub(crate) waiters: Waiters,
     /// Who speaks to the agents of sessions.
     pub(crate) turns: Turns,
+    /// Tasks without a record whose output an earlier daemon left that did not
+    /// end in good order. It stays: it may be all that is left of them.
+    strays: OnceCell<HashSet<TaskId>>,
     names: Mutex<HashMap<SessionId, Arc<str>>>,
     pub(crate) reserve: Reserve,
     /// Told to whoever asked the daemon to end.
     stopped: watch::Sender<Option<Stopped>>,
 }
+
+/// How many bytes of long requests are in memory at once, until they are read:
+/// four of the longest.
+const ROOM: usize = 64 << 20;
 
 /// How many tasks of one session may be alive.
 const LIVE: u64 = 10_000;
@@ -115,6 +128,8 @@ impl House {
         // Whoever has the store has the folder's lock, and only then may touch
         // what the commands of an earlier daemon left.
         let reserve = Reserve::in_folder(place.data());
+        let unclean = Sqlite::at(place.data()).ended_uncleanly();
+        let unclean = unclean.map_err(|error| unusable(&error.into()))?;
         let store = loop {
             match Sqlite::at(place.data()).open_store().await {
                 Err(StoreError::Full { .. }) if reserve.share() => {}
@@ -124,7 +139,7 @@ impl House {
         // What follows finds room, too, and may be read whatever else is full.
         reserve.share();
         let commands = Commands::holding(place.data()).sole_session();
-        let commands = commands.helper(tools::confiner()).secrets(Keys::names()).open();
+        let commands = commands.helper(Helper::own()).secrets(Keys::names()).open();
         let commands = commands.map_err(|error| no_output(&error, &place))?;
         let keys = KeyRing::default();
         let grants = Grants::in_folder(place.data());
@@ -151,6 +166,8 @@ impl House {
             profiles,
             place,
             idle: Idle::new(idle),
+            waiting: WaitingConnections::new(limits.connections as usize),
+            room: Room::new(ROOM),
             leave: CancellationToken::new(),
             log,
             started: now(),
@@ -158,6 +175,10 @@ impl House {
             slots,
             waiters: Waiters::new(limits),
             turns: Turns::default(),
+            strays: match unclean {
+                true => OnceCell::new(),
+                false => OnceCell::new_with(Some(HashSet::new())),
+            },
             names: Mutex::default(),
             reserve,
             stopped: watch::Sender::default(),
@@ -225,7 +246,7 @@ impl House {
 
     /// What is left in the records that nobody executes any more.
     async fn unsettled(&self) -> Stopped {
-        let mut query = TaskQuery::new(Within::Everything);
+        let mut query = TaskQuery::new(TaskScope::Everything);
         query.phases = vec![Phase::Running, Phase::Waiting];
         query.kind = Some(Commands::KIND.into());
         let mut unsettled = 0;
@@ -386,11 +407,36 @@ impl House {
         }
     }
 
+    /// The tasks without a record whose output stays as long as this daemon
+    /// lives. Asked for before records are deleted, whose tasks are none.
+    pub(crate) async fn strays(&self, runtime: &Runtime) -> &HashSet<TaskId> {
+        let found = self.strays.get_or_init(|| async {
+            let without = Mutex::new(HashSet::new());
+            let kept = async |id| {
+                if !matches!(runtime.get(id).await, Ok(Some(_))) {
+                    without.lock().insert(id);
+                }
+                true
+            };
+            if let Err(error) = self.commands.sweep(kept).await {
+                tracing::warn!(%error, "old logs could not be looked at");
+            }
+            let strays = without.into_inner();
+            if !strays.is_empty() {
+                let logs = strays.len();
+                tracing::warn!(logs, "logs of tasks without a record stay: the last daemon died");
+            }
+            strays
+        });
+        found.await
+    }
+
     /// Deletes the logs of tasks that are no more, or whose session is going;
     /// how many.
     pub(crate) async fn sweep(&self, runtime: &Runtime) -> usize {
+        let strays = self.strays(runtime).await;
         let kept = async |id| match runtime.get(id).await {
-            Ok(None) => false,
+            Ok(None) => strays.contains(&id),
             Ok(Some(task)) => {
                 let session = runtime.session_record(task.spec.lineage.session).await;
                 !matches!(session, Ok(Some(session)) if session.is_removing())

@@ -136,5 +136,5 @@ async fn has_work(house: &House) -> bool {
 }
 
 fn lacks_key(house: &House, task: &Task) -> bool {
-    task.state == offshoot_core::State::Queued && house.lacks(task).is_some()
+    task.state == offshoot_core::TaskState::Queued && house.lacks(task).is_some()
 }

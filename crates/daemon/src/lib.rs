@@ -23,13 +23,15 @@ mod passed_env;
 mod post;
 mod reserve;
 mod run;
+mod secrets;
 mod serve;
 mod tools;
 mod turns;
 mod view;
 mod waiters;
+mod waiting;
 
 pub use config::{CommandConfig, Config, ConfigError};
-pub use look::{look, repair};
+pub use look::{Looked, look, repair};
 pub use offshoot_backends::belong_to_no_task;
 pub use run::{Options, fail, run};

@@ -43,6 +43,8 @@ pub(crate) struct Limits {
     pub(crate) slots: u64,
     /// How many more may wait for others.
     pub(crate) waiters: u64,
+    /// How many connections may wait for a request.
+    pub(crate) connections: u64,
     /// How many files the system allows.
     pub(crate) files: u64,
 }
@@ -58,7 +60,7 @@ impl Limits {
         let commands = ((files - kept) / FILES_PER_COMMAND).max(2 * CHAIN);
         let waiters = WAITERS.min(commands - commands / CHAIN);
         let slots = (commands - waiters).min(MOST);
-        Self { slots, waiters: commands - slots, files }
+        Self { slots, waiters: commands - slots, connections: kept / 2, files }
     }
 }
 

@@ -2,19 +2,39 @@
 
 use offshoot_client::Place;
 use offshoot_client::wire::Fault;
-use offshoot_sqlite::{Repaired, Sqlite};
+use offshoot_sqlite::{RepairResult, Sqlite};
+use offshoot_store::StoreError;
 
 use crate::fault::unusable;
 
-/// Reads the whole store of a directory: why no daemon could use it, else how
-/// many values that its records refer to are missing. Nothing is changed.
-pub fn look(place: &Place) -> Result<u64, Fault> {
-    Sqlite::at(place.data()).check().map_err(|error| unusable(&error.into()))
+/// What a look at a whole store found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Looked {
+    /// A daemon can use it.
+    Sound {
+        /// How many values that its records refer to are missing.
+        missing: u64,
+    },
+    /// It is damaged, or its database is gone: [`repair`] saves what is left.
+    Damaged(Fault),
+}
+
+/// Reads the whole store of a directory; an error if it cannot be used and a
+/// repair would not help. Nothing is changed.
+pub fn look(place: &Place) -> Result<Looked, Fault> {
+    match Sqlite::at(place.data()).check() {
+        Ok(missing) => Ok(Looked::Sound { missing }),
+        Err(error) => {
+            let damaged = matches!(error, StoreError::Corrupt { .. } | StoreError::Missing { .. });
+            let fault = unusable(&error.into());
+            if damaged { Ok(Looked::Damaged(fault)) } else { Err(fault) }
+        }
+    }
 }
 
 /// Saves what can be read of a damaged store into a new one. Refused while a
 /// process holds the directory.
-pub async fn repair(place: &Place) -> Result<Repaired, Fault> {
+pub async fn repair(place: &Place) -> Result<RepairResult, Fault> {
     let repaired = Sqlite::at(place.data()).repair().await;
     repaired.map_err(|error| unusable(&error.into()))
 }

@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use offshoot_backends::Input;
 use offshoot_client::wire::{Chunk, Code, Fault, Reply, Request};
-use offshoot_client::{Frame, FrameError, read_frame, write_frame};
+use offshoot_client::{Frame, FrameError, Room, Taken, read_frame_within, write_frame};
 use offshoot_core::TaskId;
 use tokio::io::AsyncBufReadExt;
 use tokio::net::unix::OwnedWriteHalf;
@@ -40,6 +40,10 @@ use crate::run::Shared;
 /// Time a client has to finish a request that it has begun to send. A request
 /// that stays unfinished would keep its bytes in memory.
 const REQUEST_TIME: Duration = Duration::from_secs(30);
+
+/// How many values a request may hold. Each takes more memory than its text while
+/// the request is read, whatever it is: a few dozen bytes for one.
+const MOST_VALUES: usize = 1 << 18;
 
 /// Why a request came to no answer.
 pub(crate) enum Stopped {
@@ -88,13 +92,18 @@ impl Out<'_> {
 /// Serves a visitor until it goes.
 pub(crate) async fn serve(house: &Shared, visitor: &mut Visitor) -> Result<(), FrameError> {
     loop {
-        let frame = read_request(&mut visitor.reader).await?;
-        let request = match frame.read::<Request>() {
+        let waiting = house.waiting.enter();
+        let (frame, taken) = tokio::select! {
+            read = read_request(&mut visitor.reader, &house.room) => read?,
+            () = waiting.closed() => return Err(FrameError::Closed),
+        };
+        drop(waiting);
+        let understood = understand(&frame);
+        drop((frame, taken));
+        let request = match understood {
             Ok(request) => request,
-            Err(error) => {
-                let text = format!("this daemon does not know the request: {error}");
-                let fault = Reply::Fault(Fault::new(Code::BadRequest, text));
-                write_frame(&mut visitor.writer, &Frame::say(&fault)?).await?;
+            Err(fault) => {
+                write_frame(&mut visitor.writer, &Frame::say(&Reply::Fault(fault))?).await?;
                 continue;
             }
         };
@@ -127,12 +136,45 @@ pub(crate) async fn serve(house: &Shared, visitor: &mut Visitor) -> Result<(), F
 
 /// Reads the next request: waits for its first byte as long as the client stays
 /// connected, and for the rest within [`REQUEST_TIME`].
-async fn read_request<R: AsyncBufReadExt + Unpin>(reader: &mut R) -> Result<Frame, FrameError> {
+async fn read_request<R: AsyncBufReadExt + Unpin>(
+    reader: &mut R,
+    room: &Room,
+) -> Result<(Frame, Taken), FrameError> {
     if reader.fill_buf().await?.is_empty() {
         return Err(FrameError::Closed);
     }
-    let frame = tokio::time::timeout(REQUEST_TIME, read_frame(reader)).await;
+    let frame = tokio::time::timeout(REQUEST_TIME, read_frame_within(reader, room)).await;
     frame.unwrap_or_else(|_| Err(FrameError::Strange("a request that was never finished".into())))
+}
+
+/// What a frame asks for.
+fn understand(frame: &Frame) -> Result<Request, Fault> {
+    if let Frame::Said(said) = frame
+        && values(said) > MOST_VALUES
+    {
+        let text = format!("the request holds more than {MOST_VALUES} values");
+        return Err(Fault::new(Code::TooLarge, text));
+    }
+    frame.read().map_err(|error| {
+        let text = format!("this daemon does not know the request: {error}");
+        Fault::new(Code::BadRequest, text)
+    })
+}
+
+/// About how many values a JSON text holds: one more at each bracket and comma
+/// that is not in a string.
+fn values(json: &[u8]) -> usize {
+    let (mut values, mut quoted, mut escaped) = (0, false, false);
+    for byte in json {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = quoted,
+            b'"' => quoted = !quoted,
+            b'[' | b'{' | b',' if !quoted => values += 1,
+            _ => {}
+        }
+    }
+    values
 }
 
 /// Who asks, and what comes with the request.
@@ -224,17 +266,32 @@ mod tests {
         let (mut client, daemon) = tokio::io::duplex(64);
         let mut daemon = BufReader::new(daemon);
         client.write_all(&[0, 0, 1, 0, 0, b'{']).await.unwrap();
-        let unfinished = read_request(&mut daemon).await;
+        let unfinished = read_request(&mut daemon, &Room::new(0)).await;
         assert!(matches!(unfinished, Err(FrameError::Strange(_))), "{unfinished:?}");
+    }
+
+    #[test]
+    fn values_are_counted_outside_of_strings() {
+        for (json, count) in [
+            (r#"{"do":"status"}"#, 1),
+            (r#"{"do":"ack","tasks":["a","b,[{","\\\"c,"]}"#, 5),
+            (r#"[[],{},"\\",1]"#, 6),
+            ("1", 0),
+        ] {
+            assert_eq!(values(json.as_bytes()), count, "{json}");
+        }
+        let many = format!(r#"{{"do":"status","x":[0{}]}}"#, ",0".repeat(MOST_VALUES));
+        let refused = understand(&Frame::Said(many.into_bytes())).unwrap_err();
+        assert_eq!(refused.code, Code::TooLarge);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_connection_may_stay_idle_between_two_requests() {
         let (mut client, daemon) = tokio::io::duplex(64);
         let mut daemon = BufReader::new(daemon);
-        let read = tokio::spawn(async move { read_request(&mut daemon).await });
+        let read = tokio::spawn(async move { read_request(&mut daemon, &Room::new(0)).await });
         tokio::time::sleep(REQUEST_TIME * 10).await;
         client.write_all(&[0, 0, 0, 3, 0, b'{', b'}']).await.unwrap();
-        assert_eq!(read.await.unwrap().unwrap(), Frame::Said(b"{}".to_vec()));
+        assert_eq!(read.await.unwrap().unwrap().0, Frame::Said(b"{}".to_vec()));
     }
 }

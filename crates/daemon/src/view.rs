@@ -5,10 +5,11 @@ mod agent;
 use offshoot_backends::{Command, Commands, Report, Restart};
 use offshoot_client::wire::{self, Fault};
 use offshoot_core::{
-    Activity, Cancel, Doing, Outcome, Payload, Question, State, Task, Tie, WaitingOn, Wants, text,
+    Activity, ActivityKind, Cancel, Outcome, Payload, Question, QuestionKind, Task, TaskState, Tie,
+    WaitingOn, text,
 };
 use offshoot_models::Differs;
-use offshoot_runtime::{Error, Reason, Snapshot};
+use offshoot_runtime::{Error, TaskSnapshot, WhyReason};
 
 pub(crate) use self::agent::asking;
 use self::agent::{absent, agent, reported_spent, spent_now};
@@ -16,8 +17,8 @@ use crate::asked::{self, Asked};
 use crate::house::House;
 
 /// A task.
-pub(crate) async fn task(house: &House, snapshot: Snapshot) -> Result<wire::Task, Fault> {
-    let Snapshot { task, age, settling, unresponsive } = snapshot;
+pub(crate) async fn task(house: &House, snapshot: TaskSnapshot) -> Result<wire::Task, Fault> {
+    let TaskSnapshot { task, age, settling, unresponsive } = snapshot;
     let spec = &task.spec;
     let (lineage, origin) = (&spec.lineage, &spec.lineage.origin);
     let session = house.session_name(lineage.session).await?.to_string();
@@ -32,10 +33,10 @@ pub(crate) async fn task(house: &House, snapshot: Snapshot) -> Result<wire::Task
         session,
         state: state(task.state),
         waiting_on: match task.state {
-            State::Waiting(on) => Some(word(on)),
+            TaskState::Waiting(on) => Some(word(on)),
             _ => None,
         },
-        lacks: (task.state == State::Queued)
+        lacks: (task.state == TaskState::Queued)
             .then(|| house.lacks(&task))
             .flatten()
             .map(|what| absent(&what)),
@@ -63,7 +64,7 @@ pub(crate) async fn task(house: &House, snapshot: Snapshot) -> Result<wire::Task
             at: progress.at.to_string(),
         }),
         // What was told last may be of a time before.
-        activity: (task.state == State::Running)
+        activity: (task.state == TaskState::Running)
             .then(|| task.activity.as_deref().map(activity))
             .flatten(),
         command: command(&task),
@@ -78,7 +79,7 @@ pub(crate) async fn task(house: &House, snapshot: Snapshot) -> Result<wire::Task
 const HEAVIEST: u64 = 14 << 20;
 
 /// A task with its value, even if that is kept elsewhere because of its size.
-pub(crate) async fn in_full(house: &House, snapshot: Snapshot) -> Result<wire::Task, Fault> {
+pub(crate) async fn in_full(house: &House, snapshot: TaskSnapshot) -> Result<wire::Task, Fault> {
     let blob = match snapshot.task.ended() {
         Some(Outcome::Completed { value: Payload::Blob(blob), .. }) => Some(**blob),
         _ => None,
@@ -118,7 +119,7 @@ pub(crate) async fn open_question(
     task: &Task,
 ) -> Result<Option<wire::Question>, Fault> {
     match task.state {
-        State::Waiting(WaitingOn::Input(number)) => {
+        TaskState::Waiting(WaitingOn::Input(number)) => {
             question(house, task, |asked| asked.number == number).await
         }
         _ => Ok(None),
@@ -127,7 +128,7 @@ pub(crate) async fn open_question(
 
 /// What a task waits for leave to do.
 async fn open_approval(house: &House, task: &Task) -> Result<Option<wire::AskedLeave>, Fault> {
-    if !matches!(task.state, State::Waiting(WaitingOn::Approval(_))) {
+    if !matches!(task.state, TaskState::Waiting(WaitingOn::Approval(_))) {
         return Ok(None);
     }
     // Of several the first stands for all.
@@ -153,9 +154,9 @@ async fn question(
         Err(Error::NotFound { .. }) => return Ok(None),
         Err(error) => return Err(told(error)),
     };
-    let open = found
-        .into_iter()
-        .find(|asked| asked.wants == Wants::Input && asked.closed.is_none() && is_meant(asked));
+    let open = found.into_iter().find(|asked| {
+        asked.wants == QuestionKind::Input && asked.closed.is_none() && is_meant(asked)
+    });
     Ok(open.map(|asked| wire::Question {
         number: asked.number,
         text: text::cut(&asked.text, ASKED).into_owned(),
@@ -164,15 +165,15 @@ async fn question(
 }
 
 /// Where a task stands.
-pub(crate) fn state(state: State) -> wire::State {
+pub(crate) fn state(state: TaskState) -> wire::State {
     match state {
-        State::Queued => wire::State::Queued,
-        State::Running => wire::State::Running,
-        State::Waiting(_) => wire::State::Waiting,
-        State::Completed => wire::State::Completed,
-        State::Failed => wire::State::Failed,
-        State::Cancelled => wire::State::Cancelled,
-        State::Lost => wire::State::Lost,
+        TaskState::Queued => wire::State::Queued,
+        TaskState::Running => wire::State::Running,
+        TaskState::Waiting(_) => wire::State::Waiting,
+        TaskState::Completed => wire::State::Completed,
+        TaskState::Failed => wire::State::Failed,
+        TaskState::Cancelled => wire::State::Cancelled,
+        TaskState::Lost => wire::State::Lost,
     }
 }
 
@@ -235,7 +236,7 @@ fn activity(activity: &Activity) -> wire::Activity {
         step: activity.step,
         doing: word(&activity.doing),
         tool: match &activity.doing {
-            Doing::Tool(name) => Some(name.to_string()),
+            ActivityKind::Tool(name) => Some(name.to_string()),
             _ => None,
         },
         since: activity.since.to_string(),
@@ -280,29 +281,29 @@ pub(crate) fn about(task: &Task) -> Option<String> {
 }
 
 /// What holds a task up, and what it lacks, if it does.
-pub(crate) fn reason(reason: &Reason, lacks: Option<&Differs>) -> wire::Reason {
+pub(crate) fn reason(reason: &WhyReason, lacks: Option<&Differs>) -> wire::Reason {
     let is = match reason {
-        Reason::Ended => "ended",
-        Reason::Queue(_) => "queue",
-        Reason::NoWorker(_) => "no_worker",
-        Reason::Lacks(_) => "lacks",
-        Reason::Recovery => "recovery",
-        Reason::Restart(_) => "restart",
-        Reason::Children(_) => "children",
-        Reason::Input(_) => "input",
-        Reason::Approval(_) => "approval",
-        Reason::RateGate(_) => "rate_gate",
-        Reason::Timer(_) => "timer",
-        Reason::Message => "message",
-        Reason::Operation(_) => "operation",
-        Reason::Settling => "settling",
-        Reason::Stopping(_) => "stopping",
-        Reason::Unresponsive => "unresponsive",
-        Reason::SilentSince(_) => "silent",
+        WhyReason::Ended => "ended",
+        WhyReason::Queue(_) => "queue",
+        WhyReason::NoWorker(_) => "no_worker",
+        WhyReason::Lacks(_) => "lacks",
+        WhyReason::Recovery => "recovery",
+        WhyReason::Restart(_) => "restart",
+        WhyReason::Children(_) => "children",
+        WhyReason::Input(_) => "input",
+        WhyReason::Approval(_) => "approval",
+        WhyReason::RateGate(_) => "rate_gate",
+        WhyReason::Timer(_) => "timer",
+        WhyReason::Message => "message",
+        WhyReason::Operation(_) => "operation",
+        WhyReason::Settling => "settling",
+        WhyReason::Stopping(_) => "stopping",
+        WhyReason::Unresponsive => "unresponsive",
+        WhyReason::SilentSince(_) => "silent",
         _ => "other",
     };
     let text = match reason {
-        Reason::Lacks(what) => {
+        WhyReason::Lacks(what) => {
             // Somebody may have brought it in between.
             let what = lacks.map_or_else(|| what.clone(), absent);
             format!(

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use offshoot_client::wire::{Code, Fault};
 use offshoot_core::TaskId;
-use offshoot_runtime::WaitElsewhere;
+use offshoot_runtime::ExternalWait;
 use parking_lot::Mutex;
 
 use crate::house::House;
@@ -94,12 +94,12 @@ impl Waiter {
 
 impl Place {
     /// Has the command wait, if it is one that executes here.
-    async fn wait(&self, house: &House) -> Option<WaitElsewhere> {
+    async fn wait(&self, house: &House) -> Option<ExternalWait> {
         let runtime = house.runtime().ok()?;
         let task = runtime.task(&self.task.to_string()).await.ok()?;
         drop(runtime);
         // It waits in any case. Without this it keeps its slot meanwhile.
-        let wait = task.wait_elsewhere().await.inspect_err(|error| {
+        let wait = task.external_wait().await.inspect_err(|error| {
             tracing::warn!(task = %self.task, %error, "it could not be noted that a command waits");
         });
         wait.ok().flatten()
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_command_takes_one_place_however_many_waits_it_has() {
-        let waiters = Waiters::new(Limits { slots: 1, waiters: 1, files: 64 });
+        let waiters = Waiters::new(Limits { slots: 1, waiters: 1, connections: 8, files: 64 });
         let [one, other] = [1, 2].map(|random| Some(TaskId::mint(Stamp::from_micros(1), random)));
         let place = |task| waiters.enter(task);
         let (first, second) = (place(one).unwrap(), place(one).unwrap());

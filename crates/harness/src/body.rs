@@ -5,8 +5,8 @@ mod stepping;
 use std::sync::Arc;
 use std::time::Duration;
 
-use offshoot_core::{Block, BlockKind, Caller, Closed, Owner, TaskId, Wake};
-use offshoot_runtime::{Address, BodyError, Context, Environment, Error, TaskRef};
+use offshoot_core::{Block, BlockKind, Caller, Owner, Resolution, TaskId, Wake};
+use offshoot_runtime::{BodyError, Context, Environment, Error, MessageRecipient, TaskRef};
 
 use crate::actors::{messaging, reading, spawning, waiting};
 use crate::bodies::{Doing, Returned};
@@ -95,12 +95,12 @@ impl Attempt {
                 waiting::wait(&world, wait, *patience).await?;
             }
             Deed::TellOwner(letter) => {
-                let sending = self.cx.send(Address::Parent, letter.text());
+                let sending = self.cx.send(MessageRecipient::Parent, letter.text());
                 let from = Some(Caller::Task(self.id()));
                 messaging::post(&world, sending, *letter, from).await?;
             }
             Deed::TellAll(letter) => {
-                let sending = self.cx.send(Address::All, letter.text());
+                let sending = self.cx.send(MessageRecipient::All, letter.text());
                 messaging::tell_all(&world, sending, *letter, Owner::Task(self.id())).await?;
             }
             Deed::Read(reading) => {
@@ -175,7 +175,7 @@ impl Attempt {
             model.acknowledged("an answer", |model| {
                 let asked = model.shadow.questions.get(&self.id());
                 let known = asked.into_iter().flatten().flatten().any(|closed| {
-                    matches!(closed, Closed::Answered { answer: given, .. } if *given == answer)
+                    matches!(closed, Resolution::Answered { answer: given, .. } if *given == answer)
                 });
                 ensure(known, "S5.5 the answer is the one that was given", || {
                     format!("{} got {answer:?}, given were {asked:?}", self.id())

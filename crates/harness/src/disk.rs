@@ -10,12 +10,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use offshoot_core::{
-    Blob, Counts, Cursor, MessageId, Name, Owner, Question, Retention, Session, SessionId, Space,
-    Stamp, StepState, Task, TaskId, Timer, WorkerId,
+    Blob, Cursor, MessageId, Name, Owner, Question, Retention, Session, SessionId, Space, Stamp,
+    StepState, Task, TaskCounts, TaskId, Timer, WorkerId,
 };
 use offshoot_store::{
-    Batch, Commit, CommitError, Counter, EventPage, Expired, HistoryPage, Memory, Page, PageCursor,
-    Pending, Read, Standing, Store, StoreError, TaskQuery, Tenure, Write,
+    Batch, CommitError, CommitFuture, Counter, CursorExpired, EventPage, HistoryPage, Memory,
+    MessagePosition, Page, PageCursor, PendingRow, ReadFuture, Store, StoreClaim, StoreError,
+    TaskQuery, Write,
 };
 use tokio::sync::{Notify, oneshot};
 
@@ -132,15 +133,15 @@ impl Disk {
 
     fn read<T: Send + Unpin + 'static>(
         &self,
-        read: impl FnOnce(&Memory) -> Read<T> + Send + 'static,
-    ) -> Read<T> {
+        read: impl FnOnce(&Memory) -> ReadFuture<T> + Send + 'static,
+    ) -> ReadFuture<T> {
         let (luck, fails) = self.luck();
         if fails {
             self.0.model.lock().figures.faults += 1;
         }
         let failed = || Err(StoreError::NotRead("injected".into()));
         if luck.prompt {
-            return if fails { Read::ready(failed()) } else { read(&self.0.memory) };
+            return if fails { ReadFuture::ready(failed()) } else { read(&self.0.memory) };
         }
         let (reply, answer) = oneshot::channel();
         let disk = self.clone();
@@ -151,7 +152,7 @@ impl Disk {
             // Whoever asked may be gone.
             drop(reply.send(found));
         });
-        Read::later(answer)
+        ReadFuture::later(answer)
     }
 
     fn write(&self, batch: Batch) -> Result<Cursor, CommitError> {
@@ -276,10 +277,10 @@ impl Luck {
 }
 
 impl Store for Disk {
-    fn commit(&self, batch: Batch) -> Commit {
+    fn commit(&self, batch: Batch) -> CommitFuture {
         let (luck, _) = self.luck();
         if luck.prompt && luck.fault == Fault::None {
-            return Commit::ready(self.write(batch));
+            return CommitFuture::ready(self.write(batch));
         }
         let (reply, answer) = oneshot::channel();
         let disk = self.clone();
@@ -292,10 +293,10 @@ impl Store for Disk {
                 drop(reply.send(done));
             }
         });
-        Commit::later(answer)
+        CommitFuture::later(answer)
     }
 
-    fn claim(&self, worker: WorkerId) -> Result<Tenure, StoreError> {
+    fn claim(&self, worker: WorkerId) -> Result<StoreClaim, StoreError> {
         let tenure = self.0.memory.claim(worker)?;
         // A runtime claims its store once.
         self.0.worker.get_or_init(|| worker);
@@ -303,79 +304,79 @@ impl Store for Disk {
         Ok(tenure)
     }
 
-    fn session(&self, id: SessionId) -> Read<Option<Session>> {
+    fn session(&self, id: SessionId) -> ReadFuture<Option<Session>> {
         self.read(move |memory| memory.session(id))
     }
 
-    fn session_named(&self, space: &Space, name: &Name) -> Read<Option<Session>> {
+    fn session_named(&self, space: &Space, name: &Name) -> ReadFuture<Option<Session>> {
         let (space, name) = (space.clone(), name.clone());
         self.read(move |memory| memory.session_named(&space, &name))
     }
 
-    fn sessions(&self, after: Option<PageCursor>, limit: usize) -> Read<Page<Session>> {
+    fn sessions(&self, after: Option<PageCursor>, limit: usize) -> ReadFuture<Page<Session>> {
         self.read(move |memory| memory.sessions(after, limit))
     }
 
-    fn task(&self, id: TaskId) -> Read<Option<Task>> {
+    fn task(&self, id: TaskId) -> ReadFuture<Option<Task>> {
         self.read(move |memory| memory.task(id))
     }
 
-    fn named(&self, owner: Owner, key: &str) -> Read<Option<Task>> {
+    fn named(&self, owner: Owner, key: &str) -> ReadFuture<Option<Task>> {
         let key = key.to_owned();
         self.read(move |memory| memory.named(owner, &key))
     }
 
-    fn keyed(&self, owner: Owner, key: &str) -> Read<Option<Task>> {
+    fn keyed(&self, owner: Owner, key: &str) -> ReadFuture<Option<Task>> {
         let key = key.to_owned();
         self.read(move |memory| memory.keyed(owner, &key))
     }
 
-    fn tasks(&self, query: TaskQuery) -> Read<Page<Task>> {
+    fn tasks(&self, query: TaskQuery) -> ReadFuture<Page<Task>> {
         self.read(move |memory| memory.tasks(query))
     }
 
-    fn counts(&self, owner: Owner) -> Read<Counts> {
+    fn counts(&self, owner: Owner) -> ReadFuture<TaskCounts> {
         self.read(move |memory| memory.counts(owner))
     }
 
-    fn counts_within(&self, session: Option<SessionId>) -> Read<Counts> {
+    fn counts_within(&self, session: Option<SessionId>) -> ReadFuture<TaskCounts> {
         self.read(move |memory| memory.counts_within(session))
     }
 
-    fn inbox(&self, owner: Owner, after: u64, limit: usize) -> Read<Vec<Pending>> {
+    fn inbox(&self, owner: Owner, after: u64, limit: usize) -> ReadFuture<Vec<PendingRow>> {
         self.read(move |memory| memory.inbox(owner, after, limit))
     }
 
-    fn unread(&self, owner: Owner, limit: usize) -> Read<usize> {
+    fn unread(&self, owner: Owner, limit: usize) -> ReadFuture<usize> {
         self.read(move |memory| memory.unread(owner, limit))
     }
 
-    fn result_row(&self, task: TaskId) -> Read<Option<Pending>> {
+    fn result_row(&self, task: TaskId) -> ReadFuture<Option<PendingRow>> {
         self.read(move |memory| memory.result_row(task))
     }
 
-    fn message(&self, owner: Owner, message: MessageId) -> Read<Option<Standing>> {
+    fn message(&self, owner: Owner, message: MessageId) -> ReadFuture<Option<MessagePosition>> {
         self.read(move |memory| memory.message(owner, message))
     }
 
-    fn history(&self, owner: Owner, first: u64, limit: usize) -> Read<HistoryPage> {
+    fn history(&self, owner: Owner, first: u64, limit: usize) -> ReadFuture<HistoryPage> {
         self.read(move |memory| memory.history(owner, first, limit))
     }
 
-    fn step(&self, task: TaskId, key: &str) -> Read<Option<StepState>> {
+    fn step(&self, task: TaskId, key: &str) -> ReadFuture<Option<StepState>> {
         let key = key.to_owned();
         self.read(move |memory| memory.step(task, &key))
     }
 
-    fn questions(&self, task: TaskId) -> Read<Vec<Question>> {
+    fn questions(&self, task: TaskId) -> ReadFuture<Vec<Question>> {
         self.read(move |memory| memory.questions(task))
     }
 
-    fn timers(&self, task: TaskId) -> Read<Vec<Timer>> {
+    fn timers(&self, task: TaskId) -> ReadFuture<Vec<Timer>> {
         self.read(move |memory| memory.timers(task))
     }
 
-    fn counter(&self, counter: &Counter) -> Read<u64> {
+    fn counter(&self, counter: &Counter) -> ReadFuture<u64> {
         let counter = counter.clone();
         self.read(move |memory| memory.counter(&counter))
     }
@@ -385,7 +386,7 @@ impl Store for Disk {
         session: Option<SessionId>,
         after: Cursor,
         limit: usize,
-    ) -> Read<Result<EventPage, Expired>> {
+    ) -> ReadFuture<Result<EventPage, CursorExpired>> {
         self.read(move |memory| memory.events(session, after, limit))
     }
 
@@ -393,23 +394,23 @@ impl Store for Disk {
         self.0.memory.cursor()
     }
 
-    fn bell(&self, session: SessionId) -> Arc<Notify> {
-        self.0.memory.bell(session)
+    fn notifier(&self, session: SessionId) -> Arc<Notify> {
+        self.0.memory.notifier(session)
     }
 
-    fn put_blob(&self, task: TaskId, json: Arc<str>) -> Read<Blob> {
+    fn put_blob(&self, task: TaskId, json: Arc<str>) -> ReadFuture<Blob> {
         self.read(move |memory| memory.put_blob(task, json))
     }
 
-    fn blob(&self, blob: Blob) -> Read<Option<Arc<str>>> {
+    fn blob(&self, blob: Blob) -> ReadFuture<Option<Arc<str>>> {
         self.read(move |memory| memory.blob(blob))
     }
 
-    fn delete_blob(&self, blob: Blob) -> Read<()> {
+    fn delete_blob(&self, blob: Blob) -> ReadFuture<()> {
         self.read(move |memory| memory.delete_blob(blob))
     }
 
-    fn expire(&self, now: Stamp, limit: usize) -> Read<usize> {
+    fn expire(&self, now: Stamp, limit: usize) -> ReadFuture<usize> {
         let disk = self.clone();
         self.read(move |memory| {
             let deleted = memory.expire(now, limit).try_now();
@@ -421,11 +422,11 @@ impl Store for Disk {
             let mut model = disk.0.model.lock();
             model.trace.note(|| format!("expiry at {now}: {deleted:?} of up to {limit}"));
             model.may_have_gone(memory, Cause::Expiry(now, thoroughness));
-            Read::ready(deleted)
+            ReadFuture::ready(deleted)
         })
     }
 
-    fn remove(&self, session: SessionId, limit: usize) -> Read<usize> {
+    fn remove(&self, session: SessionId, limit: usize) -> ReadFuture<usize> {
         // Few at a time, so that much happens in between.
         let limit = self.0.sim.draw(|rng| rng.between(1, 5)).min(limit);
         let (reply, answer) = oneshot::channel();
@@ -439,14 +440,14 @@ impl Store for Disk {
                 drop(reply.send(done));
             }
         });
-        Read::later(answer)
+        ReadFuture::later(answer)
     }
 
     fn set_retention(&self, retention: Retention) {
         self.0.memory.set_retention(retention);
     }
 
-    fn close(&self, patience: Duration) -> Read<()> {
+    fn close(&self, patience: Duration) -> ReadFuture<()> {
         self.0.memory.close(patience)
     }
 }

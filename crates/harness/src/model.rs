@@ -8,8 +8,8 @@ use offshoot_core::{
     Caller, Caps, Event, IdHash, MessageId, Owner, Phase, Receipt, RowId, SessionId, Spec, Task,
     TaskId, WorkerId,
 };
-use offshoot_runtime::{Rows, WaitEnd, Waited};
-use offshoot_store::{Batch, Conflict, End, Memory, Write};
+use offshoot_runtime::{InboxRows, WaitEnd, WaitResult};
+use offshoot_store::{Batch, Conflict, EndWrite, Memory, Write};
 use parking_lot::Mutex;
 
 use crate::bodies::{Bodies, Found, Returned};
@@ -152,7 +152,7 @@ impl Model {
                 Write::Send { message, to, .. } => {
                     messages::check(&self.shadow, message, *to, self.room)?;
                 }
-                Write::Put(task, change) | Write::End(End { task, change, .. }) => {
+                Write::Put(task, change) | Write::End(EndWrite { task, change, .. }) => {
                     let Some(before) = self.shadow.task(task.id()) else { continue };
                     transitions::check(before, task)?;
                     leases::check_record(Some(before), task, &self.bodies, by)?;
@@ -263,7 +263,7 @@ impl Model {
     }
 
     /// A wait has returned.
-    pub fn waited(&self, waited: &Waited) -> Checked {
+    pub fn waited(&self, waited: &WaitResult) -> Checked {
         let id = waited.task.id();
         let Some(record) = self.shadow.task(id) else {
             return Err(Violation::new("S3.4 a result stays readable", id.to_string()));
@@ -319,7 +319,7 @@ impl Model {
     }
 
     /// Rows were drained: they are the owner's, in order, and truthful.
-    pub fn drained(&self, rows: &Rows, owner: Owner) -> Checked {
+    pub fn drained(&self, rows: &InboxRows, owner: Owner) -> Checked {
         let mut last = 0;
         for row in rows.iter() {
             let Some(known) = self.shadow.rows.get(&row.id()) else {
@@ -340,13 +340,13 @@ impl Model {
     }
 
     /// Somebody is about to acknowledge rows by themselves.
-    pub fn acking(&mut self, rows: &Rows) {
+    pub fn acking(&mut self, rows: &InboxRows) {
         self.explicit.extend(rows.iter().map(|row| row.id()));
     }
 
     /// Rows were acknowledged, or appended to a history: none of them is
     /// pending with this owner any more.
-    pub fn acked(&self, rows: &Rows, owner: Owner) -> Checked {
+    pub fn acked(&self, rows: &InboxRows, owner: Owner) -> Checked {
         for row in rows.iter() {
             let pending = self
                 .shadow
@@ -399,8 +399,8 @@ fn describe(batch: &Batch) -> String {
             Write::Send { message, to, .. } => format!("send {} to {to}; ", message.id),
             Write::Ack(ack) => format!("ack {} rows of {}; ", ack.rows.len(), ack.owner),
             Write::Append { owner, blocks } => format!("append {} to {owner}; ", blocks.len()),
-            Write::End(End { task, heir, .. }) => {
-                format!("end {} #{} {}, told {heir}; ", task.id(), task.seq, task.state)
+            Write::End(EndWrite { task, recipient, .. }) => {
+                format!("end {} #{} {}, told {recipient}; ", task.id(), task.seq, task.state)
             }
             other => format!("{other:?}; "),
         };

@@ -13,7 +13,8 @@ use offshoot_core::{
 };
 use offshoot_runtime::BoxFuture;
 use offshoot_store::{
-    Around, Batch, Commit, CommitError, Conflict, End, Read, Spawn, Store, StoreError, Write,
+    Batch, CommitError, CommitFuture, Conflict, EndWrite, ReadFuture, SpawnWrite, Store,
+    StoreError, StoreWrapper, Write,
 };
 use tokio::sync::oneshot;
 
@@ -136,7 +137,7 @@ impl Planted {
         batch.fence = None;
         batch.guards.clear();
         for write in &mut batch.writes {
-            if let Write::Put(task, _) | Write::End(End { task, .. }) = write
+            if let Write::Put(task, _) | Write::End(EndWrite { task, .. }) = write
                 && let Some(stored) = self.inner.task(task.id()).await?
             {
                 *task = Record { seq: stored.seq + 1, ..task.to_record() }.into();
@@ -238,8 +239,8 @@ fn split(batch: Batch, apart: impl Fn(&Write) -> bool) -> (Batch, Batch) {
 fn untold(mut batch: Batch) -> (Batch, Batch) {
     let mut second = Batch::new(batch.at);
     for write in &mut batch.writes {
-        if let Write::End(End { task, change, heir }) = write {
-            let row = Row::result(task.id(), *heir, batch.at);
+        if let Write::End(EndWrite { task, change, recipient }) = write {
+            let row = Row::result(task.id(), *recipient, batch.at);
             second.push(Write::Deliver(Box::new(row)));
             *write = Write::Put(task.clone(), change.clone());
         }
@@ -261,7 +262,7 @@ fn without_keys(mut batch: Batch) -> Batch {
 fn under_another_name(mut batch: Batch) -> Batch {
     for write in &mut batch.writes {
         if let Write::Spawn(spawn) = write {
-            let Spawn { task, .. } = spawn;
+            let SpawnWrite { task, .. } = spawn;
             let tail = task.id().to_string();
             let name = format!("{}-{}", task.handle(), &tail[tail.len() - 12..]);
             if let Ok(handle) = Name::new(&name) {
@@ -273,12 +274,12 @@ fn under_another_name(mut batch: Batch) -> Batch {
     batch
 }
 
-impl Around for Planted {
+impl StoreWrapper for Planted {
     fn inner(&self) -> Result<Arc<dyn Store>, StoreError> {
         Ok(self.inner.clone())
     }
 
-    fn commit_around(&self, batch: Batch) -> Commit {
+    fn wrap_commit(&self, batch: Batch) -> CommitFuture {
         if !self.is_concerned(&batch) {
             return self.inner.commit(batch);
         }
@@ -288,10 +289,10 @@ impl Around for Planted {
             // Whoever asked may be gone.
             drop(reply.send(store.misbehave(batch).await));
         }));
-        Commit::later(answer)
+        CommitFuture::later(answer)
     }
 
-    fn remove_around(&self, session: SessionId, limit: usize) -> Read<usize> {
+    fn wrap_remove(&self, session: SessionId, limit: usize) -> ReadFuture<usize> {
         let removed = self.inner.remove(session, limit);
         if self.bug != Bug::RemovalStopsEarly {
             return removed;
@@ -300,10 +301,10 @@ impl Around for Planted {
         (self.spawner)(Box::pin(async move {
             drop(reply.send(removed.await.map(|_| 0)));
         }));
-        Read::later(answer)
+        ReadFuture::later(answer)
     }
 
-    fn set_retention_around(&self, retention: Retention) {
+    fn wrap_set_retention(&self, retention: Retention) {
         self.inner.set_retention(match self.bug {
             Bug::ForgottenEarly => Retention {
                 delivered: retention.delivered / 2,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use offshoot_core::{Capabilities, Payload, Recovery, Task};
-use offshoot_runtime::{Backend, BodyError, BoxFuture, Context, Ended, Reconciled};
+use offshoot_runtime::{Backend, BodyError, BodyResult, BoxFuture, Context, ReconcileResult};
 
 use crate::bodies::Found;
 use crate::body;
@@ -24,7 +24,7 @@ impl Backend for Remote {
         Recovery::Restart
     }
 
-    fn start(&self, cx: Context) -> BoxFuture<Ended> {
+    fn start(&self, cx: Context) -> BoxFuture<BodyResult> {
         let world = self.0.clone();
         Box::pin(async move {
             let script = cx.input::<Script>().await?;
@@ -33,7 +33,7 @@ impl Backend for Remote {
         })
     }
 
-    fn reconcile(&self, task: &Task) -> BoxFuture<Reconciled> {
+    fn reconcile(&self, task: &Task) -> BoxFuture<ReconcileResult> {
         let (world, task) = (self.0.clone(), task.clone());
         Box::pin(async move {
             let pauses = world.draw(|rng| rng.below(3));
@@ -42,11 +42,11 @@ impl Backend for Remote {
             let found = world.model(|model| model.reconciled(&task, drawn));
             match found {
                 Found::Value(value) => {
-                    Reconciled::Ended(Payload::encode(&value).map_err(BodyError::from))
+                    ReconcileResult::Ended(Payload::encode(&value).map_err(BodyError::from))
                 }
-                Found::Error => Reconciled::Ended(Err(BodyError::message("it failed there"))),
-                Found::Lost => Reconciled::Lost("nobody there knows it".to_owned()),
-                Found::Nothing => Reconciled::ByPolicy,
+                Found::Error => ReconcileResult::Ended(Err(BodyError::message("it failed there"))),
+                Found::Lost => ReconcileResult::Lost("nobody there knows it".to_owned()),
+                Found::Nothing => ReconcileResult::ByPolicy,
                 Found::Panic => std::panic::panic_any(body::PLANNED),
             }
         })

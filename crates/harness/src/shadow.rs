@@ -13,10 +13,10 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use offshoot_core::{
-    Block, Caller, Change, Closed, IdHash, Message, Owner, Phase, RowBody, RowId, Session,
+    Block, Caller, Change, IdHash, Message, Owner, Phase, Resolution, RowBody, RowId, Session,
     SessionId, StepState, Task, TaskId, WorkerId,
 };
-use offshoot_store::{Batch, End, Write};
+use offshoot_store::{Batch, EndWrite, Write};
 
 use crate::invariants::removal;
 use crate::invariants::sweeps::{self, Begun};
@@ -38,7 +38,7 @@ pub struct Shadow {
     /// The journal of each task.
     pub steps: HashMap<(TaskId, Arc<str>), StepState>,
     /// The questions of each task: whether each is closed, and how.
-    pub questions: HashMap<TaskId, Vec<Option<Closed>>, IdHash>,
+    pub questions: HashMap<TaskId, Vec<Option<Resolution>>, IdHash>,
     /// The changes of records of each session, in order.
     pub log: HashMap<SessionId, Vec<(Option<TaskId>, Change)>, IdHash>,
     /// The record of each session.
@@ -220,11 +220,11 @@ impl Shadow {
             }
             Write::Spawn(spawn) => return self.spawn(&spawn.task),
             Write::Put(task, change) => return self.put(task, change),
-            Write::End(End { task, change, heir }) => {
+            Write::End(EndWrite { task, change, recipient }) => {
                 self.put(task, change)?;
-                self.close_inbox(task.id(), *heir);
+                self.close_inbox(task.id(), *recipient);
                 let id = task.id();
-                return self.deliver(id.into(), *heir, &RowBody::Result(id));
+                return self.deliver(id.into(), *recipient, &RowBody::Result(id));
             }
             Write::Deliver(row) => return self.deliver(row.id, row.owner, &row.body),
             Write::Send { message, to, .. } => {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use offshoot_runtime::{Environment, Error, Restarts, Runtime};
+use offshoot_runtime::{Environment, Error, RestartPolicy, Runtime};
 use offshoot_store::Store;
 use parking_lot::Mutex;
 
@@ -78,7 +78,7 @@ impl Worker {
             }
             None => disk,
         };
-        let restarts = Restarts { max_attempts: MAX_ATTEMPTS, ..Restarts::default() };
+        let restarts = RestartPolicy { max_attempts: MAX_ATTEMPTS, ..RestartPolicy::default() };
         let builder = Runtime::builder(store)
             .environment(Arc::new(self.sim().clone()))
             .caps(plan.caps.clone())

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use offshoot_core::{RunId, SessionId, Stamp, TaskId};
 use offshoot_runtime::{
-    BodyError, Builder, Context, Error, Kind, Request, Runtime, Session, TaskRef,
+    BodyError, Context, Error, Kind, Runtime, RuntimeBuilder, Session, TaskRef, TaskRequest,
 };
 use offshoot_store::OpenStore;
 use parking_lot::Mutex;
@@ -84,7 +84,10 @@ impl World {
     }
 
     /// Registers the kinds of the simulation.
-    pub fn register<S: OpenStore>(self: &Arc<Self>, builder: Builder<S>) -> Builder<S> {
+    pub fn register<S: OpenStore>(
+        self: &Arc<Self>,
+        builder: RuntimeBuilder<S>,
+    ) -> RuntimeBuilder<S> {
         let kind = |name: &str| {
             let world = self.clone();
             Kind::<Script, u64>::new(name, move |cx: Context, script: Script| {
@@ -100,7 +103,7 @@ impl World {
     }
 
     /// A request for a registered kind.
-    pub fn request(&self, kind: KindOf, script: &Script) -> Option<Request> {
+    pub fn request(&self, kind: KindOf, script: &Script) -> Option<TaskRequest> {
         let name = match kind {
             KindOf::Ephemeral => return None,
             KindOf::Resumable => self.kinds.resumable,
@@ -110,7 +113,7 @@ impl World {
             KindOf::Remote => self.kinds.remote,
         };
         // A script is plain data, and plain data can be written.
-        Some(Request::new(name, offshoot_core::Payload::encode(script).ok()?))
+        Some(TaskRequest::new(name, offshoot_core::Payload::encode(script).ok()?))
     }
 
     /// A closure's body.

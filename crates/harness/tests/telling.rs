@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use offshoot_core::Payload;
 use offshoot_harness::crash::{parent, stuck};
-use offshoot_runtime::{BodyError, Context, Kind, Request, Runtime};
+use offshoot_runtime::{BodyError, Context, Kind, Runtime, TaskRequest};
 use offshoot_store::{Memory, Store};
 
 /// Dies like the others, and does not bring anything to its end.
@@ -42,7 +42,7 @@ async fn a_task_that_does_not_end_is_told_with_what_became_of_it() {
     });
     let runtime = Runtime::builder(store.clone()).kind(&kind).open().await.expect("it opens");
     let session = runtime.session("main").await.expect("a session");
-    let request = || Request::new("asker", Payload::Null);
+    let request = || TaskRequest::new("asker", Payload::Null);
     let task = session.spawn(request()).name("one").await.expect("it is spawned");
     let other = session.spawn(request()).name("other").await.expect("it is spawned");
     for task in [&task, &other] {

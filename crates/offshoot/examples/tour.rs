@@ -5,7 +5,9 @@
 use std::time::Duration;
 
 use offshoot::core::{Block, BlockKind, Cursor, Stamp, digest};
-use offshoot::{BodyError, Cancelled, Context, Error, Kind, Restarts, Runtime, Session, Sqlite};
+use offshoot::{
+    BodyError, CancelledError, Context, Error, Kind, RestartPolicy, Runtime, Session, Sqlite,
+};
 
 /// Counts the words of each text, one committed step per text, so that no text
 /// is counted twice, whatever happens in between.
@@ -30,7 +32,7 @@ fn counter() -> Kind<Vec<String>, usize> {
 }
 
 async fn open(folder: &std::path::Path) -> Result<(Runtime, Session), Error> {
-    let at_once = Restarts { back_off: Duration::ZERO, ..Restarts::default() };
+    let at_once = RestartPolicy { back_off: Duration::ZERO, ..RestartPolicy::default() };
     let runtime =
         Runtime::builder(Sqlite::at(folder)).kind(&counter()).restarts(at_once).open().await?;
     let session = runtime.session("main").await?;
@@ -50,12 +52,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             for _ in 0..3 {
                 cx.spawn_ephemeral(|cx| async move {
                     cx.cancelled().await;
-                    Err::<(), _>(Cancelled)
+                    Err::<(), _>(CancelledError)
                 })
                 .await?;
             }
             cx.cancelled().await;
-            Err::<(), BodyError>(Cancelled.into())
+            Err::<(), BodyError>(CancelledError.into())
         })
         .name("tree")
         .await?;

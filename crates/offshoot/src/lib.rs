@@ -30,8 +30,8 @@
 //!   ([`Session::spawn_ephemeral`]) are lost with their process, and say so.
 //! - [`Context`] is what a body has in hand: its token, inbox, journal
 //!   ([`Context::step`]), progress, questions, and the tasks it owns.
-//! - [`TaskRef`] waits, watches, sends, peeks, cancels. [`Rows`] are what came
-//!   home.
+//! - [`TaskRef`] waits, watches, sends, peeks, cancels. [`InboxRows`] are
+//!   the unread rows of an inbox.
 //! - `agents` (with the feature of that name) makes agents a kind of task: a
 //!   durable turn loop over a model, with tools; `models` has the models.
 //! - `tools`, `profiles`, `backends` and `sandbox` (with the feature `tools`) are
@@ -72,19 +72,19 @@ pub use offshoot_sandbox as sandbox;
 pub use offshoot_tools as tools;
 // What the runtime takes and gives.
 pub use offshoot_core::{
-    Activity, Blob, Block, BlockKind, Caller, Cancel, Canceller, CapReached, Capabilities, Caps,
-    Ceiling, Change, Closed, Counts, Cursor, Doing, Event, Failure, FailureKind, Lineage, Message,
-    MessageId, MessageState, Mode, Name, NameError, Origin, Outcome, Owner, Payload, PayloadError,
-    Phase, Progress, Question, Receipt, Recovery, Retention, Row, RowBody, RowId, RunId,
-    SessionBusy, SessionId, Sizes, Space, Spec, Stamp, State, Task, TaskId, TooLarge, Visibility,
-    WaitingOn, Wake, Wants, digest,
+    Activity, ActivityKind, Blob, Block, BlockKind, Caller, Cancel, Canceller, CapReached,
+    Capabilities, Caps, Ceiling, Change, Cursor, DeliveryMode, Event, Failure, FailureKind,
+    Lineage, Message, MessageId, MessageState, Name, NameError, Outcome, Owner, Payload,
+    PayloadError, Phase, Progress, Question, QuestionKind, Receipt, Recovery, Resolution,
+    Retention, Row, RowBody, RowId, RunId, SessionBusy, SessionId, Sizes, Space, SpawnOrigin, Spec,
+    Stamp, Task, TaskCounts, TaskId, TaskState, TooLarge, Visibility, WaitingOn, Wake, digest,
 };
 pub use offshoot_runtime::*;
 #[cfg(feature = "sqlite")]
-pub use offshoot_sqlite::{Folder, Sqlite};
+pub use offshoot_sqlite::{DataDir, Sqlite};
 pub use offshoot_store as store;
 pub use offshoot_store::{
-    Expired, HistoryPage, Memory, OpenStore, Page, PageCursor, RowRef, Store, StoreError,
+    CursorExpired, HistoryPage, Memory, OpenStore, Page, PageCursor, RowRef, Store, StoreError,
 };
 
 // Compiles and runs the examples of the README and of the guide to embedding

@@ -1,7 +1,7 @@
 //! The profiles that are built in.
 
 use offshoot_agent::Profile;
-use offshoot_core::authority::Mode;
+use offshoot_core::permissions::PermissionMode;
 
 use crate::draft::Draft;
 
@@ -43,7 +43,7 @@ fn explore() -> Draft {
          not find.",
     );
     draft.layer = Profile::offering(LOOKS.into_iter().chain(TASKS));
-    draft.layer.mode = Mode::Plan;
+    draft.layer.mode = PermissionMode::Plan;
     draft
 }
 

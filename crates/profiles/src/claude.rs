@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use offshoot_agent::Profile;
-use offshoot_core::authority::{Mode, Rule, Verdict};
+use offshoot_core::permissions::{PermissionMode, Rule, Verdict};
 use offshoot_models::ModelName;
 
 use crate::draft::{self, Draft, texts};
@@ -85,7 +85,7 @@ pub(crate) fn read(
         }
     }
     match said("permissionMode").and_then(Node::text) {
-        Some("plan") => draft.layer.mode = Mode::Plan,
+        Some("plan") => draft.layer.mode = PermissionMode::Plan,
         Some("default") | None => {}
         Some(mode) => {
             let mode = quoted(mode);

@@ -2,7 +2,7 @@
 
 use offshoot_agent::{Budget, Dialect, Isolation, Origin, Profile, Standing};
 use offshoot_core::Name;
-use offshoot_core::authority::{Asks, Layer};
+use offshoot_core::permissions::{Approver, PolicyLayer};
 use offshoot_models::ModelName;
 use serde_json::Value;
 
@@ -19,8 +19,8 @@ pub(crate) struct Draft {
     pub(crate) description: Option<String>,
     pub(crate) prompt: String,
     pub(crate) model: Option<ModelName>,
-    pub(crate) layer: Layer,
-    pub(crate) asks: Option<Asks>,
+    pub(crate) layer: PolicyLayer,
+    pub(crate) asks: Option<Approver>,
     pub(crate) budget: Budget,
     pub(crate) isolation: Option<Isolation>,
     pub(crate) config: Option<Value>,
@@ -39,7 +39,7 @@ impl Draft {
         let base = base.cloned().unwrap_or_default();
         let mut under = base.under;
         under.push(base.layer);
-        under.retain(|layer| *layer != Layer::default());
+        under.retain(|layer| *layer != PolicyLayer::default());
         let prompt = if own.prompt.is_empty() { base.prompt } else { own.prompt };
         Profile {
             name: own.name,

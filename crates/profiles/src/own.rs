@@ -2,7 +2,7 @@
 
 use offshoot_agent::{Dialect, Isolation, Profile};
 use offshoot_core::Name;
-use offshoot_core::authority::{Asks, Mode, Rule, Verdict};
+use offshoot_core::permissions::{Approver, PermissionMode, Rule, Verdict};
 use offshoot_models::ModelName;
 
 use crate::draft::{self, Draft, text, texts, word};
@@ -33,11 +33,12 @@ const FIELDS: [&str; 15] = [
 const NAMED: usize = 8;
 
 /// The modes.
-const MODES: [(&str, Mode); 3] = [("plan", Mode::Plan), ("ask", Mode::Ask), ("auto", Mode::Auto)];
+const MODES: [(&str, PermissionMode); 3] =
+    [("plan", PermissionMode::Plan), ("ask", PermissionMode::Ask), ("auto", PermissionMode::Auto)];
 
 /// Who can be asked.
-const ASKS: [(&str, Asks); 3] =
-    [("owner", Asks::Owner), ("person", Asks::Person), ("nobody", Asks::Nobody)];
+const ASKS: [(&str, Approver); 3] =
+    [("owner", Approver::Owner), ("person", Approver::Person), ("nobody", Approver::None)];
 
 /// Where agents can work.
 const ISOLATIONS: [(&str, Isolation); 2] =

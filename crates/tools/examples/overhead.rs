@@ -1,7 +1,7 @@
 //! What a call of a tool costs beyond its work.
 //!
 //! ```text
-//! cargo run --profile embedded -p offshoot-tools --example overhead
+//! cargo run --release -p offshoot-tools --example overhead
 //! ```
 //! An agent whose model answers at once reads a small file again and again. From
 //! the time between two questions to the model that of a plain read of the same

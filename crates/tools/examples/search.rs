@@ -1,7 +1,7 @@
 //! What a search costs, beside ripgrep's own library on the same tree.
 //!
 //! ```text
-//! cargo run --profile embedded -p offshoot-tools --example search [files]
+//! cargo run --release -p offshoot-tools --example search [files]
 //! ```
 //! Makes a tree of 50,000 files in a temporary folder, and searches it in turn
 //! with the tool, as an agent calls it, and with ripgrep's parallel walk and its

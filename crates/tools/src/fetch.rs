@@ -16,7 +16,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use offshoot_agent::{Function, Tool, ToolContext, ToolError};
-use offshoot_core::authority::{Deed, Rule, Wish};
+use offshoot_core::permissions::{Access, Action, Rule};
 use offshoot_core::text;
 use reqwest::header::{ACCEPT, LOCATION};
 use reqwest::{Client, Response, StatusCode, Url};
@@ -113,8 +113,9 @@ impl Fetch {
                 }
             },
         );
-        let wish =
-            |_: &ToolContext, _: &Arguments| Wish::new(NAME, Deed::Reach).lasting(Rule::tool(NAME));
+        let wish = |_: &ToolContext, _: &Arguments| {
+            Access::new(NAME, Action::Network).lasting(Rule::tool(NAME))
+        };
         tool.read_only().long_running().wishing(wish)
     }
 

@@ -14,8 +14,10 @@ mod name;
 mod place;
 mod read;
 mod replace;
+mod repository;
 mod root;
 mod search;
+mod slots;
 mod text;
 mod write;
 
@@ -30,6 +32,7 @@ use self::known::Known;
 use self::leftovers::Leftovers;
 use self::local::Local;
 use self::root::{Reach, Root};
+use self::slots::{Disk, Load, Slots};
 
 /// Tools that work on the files of an agent's folder: `read`, `list`, `search`,
 /// `write` and `edit`.
@@ -52,6 +55,7 @@ struct Shared {
     known: Known,
     leftovers: Leftovers,
     local: Local,
+    slots: Slots,
 }
 
 impl Files {
@@ -126,19 +130,28 @@ impl Drop for Waiting {
     }
 }
 
-/// Works in the agent's folder, on a thread that may block. Dropping the future
-/// has the work stop where it asks.
+/// Works in the agent's folder, on a thread that may block, once there is a slot for
+/// it. Dropping the future has the work stop where it asks, and gives the slot back: a
+/// thread that waits for a file system without end keeps no other call waiting.
 async fn within<T: Send + 'static>(
     shared: Arc<Shared>,
     cx: &ToolContext,
+    load: Load,
     work: impl FnOnce(&Work) -> Result<T, ToolError> + Send + 'static,
 ) -> Result<T, ToolError> {
     let Some(folder) = cx.folder().map(ToOwned::to_owned) else {
         return Err(ToolError::new("You work in no folder, so there are no files."));
     };
+    let agent = cx.task().id();
+    let root = Root::open(&folder, shared.hidden.clone(), Reach::Memory);
+    let disk = match root.is_ok_and(|root| root.is_local(&shared.local)) {
+        true => Disk::Local,
+        false => Disk::Distant,
+    };
+    let slots = shared.clone();
+    let _slot = slots.slots.take(agent, load, disk).await?;
     let stop = Stop::default();
     let _waiting = Waiting(stop.clone());
-    let agent = cx.task().id();
     let working = tokio::task::spawn_blocking(move || {
         let root = Root::open(&folder, shared.hidden.clone(), Reach::Disk)?;
         root.learn(&shared.local);

@@ -1,6 +1,6 @@
 //! `answer_request`: gives or denies leave to a task that asks its owner for it.
 
-use offshoot_core::{Addressee, Caller, Closed, Owner, Question, Wants};
+use offshoot_core::{Addressee, Caller, Owner, Question, QuestionKind, Resolution};
 use offshoot_runtime::TaskRef;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -79,7 +79,7 @@ async fn request(cx: &ToolContext, task: &TaskRef, number: u32) -> Result<Questi
     let no = |why: &str| Err(ToolError::new(format!("Nothing was answered: {why}")));
     match asked {
         None => no(&format!("{handle} has no request {number}.")),
-        Some(asked) if asked.wants == Wants::Input => no(&format!(
+        Some(asked) if asked.wants == QuestionKind::Input => no(&format!(
             "{number} is a question of {handle}, not a request for leave. Answer it with \
              send_message."
         )),
@@ -94,6 +94,6 @@ async fn request(cx: &ToolContext, task: &TaskRef, number: u32) -> Result<Questi
 }
 
 fn is_answered(cx: &ToolContext, question: &Question, leave: &Leave) -> bool {
-    matches!(&question.closed, Some(Closed::Answered { by, answer, .. })
+    matches!(&question.closed, Some(Resolution::Answered { by, answer, .. })
         if *by == Caller::Task(cx.cx.id()) && answer.decode().is_ok_and(|said: Leave| said == *leave))
 }

@@ -3,7 +3,7 @@
 use std::pin::pin;
 
 use futures_util::future::{Either, select};
-use offshoot_core::{Wants, text};
+use offshoot_core::{QuestionKind, text};
 use offshoot_runtime::{Context, TaskRef};
 
 use crate::mail::{self, steered};
@@ -49,7 +49,7 @@ impl Awaited {
     async fn asks(&self, number: u32) -> Result<Output, ToolError> {
         let asked = mail::question(&self.cx, self.task.id(), number).await?;
         let handle = self.task.handle();
-        if asked.as_ref().is_some_and(|asked| asked.wants == Wants::Approval) {
+        if asked.as_ref().is_some_and(|asked| asked.wants == QuestionKind::Approval) {
             return Ok(Output::text(format!(
                 "{handle} has no result yet: it asks you for leave, and waits. What it asks comes to \
                  you as a notice. It goes on in the background once you have answered it with \

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use offshoot_core::{BlockKind, Outcome};
-use offshoot_runtime::{PeekedBlock, TaskRef, Waited};
+use offshoot_runtime::{PeekBlock, TaskRef, WaitResult};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -76,7 +76,7 @@ async fn inspect(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError>
 }
 
 /// A block on one line: its position, who did what, and its text.
-fn shown(block: &PeekedBlock) -> String {
+fn shown(block: &PeekBlock) -> String {
     let name = block.name.as_deref().unwrap_or("a tool");
     let text = block.text.as_deref().unwrap_or_default().replace('\n', " ");
     let line = |what: &str| match text.trim() {
@@ -113,7 +113,7 @@ async fn read_on(cx: &ToolContext, task: &TaskRef, from: usize) -> Result<Output
 }
 
 /// All of what a task has ended with, if it has.
-pub(crate) async fn result(waited: &Waited) -> Result<Option<String>, ToolError> {
+pub(crate) async fn result(waited: &WaitResult) -> Result<Option<String>, ToolError> {
     Ok(match waited.outcome() {
         None => None,
         Some(Outcome::Completed { .. }) => Some(match waited.load::<Value>().await? {

@@ -1,7 +1,7 @@
 //! `send_message`: steers a task, answers its question, or tells the owner.
 
-use offshoot_core::{Caller, Closed, Mode, TaskId, Wants};
-use offshoot_runtime::{Address, BodyError, Receipts, StepError, TaskRef};
+use offshoot_core::{Caller, DeliveryMode, QuestionKind, Resolution, TaskId};
+use offshoot_runtime::{BodyError, MessageRecipient, Receipts, StepError, TaskRef};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -46,9 +46,9 @@ pub(super) fn tool() -> impl Tool {
 
 async fn send(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
     let mode = match asked.mode {
-        Reads::Steer => Mode::Steer,
-        Reads::Interrupt => Mode::Interrupt,
-        Reads::FollowUp => Mode::FollowUp,
+        Reads::Steer => DeliveryMode::Steer,
+        Reads::Interrupt => DeliveryMode::Interrupt,
+        Reads::FollowUp => DeliveryMode::FollowUp,
     };
     let receipts = match say(&cx, (&asked.to, mode), &asked.text).await? {
         Said::Answered(task, number) => {
@@ -81,19 +81,19 @@ pub(crate) enum Said {
 /// Says something to a task: the answer if it asks, else a message.
 pub(crate) async fn say(
     cx: &ToolContext,
-    (to, mode): (&str, Mode),
+    (to, mode): (&str, DeliveryMode),
     text: &str,
 ) -> Result<Said, ToolError> {
     cx.turn.comes().await;
     // Who interrupts a task wants it to leave what it is at, its question too.
-    if !matches!(to.trim(), "parent" | "all") && mode != Mode::Interrupt {
+    if !matches!(to.trim(), "parent" | "all") && mode != DeliveryMode::Interrupt {
         let task = cx.cx.task(to).await?;
         if let Some(number) = question(cx, &task).await? {
             answer(cx, (&task, number), text).await?;
             return Ok(Said::Answered(task, number));
         }
     }
-    let sending = cx.cx.send(Address::Handle(to), text).mode(mode);
+    let sending = cx.cx.send(MessageRecipient::Handle(to), text).mode(mode);
     Ok(Said::Sent(sending.key(&format!("call {}", cx.key)).await?))
 }
 
@@ -116,7 +116,7 @@ async fn called(cx: &ToolContext, to: &str, task: TaskId) -> String {
 async fn question(cx: &ToolContext, task: &TaskRef) -> Result<Option<u32>, ToolError> {
     let asked = task.questions().await?;
     // Leave is never given in words.
-    let mut open = asked.iter().filter(|question| question.wants == Wants::Input);
+    let mut open = asked.iter().filter(|question| question.wants == QuestionKind::Input);
     let open = open.find(|question| question.closed.is_none());
     let open = open.map(|question| question.number);
     let step =
@@ -137,7 +137,7 @@ async fn answer(
     let Err(error) = task.answer(number, &text).await else { return Ok(()) };
     let asked = task.questions().await?;
     let own = asked.iter().find(|question| question.number == number).is_some_and(|question| {
-        matches!(&question.closed, Some(Closed::Answered { by, answer, .. })
+        matches!(&question.closed, Some(Resolution::Answered { by, answer, .. })
             if *by == Caller::Task(cx.cx.id()) && answer.decode().is_ok_and(|said: String| said == text))
     });
     if own { Ok(()) } else { Err(error.into()) }

@@ -4,10 +4,10 @@ mod chosen;
 mod listing;
 mod live;
 
-use offshoot_core::authority::Mode;
+use offshoot_core::permissions::PermissionMode;
 use offshoot_core::{Payload, RunId, Sizes, Wake};
 use offshoot_models::{Endpoint, ModelName};
-use offshoot_runtime::{BodyError, Request, StepError, TaskRef};
+use offshoot_runtime::{BodyError, StepError, TaskRef, TaskRequest};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -104,7 +104,7 @@ enum Freely {
     Auto,
 }
 
-impl From<Freely> for Mode {
+impl From<Freely> for PermissionMode {
     fn from(freely: Freely) -> Self {
         match freely {
             Freely::Plan => Self::Plan,
@@ -262,7 +262,7 @@ async fn send_off(cx: &ToolContext, asked: Arguments) -> Result<Sent, ToolError>
             brief.bytes()
         )));
     }
-    let request = Request::new(KIND, brief);
+    let request = TaskRequest::new(KIND, brief);
     let mut spawn = cx.cx.spawn(request).key(&format!("call {}", cx.key)).wake(match asked.wake {
         Wakes::OnTerminal => Wake::OnTerminal,
         Wakes::OnActivity => Wake::OnActivity,

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use offshoot_runtime::{Context, TaskRef, Waited};
+use offshoot_runtime::{Context, TaskRef, WaitResult};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -58,7 +58,7 @@ pub(crate) struct Wait {
 
 /// How the tasks stand when a wait is over.
 pub(crate) struct Stand {
-    pub(crate) tasks: Vec<Waited>,
+    pub(crate) tasks: Vec<WaitResult>,
     /// Whether a message for the agent has ended it.
     pub(crate) is_spoken_to: bool,
 }
@@ -105,7 +105,7 @@ impl Wait {
         Ok(Stand { tasks, is_spoken_to: true })
     }
 
-    fn told(&self, waited: &[Waited], mut lines: Vec<String>) -> Output {
+    fn told(&self, waited: &[WaitResult], mut lines: Vec<String>) -> Output {
         let now = self.cx.now();
         let open = waited.iter().filter(|one| !one.is_ended());
         lines.extend(

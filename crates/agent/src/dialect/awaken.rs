@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use offshoot_core::{Mode, Task};
+use offshoot_core::{DeliveryMode, Task};
 use offshoot_runtime::{Error, TaskRef};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -224,7 +224,7 @@ async fn send(cx: ToolContext, asked: Send) -> Result<Output, ToolError> {
         },
     };
     let sent = match &to {
-        Ok(to) => match control::say(&cx, (to, Mode::Steer), &asked.message).await {
+        Ok(to) => match control::say(&cx, (to, DeliveryMode::Steer), &asked.message).await {
             Ok(control::Said::Answered(task, number)) => Ok(answered(&task, number)),
             Ok(control::Said::Sent(receipts)) => match receipts.first() {
                 Some(receipt) => Ok(receipt.message.to_string()),

@@ -7,7 +7,7 @@
 
 mod commands;
 
-use offshoot_core::{Mode, Task, TaskId};
+use offshoot_core::{DeliveryMode, Task, TaskId};
 use offshoot_runtime::TaskRef;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -236,7 +236,7 @@ async fn send(cx: ToolContext, asked: Send) -> Result<Output, ToolError> {
         "main" => "parent".to_owned(),
         written => find(&cx, written).await?.id().to_string(),
     };
-    let told = match control::say(&cx, (&to, Mode::Steer), &asked.message).await? {
+    let told = match control::say(&cx, (&to, DeliveryMode::Steer), &asked.message).await? {
         control::Said::Answered(task, number) => {
             format!("Answered question {number} of {}.", task.handle())
         }

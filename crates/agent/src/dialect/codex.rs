@@ -12,8 +12,8 @@ mod questions;
 
 use std::time::Duration;
 
-use offshoot_core::Mode;
-use offshoot_runtime::{Error, Waited};
+use offshoot_core::DeliveryMode;
+use offshoot_runtime::{Error, WaitResult};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -90,7 +90,7 @@ pub(super) fn common(scene: &Scene, words: Words) -> impl Iterator<Item = Said> 
 }
 
 /// How an agent stands.
-pub(super) async fn status(waited: &Waited) -> Result<Value, ToolError> {
+pub(super) async fn status(waited: &WaitResult) -> Result<Value, ToolError> {
     Ok(match Standing::of(&waited.task) {
         Standing::Queued => json!("pending_init"),
         Standing::Running | Standing::Asking => json!("running"),
@@ -205,7 +205,7 @@ struct Send {
 async fn send(cx: ToolContext, asked: Send) -> Result<Output, ToolError> {
     let message = said(asked.message, asked.items)?;
     let task = naming::find(&cx, &[], &asked.target).await?;
-    let mode = if asked.interrupt { Mode::Interrupt } else { Mode::Steer };
+    let mode = if asked.interrupt { DeliveryMode::Interrupt } else { DeliveryMode::Steer };
     let to = task.id().to_string();
     Output::json(&match control::say(&cx, (&to, mode), &message).await? {
         control::Said::Answered(_, number) => json!({"submission_id": format!("{to}/{number}")}),

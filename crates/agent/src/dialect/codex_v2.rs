@@ -12,8 +12,8 @@
 
 use std::time::Duration;
 
-use offshoot_core::{Mode, Task};
-use offshoot_runtime::{TaskRef, Waited};
+use offshoot_core::{DeliveryMode, Task};
+use offshoot_runtime::{TaskRef, WaitResult};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -45,7 +45,7 @@ pub(super) fn phrases(scene: &Scene) -> Vec<Said> {
                 "Says something to an agent that is at work, or to whoever has sent you off. If \
                  the agent asks something, this is the answer. It starts no turn.",
             ),
-            |cx, asked| send(cx, asked, Mode::Steer),
+            |cx, asked| send(cx, asked, DeliveryMode::Steer),
         ),
         manages(
             "send_message",
@@ -54,7 +54,7 @@ pub(super) fn phrases(scene: &Scene) -> Vec<Said> {
                 "Gives an agent more to do: it begins with it when its turn has ended. One that \
                  has ended goes on with it.",
             ),
-            |cx, asked| send(cx, asked, Mode::FollowUp),
+            |cx, asked| send(cx, asked, DeliveryMode::FollowUp),
         ),
         waits(
             "wait_tasks",
@@ -114,7 +114,7 @@ fn is_root(target: &str) -> bool {
 }
 
 /// How an agent stands.
-async fn status(waited: &Waited) -> Result<Value, ToolError> {
+async fn status(waited: &WaitResult) -> Result<Value, ToolError> {
     match Standing::of(&waited.task) {
         Standing::Cancelled => Ok(json!("interrupted")),
         _ => codex::status(waited).await,
@@ -189,15 +189,15 @@ struct Send {
     message: String,
 }
 
-async fn send(cx: ToolContext, asked: Send, mode: Mode) -> Result<Output, ToolError> {
+async fn send(cx: ToolContext, asked: Send, mode: DeliveryMode) -> Result<Output, ToolError> {
     if asked.message.trim().is_empty() {
         return Err(ToolError::new("There is nothing to say: message is empty."));
     }
-    if is_root(asked.target.trim()) && mode == Mode::Steer {
+    if is_root(asked.target.trim()) && mode == DeliveryMode::Steer {
         return tell_root(&cx, &asked.message).await;
     }
     let task = find(&cx, &asked.target).await?;
-    if mode == Mode::Steer && task.record().await?.state.is_terminal() {
+    if mode == DeliveryMode::Steer && task.record().await?.state.is_terminal() {
         return Err(ToolError::new(format!(
             "Nothing was said: {} has ended, and a message starts no turn. Use followup_task.",
             path(task.handle())
@@ -221,7 +221,9 @@ async fn send(cx: ToolContext, asked: Send, mode: Mode) -> Result<Output, ToolEr
 /// itself: nobody speaks past his owner.
 async fn tell_root(cx: &ToolContext, message: &str) -> Result<Output, ToolError> {
     match cx.cx.lineage().depth {
-        1 => control::say(cx, ("parent", Mode::Steer), message).await.map(|_| Output::text("")),
+        1 => control::say(cx, ("parent", DeliveryMode::Steer), message)
+            .await
+            .map(|_| Output::text("")),
         0 => Err(ToolError::new("Nothing was said: you are /root.")),
         _ => Err(ToolError::new(
             "Nothing was said: another agent than /root has sent you off. What you have found \
@@ -282,7 +284,7 @@ fn wait(cx: ToolContext, asked: WaitFor) -> impl Future<Output = Result<Output, 
         if stand.is_spoken_to {
             said.push(SPOKEN_TO.to_owned());
         }
-        let is_over = said.is_empty() && !stand.tasks.iter().any(Waited::is_ended);
+        let is_over = said.is_empty() && !stand.tasks.iter().any(WaitResult::is_ended);
         let told_first = if is_over { "The time is over, and nothing has come." } else { COME };
         said.insert(0, format!("{told_first}{raised}"));
         told(&said.join("\n"), is_over)

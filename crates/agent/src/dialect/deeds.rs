@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use offshoot_core::{Task, text};
-use offshoot_runtime::{Error, TaskRef, Waited};
+use offshoot_runtime::{Error, TaskRef, WaitResult};
 use serde_json::{Map, Value};
 
 use super::naming::{Naming, missing};
@@ -177,7 +177,7 @@ pub(super) fn asks(id: &str, answer: &str) -> String {
 }
 
 /// What is said of one that was waited for and has not ended.
-pub(super) fn note(stand: &Stand, waited: &Waited, answer: &str) -> String {
+pub(super) fn note(stand: &Stand, waited: &WaitResult, answer: &str) -> String {
     let handle = waited.task.handle();
     match is_asking(waited) {
         true => asks(handle, answer),

@@ -9,7 +9,7 @@ mod tasks;
 
 use std::time::Duration;
 
-use offshoot_core::{Mode, Task, TaskId};
+use offshoot_core::{DeliveryMode, Task, TaskId};
 use offshoot_runtime::TaskRef;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -233,7 +233,7 @@ fn message_subagent(
             return Ok(Err(Box::pin(stopped(task, asked.message)).await?));
         }
         let to = task.id().to_string();
-        let task = match control::say(&cx, (&to, Mode::Steer), &asked.message).await? {
+        let task = match control::say(&cx, (&to, DeliveryMode::Steer), &asked.message).await? {
             control::Said::Answered(task, _) => task,
             control::Said::Sent(receipts) => match receipts.first() {
                 // One that had ended goes on in another task.

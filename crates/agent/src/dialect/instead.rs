@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use offshoot_core::authority::Wish;
+use offshoot_core::permissions::Access;
 use offshoot_core::{Stamp, Task};
 use offshoot_models::ToolSpec;
 use offshoot_runtime::BoxFuture;
@@ -149,7 +149,7 @@ where
         self.inner.span()
     }
 
-    fn wish(&self, cx: &ToolContext, arguments: &str) -> Result<Wish, ToolError> {
+    fn wish(&self, cx: &ToolContext, arguments: &str) -> Result<Access, ToolError> {
         self.inner.wish(cx, &self.meant(arguments)?.arguments.to_string())
     }
 

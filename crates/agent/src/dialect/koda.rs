@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use offshoot_core::{FailureKind, Outcome, Stamp, Task};
-use offshoot_runtime::{Error, TaskRef, Waited};
+use offshoot_runtime::{Error, TaskRef, WaitResult};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -329,7 +329,7 @@ async fn told(now: Stamp, places: Vec<Place>, stand: Stand) -> Result<Output, To
     Ok(telling(Output::json(&json!({"tasks": tasks, "summary": summary}))?, &stand))
 }
 
-async fn ended(now: Stamp, waited: &Waited, spoken_to: bool) -> Result<Value, ToolError> {
+async fn ended(now: Stamp, waited: &WaitResult, spoken_to: bool) -> Result<Value, ToolError> {
     let (task, id) = (&waited.task, id(&waited.task));
     if !waited.is_ended() {
         let current = entry(now, task);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::TryFutureExt;
-use offshoot_core::authority::Wish;
+use offshoot_core::permissions::Access;
 use offshoot_models::ToolSpec;
 use offshoot_runtime::BoxFuture;
 use schemars::JsonSchema;
@@ -48,7 +48,7 @@ impl Tool for Phrase {
         self.tool.span()
     }
 
-    fn wish(&self, cx: &ToolContext, arguments: &str) -> Result<Wish, ToolError> {
+    fn wish(&self, cx: &ToolContext, arguments: &str) -> Result<Access, ToolError> {
         let wish = self.tool.wish(cx, arguments);
         let mut wish = wish.map_err(|error| reworded(&error, self.words))?;
         if *wish.tool == *self.tool.spec().name {

@@ -1,7 +1,7 @@
 //! How tasks stand, for dialects that tell it in other words.
 
-use offshoot_core::{FailureKind, Outcome, Question, State, Task, WaitingOn};
-use offshoot_runtime::{TaskRef, WaitEnd, Waited};
+use offshoot_core::{FailureKind, Outcome, Question, Task, TaskState, WaitingOn};
+use offshoot_runtime::{TaskRef, WaitEnd, WaitResult};
 
 use crate::brief::Brief;
 use crate::control::{self, Stand};
@@ -27,18 +27,18 @@ pub(super) enum Standing {
 impl Standing {
     pub(super) fn of(task: &Task) -> Self {
         match task.state {
-            State::Queued => Self::Queued,
+            TaskState::Queued => Self::Queued,
             // One that was asked to stop needs no answer.
-            State::Waiting(WaitingOn::Input(_) | WaitingOn::Approval(_))
+            TaskState::Waiting(WaitingOn::Input(_) | WaitingOn::Approval(_))
                 if task.cancel.is_none() =>
             {
                 Self::Asking
             }
-            State::Running | State::Waiting(_) => Self::Running,
-            State::Completed => Self::Completed,
-            State::Failed => Self::Failed,
-            State::Cancelled => Self::Cancelled,
-            State::Lost => Self::Lost,
+            TaskState::Running | TaskState::Waiting(_) => Self::Running,
+            TaskState::Completed => Self::Completed,
+            TaskState::Failed => Self::Failed,
+            TaskState::Cancelled => Self::Cancelled,
+            TaskState::Lost => Self::Lost,
         }
     }
 
@@ -50,12 +50,12 @@ impl Standing {
 
 /// Whether a task waits for an answer of whoever waited for it. What somebody else
 /// is asked is nothing that could be answered.
-pub(super) fn is_asking(waited: &Waited) -> bool {
+pub(super) fn is_asking(waited: &WaitResult) -> bool {
     waited.end == WaitEnd::NeedsInput && waited.task.cancel.is_none()
 }
 
 /// All that a task has ended with, if it has: its answer, or why there is none.
-pub(super) async fn result(waited: &Waited) -> Result<Option<String>, ToolError> {
+pub(super) async fn result(waited: &WaitResult) -> Result<Option<String>, ToolError> {
     Ok(match waited.outcome() {
         Some(Outcome::Failed(failure)) => Some(failure.to_string()),
         Some(Outcome::Lost { reason }) => {

@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path};
 
-use offshoot_core::authority::NamedPaths;
+use offshoot_core::permissions::NamedPaths;
 
 /// The first of the paths that leads outside the directory. Blocks as files do.
 pub(crate) fn first_outside(named: &NamedPaths) -> Option<&str> {

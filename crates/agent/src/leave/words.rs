@@ -1,7 +1,7 @@
 //! What is said of leave: to the model whose call waits for it, and to the one
 //! that is asked.
 
-use offshoot_core::authority::{Authority, Mode, Wish};
+use offshoot_core::permissions::{Access, PermissionMode, Permissions};
 use offshoot_core::{Question, text};
 
 use super::{GaveUp, Stop, may_give};
@@ -33,11 +33,11 @@ fn refused((why, told): Why, advice: &str) -> Output {
 }
 
 /// What may not be done at all.
-pub(super) fn forbidden(authority: Option<&Authority>, wish: &Wish) -> Output {
+pub(super) fn forbidden(authority: Option<&Permissions>, wish: &Access) -> Output {
     let tool = &wish.tool;
     let offered = authority.is_none_or(|authority| authority.offers(tool));
-    let plans = authority.is_some_and(|authority| authority.mode() == Mode::Plan);
-    match (offered, plans && wish.deed.changes()) {
+    let plans = authority.is_some_and(|authority| authority.mode() == PermissionMode::Plan);
+    match (offered, plans && wish.action.changes()) {
         (false, _) => refused(
             (
                 format!("the tool {tool} is not among those that you may use"),
@@ -60,13 +60,13 @@ pub(super) fn forbidden(authority: Option<&Authority>, wish: &Wish) -> Output {
 }
 
 /// Why a command is asked about that no rule names, if a rule is the reason.
-pub(super) fn doubt(authority: &Authority, wish: &Wish) -> Option<String> {
+pub(super) fn doubt(authority: &Permissions, wish: &Access) -> Option<String> {
     let command = authority.possibly_broken(wish)?.command.as_ref()?.join(" ");
     Some(format!("it may run `{command}`, which a rule denies or asks about"))
 }
 
 /// What would have to be asked, where nobody is.
-pub(super) fn nobody(wish: &Wish, doubt: Option<String>) -> Output {
+pub(super) fn nobody(wish: &Access, doubt: Option<String>) -> Output {
     let why = wish.guarded.as_deref().map(str::to_owned).or(doubt);
     let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
     let why = format!(
@@ -145,7 +145,7 @@ pub(super) fn unanswered(why: GaveUp) -> Output {
 /// authority.
 pub(crate) fn request(
     (handle, question): (&str, &Question),
-    authority: Option<&Authority>,
+    authority: Option<&Permissions>,
     longest: usize,
 ) -> String {
     let number = question.number;

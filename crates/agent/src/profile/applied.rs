@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use offshoot_core::authority::{Authority, Layer};
+use offshoot_core::permissions::{Permissions, PolicyLayer};
 use offshoot_core::text;
 use serde_json::{Map, Value};
 
@@ -39,14 +39,14 @@ impl Profile {
     /// A layer that offers these tools alone, and what goes with them: what an
     /// agent speaks to its owner with, and, if it can begin tasks, what looks
     /// after them.
-    pub fn offering<T: Into<Arc<str>>>(tools: impl IntoIterator<Item = T>) -> Layer {
+    pub fn offering<T: Into<Arc<str>>>(tools: impl IntoIterator<Item = T>) -> PolicyLayer {
         let mut all: Vec<Arc<str>> = tools.into_iter().map(Into::into).collect();
         let begins = |tool: &Arc<str>| BEGINS.contains(&&**tool);
         let tasks = all.iter().any(begins).then_some(TASKS);
         all.extend(SPEAKS.into_iter().chain(tasks.into_iter().flatten()).map(Arc::from));
         let mut seen = std::collections::BTreeSet::new();
         all.retain(|tool| seen.insert(tool.clone()));
-        Layer::default().tools(all)
+        PolicyLayer::default().tools(all)
     }
 
     /// The same brief for an agent of this profile. What the brief allows is
@@ -127,9 +127,9 @@ impl Profile {
     }
 
     /// What is left of an authority for an agent of this profile.
-    fn narrows(&self, owner: Option<Arc<Authority>>) -> Option<Arc<Authority>> {
+    fn narrows(&self, owner: Option<Arc<Permissions>>) -> Option<Arc<Permissions>> {
         let layers = || self.under.iter().chain([&self.layer]);
-        if self.asks.is_none() && layers().all(|layer| *layer == Layer::default()) {
+        if self.asks.is_none() && layers().all(|layer| *layer == PolicyLayer::default()) {
             return owner;
         }
         let mut authority = owner.map(Arc::unwrap_or_clone).unwrap_or_default();
@@ -137,7 +137,7 @@ impl Profile {
             authority = authority.under(layer.clone());
         }
         if let Some(asks) = self.asks {
-            authority = authority.asked_of(asks);
+            authority = authority.narrow_approver(asks);
         }
         Some(Arc::new(authority))
     }

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use futures_util::TryFutureExt;
-use offshoot_core::authority::{Deed, Wish};
+use offshoot_core::permissions::{Access, Action};
 use offshoot_models::ToolSpec;
 use offshoot_runtime::BoxFuture;
 use schemars::JsonSchema;
@@ -49,7 +49,7 @@ pub struct Function<F, A> {
 }
 
 /// What a call with these arguments would do.
-type Wishes<A> = Box<dyn Fn(&ToolContext, &A) -> Wish + Send + Sync>;
+type Wishes<A> = Box<dyn Fn(&ToolContext, &A) -> Access + Send + Sync>;
 
 /// What a typed tool may return: text, anything that can be written as JSON
 /// through [`Output::json`], or an [`Output`].
@@ -129,7 +129,7 @@ where
     #[must_use]
     pub fn wishing(
         mut self,
-        wish: impl Fn(&ToolContext, &A) -> Wish + Send + Sync + 'static,
+        wish: impl Fn(&ToolContext, &A) -> Access + Send + Sync + 'static,
     ) -> Self {
         self.wish = Some(Box::new(wish));
         self
@@ -139,7 +139,7 @@ where
     #[must_use]
     pub(crate) fn managing(self) -> Self {
         let name = self.spec.name.clone();
-        self.wishing(move |_, _| Wish::new(&name, Deed::Manage))
+        self.wishing(move |_, _| Access::new(&name, Action::ManageTasks))
     }
 
     /// It takes as long as it takes. A message that interrupts the agent ends it,
@@ -185,13 +185,13 @@ where
         self.span
     }
 
-    fn wish(&self, cx: &ToolContext, arguments: &str) -> Result<Wish, ToolError> {
+    fn wish(&self, cx: &ToolContext, arguments: &str) -> Result<Access, ToolError> {
         let Some(wish) = &self.wish else {
             return match self.effect {
                 // Nobody is asked, and the call says what does not fit.
-                Effect::ReadOnly => Ok(Wish::new(&self.spec.name, Deed::Look)),
+                Effect::ReadOnly => Ok(Access::new(&self.spec.name, Action::Read)),
                 effect => read::<A>(arguments, &self.spec.parameters)
-                    .map(|_| Wish::new(&self.spec.name, effect.deed())),
+                    .map(|_| Access::new(&self.spec.name, effect.deed())),
             };
         };
         let arguments = read(arguments, &self.spec.parameters)?;

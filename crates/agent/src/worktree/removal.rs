@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use offshoot_core::TaskId;
+use offshoot_sandbox::remove_tree;
 
 use super::blocking::blocking;
 use super::confines::Confines;
@@ -162,28 +163,34 @@ pub(super) async fn exists(path: &Path) -> Result<bool, NoTree> {
 
 /// Deletes a folder and all that is in it, also what may not be written to.
 fn delete(folder: &Path) -> io::Result<()> {
-    let gone = |result: io::Result<()>| match result {
+    match remove_tree(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        result => result,
-    };
-    if gone(std::fs::remove_dir_all(folder)).is_ok() {
-        return Ok(());
+        removed => removed,
     }
-    unlock(folder)?;
-    gone(std::fs::remove_dir_all(folder))
 }
 
-/// Lets us write to the folders in a folder: caches are often made so that nobody
-/// may.
-fn unlock(folder: &Path) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700))?;
-    for entry in std::fs::read_dir(folder)? {
-        let entry = entry?;
-        // Not where a link leads.
-        if entry.file_type()?.is_dir() {
-            unlock(&entry.path())?;
+#[cfg(test)]
+mod tests {
+    use rustix::fs::{Mode, OFlags, mkdirat, openat};
+
+    use super::*;
+
+    #[test]
+    fn a_worktree_that_is_deeper_than_any_stack_is_deleted() {
+        let home = tempfile::tempdir().unwrap();
+        let tree = home.path().join("tree");
+        std::fs::create_dir(&tree).unwrap();
+        let mut folder = std::fs::File::open(&tree).unwrap().into();
+        for _ in 0..2_000 {
+            mkdirat(&folder, "d", Mode::RWXU).unwrap();
+            folder = openat(&folder, "d", OFlags::DIRECTORY, Mode::empty()).unwrap();
         }
+        // 64 bytes a level.
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.thread_stack_size(128 << 10).build().unwrap();
+        let path = tree.clone();
+        runtime.block_on(blocking(move || delete(&path))).flatten().unwrap();
+        assert!(!tree.exists());
+        delete(&tree).unwrap();
     }
-    Ok(())
 }

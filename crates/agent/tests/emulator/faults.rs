@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use offshoot_core::{State, WaitingOn};
+use offshoot_core::{TaskState, WaitingOn};
 use offshoot_models::Patience;
-use offshoot_runtime::{Reason, TaskRef};
+use offshoot_runtime::{TaskRef, WhyReason};
 use serde_json::{Value, json};
 
 use crate::support::{Test, World, turns};
@@ -23,7 +23,7 @@ async fn s8_4_an_agent_whose_rate_is_limited_waits_and_does_not_fail() -> Test {
     // All at once: each waits but two seconds.
     let agents = world.agents("go").await;
     for waited in join_all(agents.iter().map(|(_, agent)| seen_to_wait(agent))).await {
-        assert!(waited?.iter().any(|reason| matches!(reason, Reason::RateGate(_))));
+        assert!(waited?.iter().any(|reason| matches!(reason, WhyReason::RateGate(_))));
     }
     for (model, agent) in agents {
         assert_eq!(agent.wait().await?.decode::<String>()?, "done", "{model}");
@@ -34,10 +34,10 @@ async fn s8_4_an_agent_whose_rate_is_limited_waits_and_does_not_fail() -> Test {
 
 /// What holds an agent up once it waits at the rate gate; nothing if it never
 /// did.
-async fn seen_to_wait(agent: &TaskRef) -> Result<Vec<Reason>, offshoot_runtime::Error> {
+async fn seen_to_wait(agent: &TaskRef) -> Result<Vec<WhyReason>, offshoot_runtime::Error> {
     let mut watch = agent.watch();
     while let Some(task) = watch.next().await {
-        if matches!(task?.state, State::Waiting(WaitingOn::RateGate(_))) {
+        if matches!(task?.state, TaskState::Waiting(WaitingOn::RateGate(_))) {
             return Ok(agent.why().await?.reasons);
         }
     }

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use offshoot_agent::{
     Agents, Approval, Asked, Brief, Function, Leave, NotAnswered, Tool, ToolContext, ToolError,
 };
-use offshoot_core::authority::{Asks, Authority, Deed, Layer, Mode, Rule, Verdict, Wish};
-use offshoot_core::{Addressee, Caps, Ceiling, Closed, State, WaitingOn};
+use offshoot_core::permissions::{
+    Access, Action, Approver, PermissionMode, Permissions, PolicyLayer, Rule, Verdict,
+};
+use offshoot_core::{Addressee, Caps, Ceiling, Resolution, TaskState, WaitingOn};
 use offshoot_models::{Call, Turn};
-use offshoot_runtime::{Error, TaskRef, Waited};
+use offshoot_runtime::{Error, TaskRef, WaitResult};
 use parking_lot::Mutex;
 use serde_json::json;
 
@@ -44,15 +46,15 @@ impl Ledger {
             async move { Ok::<_, ToolError>(format!("wrote {text}")) }
         };
         Function::new("write", "Writes.", write).wishing(|_, line| {
-            let wish = Wish::new("write", Deed::Change).lasting(Rule::tool("write"));
+            let wish = Access::new("write", Action::Change).lasting(Rule::tool("write"));
             if line.text.starts_with('.') { wish.guarded("it begins with a dot") } else { wish }
         })
     }
 }
 
 /// One that asks before it changes anything.
-pub(crate) fn asking() -> Authority {
-    Authority::of(Layer::mode(Mode::Ask))
+pub(crate) fn asking() -> Permissions {
+    Permissions::of(PolicyLayer::mode(PermissionMode::Ask))
 }
 
 /// What an agent asks leave for, once it asks for so much at once.
@@ -67,7 +69,7 @@ pub(crate) async fn until_asked(agent: &TaskRef, count: usize) -> Vec<Asked> {
 }
 
 /// How an agent has ended, whatever it asks before.
-pub(crate) async fn ended(agent: &TaskRef) -> Waited {
+pub(crate) async fn ended(agent: &TaskRef) -> WaitResult {
     loop {
         let waited = agent.wait().await.unwrap();
         if waited.is_ended() {
@@ -115,7 +117,7 @@ async fn s5_5_a_call_waits_for_leave_and_is_made_as_it_was_asked() -> Test {
     assert_eq!(lasting, &Some(Rule::tool("write")));
     assert_eq!((asked.number, asked.addressee), (1, Addressee::Person));
     let mut records = agent.watch();
-    while records.next().await.unwrap()?.state != State::Waiting(WaitingOn::Approval(1)) {}
+    while records.next().await.unwrap()?.state != TaskState::Waiting(WaitingOn::Approval(1)) {}
     let why = agent.why().await?.to_string();
     assert!(why.contains("waits for approval 1"), "{why}");
     assert_eq!(Asked::by_all(world.runtime()).await?, [asked]);
@@ -248,7 +250,7 @@ async fn s7_3_leave_for_one_call_is_none_for_the_same_call_made_again() -> Test 
 #[tokio::test]
 async fn s7_3_where_there_is_nobody_to_ask_it_is_denied_at_once() -> Test {
     let (world, ledger) = world(&["a"]).await;
-    let authority = asking().asking(Asks::Nobody);
+    let authority = asking().with_approver(Approver::None);
     let agent = world.agent_of(&world.brief("write").authority(authority)).await;
     let told: String = agent.wait().await?.decode()?;
     assert!(told.contains("nobody to give it"), "{told}");
@@ -259,15 +261,15 @@ async fn s7_3_where_there_is_nobody_to_ask_it_is_denied_at_once() -> Test {
 #[tokio::test]
 async fn s7_3_what_is_forbidden_is_told_and_nobody_is_asked() -> Test {
     // What is not offered is told as what is not there.
-    let deny = Layer::default().rule(Rule::tool("write"), Verdict::Deny);
+    let deny = PolicyLayer::default().rule(Rule::tool("write"), Verdict::Deny);
     let cases = [
-        (Layer::mode(Mode::Plan), "only look and plan"),
-        (Layer::default().tools(["stand"]), "There is no tool \"write\""),
+        (PolicyLayer::mode(PermissionMode::Plan), "only look and plan"),
+        (PolicyLayer::default().tools(["stand"]), "There is no tool \"write\""),
         (deny, "There is no tool \"write\""),
     ];
     for (layer, words) in cases {
         let (world, ledger) = world(&["a"]).await;
-        let agent = world.agent_of(&world.brief("write").authority(Authority::of(layer))).await;
+        let agent = world.agent_of(&world.brief("write").authority(Permissions::of(layer))).await;
         let told: String = agent.wait().await?.decode()?;
         assert!(told.contains(words), "{told}");
         assert!(ledger.lines().is_empty() && agent.questions().await?.is_empty());
@@ -277,8 +279,8 @@ async fn s7_3_what_is_forbidden_is_told_and_nobody_is_asked() -> Test {
 
 #[tokio::test]
 async fn s7_3_what_is_guarded_is_asked_for_whatever_is_allowed() -> Test {
-    let allow = Layer::default().rule(Rule::tool("write"), Verdict::Allow);
-    for authority in [None, Some(Authority::default()), Some(Authority::of(allow))] {
+    let allow = PolicyLayer::default().rule(Rule::tool("write"), Verdict::Allow);
+    for authority in [None, Some(Permissions::default()), Some(Permissions::of(allow))] {
         let (world, ledger) = world(&["a", ".git"]).await;
         let mut brief = world.brief("write");
         brief.authority = authority.map(Arc::new);
@@ -356,6 +358,6 @@ async fn s8_3_whoever_waits_for_leave_has_no_slot() -> Test {
     Asked::answer(&agent, 1, &Leave::Once).await?;
     assert_eq!(agent.wait().await?.decode::<String>()?, "done");
     let [question] = &agent.questions().await?[..] else { panic!("one question") };
-    assert!(matches!(question.closed, Some(Closed::Answered { .. })), "{question:?}");
+    assert!(matches!(question.closed, Some(Resolution::Answered { .. })), "{question:?}");
     Ok(())
 }

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use offshoot_agent::{Agents, Asked, Brief, KIND, Leave};
-use offshoot_core::authority::Authority;
-use offshoot_core::{Closed, Question};
+use offshoot_core::permissions::Permissions;
+use offshoot_core::{Question, Resolution};
 use offshoot_models::{Call, Scripted, Turn};
 use offshoot_runtime::Runtime;
 use offshoot_sqlite::Sqlite;
-use offshoot_store::{At, Fault, Faulty, Memory, Store};
+use offshoot_store::{FaultPoint, FaultyStore, InjectedFault, Memory, Store};
 use serde_json::json;
 
 use crate::approvals::{Ledger, asking, ended, until_asked, writes};
@@ -32,7 +32,7 @@ fn agents(ledger: &Ledger) -> Agents {
     Agents::with_model(Scripted::new(script)).tool(ledger.tool())
 }
 
-fn brief(task: &str, authority: Authority) -> Brief {
+fn brief(task: &str, authority: Permissions) -> Brief {
     Brief::new("scripted/model".parse().unwrap(), task).authority(authority)
 }
 
@@ -101,9 +101,9 @@ async fn s9_3_what_was_answered_while_no_process_lived_is_done_once() -> Test {
 async fn live(
     memory: &Memory,
     agents: &Agents,
-    fault: At,
+    fault: FaultPoint,
 ) -> Result<u64, Box<dyn std::error::Error>> {
-    let store = Faulty::new(Arc::new(memory.clone()), fault);
+    let store = FaultyStore::new(Arc::new(memory.clone()), fault);
     let open = Runtime::builder(Arc::new(store.clone()) as Arc<dyn Store>);
     let Ok(runtime) = open.backend(KIND, agents.backend()).open().await else {
         return Ok(store.commits());
@@ -130,16 +130,16 @@ async fn live(
 
 #[tokio::test(start_paused = true)]
 async fn s9_3_wherever_the_process_dies_a_call_with_leave_is_made_at_most_once() -> Test {
-    let never = At { commit: u64::MAX, fault: Fault::CrashBefore };
+    let never = FaultPoint { commit: u64::MAX, fault: InjectedFault::CrashBefore };
     let ledger = Ledger::default();
     let commits = live(&Memory::new(), &agents(&ledger), never).await?;
     assert_eq!(ledger.lines(), ["a"]);
     let (mut taken_up, mut asked_before) = (0, 0);
-    for fault in [Fault::CrashBefore, Fault::CrashAfter] {
+    for fault in [InjectedFault::CrashBefore, InjectedFault::CrashAfter] {
         for commit in 1..=commits {
             let (memory, ledger) = (Memory::new(), Ledger::default());
             let agents = agents(&ledger);
-            live(&memory, &agents, At { commit, fault }).await?;
+            live(&memory, &agents, FaultPoint { commit, fault }).await?;
             let runtime = Runtime::builder(memory).backend(KIND, agents.backend()).open().await?;
             // The process may have died before the agent was there.
             let Ok(agent) = runtime.task("last").await else { continue };
@@ -204,7 +204,7 @@ async fn s6_6_a_cancel_withdraws_on_a_disk_all_that_is_asked() -> Test {
     agent.cancel("enough").await?;
     ended(&agent).await;
     let asked = agent.questions().await?;
-    let withdrawn = |asked: &&Question| matches!(asked.closed, Some(Closed::Withdrawn { .. }));
+    let withdrawn = |asked: &&Question| matches!(asked.closed, Some(Resolution::Withdrawn { .. }));
     assert_eq!(asked.iter().filter(withdrawn).count(), 2, "{asked:?}");
     assert_eq!(ledger.lines().len(), 1);
     assert_eq!(asked.len(), 3);

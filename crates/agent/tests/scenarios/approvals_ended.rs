@@ -1,14 +1,16 @@
 //! Requests for leave that end without an answer, and leave that lasts.
 
+use std::path::Path;
 use std::time::Duration;
 
-use offshoot_agent::{Agents, Asked, GrantsInMemory, Leave, Limits};
-use offshoot_core::{Closed, Mode, Outcome};
+use offshoot_agent::{Agents, Asked, Grants, GrantsInMemory, Leave, Limits};
+use offshoot_core::permissions::{Approver, Rule};
+use offshoot_core::{DeliveryMode, Outcome, Resolution};
 use offshoot_models::{Call, Turn};
 use offshoot_runtime::TaskRef;
 use serde_json::json;
 
-use crate::approvals::{Ledger, ended, until_asked, writes};
+use crate::approvals::{Ledger, asking, ended, until_asked, writes};
 use crate::support::{Test, World, answers, heard};
 
 async fn world_with(
@@ -24,7 +26,7 @@ async fn assert_withdrawn(agent: &TaskRef) -> Test {
     let asked = agent.questions().await?;
     assert!(!asked.is_empty());
     for question in asked {
-        assert!(matches!(question.closed, Some(Closed::Withdrawn { .. })), "{question:?}");
+        assert!(matches!(question.closed, Some(Resolution::Withdrawn { .. })), "{question:?}");
     }
     Ok(())
 }
@@ -72,7 +74,7 @@ async fn s5_2_an_interrupt_withdraws_what_is_asked_and_a_steer_does_not() -> Tes
     until_asked(&agent, 1).await;
     agent.send("allow it").await?;
     assert_eq!(until_asked(&agent, 1).await[0].number, 1);
-    agent.send("leave that").mode(Mode::Interrupt).await?;
+    agent.send("leave that").mode(DeliveryMode::Interrupt).await?;
     let told: String = ended(&agent).await.decode()?;
     assert!(told.contains("which was withdrawn"), "{told}");
     assert!(told.ends_with("| allow it | leave that"), "{told}");
@@ -135,11 +137,34 @@ async fn s7_3_leave_that_lasts_is_for_what_fits_it_and_never_for_what_is_guarded
     until_asked(&other, 1).await;
     other.cancel("enough").await?;
     // What is denied stays denied.
-    let denied = offshoot_core::authority::Layer::mode(offshoot_core::authority::Mode::Plan);
-    let brief = brief.authority(offshoot_core::authority::Authority::of(denied));
+    let denied = offshoot_core::permissions::PolicyLayer::mode(
+        offshoot_core::permissions::PermissionMode::Plan,
+    );
+    let brief = brief.authority(offshoot_core::permissions::Permissions::of(denied));
     let planner = world.agent_of(&brief).await;
     planner.wait().await?;
     assert_eq!(ledger.lines(), ["a", "b", ".git", "c"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn s7_3_a_standing_grant_holds_where_no_person_is_asked() -> Test {
+    let (ledger, grants) = (Ledger::default(), GrantsInMemory::default());
+    grants.grant(Some(Path::new("/work")), &Rule::tool("write"))?;
+    let tool = ledger.tool();
+    let say = |agents: Agents| agents.tool(tool).grants(grants);
+    let world = World::with(writes(&["a", ".git"]), say).await;
+    let unasked = world.brief("write").authority(asking().with_approver(Approver::None));
+    // What is guarded is denied, as it would be asked for in spite of the grant.
+    let agent = world.agent_of(&unasked.clone().folder("/work")).await;
+    let told: String = agent.wait().await?.decode()?;
+    assert!(told.starts_with("wrote a | ") && told.contains("begins with a dot"), "{told}");
+    // So is the same call in a directory that the grant is not for.
+    let agent = world.agent_of(&unasked.folder("/elsewhere")).await;
+    let told: String = agent.wait().await?.decode()?;
+    assert_eq!(told.matches("there is nobody to give it").count(), 2, "{told}");
+    assert_eq!(ledger.lines(), ["a"]);
+    assert!(agent.questions().await?.is_empty());
     Ok(())
 }
 

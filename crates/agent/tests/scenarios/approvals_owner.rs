@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use offshoot_agent::{Agents, Asked, Brief, Function, KIND, Leave, Tool, ToolContext, ToolError};
-use offshoot_core::authority::{Asks, Authority, Deed, Layer, Mode, Wish};
-use offshoot_core::{Addressee, Closed, Payload};
+use offshoot_core::permissions::{
+    Access, Action, Approver, PermissionMode, Permissions, PolicyLayer,
+};
+use offshoot_core::{Addressee, Payload, Resolution};
 use offshoot_models::{Call, Turn};
-use offshoot_runtime::Request;
+use offshoot_runtime::TaskRequest;
 use serde_json::{Map, Value, json};
 
 use crate::approvals::{Ledger, asking, ended, until_asked};
@@ -18,17 +20,19 @@ fn narrow(brief: Brief) -> impl Tool {
         let brief = brief.clone();
         async move {
             let brief = Payload::encode(&brief).map_err(|error| ToolError::of(&error))?;
-            cx.task().spawn(Request::new(KIND, brief)).key("narrow").name("a").await?;
+            cx.task().spawn(TaskRequest::new(KIND, brief)).key("narrow").name("a").await?;
             Ok::<_, ToolError>("sent off")
         }
     };
     let tool = Function::new("narrow", "Sends one off that must ask.", send_off);
-    tool.idempotent().wishing(|_, _| Wish::new("narrow", Deed::Manage))
+    tool.idempotent().wishing(|_, _| Access::new("narrow", Action::ManageTasks))
 }
 
 fn child(task: &str) -> Brief {
     let brief = Brief::new("scripted/model".parse().unwrap(), task);
-    brief.authority(Authority::of(Layer::mode(Mode::Ask)).asking(Asks::Owner))
+    brief.authority(
+        Permissions::of(PolicyLayer::mode(PermissionMode::Ask)).with_approver(Approver::Owner),
+    )
 }
 
 /// What a child does that writes.
@@ -88,7 +92,7 @@ async fn s7_3_a_child_cannot_be_given_leave_by_an_owner_that_lacks_it() -> Test 
         _ => writes(call),
     };
     let world = World::with(script, |agents| agents.tool(tool)).await;
-    let brief = world.brief("lead").authority(asking().asking(Asks::Owner));
+    let brief = world.brief("lead").authority(asking().with_approver(Approver::Owner));
     let lead = world.agent_of(&brief).await;
     let child = world.child("agent-1/a").await;
     let asked = until_asked(&child, 1).await.remove(0);
@@ -225,7 +229,7 @@ async fn s8_2_a_child_whose_time_is_over_asks_its_owner_no_more() -> Test {
     };
     assert!(format!("{:?}", ended.outcome()).contains("the agent's time was over"), "{ended:?}");
     let [question] = &child.questions().await?[..] else { panic!("one question") };
-    assert!(matches!(question.closed, Some(Closed::Withdrawn { .. })), "{question:?}");
+    assert!(matches!(question.closed, Some(Resolution::Withdrawn { .. })), "{question:?}");
     assert!(ledger.lines().is_empty());
     Ok(())
 }

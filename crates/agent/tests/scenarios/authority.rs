@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use offshoot_core::{Mode, Outcome};
+use offshoot_core::{DeliveryMode, Outcome};
 use offshoot_models::{ModelError, Provider, Turn};
 use serde_json::json;
 
@@ -85,13 +85,13 @@ async fn s11_1_every_tool_of_ours_is_strict() -> Test {
 #[tokio::test]
 async fn s11_4_a_foreground_spawn_that_is_steered_or_interrupted_leaves_the_child_running() -> Test
 {
-    for mode in [Mode::Steer, Mode::Interrupt] {
+    for mode in [DeliveryMode::Steer, DeliveryMode::Interrupt] {
         spoken_to_in_the_foreground(mode).await?;
     }
     Ok(())
 }
 
-async fn spoken_to_in_the_foreground(mode: Mode) -> Test {
+async fn spoken_to_in_the_foreground(mode: DeliveryMode) -> Test {
     let begun = std::sync::Arc::new(tokio::sync::Notify::new());
     let tell = begun.clone();
     let world = World::new(move |call| match (purpose(call), answers(call)) {

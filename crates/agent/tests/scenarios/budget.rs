@@ -6,7 +6,7 @@ use offshoot_models::{
     Call, Facts, ModelError, Money, Part, Piece, Provider, ToolChoice, Turn, Usage,
 };
 use offshoot_runtime::Runtime;
-use offshoot_store::{At, Fault, Faulty, Memory, Store};
+use offshoot_store::{FaultPoint, FaultyStore, InjectedFault, Memory, Store};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -129,8 +129,8 @@ async fn s8_2_most_of_it_is_told_once_with_what_is_left() -> Test {
 
 #[tokio::test(start_paused = true)]
 async fn s8_2_most_of_it_is_told_once_also_across_a_crash() -> Test {
-    let live = async |memory: &Memory, agents: &Agents, fault: At| {
-        let store = Faulty::new(Arc::new(memory.clone()), fault);
+    let live = async |memory: &Memory, agents: &Agents, fault: FaultPoint| {
+        let store = FaultyStore::new(Arc::new(memory.clone()), fault);
         let open = Runtime::builder(Arc::new(store.clone()) as Arc<dyn Store>);
         let Ok(runtime) = open.backend(KIND, agents.backend()).open().await else {
             return store.commits();
@@ -152,13 +152,13 @@ async fn s8_2_most_of_it_is_told_once_also_across_a_crash() -> Test {
         let model = offshoot_models::Scripted::new(tireless);
         (model.clone(), Agents::with_model(model))
     };
-    let never = At { commit: u64::MAX, fault: Fault::CrashBefore };
+    let never = FaultPoint { commit: u64::MAX, fault: InjectedFault::CrashBefore };
     let commits = live(&Memory::new(), &fresh().1, never).await;
     let mut taken_up = 0;
-    for fault in [Fault::CrashBefore, Fault::CrashAfter] {
+    for fault in [InjectedFault::CrashBefore, InjectedFault::CrashAfter] {
         for commit in 1..=commits {
             let (memory, (model, agents)) = (Memory::new(), fresh());
-            live(&memory, &agents, At { commit, fault }).await;
+            live(&memory, &agents, FaultPoint { commit, fault }).await;
             let runtime = Runtime::builder(memory).backend(KIND, agents.backend()).open().await?;
             let Ok(agent) = runtime.task("a").await else { continue };
             let ended = agent.wait().await?;
@@ -187,7 +187,7 @@ async fn s8_2_a_limit_on_money_without_a_price_is_refused_at_the_start() -> Test
     assert!(told.contains("the price of openai/nobody-knows-this is not known"), "{told}");
     assert!(told.contains("limit tokens instead"), "{told}");
     // One that was asked for in another way does not begin.
-    let request = offshoot_runtime::Request::new(KIND, offshoot_core::Payload::encode(&brief)?);
+    let request = offshoot_runtime::TaskRequest::new(KIND, offshoot_core::Payload::encode(&brief)?);
     let agent = world.session.spawn(request).await?;
     let (kind, words) = failure(&agent.wait().await?);
     assert_eq!(kind, FailureKind::Budget);

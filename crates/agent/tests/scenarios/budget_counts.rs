@@ -2,12 +2,16 @@
 
 use offshoot_core::{Block, BlockKind, Owner, TaskId};
 use offshoot_runtime::{BodyError, Context, Error, Kind, Runtime};
-use offshoot_store::{Count, Counter, Memory};
+use offshoot_store::{Counter, CounterChange, Memory};
 
 use crate::support::Test;
 
-fn count(task: TaskId, by: i64, limit: Option<u64>) -> Count {
-    Count { counter: Counter { owner: Owner::Task(task), name: "tokens".into() }, by, limit }
+fn count(task: TaskId, by: i64, limit: Option<u64>) -> CounterChange {
+    CounterChange {
+        counter: Counter { owner: Owner::Task(task), name: "tokens".into() },
+        by,
+        limit,
+    }
 }
 
 #[tokio::test]

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use offshoot_agent::{Agents, Brief, KIND};
 use offshoot_models::{Call, ToolChoice, Turn};
-use offshoot_runtime::{Restarts, Runtime};
-use offshoot_store::{At, Fault, Faulty, Memory, Store};
+use offshoot_runtime::{RestartPolicy, Runtime};
+use offshoot_store::{FaultPoint, FaultyStore, InjectedFault, Memory, Store};
 use serde_json::json;
 
 use crate::budget_support::{Meter, budget, priced};
@@ -28,8 +28,8 @@ fn few(call: &Call) -> Turn {
 
 /// A tree on a store that fails there, until its root has ended or the process has
 /// died; how many commits there were.
-async fn live(memory: &Memory, agents: &Agents, (limits, fault): (&str, At)) -> u64 {
-    let store = Faulty::new(Arc::new(memory.clone()), fault);
+async fn live(memory: &Memory, agents: &Agents, (limits, fault): (&str, FaultPoint)) -> u64 {
+    let store = FaultyStore::new(Arc::new(memory.clone()), fault);
     let open = Runtime::builder(Arc::new(store.clone()) as Arc<dyn Store>);
     let Ok(runtime) = open.backend(KIND, agents.backend()).open().await else {
         return store.commits();
@@ -52,7 +52,7 @@ async fn live(memory: &Memory, agents: &Agents, (limits, fault): (&str, At)) -> 
 /// Has the process die at every so many-th commit, and whoever takes up the work
 /// bring it to its end.
 async fn dies(script: fn(&Call) -> Turn, limits: &str, every: usize) -> Test {
-    let never = At { commit: u64::MAX, fault: Fault::CrashBefore };
+    let never = FaultPoint { commit: u64::MAX, fault: InjectedFault::CrashBefore };
     let fresh = || {
         let meter = Meter::default();
         let agents = priced(Agents::with_model(meter.model(script)));
@@ -62,13 +62,19 @@ async fn dies(script: fn(&Call) -> Turn, limits: &str, every: usize) -> Test {
     assert!(commits > 20, "{commits}");
     let most = budget(limits);
     let mut taken_up = 0;
-    let faults = [Fault::CrashBefore, Fault::CrashAfter, Fault::Before, Fault::After];
+    let faults = [
+        InjectedFault::CrashBefore,
+        InjectedFault::CrashAfter,
+        InjectedFault::Before,
+        InjectedFault::After,
+    ];
     for (number, commit) in (1..=commits).step_by(every).enumerate() {
         let fault = faults[number % faults.len()];
         let (memory, (meter, agents)) = (Memory::new(), fresh());
-        live(&memory, &agents, (limits, At { commit, fault })).await;
+        live(&memory, &agents, (limits, FaultPoint { commit, fault })).await;
         let runtime = Runtime::builder(memory).backend(KIND, agents.backend());
-        let runtime = runtime.restarts(Restarts { max_attempts: 100, ..Restarts::default() });
+        let runtime =
+            runtime.restarts(RestartPolicy { max_attempts: 100, ..RestartPolicy::default() });
         let runtime = runtime.open().await?;
         let Ok(root) = runtime.task("top").await else { continue };
         root.wait().await?;

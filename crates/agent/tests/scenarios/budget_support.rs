@@ -10,7 +10,7 @@ use offshoot_models::{
     Answer, Call, Facts, Model, ModelName, Part, Pieces, Price, Prices, Scripted, ToolChoice, Turn,
     Usage,
 };
-use offshoot_runtime::Waited;
+use offshoot_runtime::WaitResult;
 use serde_json::json;
 
 use crate::support::{Doors, purpose};
@@ -96,7 +96,7 @@ pub(crate) fn tireless(call: &Call) -> Turn {
     }
 }
 
-pub(crate) fn failure(ended: &Waited) -> (FailureKind, String) {
+pub(crate) fn failure(ended: &WaitResult) -> (FailureKind, String) {
     match ended.outcome() {
         Some(Outcome::Failed(failure)) => (failure.kind, failure.message.clone()),
         other => panic!("{other:?}"),

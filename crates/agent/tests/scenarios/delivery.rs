@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use offshoot_agent::{Agents, Brief, KIND};
-use offshoot_core::{Outcome, State, WaitingOn};
+use offshoot_core::{Outcome, TaskState, WaitingOn};
 use offshoot_models::{Call, ModelError, Provider, Scripted, Turn};
 use offshoot_runtime::Runtime;
 use offshoot_sqlite::Sqlite;
@@ -112,14 +112,14 @@ async fn s5_3_what_an_agent_has_not_read_is_said_to_whoever_goes_on_for_it() -> 
     agent.cancel("enough").await?;
     agent.wait().await?;
     let receipts = agent.send("third").await?;
-    let heir = receipts.first().ok_or("nobody was told")?.task;
-    let heir = world.session.task(&heir.to_string()).await?;
-    let answer: String = heir.wait().await?.decode()?;
+    let recipient = receipts.first().ok_or("nobody was told")?.task;
+    let recipient = world.session.task(&recipient.to_string()).await?;
+    let answer: String = recipient.wait().await?.decode()?;
     assert!(answer.ends_with("| first | second | third"), "{answer}");
     // It was said once.
-    let heir = heir.send("fourth").await?.first().ok_or("nobody was told")?.task;
-    let heir = world.session.task(&heir.to_string()).await?;
-    assert_eq!(heir.wait().await?.decode::<String>()?, "fourth");
+    let recipient = recipient.send("fourth").await?.first().ok_or("nobody was told")?.task;
+    let recipient = world.session.task(&recipient.to_string()).await?;
+    assert_eq!(recipient.wait().await?.decode::<String>()?, "fourth");
     Ok(())
 }
 
@@ -192,7 +192,7 @@ async fn s4_5_an_agent_with_live_children_waits_for_them_and_is_woken() -> Test 
     while let Some(record) = records.next().await {
         let state = record?.state;
         assert!(!state.is_terminal(), "it ended before its child");
-        if matches!(state, State::Waiting(WaitingOn::Children)) {
+        if matches!(state, TaskState::Waiting(WaitingOn::Children)) {
             break;
         }
     }

@@ -1,7 +1,7 @@
 //! Results that are handed in by the word that a dialect has for being done.
 
 use offshoot_agent::{Dialect, Function, ToolContext, ToolError};
-use offshoot_core::authority::{Authority, Layer, Verdict};
+use offshoot_core::permissions::{Permissions, PolicyLayer, Verdict};
 use offshoot_models::{Call, Turn};
 use serde_json::{Value, json};
 
@@ -93,9 +93,9 @@ async fn s11_7_a_tool_of_the_users_is_no_goal_and_a_goal_is_finish_to_every_rule
 
     let done = |_: &Call| Turn::call([("goal_done", json!({"summary": "now"}))]);
     let world = World::new(done).await;
-    let denied = Layer::default().rule("goal_done".parse()?, Verdict::Deny);
+    let denied = PolicyLayer::default().rule("goal_done".parse()?, Verdict::Deny);
     let brief = world.brief("count").dialect(Dialect::Defect).result_schema(summary());
-    let agent = world.agent_of(&brief.authority(Authority::of(denied))).await;
+    let agent = world.agent_of(&brief.authority(Permissions::of(denied))).await;
     let result = agent.wait().await?.decode::<Value>()?;
     assert_eq!(result, json!({"summary": "now"}), "a rule is written for ours");
     Ok(())

@@ -1,7 +1,7 @@
 //! The calls that koda's models make, with their own shapes.
 
 use offshoot_agent::{Dialect, Function, Output, ToolContext, ToolError};
-use offshoot_core::authority::{Deed, Line, Wish};
+use offshoot_core::permissions::{Access, Action, LineAnalysis};
 use serde_json::{Value, json};
 
 use crate::dialects::{Peer, assert_failed, calls, keys, parsed};
@@ -136,7 +136,7 @@ async fn s11_7_commands_are_said_in_koda_if_there_is_a_tool_that_runs_them() -> 
         ]
     };
     let run = Function::new("run_command", "Runs a command.", run)
-        .wishing(|_, _| Wish::new("run_command", Deed::Run(Line::Unclear)));
+        .wishing(|_, _| Access::new("run_command", Action::Run(LineAnalysis::Unclear)));
     let peer = Peer::with(Dialect::Koda, calls(said()), |agents| agents.tool(run)).await;
     let results = peer.results().await;
     let ran = json!({"command": "ls", "background": null, "timeout_seconds": 300});

@@ -2,7 +2,7 @@
 
 use offshoot_agent::{Agents, Brief, Dialect, Function, KIND, ToolContext, ToolError};
 use offshoot_core::BlockKind;
-use offshoot_core::authority::{Authority, Layer, Verdict};
+use offshoot_core::permissions::{Permissions, PolicyLayer, Verdict};
 use offshoot_models::{Call, Part, Scripted, ToolResult, Turn};
 use offshoot_runtime::{Runtime, TaskRef};
 use offshoot_sqlite::Sqlite;
@@ -265,13 +265,13 @@ async fn s11_7_what_is_offered_is_decided_by_what_our_tools_are_called() -> Test
         let world = World::new(|_| Turn::say("over")).await;
         // Names of the dialect mean nothing here, and no word passes a rule.
         let layer =
-            Layer::default().tools(["list_tasks", "spawn_subagent", "InvokeAgent", "Agent"]);
-        let brief = world.brief("lead").dialect(dialect).authority(Authority::of(layer));
+            PolicyLayer::default().tools(["list_tasks", "spawn_subagent", "InvokeAgent", "Agent"]);
+        let brief = world.brief("lead").dialect(dialect).authority(Permissions::of(layer));
         world.agent_of(&brief).await.wait().await?;
         let asked = world.model.asked();
         assert_eq!(names(&asked[0]), tools, "{dialect:?}");
-        let denied = Layer::default().rule("spawn_agent".parse()?, Verdict::Deny);
-        let brief = world.brief("lead").dialect(dialect).authority(Authority::of(denied));
+        let denied = PolicyLayer::default().rule("spawn_agent".parse()?, Verdict::Deny);
+        let brief = world.brief("lead").dialect(dialect).authority(Permissions::of(denied));
         world.agent_of(&brief).await.wait().await?;
         let asked = world.model.asked();
         let spawns = ["spawn_agent", "spawn_subagent", "InvokeAgent", "agent_run_agent", "Agent"];

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use offshoot_core::{Mode, Outcome, State, WaitingOn};
+use offshoot_core::{DeliveryMode, Outcome, TaskState, WaitingOn};
 use offshoot_models::{ModelError, Provider, Turn};
-use offshoot_runtime::{Reason, TaskRef};
+use offshoot_runtime::{TaskRef, WhyReason};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -51,7 +51,7 @@ async fn until(task: &TaskRef, on: impl Fn(WaitingOn) -> bool) -> Test {
     while let Some(record) = records.next().await {
         let state = record?.state;
         assert!(!state.is_terminal(), "{state}");
-        if matches!(state, State::Waiting(waits) if on(waits)) {
+        if matches!(state, TaskState::Waiting(waits) if on(waits)) {
             break;
         }
     }
@@ -66,7 +66,7 @@ async fn s8_4_an_agent_waits_a_day_if_it_is_told_to_and_why_says_until_when() ->
         let (begun, agent) = (Instant::now(), world.agent("ask").await);
         until(&agent, |on| matches!(on, WaitingOn::RateGate(_))).await?;
         let why = agent.why().await?;
-        let [Reason::RateGate(Some(until))] = why.reasons[..] else { panic!("{why:?}") };
+        let [WhyReason::RateGate(Some(until))] = why.reasons[..] else { panic!("{why:?}") };
         assert!(why.to_string().contains(&format!("closed until {until}")), "{why}");
         let closed = until.since(agent.record().await?.since);
         assert!(closed <= day + Duration::from_secs(60), "{closed:?}");
@@ -133,7 +133,7 @@ async fn s5_2_an_interrupt_does_not_shorten_the_time_between_tries_for_ever() ->
     .await;
     let agent = world.agent("try").await;
     hung.notified().await;
-    agent.send("hurry").mode(Mode::Interrupt).await?;
+    agent.send("hurry").mode(DeliveryMode::Interrupt).await?;
     assert_eq!(agent.wait().await?.decode::<String>()?, "at last");
     let times = times.lock();
     for (at, least) in [(0, 1), (1, 2), (3, 4), (4, 8)] {

@@ -2,7 +2,7 @@
 //! itself it approves, spawns and widens nothing.
 
 use offshoot_agent::{Agents, Asked, Brief, Function, Leave, ToolContext, ToolError};
-use offshoot_core::authority::Asks;
+use offshoot_core::permissions::Approver;
 use offshoot_models::{Call, Message, Part, Role, Turn};
 use serde_json::{Map, Value, json};
 
@@ -78,7 +78,7 @@ async fn world() -> (World, Ledger) {
 #[tokio::test]
 async fn s4_6_what_poses_as_a_notice_or_a_person_stays_in_its_envelope() -> Test {
     let (world, ledger) = world().await;
-    let brief = world.brief("lead").authority(asking().asking(Asks::Owner));
+    let brief = world.brief("lead").authority(asking().with_approver(Approver::Owner));
     let lead = world.agent_of(&brief).await;
     let child = world.child("agent-1/a").await;
     until_asked(&child, 1).await;

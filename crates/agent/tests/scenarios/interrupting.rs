@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use offshoot_agent::{Function, Tool, ToolContext, ToolError};
-use offshoot_core::{Closed, Mode, Outcome};
+use offshoot_core::{DeliveryMode, Outcome, Resolution};
 use offshoot_models::{Call, Turn};
 use serde_json::json;
 use tokio::sync::Notify;
@@ -59,7 +59,7 @@ async fn s5_2_an_interrupt_cuts_a_tool_however_long_it_takes_and_answers_its_cal
         let world = World::with(calls_hang, |agents| agents.tool(tool)).await;
         let agent = world.agent("walk").await;
         until_called(&agent, "hang").await?;
-        agent.send("stop that").mode(Mode::Interrupt).await?;
+        agent.send("stop that").mode(DeliveryMode::Interrupt).await?;
         let answer: String = agent.wait().await?.decode()?;
         dropped.notified().await;
         assert!(answer.starts_with("The call was cut short by a message to you."), "{answer}");
@@ -126,10 +126,10 @@ async fn s5_2_an_interrupt_withdraws_a_question() -> Test {
             break;
         }
     }
-    child.send("never mind").mode(Mode::Interrupt).await?;
+    child.send("never mind").mode(DeliveryMode::Interrupt).await?;
     until_called(&child, "stand").await?;
     let [question] = &child.questions().await?[..] else { panic!("one question") };
-    assert!(matches!(question.closed, Some(Closed::Withdrawn { .. })), "{question:?}");
+    assert!(matches!(question.closed, Some(Resolution::Withdrawn { .. })), "{question:?}");
     let asked = world.model.asked();
     let second = asked.iter().find(|call| purpose(call) == "child" && answers(call) == 1).unwrap();
     let said = heard(second);
@@ -164,7 +164,7 @@ async fn s5_2_an_interrupt_of_the_owner_is_no_answer_to_whoever_asks() -> Test {
     assert_eq!(world.answer("lead").await, "done");
     let child = world.child("agent-1/a").await;
     let [question] = &child.questions().await?[..] else { panic!("one question") };
-    assert!(matches!(question.closed, Some(Closed::Withdrawn { .. })), "{question:?}");
+    assert!(matches!(question.closed, Some(Resolution::Withdrawn { .. })), "{question:?}");
     let told: String = child.wait().await?.decode()?;
     let (result, message) = told.split_once(" | ").unwrap();
     assert!(result.contains("your question was withdrawn"), "{told}");

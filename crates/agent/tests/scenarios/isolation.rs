@@ -2,7 +2,7 @@
 //! on itself.
 
 use offshoot_agent::{Function, ToolContext, ToolError};
-use offshoot_core::{Outcome, State};
+use offshoot_core::{Outcome, TaskState};
 use offshoot_models::{Call, Part, ToolCall, Turn};
 use serde_json::{Map, Value, json};
 
@@ -101,7 +101,7 @@ async fn s12_3_the_cancel_tool_is_bound_to_the_task_that_calls_it() -> Test {
     }
     doors.open("b");
     assert_eq!(b.wait().await?.decode::<String>()?, "b is done");
-    assert_eq!(lead.wait().await?.task.state, State::Completed);
+    assert_eq!(lead.wait().await?.task.state, TaskState::Completed);
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! What agents know of each other: forks, questions, long outputs.
 
 use offshoot_agent::{Function, ToolContext, ToolError};
-use offshoot_core::State;
+use offshoot_core::TaskState;
 use offshoot_models::{Call, Facts, Scripted, Turn};
 use serde_json::{Map, Value, json};
 
@@ -210,7 +210,7 @@ async fn s5_5_a_lead_that_ignores_a_question_is_told_once_more_and_then_waits() 
         asked.iter().filter(|call| whole(call).contains("kind=\"reminder\"")).count()
     };
     let child = world.child("agent-1/a").await;
-    while reminded() == 0 || !matches!(lead.record().await?.state, State::Waiting(_)) {
+    while reminded() == 0 || !matches!(lead.record().await?.state, TaskState::Waiting(_)) {
         tokio::task::yield_now().await;
     }
     // It waits, and does not go round in circles.

@@ -6,14 +6,14 @@ use std::time::Duration;
 use offshoot_agent::{Agents, Brief, Function, KIND, Limits, ToolContext, ToolError};
 use offshoot_core::{Caps, FailureKind, Outcome};
 use offshoot_models::{Call, Piece, Scripted, ToolChoice, Turn};
-use offshoot_runtime::{Runtime, Waited};
+use offshoot_runtime::{Runtime, WaitResult};
 use offshoot_sqlite::Sqlite;
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 
 use crate::support::{Doors, Test, World, answers, heard, purpose, whole};
 
-fn failure(ended: &Waited) -> (FailureKind, String) {
+fn failure(ended: &WaitResult) -> (FailureKind, String) {
     match ended.outcome() {
         Some(Outcome::Failed(failure)) => (failure.kind, failure.message.clone()),
         other => panic!("{other:?}"),

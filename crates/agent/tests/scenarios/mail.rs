@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use offshoot_core::{Mode, Outcome};
+use offshoot_core::{DeliveryMode, Outcome};
 use offshoot_models::{Piece, Turn};
 use serde_json::json;
 use tokio::sync::Notify;
@@ -23,7 +23,7 @@ async fn s5_2_an_interrupt_cuts_the_model_and_is_read_next() -> Test {
     .await;
     let agent = world.agent("walk").await;
     begun.notified().await;
-    agent.send("turn around").mode(Mode::Interrupt).await?;
+    agent.send("turn around").mode(DeliveryMode::Interrupt).await?;
     assert_eq!(agent.wait().await?.decode::<String>()?, "turned around");
     let asked = world.model.asked();
     assert_eq!(heard(&asked[1]), ["walk", "turn around"]);
@@ -51,7 +51,7 @@ async fn s5_2_a_follow_up_is_read_when_the_turn_has_ended() -> Test {
     .await;
     drop(go);
     let agent = world.session.spawn(world.agents.request(&world.brief("walk"))?).await?;
-    agent.send("and then?").mode(Mode::FollowUp).await?;
+    agent.send("and then?").mode(DeliveryMode::FollowUp).await?;
     begun.notified().await;
     assert_eq!(agent.wait().await?.decode::<String>()?, "then: and then?");
     Ok(())

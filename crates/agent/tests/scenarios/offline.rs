@@ -7,7 +7,7 @@ use std::path::Path;
 use offshoot_agent::{Agents, Brief, KIND, Limits, survey};
 use offshoot_core::Outcome;
 use offshoot_models::Offline;
-use offshoot_runtime::{Runtime, TaskRef, Waited};
+use offshoot_runtime::{Runtime, TaskRef, WaitResult};
 use offshoot_store::Memory;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -86,7 +86,7 @@ async fn lead_of(folder: &Path, limits: Limits) -> (Runtime, TaskRef) {
     (runtime, lead)
 }
 
-async fn asked(folder: &Path, limits: Limits) -> Waited {
+async fn asked(folder: &Path, limits: Limits) -> WaitResult {
     let (_runtime, lead) = lead_of(folder, limits).await;
     lead.wait().await.unwrap()
 }

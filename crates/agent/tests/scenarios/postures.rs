@@ -1,7 +1,7 @@
 //! When an agent is woken by what it has sent off.
 
 use offshoot_agent::Limits;
-use offshoot_core::Mode;
+use offshoot_core::DeliveryMode;
 use offshoot_models::{Call, Turn};
 use serde_json::json;
 
@@ -153,11 +153,11 @@ async fn s4_4_a_message_wakes_even_one_that_waits_for_its_last_child() -> Test {
     let lead = world.agent("lead").await;
     let mut records = lead.watch();
     while let Some(record) = records.next().await {
-        if matches!(record?.state, offshoot_core::State::Waiting(_)) {
+        if matches!(record?.state, offshoot_core::TaskState::Waiting(_)) {
             break;
         }
     }
-    lead.send("how far are you?").mode(Mode::FollowUp).await?;
+    lead.send("how far are you?").mode(DeliveryMode::FollowUp).await?;
     loop {
         let blocks = lead.peek().last(50).await?.blocks;
         if blocks.iter().any(|block| block.text.as_deref() == Some("it is still out")) {
@@ -205,7 +205,7 @@ async fn s11_6_at_the_end_of_a_turn_the_runtime_says_what_is_still_running() -> 
     })
     .await;
     let lead = world.agent("lead").await;
-    let running = |blocks: Vec<offshoot_runtime::PeekedBlock>| -> Vec<String> {
+    let running = |blocks: Vec<offshoot_runtime::PeekBlock>| -> Vec<String> {
         let told = blocks.into_iter().filter(|block| block.name.as_deref() == Some("running"));
         told.filter_map(|block| block.text).collect()
     };

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use offshoot_agent::{Agents, Brief, KIND};
 use offshoot_models::{Call, Scripted, Turn};
-use offshoot_runtime::{Restarts, Runtime};
-use offshoot_store::{At, Fault, Faulty, Memory, Store};
+use offshoot_runtime::{RestartPolicy, Runtime};
+use offshoot_store::{FaultPoint, FaultyStore, InjectedFault, Memory, Store};
 use serde_json::json;
 
 use crate::profiles::Shelf;
@@ -16,7 +16,7 @@ const BEFORE: &str = "---\ntools: [stand]\n---\nAs it was.";
 const AFTER: &str = "---\nmode: plan\nconfig: {type: object, required: [x]}\n---\nAs it is now.";
 
 async fn open(store: Arc<dyn Store>, agents: &Agents) -> Option<Runtime> {
-    let restarts = Restarts { back_off: Duration::ZERO, ..Restarts::default() };
+    let restarts = RestartPolicy { back_off: Duration::ZERO, ..RestartPolicy::default() };
     let runtime = Runtime::builder(store).backend(KIND, agents.backend()).restarts(restarts);
     runtime.open().await.ok()
 }
@@ -72,9 +72,9 @@ async fn s11_2_an_edited_profile_changes_no_live_task_across_a_crash() -> Test {
 async fn live(
     memory: &Memory,
     agents: &Agents,
-    fault: At,
+    fault: FaultPoint,
 ) -> Result<u64, Box<dyn std::error::Error>> {
-    let store = Faulty::new(Arc::new(memory.clone()), fault);
+    let store = FaultyStore::new(Arc::new(memory.clone()), fault);
     let Some(runtime) = open(Arc::new(store.clone()), agents).await else {
         return Ok(store.commits());
     };
@@ -102,11 +102,12 @@ async fn s9_4_a_spawn_that_is_repeated_is_of_the_profile_as_it_was() -> Test {
     let prepare =
         |shelf: &Shelf| Agents::with_model(Scripted::new(script)).profiles(shelf.profiles());
     let shelf = Shelf::new(&[("kept", BEFORE)]);
-    let never = At { commit: u64::MAX, fault: Fault::CrashBefore };
+    let never = FaultPoint { commit: u64::MAX, fault: InjectedFault::CrashBefore };
     let commits = live(&Memory::new(), &prepare(&shelf), never).await?;
     let mut kept = 0;
     let points = (1..=commits).flat_map(|commit| {
-        [Fault::CrashBefore, Fault::CrashAfter].map(|fault| At { commit, fault })
+        [InjectedFault::CrashBefore, InjectedFault::CrashAfter]
+            .map(|fault| FaultPoint { commit, fault })
     });
     for at in points {
         let (memory, shelf) = (Memory::new(), Shelf::new(&[("kept", BEFORE)]));

@@ -6,7 +6,7 @@ use offshoot_agent::{
     Agents, Brief, Catalogue, Function, KIND, NoModel, Tool, ToolContext, ToolError,
 };
 use offshoot_core::SessionId;
-use offshoot_core::authority::{Asks, Authority, Layer, Mode};
+use offshoot_core::permissions::{Approver, PermissionMode, Permissions, PolicyLayer};
 use offshoot_models::{Call, Gate, Model, ModelName, Scripted, Turn};
 use offshoot_profiles::Profiles;
 use offshoot_runtime::Runtime;
@@ -111,14 +111,14 @@ async fn s7_3_what_an_owner_lacks_no_child_has_however_it_is_asked_for() -> Test
         _ => Turn::say("done"),
     };
     let world = World::with(script, |agents| called.tools(agents)).await;
-    let layer = Layer::mode(Mode::Ask).tools([
+    let layer = PolicyLayer::mode(PermissionMode::Ask).tools([
         "read",
         "run_command",
         "spawn_agent",
         "wait_tasks",
         "report_progress",
     ]);
-    let authority = Authority::of(layer).asking(Asks::Nobody);
+    let authority = Permissions::of(layer).with_approver(Approver::None);
     let lead = world.agent_of(&world.brief("lead").authority(authority.clone())).await;
     lead.wait().await?;
     for (who, tools) in [
@@ -132,8 +132,8 @@ async fn s7_3_what_an_owner_lacks_no_child_has_however_it_is_asked_for() -> Test
     }
     for handle in ["agent-2", "work-1", "agent-3", "verify-1"] {
         let child = brief(&world, handle).await.authority.unwrap();
-        assert_eq!(child.asks(), Asks::Nobody, "{handle}");
-        assert!(child.mode() <= Mode::Ask, "{handle}");
+        assert_eq!(child.approver(), Approver::None, "{handle}");
+        assert!(child.mode() <= PermissionMode::Ask, "{handle}");
         assert!(child.layers().starts_with(authority.layers()), "{handle}");
     }
     Ok(())
@@ -167,7 +167,7 @@ async fn s7_3_a_mode_and_tools_only_narrow_and_what_is_no_tool_is_told() -> Test
             "Nothing was started: there is no tool \"teleport\"; the tools are read, write"
         )
     );
-    assert_eq!(brief(&world, "a").await.authority.unwrap().mode(), Mode::Plan);
+    assert_eq!(brief(&world, "a").await.authority.unwrap().mode(), PermissionMode::Plan);
     assert_eq!(names(&asked(&world, "b")), ["read", "report_progress", "ask"]);
     assert_eq!(names(&asked(&world, "d")), ["report_progress", "ask", "finish"]);
     assert!(world.runtime().task("d").await?.wait().await?.decode::<Value>().is_ok());

@@ -6,7 +6,7 @@ use offshoot_agent::{Agents, Brief, Catalogue, KIND, NoModel};
 use offshoot_core::SessionId;
 use offshoot_models::{Call, Differs, Endpoint, Gate, Model, ModelName, Scripted, Turn};
 use offshoot_runtime::{BoxFuture, Runtime};
-use offshoot_store::{At, Fault, Faulty, Memory, Store};
+use offshoot_store::{FaultPoint, FaultyStore, InjectedFault, Memory, Store};
 use serde_json::json;
 use tokio::sync::watch;
 
@@ -58,9 +58,9 @@ fn script(call: &Call) -> Turn {
 async fn live(
     memory: &Memory,
     agents: &Agents,
-    fault: At,
+    fault: FaultPoint,
 ) -> Result<u64, Box<dyn std::error::Error>> {
-    let store = Faulty::new(Arc::new(memory.clone()), fault);
+    let store = FaultyStore::new(Arc::new(memory.clone()), fault);
     let open = Runtime::builder(Arc::new(store.clone()) as Arc<dyn Store>);
     let Ok(runtime) = open.backend(KIND, agents.backend()).open().await else {
         return Ok(store.commits());
@@ -88,13 +88,13 @@ async fn s9_4_a_message_that_is_sent_again_after_a_crash_makes_one_new_task() ->
         let (lock, unlocked) = watch::channel(true);
         (lock, Agents::new(Locked { model: Scripted::new(script), unlocked }))
     };
-    let never = At { commit: u64::MAX, fault: Fault::CrashBefore };
+    let never = FaultPoint { commit: u64::MAX, fault: InjectedFault::CrashBefore };
     let commits = live(&Memory::new(), &agents().1, never).await?;
     let mut taken_up = 0;
-    for fault in [Fault::CrashBefore, Fault::CrashAfter] {
+    for fault in [InjectedFault::CrashBefore, InjectedFault::CrashAfter] {
         for commit in 1..=commits {
             let (memory, (lock, agents)) = (Memory::new(), agents());
-            live(&memory, &agents, At { commit, fault }).await?;
+            live(&memory, &agents, FaultPoint { commit, fault }).await?;
             // Whatever the lead has sent off ends before it goes on itself.
             lock.send_replace(false);
             let runtime = Runtime::builder(memory).backend(KIND, agents.backend()).open().await?;

@@ -2,7 +2,7 @@
 
 use offshoot_agent::{Agents, Brief, Function, KIND, ToolContext, ToolError};
 use offshoot_models::{Facts, ModelError, Scripted, ToolChoice, Turn};
-use offshoot_runtime::{Runtime, Waited};
+use offshoot_runtime::{Runtime, WaitResult};
 use offshoot_store::Memory;
 use serde_json::{Map, Value, json};
 
@@ -17,7 +17,7 @@ async fn answer_of(model: &Scripted) -> Result<String, Box<dyn std::error::Error
     Ok(ended(model, &brief).await?.decode()?)
 }
 
-async fn ended(model: &Scripted, brief: &Brief) -> Result<Waited, Box<dyn std::error::Error>> {
+async fn ended(model: &Scripted, brief: &Brief) -> Result<WaitResult, Box<dyn std::error::Error>> {
     let agents = Agents::with_model(model.clone());
     let agents = agents.tool(Function::new("flood", "Floods.", flood).read_only());
     let runtime = Runtime::builder(Memory::new()).backend(KIND, agents.backend()).open().await?;

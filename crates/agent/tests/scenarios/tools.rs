@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use offshoot_agent::{Agents, Brief, Function, KIND, ToolContext, ToolError};
-use offshoot_core::{Capabilities, Mode};
+use offshoot_core::{Capabilities, DeliveryMode};
 use offshoot_models::{Call, Scripted, Turn};
 use offshoot_runtime::Runtime;
 use offshoot_sqlite::Sqlite;
@@ -157,7 +157,7 @@ async fn s11_5_a_message_for_the_end_of_the_turn_ends_a_wait() -> Test {
     })
     .await;
     let lead = world.agent("lead").await;
-    lead.send("and then rest").mode(Mode::FollowUp).await?;
+    lead.send("and then rest").mode(DeliveryMode::FollowUp).await?;
     lead.wait().await?;
     let told = told(&world, 2);
     assert!(told[0].contains("A message for you has come"), "{told:?}");

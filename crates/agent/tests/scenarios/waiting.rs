@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use offshoot_core::{Caps, Outcome, State};
+use offshoot_core::{Caps, Outcome, TaskState};
 use offshoot_models::{Call, Turn};
 use serde_json::json;
 use tokio::time::Instant;
@@ -38,7 +38,7 @@ async fn s11_5_a_wait_ends_with_a_message() -> Test {
     let lead = world.agent("lead").await;
     let mut records = lead.watch();
     while let Some(record) = records.next().await {
-        if matches!(record?.state, State::Waiting(_)) {
+        if matches!(record?.state, TaskState::Waiting(_)) {
             break;
         }
     }

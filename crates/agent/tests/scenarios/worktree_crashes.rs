@@ -7,8 +7,8 @@ use std::time::Duration;
 use offshoot_agent::{Agents, Brief, Fate, Isolation, KIND, Report, WorktreeState};
 use offshoot_core::{Caps, Outcome, Task};
 use offshoot_models::{Call, Scripted, Turn};
-use offshoot_runtime::{Restarts, Runtime};
-use offshoot_store::{At, Fault, Faulty, Memory, Store};
+use offshoot_runtime::{RestartPolicy, Runtime};
+use offshoot_store::{FaultPoint, FaultyStore, InjectedFault, Memory, Store};
 use serde_json::json;
 
 use crate::repository::{Repository, equipped, git};
@@ -20,7 +20,7 @@ fn brief(repository: &Repository) -> Brief {
 }
 
 async fn open(store: Arc<dyn Store>, agents: &Agents, caps: Caps) -> Option<Runtime> {
-    let restarts = Restarts { back_off: Duration::ZERO, ..Restarts::default() };
+    let restarts = RestartPolicy { back_off: Duration::ZERO, ..RestartPolicy::default() };
     let runtime = Runtime::builder(store).backend(KIND, agents.backend()).restarts(restarts);
     runtime.caps(caps).open().await.ok()
 }
@@ -206,9 +206,9 @@ async fn a_sweep_finishes_the_removal_of_a_worktree_and_of_its_note() -> Test {
 async fn live(
     memory: &Memory,
     agents: &Agents,
-    (repository, fault): (&Repository, At),
+    (repository, fault): (&Repository, FaultPoint),
 ) -> Result<u64, Box<dyn std::error::Error>> {
-    let store = Faulty::new(Arc::new(memory.clone()), fault);
+    let store = FaultyStore::new(Arc::new(memory.clone()), fault);
     let opened = open(Arc::new(store.clone()), agents, Caps::default()).await;
     let Some(runtime) = opened else { return Ok(store.commits()) };
     let mut lead = brief(repository).isolation(Isolation::None);
@@ -234,19 +234,19 @@ async fn s4_3_whenever_the_process_dies_the_worktree_is_made_once_and_goes() -> 
         ("child", 0) => Turn::call([("git", json!({"args": "status --porcelain"}))]),
         _ => Turn::say(heard(call).join("")),
     };
-    let never = At { commit: u64::MAX, fault: Fault::CrashBefore };
+    let never = FaultPoint { commit: u64::MAX, fault: InjectedFault::CrashBefore };
     let prepare =
         |repository: &Repository| equipped(Agents::with_model(Scripted::new(script)), repository);
     let repository = Repository::new();
     let commits = live(&Memory::new(), &prepare(&repository), (&repository, never)).await?;
     let mut taken_up = 0;
     for (commit, fault) in (1..=commits).map(|commit| match commit % 2 {
-        0 => (commit, Fault::CrashBefore),
-        _ => (commit, Fault::CrashAfter),
+        0 => (commit, InjectedFault::CrashBefore),
+        _ => (commit, InjectedFault::CrashAfter),
     }) {
         let (memory, repository) = (Memory::new(), Repository::new());
         let agents = prepare(&repository);
-        live(&memory, &agents, (&repository, At { commit, fault })).await?;
+        live(&memory, &agents, (&repository, FaultPoint { commit, fault })).await?;
         let store: Arc<dyn Store> = Arc::new(memory);
         let runtime = open(store, &agents, Caps::default()).await.unwrap();
         let Ok(lead) = runtime.task("lead").await else { continue };

@@ -17,7 +17,7 @@ use std::time::Duration;
 use offshoot_agent::{Agents, Brief, Function, KIND, ToolContext, ToolError};
 use offshoot_core::TaskId;
 use offshoot_models::Models;
-use offshoot_runtime::{Restarts, Runtime};
+use offshoot_runtime::{RestartPolicy, Runtime};
 use offshoot_sqlite::Sqlite;
 use offshoot_wiretest::Server;
 use serde_json::{Map, Value};
@@ -104,7 +104,7 @@ impl Life {
         let runtime = Runtime::builder(store).backend(KIND, self.agents.backend());
         // Who crashes often gets far all the same, and nobody waits for it.
         let back_off = Duration::from_millis(1);
-        let restarts = Restarts { max_attempts: 1_000, back_off, max_back_off: back_off };
+        let restarts = RestartPolicy { max_attempts: 1_000, back_off, max_back_off: back_off };
         let runtime = runtime.restarts(restarts).open().await?;
         let session = runtime.session("main").await?;
         if self.lead.is_none() {

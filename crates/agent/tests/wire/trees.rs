@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use offshoot_core::Mode;
+use offshoot_core::DeliveryMode;
 use offshoot_wiretest::{Language, Say, Server};
 use serde_json::json;
 
@@ -81,7 +81,7 @@ async fn cut_and_steered(language: Language) -> Test {
     let world = World::at(&server, language).await;
     let agent = world.agent("walk").await;
     server.was_asked(2).await;
-    agent.send("turn around").mode(Mode::Interrupt).await?;
+    agent.send("turn around").mode(DeliveryMode::Interrupt).await?;
     server.hung_up(1).await;
     assert_eq!(agent.wait().await?.decode::<String>()?, "turned around", "{language:?}");
     let last = server.asked().pop().map(|asked| asked.text).unwrap_or_default();

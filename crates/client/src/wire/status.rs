@@ -31,6 +31,10 @@ pub struct Status {
     pub slots: u64,
     /// Whether everything that an earlier daemon left has been judged.
     pub recovered: bool,
+    /// Whether each command has a cgroup of its own, or why not. A daemon of an
+    /// older version does not say.
+    #[serde(default)]
+    pub cgroups: Option<String>,
     /// After how many idle seconds it ends by itself.
     pub idle_seconds: u64,
     /// Its log.

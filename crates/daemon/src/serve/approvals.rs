@@ -4,7 +4,7 @@ use offshoot_agent::{KIND, Leave};
 use offshoot_client::wire::{
     self, Approvals, Code, Decision, Fault, ListApprovals, Reply, Sought, Verdict,
 };
-use offshoot_core::{Closed, TaskId, Visibility};
+use offshoot_core::{Resolution, TaskId, Visibility};
 use offshoot_runtime::Error;
 use serde::{Deserialize, Serialize};
 
@@ -129,7 +129,7 @@ async fn now(
 
 fn is_given(asked: &Asked, key: &str) -> bool {
     match &asked.question.closed {
-        Some(Closed::Answered { answer, .. }) => {
+        Some(Resolution::Answered { answer, .. }) => {
             answer.decode::<Given>().is_ok_and(|given| given.key == key)
         }
         _ => false,

@@ -5,7 +5,9 @@
 
 use offshoot_agent::{BadBudget, Brief, Budget, KIND};
 use offshoot_client::wire::{Asking, Code, Fault, Network, Run};
-use offshoot_core::authority::{Asks, Authority, Layer, Mode, Rule, Verdict};
+use offshoot_core::permissions::{
+    Approver, PermissionMode, Permissions, PolicyLayer, Rule, Verdict,
+};
 use offshoot_core::{Task, TaskId};
 
 use super::Stopped;
@@ -20,21 +22,21 @@ const FETCH: &str = "fetch";
 const DEEPEST: usize = 64;
 
 /// What a new agent may do that this visitor asks for.
-pub(super) async fn of(house: &House, run: &Run, origin: Origin) -> Result<Authority, Stopped> {
+pub(super) async fn of(house: &House, run: &Run, origin: Origin) -> Result<Permissions, Stopped> {
     let mode = mode(run.mode.as_deref())?;
     let asks = match run.asking {
-        Asking::Person => Asks::Person,
-        Asking::Nobody => Asks::Nobody,
+        Asking::Person => Approver::Person,
+        Asking::Nobody => Approver::None,
     };
     let layer = match run.network {
-        Network::Pages => Layer::mode(mode),
-        Network::Closed => Layer::mode(mode).rule(Rule::tool(FETCH), Verdict::Deny),
+        Network::Pages => PolicyLayer::mode(mode),
+        Network::Closed => PolicyLayer::mode(mode).rule(Rule::tool(FETCH), Verdict::Deny),
     };
     let above = match origin {
         Origin::Person => None,
         Origin::Task(task) => agent_above(house, task).await?,
-        Origin::Masked | Origin::Unseen if mode <= Mode::Ask => {
-            return Ok(Authority::of(layer).asking(Asks::Nobody));
+        Origin::Masked | Origin::Unseen if mode <= PermissionMode::Ask => {
+            return Ok(Permissions::of(layer).with_approver(Approver::None));
         }
         Origin::Masked | Origin::Unseen => {
             let text = "whoever is not seen to be a person cannot have agents act more freely than \
@@ -45,8 +47,8 @@ pub(super) async fn of(house: &House, run: &Run, origin: Origin) -> Result<Autho
     };
     let above = above.and_then(|agent| agent.spec.input.decode::<Brief>().ok());
     Ok(match above.and_then(|brief| brief.authority) {
-        Some(above) => above.as_ref().clone().under(layer).asked_of(asks),
-        None => Authority::of(layer).asking(asks),
+        Some(above) => above.as_ref().clone().under(layer).narrow_approver(asks),
+        None => Permissions::of(layer).with_approver(asks),
     })
 }
 
@@ -78,11 +80,11 @@ async fn agent_above(house: &House, task: TaskId) -> Result<Option<Task>, Stoppe
     Ok(None)
 }
 
-fn mode(said: Option<&str>) -> Result<Mode, Fault> {
+fn mode(said: Option<&str>) -> Result<PermissionMode, Fault> {
     match said {
-        Some("plan") => Ok(Mode::Plan),
-        None | Some("ask") => Ok(Mode::Ask),
-        Some("auto") => Ok(Mode::Auto),
+        Some("plan") => Ok(PermissionMode::Plan),
+        None | Some("ask") => Ok(PermissionMode::Ask),
+        Some("auto") => Ok(PermissionMode::Auto),
         Some(other) => {
             let text = format!("there is no mode {other:?}: use plan, ask or auto");
             Err(Fault::new(Code::BadRequest, text))
@@ -103,8 +105,8 @@ pub(super) fn stays_as_it_is(brief: &Brief, run: &Run) -> Result<(), Fault> {
         let text = format!("the agent of this session began {what} {has}");
         Fault::new(Code::BadRequest, text).hint(format!("leave out {flag}, or begin a new session"))
     };
-    let word = |mode: Mode| crate::view::word(mode);
-    let has = brief.authority.as_deref().map_or(Mode::Auto, Authority::mode);
+    let word = |mode: PermissionMode| crate::view::word(mode);
+    let has = brief.authority.as_deref().map_or(PermissionMode::Auto, Permissions::mode);
     if run.mode.is_some() && mode(run.mode.as_deref())? != has {
         return Err(refused("with mode", &word(has), "--mode"));
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use offshoot_client::wire::{self, Code, Fault, Reply};
-use offshoot_core::authority::{BadRule, Rule};
+use offshoot_core::permissions::{BadRule, Rule};
 
 use super::Answer;
 use crate::grants::Grant;

@@ -2,7 +2,7 @@
 
 use offshoot_backends::{Feed, Input};
 use offshoot_client::wire::{Request, Stdin};
-use offshoot_client::{Frame, FrameError, read_frame};
+use offshoot_client::{Frame, FrameError, read_short_frame};
 use tokio::io::AsyncBufReadExt;
 
 /// What a visitor sends while its request is served: the input of its command,
@@ -37,7 +37,7 @@ impl Inflow {
         R: AsyncBufReadExt + Unpin,
     {
         while let Some(feed) = &self.feed {
-            match read_frame(reader).await {
+            match read_short_frame(reader).await {
                 Ok(Frame::Input(end)) if end.is_empty() => self.feed = None,
                 Ok(Frame::Input(piece)) => {
                     if feed.pass(piece).await.is_err() {

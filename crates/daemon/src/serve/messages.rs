@@ -1,7 +1,7 @@
 //! Messages to tasks.
 
 use offshoot_client::wire::{self, Code, Fault, Message, Named, Reply, Sequel};
-use offshoot_core::{Caller, Closed, MessageState, Receipt, Wants};
+use offshoot_core::{Caller, MessageState, QuestionKind, Receipt, Resolution};
 use offshoot_runtime::{Error, TaskRef};
 
 use super::Answer;
@@ -88,7 +88,7 @@ pub(super) async fn answer(house: &House, answer: &wire::Answer) -> Answer {
     }
     let asked = house.questions(task.id()).await?;
     let wants = asked.iter().find(|asked| asked.number == answer.number).map(|asked| asked.wants);
-    if wants == Some(Wants::Approval) {
+    if wants == Some(QuestionKind::Approval) {
         // Words are no leave.
         let id = asked::short_id(task.id(), answer.number);
         let text = format!("question {} of {} asks for leave", answer.number, task.handle());
@@ -109,7 +109,7 @@ async fn is_answered(task: &TaskRef, answer: &wire::Answer) -> Result<bool, Erro
     let asked = task.questions().await?;
     let asked = asked.into_iter().find(|asked| asked.number == answer.number);
     Ok(asked.is_some_and(|asked| match asked.closed {
-        Some(Closed::Answered { by: Caller::Host, answer: said, .. }) => {
+        Some(Resolution::Answered { by: Caller::Host, answer: said, .. }) => {
             said.decode::<String>().is_ok_and(|said| said == answer.text)
         }
         _ => false,

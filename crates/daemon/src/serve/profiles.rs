@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use offshoot_agent::{Isolation, NoProfile, Origin as From, Profile, Roster, Standing};
 use offshoot_client::wire::{self, Code, Fault, Reply, Trusting};
-use offshoot_core::authority::{Layer, Mode};
+use offshoot_core::permissions::{PermissionMode, PolicyLayer};
 use offshoot_profiles::{Holds, Instructions, Trust, TrustError};
 
 use super::{Answer, Stopped};
@@ -164,7 +164,7 @@ fn shown(profile: &Profile, tools: &[Arc<str>]) -> wire::Profile {
         path: file,
         trusted: profile.standing == Standing::Trusted,
         model: profile.model.as_ref().map(ToString::to_string),
-        mode: word(layers().map(|layer| layer.mode).min().unwrap_or(Mode::Auto)),
+        mode: word(layers().map(|layer| layer.mode).min().unwrap_or(PermissionMode::Auto)),
         tools: listed
             .map(|tools| tools.iter().filter(offers).map(|tool| tool.to_string()).collect()),
         rules: layers().flat_map(rules).collect(),
@@ -179,6 +179,6 @@ fn shown(profile: &Profile, tools: &[Arc<str>]) -> wire::Profile {
     }
 }
 
-fn rules(layer: &Layer) -> Vec<String> {
+fn rules(layer: &PolicyLayer) -> Vec<String> {
     layer.rules.iter().map(|(rule, verdict)| format!("{} {rule}", word(verdict))).collect()
 }

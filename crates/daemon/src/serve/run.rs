@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use offshoot_agent::{Brief, Catalogue, KIND, NoModel};
 use offshoot_client::wire::{Code, Fault, Reply, Run, Sealed, Talk};
-use offshoot_core::authority::Authority;
+use offshoot_core::permissions::Permissions;
 use offshoot_core::{LEAD, MessageId, Owner, Payload, SessionId, Sizes, Task};
 use offshoot_models::{BadModelName, Keys, ModelName, Provider};
-use offshoot_runtime::{Session, TaskRef, Tasks};
+use offshoot_runtime::{Session, TaskList, TaskRef};
 
 use super::{Answer, Stopped, authority, profiles};
 use crate::house::House;
@@ -132,7 +132,7 @@ async fn lead(house: &House, session: &Session) -> Result<Option<Task>, Stopped>
 /// The agent among these tasks that a person has asked last. Others stand beside
 /// it: those that an agent has detached, and those that go on for a task whose
 /// parent has ended.
-async fn last_asked(among: Tasks) -> Result<Option<Task>, Stopped> {
+async fn last_asked(among: TaskList) -> Result<Option<Task>, Stopped> {
     let mut tasks = among.kind(KIND).newest_first();
     loop {
         let page = tasks.clone().await?;
@@ -156,7 +156,7 @@ async fn begin(
     (house, name): (&House, &str),
     run: &Run,
     keys: &Keys,
-    authority: Authority,
+    authority: Permissions,
 ) -> Result<(TaskRef, Vec<String>), Stopped> {
     let (profile, project) = match &run.profile {
         Some(name) => profiles::found(house, name, &run.folder).await?,

@@ -59,6 +59,7 @@ async fn shown(runtime: &Runtime, record: &Record) -> Result<Option<Session>, Er
 pub(super) async fn remove(house: &House, name: &str) -> Answer {
     let runtime = house.runtime()?;
     let _lent = house.reserve.lend();
+    house.strays(&runtime).await;
     let session = house.known_session(name).await?;
     let removed = match runtime.remove_session(name).await {
         // What a dead daemon left counts as live until its end is written, for

@@ -30,6 +30,10 @@ pub(super) async fn status(house: &House) -> Answer {
         finished: counts.ended(),
         slots: house.slots,
         recovered: runtime.has_recovered(),
+        cgroups: Some(match house.commands.cgroups() {
+            Ok(directory) => format!("each command has one, in {}", directory.display()),
+            Err(lack) => format!("{lack}; commands are known by their marks alone"),
+        }),
         idle_seconds: house.idle.patience().as_secs(),
         log: LogFile {
             path: house.log.path().to_string_lossy().into_owned(),

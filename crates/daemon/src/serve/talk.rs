@@ -3,7 +3,7 @@
 use offshoot_agent::Refused;
 use offshoot_client::wire::{self, Following, Reading, Reply, Tail};
 use offshoot_core::{Change, Cursor, TaskId};
-use offshoot_runtime::{Error, Events, TaskRef};
+use offshoot_runtime::{Error, EventReader, TaskRef};
 
 use super::{Out, Stopped};
 use crate::house::House;
@@ -84,7 +84,7 @@ async fn read(task: &TaskRef, at: &mut u64, last: usize, out: &mut Out<'_>) -> R
 }
 
 /// Returns when the conversation of a task may have grown, or it may have ended.
-async fn until_it_grows(task: TaskId, events: &mut Events) -> Result<(), Error> {
+async fn until_it_grows(task: TaskId, events: &mut EventReader) -> Result<(), Error> {
     loop {
         match events.next().await {
             Ok(event) if event.task == Some(task) => match event.change {

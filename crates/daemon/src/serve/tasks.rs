@@ -1,7 +1,7 @@
 //! Tasks: a page of them, one of them, and what one waits on.
 
 use offshoot_client::wire::{self, Code, Fault, List, Named, Reply, Scope, Tasks, Why};
-use offshoot_core::{Owner, Phase, State, Visibility, WaitingOn};
+use offshoot_core::{Owner, Phase, TaskState, Visibility, WaitingOn};
 use offshoot_store::PageCursor;
 
 use super::{Answer, Stopped};
@@ -127,7 +127,7 @@ pub(super) async fn why(house: &House, named: &Named) -> Answer {
     if let Some(question) = view::open_question(house, &record).await? {
         reasons.push(asks("it", &question));
     }
-    if record.state == State::Waiting(WaitingOn::Children) {
+    if record.state == TaskState::Waiting(WaitingOn::Children) {
         let runtime = house.runtime()?;
         let children = runtime.tasks().owner(Owner::Task(task.id())).live().limit(CHILDREN).await?;
         for child in children.items {

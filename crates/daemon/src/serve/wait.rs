@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use offshoot_client::wire::{
     self, Asked, Code, Fault, Lacking, Named, Reply, Wait, Waited, WaitedEnd, Waiting,
 };
-use offshoot_core::{State, TaskId, WaitingOn};
+use offshoot_core::{TaskId, TaskState, WaitingOn};
 use offshoot_runtime::{Error, TaskRef, WaitEnd};
 
 use super::{Answer, Stopped};
@@ -99,9 +99,9 @@ pub(super) async fn wait(house: &House, wait: Wait, within: Option<TaskId>) -> A
 }
 
 /// Whether a wait returned because the task asks for leave.
-fn asks_leave(waited: &offshoot_runtime::Waited) -> bool {
+fn asks_leave(waited: &offshoot_runtime::WaitResult) -> bool {
     waited.end == WaitEnd::NeedsInput
-        && matches!(waited.task.state, State::Waiting(WaitingOn::Approval(_)))
+        && matches!(waited.task.state, TaskState::Waiting(WaitingOn::Approval(_)))
 }
 
 /// Returns when a task is not as it was any more.

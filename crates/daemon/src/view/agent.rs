@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use offshoot_agent::{Brief, Budget, Hitch, Spent};
 use offshoot_client::wire::{self, Fault};
-use offshoot_core::{Doing, State, Task};
+use offshoot_core::{ActivityKind, Task, TaskState};
 use offshoot_models::{Differs, MissingKey};
 use offshoot_runtime::Error;
 
@@ -24,7 +24,7 @@ pub(super) fn agent(task: &Task) -> Option<wire::AgentBrief> {
         model: brief.model.to_string(),
         profile: brief.profile.map(String::from),
         mode: authority.map(|authority| word(authority.mode())),
-        asks: authority.map(|authority| word(authority.asks())),
+        asks: authority.map(|authority| word(authority.approver())),
     })
 }
 
@@ -75,15 +75,15 @@ fn spent(spent: &Spent) -> wire::Spent {
 /// What an agent is at with its model: that it asks it, and why there is no
 /// answer, if something went wrong.
 pub(crate) fn asking(task: &Task) -> Option<wire::Reason> {
-    if !matches!(task.state, State::Running | State::Waiting(_)) {
+    if !matches!(task.state, TaskState::Running | TaskState::Waiting(_)) {
         return None;
     }
     let report = offshoot_agent::Report::of(task);
     let Some(hitch) = report.and_then(|report| report.hitch) else {
-        let activity = task.activity.as_deref().filter(|_| task.state == State::Running)?;
+        let activity = task.activity.as_deref().filter(|_| task.state == TaskState::Running)?;
         let (model, step) = (agent(task)?.model, activity.step);
         let text = format!("step {step}: asks {model}");
-        let asks = activity.doing == Doing::Model;
+        let asks = activity.doing == ActivityKind::Model;
         return asks.then(|| wire::Reason { is: "model".to_owned(), text });
     };
     let Hitch { error, failed, tries, until, held } = &hitch;

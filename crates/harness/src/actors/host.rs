@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_core::{Owner, Receipt};
-use offshoot_runtime::{Address, Environment, Error, Session};
+use offshoot_runtime::{Environment, Error, MessageRecipient, Session};
 
 use crate::actors::{
     cancelling, following, keeping, looking, messaging, reading, removing, spawning, waiting,
@@ -69,7 +69,7 @@ impl Host {
             }
             22 => {
                 let letter = world.draw(Letter::draw);
-                let sending = self.session.send(Address::All, letter.text());
+                let sending = self.session.send(MessageRecipient::All, letter.text());
                 let sender = Owner::Session(self.session.id());
                 messaging::tell_all(&world, sending, letter, sender).await?;
             }

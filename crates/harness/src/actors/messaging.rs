@@ -1,7 +1,9 @@
 //! Messages, receipts and answers.
 
 use offshoot_core::{Caller, Capabilities, MessageState, Owner, Receipt, Task, TaskId, Visibility};
-use offshoot_runtime::{Address, Error, Receipts, Refused, Sending, Session, TaskRef};
+use offshoot_runtime::{
+    Error, MessageRecipient, Receipts, RefusedRecipient, SendRequest, Session, TaskRef,
+};
 
 use crate::model::Model;
 use crate::script::Letter;
@@ -20,7 +22,7 @@ pub async fn send(
     let session = session.clone().with_visibility(Visibility::Subtree);
     let from = world.draw(|rng| rng.happens(500)).then_some(Caller::Session(session.id()));
     let send = || match from {
-        Some(_) => session.send(Address::Task(task), letter.text()),
+        Some(_) => session.send(MessageRecipient::Task(task), letter.text()),
         None => task.send(letter.text()),
     };
     let first = post(world, send(), letter, from).await?.first();
@@ -48,7 +50,7 @@ pub async fn send(
 /// sender, where it is known.
 pub async fn post(
     world: &World,
-    sending: Sending,
+    sending: SendRequest,
     letter: Letter,
     from: Option<Caller>,
 ) -> Result<Receipts, Error> {
@@ -75,7 +77,7 @@ pub async fn post(
 /// not.
 pub async fn tell_all(
     world: &World,
-    sending: Sending,
+    sending: SendRequest,
     letter: Letter,
     sender: Owner,
 ) -> Result<(), Error> {
@@ -103,7 +105,7 @@ pub async fn tell_all(
     Ok(())
 }
 
-fn check_refused(model: &Model, refused: &Refused) -> Checked {
+fn check_refused(model: &Model, refused: &RefusedRecipient) -> Checked {
     let task = model.shadow.task(refused.task);
     let reads = task.is_some_and(|task| task.spec.can.has(Capabilities::MESSAGES));
     let truthful = match refused.error {

@@ -1,7 +1,7 @@
 //! Reading an inbox, and saying so.
 
 use offshoot_core::{Block, Owner};
-use offshoot_runtime::{Appending, Error, Rows};
+use offshoot_runtime::{AppendRequest, Error, InboxRows};
 
 use crate::body::notice;
 use crate::script::Reading;
@@ -10,10 +10,10 @@ use crate::world::World;
 /// Does with the rows what the reader wants, and holds the runtime to it.
 pub async fn settle(
     world: &World,
-    rows: &Rows,
+    rows: &InboxRows,
     owner: Owner,
     reading: Reading,
-    append: impl FnOnce(Vec<Block>) -> Appending,
+    append: impl FnOnce(Vec<Block>) -> AppendRequest,
 ) -> Result<(), Error> {
     world.model(|model| model.acknowledged("a drain", |model| model.drained(rows, owner)));
     match reading {

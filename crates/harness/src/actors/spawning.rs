@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use offshoot_runtime::{Body, Error, Session, Spawn, TaskRef};
+use offshoot_runtime::{Error, Session, SpawnBuilder, TaskBody, TaskRef};
 
 use crate::script::Plan;
 use crate::world::{World, fickle, millis, run};
@@ -24,9 +24,9 @@ pub async fn send_off(
 
 /// Says what the plan says, sends it off, and holds the runtime to its answer.
 /// `None` if the spawn was dropped half-way.
-pub async fn spawn<B: Body>(
+pub async fn spawn<B: TaskBody>(
     world: &Arc<World>,
-    mut spawn: Spawn<B>,
+    mut spawn: SpawnBuilder<B>,
     plan: &Plan,
 ) -> Result<Option<TaskRef>, Error> {
     if let Some(name) = &plan.name {

@@ -10,7 +10,7 @@ use offshoot_core::{
     step_key,
 };
 use offshoot_sqlite::Sqlite;
-use offshoot_store::{OpenStore, Store, TaskQuery, Within};
+use offshoot_store::{OpenStore, Store, TaskQuery, TaskScope};
 use serde_json::Value;
 
 use crate::agents::talk::ANSWERED;
@@ -42,7 +42,7 @@ impl Books {
     /// Reads what is in `folder`.
     pub async fn read(folder: &Path) -> Result<Self> {
         let store = Sqlite::at(folder.join("data")).open_store().await?;
-        let mut query = TaskQuery::new(Within::Everything);
+        let mut query = TaskQuery::new(TaskScope::Everything);
         query.limit = 100;
         let mut books = Self { tasks: store.tasks(query).await?.items, ..Self::default() };
         for session in store.sessions(None, 100).await?.items {

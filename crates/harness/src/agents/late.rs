@@ -11,7 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use offshoot_core::{Change, Owner, Stamp, Task, TaskId};
-use offshoot_store::{Around, Batch, Commit, CommitError, End, Fence, Store, StoreError, Write};
+use offshoot_store::{
+    Batch, CommitError, CommitFuture, EndWrite, Fence, Store, StoreError, StoreWrapper, Write,
+};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
@@ -35,7 +37,9 @@ impl Late {
     fn of(batch: &Batch) -> Option<Self> {
         let Fence { task, epoch } = batch.fence?;
         let ends = batch.writes.iter().filter_map(|write| match write {
-            Write::End(End { task, change, heir }) => Some((task.clone(), change.clone(), *heir)),
+            Write::End(EndWrite { task, change, recipient }) => {
+                Some((task.clone(), change.clone(), *recipient))
+            }
             _ => None,
         });
         let ends: Vec<_> = ends.collect();
@@ -44,8 +48,8 @@ impl Late {
 
     fn into_batch(self) -> Batch {
         let batch = Batch::new(self.at).fenced(self.task, self.epoch);
-        self.ends.into_iter().fold(batch, |batch, (task, change, heir)| {
-            batch.write(Write::End(End { task, change, heir }))
+        self.ends.into_iter().fold(batch, |batch, (task, change, recipient)| {
+            batch.write(Write::End(EndWrite { task, change, recipient }))
         })
     }
 
@@ -74,12 +78,12 @@ impl Straggler {
     }
 }
 
-impl Around for Straggler {
+impl StoreWrapper for Straggler {
     fn inner(&self) -> Result<Arc<dyn Store>, StoreError> {
         Ok(self.inner.clone())
     }
 
-    fn commit_around(&self, batch: Batch) -> Commit {
+    fn wrap_commit(&self, batch: Batch) -> CommitFuture {
         if let Some(late) = Late::of(&batch)
             && self.ends.fetch_add(1, Ordering::SeqCst) + 1 == self.at
         {
@@ -89,7 +93,7 @@ impl Around for Straggler {
                 Ok(()) => die(),
                 Err(error) => {
                     let text = format!("a late end could not be kept: {error}");
-                    return Commit::ready(Err(CommitError::Store(StoreError::Unknown(
+                    return CommitFuture::ready(Err(CommitError::Store(StoreError::Unknown(
                         text.into(),
                     ))));
                 }
@@ -120,12 +124,12 @@ impl Latecomer {
     }
 }
 
-impl Around for Latecomer {
+impl StoreWrapper for Latecomer {
     fn inner(&self) -> Result<Arc<dyn Store>, StoreError> {
         Ok(self.inner.clone())
     }
 
-    fn commit_around(&self, batch: Batch) -> Commit {
+    fn wrap_commit(&self, batch: Batch) -> CommitFuture {
         let late = self.late.lock().take_if(|late| late.is_outlived_by(&batch));
         let Some(late) = late else { return self.inner.commit(batch) };
         let (reply, answer) = oneshot::channel();
@@ -146,7 +150,7 @@ impl Around for Latecomer {
             // Whoever asked may be gone.
             drop(reply.send(taken_up));
         });
-        Commit::later(answer)
+        CommitFuture::later(answer)
     }
 }
 

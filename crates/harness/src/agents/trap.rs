@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use offshoot_core::{Block, Owner, StepState, TaskId};
-use offshoot_store::{Around, Batch, Commit, End, Spawn, Store, StoreError, Write};
+use offshoot_store::{
+    Batch, CommitFuture, EndWrite, SpawnWrite, Store, StoreError, StoreWrapper, Write,
+};
 use parking_lot::Mutex;
 
 use crate::agents::point::{Point, Which};
@@ -45,12 +47,12 @@ impl Trap {
     }
 }
 
-impl Around for Trap {
+impl StoreWrapper for Trap {
     fn inner(&self) -> Result<Arc<dyn Store>, StoreError> {
         Ok(self.inner.clone())
     }
 
-    fn commit_around(&self, batch: Batch) -> Commit {
+    fn wrap_commit(&self, batch: Batch) -> CommitFuture {
         let (number, name) = self.log.lock().note(&batch);
         let is = |which: &Which| match which {
             Which::Number(wanted) => *wanted == number,
@@ -82,12 +84,12 @@ impl Log {
         match write {
             Write::OpenSession(_) => "a session opens".to_owned(),
             Write::PutSession(_, change) => format!("the session: {change:?}"),
-            Write::Spawn(Spawn { task, .. }) => {
+            Write::Spawn(SpawnWrite { task, .. }) => {
                 self.handles.insert(task.id(), task.handle().to_owned());
                 format!("{} is sent off", task.handle())
             }
             Write::Put(task, change) => format!("{}: {change:?}", task.handle()),
-            Write::End(End { task, .. }) => format!("{} ends", task.handle()),
+            Write::End(EndWrite { task, .. }) => format!("{} ends", task.handle()),
             Write::Deliver(row) => format!("a row for {}", self.handle(row.owner)),
             Write::Send { to, .. } => format!("a message for {}", self.handle(*to)),
             Write::Ack(ack) => format!("{} acks {}", self.handle(ack.owner), ack.rows.len()),

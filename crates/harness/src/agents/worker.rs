@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use offshoot_agent::{Agents, Brief, Catalogue, KIND, NoModel};
 use offshoot_core::SessionId;
 use offshoot_models::{Gate, Keys, Model, ModelName, Models};
-use offshoot_runtime::{Restarts, Runtime};
+use offshoot_runtime::{RestartPolicy, Runtime};
 use offshoot_sqlite::Sqlite;
 use offshoot_store::{OpenStore, Store};
 use offshoot_wiretest::Language;
@@ -100,7 +100,7 @@ async fn live(orders: &Orders) -> Result<()> {
     let agents = with_tools(agents, &orders.folder);
     // Nobody waits for those who are taken up again, however often.
     let back_off = Duration::from_millis(1);
-    let restarts = Restarts { max_attempts: 100, back_off, max_back_off: back_off };
+    let restarts = RestartPolicy { max_attempts: 100, back_off, max_back_off: back_off };
     let runtime = Runtime::builder(store.clone())
         .backend(KIND, agents.backend())
         .restarts(restarts)

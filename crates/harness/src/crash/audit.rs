@@ -6,11 +6,11 @@ use std::sync::Arc;
 use anyhow::Result;
 use hashbrown::{HashMap, HashSet};
 use offshoot_core::{
-    Closed, IdHash, MessageId, Owner, Question, RowId, Session, SessionId, StepState, Task, TaskId,
-    sleep_key,
+    IdHash, MessageId, Owner, Question, Resolution, RowId, Session, SessionId, StepState, Task,
+    TaskId, sleep_key,
 };
 use offshoot_sqlite::Sqlite;
-use offshoot_store::{OpenStore, Store, TaskQuery, Within};
+use offshoot_store::{OpenStore, Store, TaskQuery, TaskScope};
 
 use crate::crash::ledger::{self, Entry};
 use crate::violation::{Checked, Violation, ensure};
@@ -26,7 +26,7 @@ pub struct Looked {
 
 fn is_answered(question: &Question, answer: u64) -> bool {
     match &question.closed {
-        Some(Closed::Answered { answer: given, .. }) => given.decode().ok() == Some(answer),
+        Some(Resolution::Answered { answer: given, .. }) => given.decode().ok() == Some(answer),
         _ => false,
     }
 }
@@ -67,7 +67,7 @@ pub fn audit(folder: &Path, over: bool) -> Result<(Looked, Checked)> {
 impl Books {
     async fn open(store: Arc<dyn Store>, entries: &[Entry]) -> Result<Self> {
         let mut tasks = HashMap::default();
-        let mut query = TaskQuery::new(Within::Everything);
+        let mut query = TaskQuery::new(TaskScope::Everything);
         query.limit = 500;
         loop {
             let page = store.tasks(query.clone()).await?;
@@ -129,7 +129,7 @@ impl Books {
                 format!("{id} is {} at the end", task.state)
             })?;
             let executes =
-                task.is_live() && task.state != offshoot_core::State::Queued && !task.is_held();
+                task.is_live() && task.state != offshoot_core::TaskState::Queued && !task.is_held();
             ensure(
                 executes == task.lease.worker.is_some(),
                 "S9.1 nothing runs without a lease",

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_core::{Caller, Owner, TaskId};
-use offshoot_runtime::{Address, BodyError, Error, Session, TaskRef};
+use offshoot_runtime::{BodyError, Error, MessageRecipient, Session, TaskRef};
 
 use crate::crash::job::{Job, Keyed, note_receipts, note_spawn, take_in};
 use crate::crash::ledger::{Entry, Ledger};
@@ -128,7 +128,7 @@ impl Host {
             return Ok(note_receipts(&self.ledger, &receipts, None)?);
         }
         let from = Caller::Session(self.session.id());
-        let keyed = Keyed { from, to: Address::Task(&task), key: "on-it" };
+        let keyed = Keyed { from, to: MessageRecipient::Task(&task), key: "on-it" };
         for _ in 0..2 {
             let receipts = task.send("steadily").key(keyed.key).await?;
             note_receipts(&self.ledger, &receipts, Some(keyed))?;

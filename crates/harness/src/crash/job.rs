@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use offshoot_core::{Block, BlockKind, Caller, Owner, Payload, RowId, Stamp};
 use offshoot_runtime::{
-    Address, Appending, BodyError, Context, Error, Kind, Request, Rows, TaskRef,
+    AppendRequest, BodyError, Context, Error, InboxRows, Kind, MessageRecipient, TaskRef,
+    TaskRequest,
 };
 use serde::{Deserialize, Serialize};
 
@@ -62,8 +63,8 @@ impl Job {
     }
 
     /// The request to have it done.
-    pub fn request(&self) -> Result<Request, Error> {
-        Ok(Request::new(KIND, Payload::encode(self)?))
+    pub fn request(&self) -> Result<TaskRequest, Error> {
+        Ok(TaskRequest::new(KIND, Payload::encode(self)?))
     }
 }
 
@@ -101,8 +102,8 @@ async fn perform(cx: Context, job: Job, ledger: Arc<Ledger>) -> Result<u64, Body
     }
     // The owner may have ended, and then there is nobody to tell. An attempt
     // that comes later tells the same again, and brothers use the same key.
-    if let Ok(receipts) = cx.send(Address::Parent, "on it").key("on-it").await {
-        let keyed = Keyed { from: Caller::Task(id), to: Address::Parent, key: "on-it" };
+    if let Ok(receipts) = cx.send(MessageRecipient::Parent, "on it").key("on-it").await {
+        let keyed = Keyed { from: Caller::Task(id), to: MessageRecipient::Parent, key: "on-it" };
         note_receipts(&ledger, &receipts, Some(keyed))?;
     }
     if let Some(first) = children.first() {
@@ -136,7 +137,7 @@ pub struct Keyed<'a> {
     /// The sender.
     pub from: Caller,
     /// Whom it was addressed to.
-    pub to: Address<'a>,
+    pub to: MessageRecipient<'a>,
     /// The key.
     pub key: &'a str,
 }
@@ -149,7 +150,7 @@ pub fn note_receipts(
 ) -> std::io::Result<()> {
     for receipt in receipts {
         let key = keyed.map(|Keyed { from, to, key }| match to {
-            Address::Task(task) => format!("{from:?} to {}: {key}", task.id()),
+            MessageRecipient::Task(task) => format!("{from:?} to {}: {key}", task.id()),
             _ => format!("{from:?} to its owner: {key}"),
         });
         ledger.note(&Entry::Sent { message: receipt.message, task: receipt.task, key })?;
@@ -160,9 +161,9 @@ pub fn note_receipts(
 /// Appends rows to a history; whether anything was there.
 pub async fn take_in(
     ledger: &Ledger,
-    rows: &Rows,
+    rows: &InboxRows,
     owner: Owner,
-    append: impl FnOnce(Vec<Block>) -> Appending,
+    append: impl FnOnce(Vec<Block>) -> AppendRequest,
 ) -> Result<bool, BodyError> {
     if rows.is_empty() {
         return Ok(false);

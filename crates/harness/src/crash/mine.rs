@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use offshoot_core::SessionId;
-use offshoot_store::{Abandoned, Answer, Around, Batch, Commit, Read, Store, StoreError};
+use offshoot_store::{
+    Batch, ClosedResult, CommitFuture, ReadFuture, Store, StoreError, StoreFuture, StoreWrapper,
+};
 use rustix::process::{Signal, getpid, kill_process};
 use tokio::sync::oneshot;
 
@@ -33,12 +35,12 @@ impl Mine {
     }
 }
 
-impl Around for Mine {
+impl StoreWrapper for Mine {
     fn inner(&self) -> Result<Arc<dyn Store>, StoreError> {
         Ok(self.inner.clone())
     }
 
-    fn commit_around(&self, batch: Batch) -> Commit {
+    fn wrap_commit(&self, batch: Batch) -> CommitFuture {
         let number = self.commits.fetch_add(1, Ordering::SeqCst) + 1;
         if number != self.at {
             return self.inner.commit(batch);
@@ -49,7 +51,7 @@ impl Around for Mine {
         die_after(self.inner.commit(batch))
     }
 
-    fn remove_around(&self, session: SessionId, limit: usize) -> Read<usize> {
+    fn wrap_remove(&self, session: SessionId, limit: usize) -> ReadFuture<usize> {
         let number = self.commits.fetch_add(1, Ordering::SeqCst) + 1;
         if number != self.at {
             return self.inner.remove(session, limit);
@@ -69,12 +71,14 @@ pub(crate) fn die() -> ! {
 }
 
 /// Ends the process once there is an answer; nobody gets it.
-pub(crate) fn die_after<T: Abandoned + Send + Unpin + 'static>(answer: Answer<T>) -> Answer<T> {
+pub(crate) fn die_after<T: ClosedResult + Send + Unpin + 'static>(
+    answer: StoreFuture<T>,
+) -> StoreFuture<T> {
     let (silent, never) = oneshot::channel();
     tokio::spawn(async move {
         drop(answer.await);
         drop(silent);
         die();
     });
-    Answer::later(never)
+    StoreFuture::later(never)
 }

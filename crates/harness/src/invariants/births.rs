@@ -1,6 +1,6 @@
 //! What may be spawned.
 
-use offshoot_core::{Caps, Owner, Reach, Task};
+use offshoot_core::{Caps, Owner, SweepScope, Task};
 
 use crate::invariants::removal;
 use crate::shadow::Shadow;
@@ -23,7 +23,7 @@ pub fn check(shadow: &Shadow, task: &Task, caps: &Caps) -> Checked {
     })?;
     let closing = shadow.sessions.get(&session).is_some_and(|session| {
         let mut sweeps = session.sweeps.iter();
-        sweeps.any(|sweep| matches!(sweep.reach, Reach::Everything | Reach::TopLevel))
+        sweeps.any(|sweep| matches!(sweep.reach, SweepScope::Everything | SweepScope::TopLevel))
     });
     ensure(!closing, "S6.3 no spawn under a session that is cancelled", || {
         format!("{id} was spawned under {session}, which is being cancelled")
@@ -57,9 +57,9 @@ pub fn check(shadow: &Shadow, task: &Task, caps: &Caps) -> Checked {
     ensure(task.spec.lineage.depth == depth, "S1.6 depth counts the tasks above", || {
         format!("{id} says {} and stands at {depth}", task.spec.lineage.depth)
     })?;
-    let heir = match owner {
+    let recipient = match owner {
         Owner::Session(of) => of == session,
         Owner::Task(of) => Some(of) == task.spec.lineage.parent,
     };
-    ensure(heir, "S1.6 the owner is the parent task, else the session", || format!("{id}"))
+    ensure(recipient, "S1.6 the owner is the parent task, else the session", || format!("{id}"))
 }

@@ -1,7 +1,7 @@
 //! How often a task has crashed: attempts that died while they ran count, in a
 //! row, until one gets further.
 
-use offshoot_core::{Change, FailureKind, Outcome, Recovery, State, Task, WorkerId};
+use offshoot_core::{Change, FailureKind, Outcome, Recovery, Task, TaskState, WorkerId};
 
 use crate::bodies::{Bodies, Found};
 use crate::shadow::Shadow;
@@ -18,7 +18,7 @@ pub fn check(
     let id = after.id();
     let died = before.lease.worker.is_some() && before.lease.worker != by;
     // One that waits does nothing that could kill its worker.
-    let crashes = before.crashes + u32::from(died && before.state == State::Running);
+    let crashes = before.crashes + u32::from(died && before.state == TaskState::Running);
     let expected = match change {
         Change::Requeued => {
             ensure(

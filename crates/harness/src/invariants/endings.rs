@@ -1,9 +1,9 @@
 //! How a task may end, and what its end brings.
 
 use offshoot_core::{
-    Failure, FailureKind, Outcome, Owner, Recovery, State, Task, TaskId, WorkerId,
+    Failure, FailureKind, Outcome, Owner, Recovery, Task, TaskId, TaskState, WorkerId,
 };
-use offshoot_store::{Batch, End, Write};
+use offshoot_store::{Batch, EndWrite, Write};
 
 use crate::bodies::{Bodies, Found, Returned};
 use crate::shadow::Shadow;
@@ -15,20 +15,22 @@ pub fn check_told(shadow: &Shadow, batch: &Batch, task: &Task) -> Checked {
     let id = task.id();
     let ends_too = |owner: TaskId| {
         let put = batch.writes.iter().find_map(|write| match write {
-            Write::End(End { task, .. }) if task.id() == owner => Some(task),
+            Write::End(EndWrite { task, .. }) if task.id() == owner => Some(task),
             _ => None,
         });
         put.map(|task| task.owner())
     };
-    let mut heir = task.owner();
-    while let Owner::Task(owner) = heir
+    let mut recipient = task.owner();
+    while let Owner::Task(owner) = recipient
         && let Some(next) = ends_too(owner)
     {
-        heir = next;
+        recipient = next;
     }
     let told = batch.writes.iter().filter(|write| match write {
         // An owner that ends in the same commit passes its rows on.
-        Write::End(end) => end.task.id() == id && (end.heir == task.owner() || end.heir == heir),
+        Write::End(end) => {
+            end.task.id() == id && (end.recipient == task.owner() || end.recipient == recipient)
+        }
         _ => false,
     });
     let told = told.count();
@@ -111,7 +113,7 @@ pub fn check_truth(
             }
         }
         Outcome::Lost { .. } => {
-            if !died && before.state != State::Queued {
+            if !died && before.state != TaskState::Queued {
                 return lie("its worker is alive");
             }
             if after.spec.recovery != Recovery::Lose {

@@ -1,7 +1,7 @@
 //! What must hold when nobody can go on.
 
-use offshoot_core::{Change, Cursor, Owner, RowId, State, Task, WaitingOn};
-use offshoot_store::{Memory, Read, Store, TaskQuery, Within};
+use offshoot_core::{Change, Cursor, Owner, RowId, Task, TaskState, WaitingOn};
+use offshoot_store::{Memory, ReadFuture, Store, TaskQuery, TaskScope};
 
 use crate::bodies::Doing;
 use crate::invariants::removal;
@@ -48,18 +48,18 @@ fn is_excused(model: &Model, task: &Task) -> bool {
     }
     let inside = model.bodies.inside(id, task.lease.epoch);
     match task.state {
-        State::Queued => {
+        TaskState::Queued => {
             let executing = Executing::count(&model.shadow, model.worker);
             !executing.has_room(&model.caps, task.spec.lineage.session, task.owner())
         }
         // Who was asked to stop may hang only until it is forced.
-        State::Running | State::Waiting(_) if task.cancel.is_some() => false,
-        State::Running => inside.is_some_and(|inside| match &inside.doing {
+        TaskState::Running | TaskState::Waiting(_) if task.cancel.is_some() => false,
+        TaskState::Running => inside.is_some_and(|inside| match &inside.doing {
             Doing::Hanging => true,
             // It can go on, but finds no slot.
             doing => !is_waiting(model, doing) && !has_room(model, task),
         }),
-        State::Waiting(on) => inside.is_some_and(|inside| match (on, &inside.doing) {
+        TaskState::Waiting(on) => inside.is_some_and(|inside| match (on, &inside.doing) {
             (WaitingOn::Message, Doing::Receiving) => {
                 model.shadow.pending(Owner::Task(id)).is_empty() || !has_room(model, task)
             }
@@ -153,7 +153,7 @@ pub fn check_disk(model: &Model, memory: &Memory) -> Checked {
             check_history(model, memory, owner)?;
         }
     }
-    let mut query = TaskQuery::new(Within::Everything);
+    let mut query = TaskQuery::new(TaskScope::Everything);
     query.limit = usize::MAX;
     let stored = now(memory.tasks(query))?.items.len();
     let kept = shadow.order.iter().filter(|id| shadow.is_stored(**id)).count();
@@ -261,7 +261,7 @@ fn is_of_record(change: &Change) -> bool {
 }
 
 /// The memory store's answer, which is always there.
-fn now<T>(read: Read<T>) -> Result<T, Violation> {
+fn now<T>(read: ReadFuture<T>) -> Result<T, Violation> {
     match read.try_now() {
         Ok(Ok(found)) => Ok(found),
         _ => Err(Violation::new("the disk can be read", "the memory store did not answer")),

@@ -1,6 +1,6 @@
 //! How many may execute.
 
-use offshoot_core::{Caps, IdHash, Owner, SessionId, State, WorkerId};
+use offshoot_core::{Caps, IdHash, Owner, SessionId, TaskState, WorkerId};
 
 use crate::shadow::Shadow;
 use crate::violation::{Checked, ensure};
@@ -20,7 +20,9 @@ impl Executing {
         let mut executing = Self::default();
         for known in shadow.live() {
             let task = &known.task;
-            if task.state == State::Running && task.lease.worker == worker && task.cancel.is_none()
+            if task.state == TaskState::Running
+                && task.lease.worker == worker
+                && task.cancel.is_none()
             {
                 executing.space += 1;
                 *executing.sessions.entry(task.spec.lineage.session).or_default() += 1;

@@ -1,7 +1,7 @@
 //! Cancels of many tasks at once: what each has to reach, from the commit that
 //! makes it durable to the one that says it is done.
 
-use offshoot_core::{Reach, Session, SessionId, Sweep, Task, TaskId, Tie};
+use offshoot_core::{Session, SessionId, Sweep, SweepScope, Task, TaskId, Tie};
 
 use crate::shadow::Shadow;
 use crate::violation::{Checked, ensure};
@@ -46,19 +46,19 @@ pub fn check(shadow: &mut Shadow, session: &Session) -> Checked {
 }
 
 /// The live tasks a sweep that begins now must reach.
-fn due(shadow: &Shadow, session: SessionId, reach: Reach) -> Vec<TaskId> {
+fn due(shadow: &Shadow, session: SessionId, reach: SweepScope) -> Vec<TaskId> {
     let of_session = shadow.live().map(|known| &known.task);
     let of_session = of_session.filter(|task| task.spec.lineage.session == session);
     let (all, starts): (Vec<&Task>, Vec<&Task>) =
-        of_session.partition(|_| reach == Reach::Everything);
+        of_session.partition(|_| reach == SweepScope::Everything);
     let mut due: Vec<TaskId> = all.iter().map(|task| task.id()).collect();
     for task in starts {
         let lineage = &task.spec.lineage;
         let starts_here = match reach {
-            Reach::Everything => false,
-            Reach::TopLevel => lineage.parent.is_none(),
-            Reach::Run(run) => lineage.origin.run == Some(run),
-            Reach::ChildrenOf(parent) => lineage.parent == Some(parent),
+            SweepScope::Everything => false,
+            SweepScope::TopLevel => lineage.parent.is_none(),
+            SweepScope::Run(run) => lineage.origin.run == Some(run),
+            SweepScope::ChildrenOf(parent) => lineage.parent == Some(parent),
         };
         if starts_here && task.spec.tie == Tie::Owned {
             due.push(task.id());

@@ -47,16 +47,16 @@ impl Shadow {
         }
     }
 
-    pub(super) fn close_inbox(&mut self, task: TaskId, heir: Owner) {
+    pub(super) fn close_inbox(&mut self, task: TaskId, recipient: Owner) {
         let Some(rows) = self.inboxes.remove(&Owner::Task(task)) else { return };
         for (number, id) in rows {
             let Some(row) = self.rows.get(&id) else { continue };
             let (owner, body) = match &row.body {
                 RowBody::Message(message) => match self.reader(message, task) {
                     Some(sender) => (sender, RowBody::Returned(message.clone())),
-                    None => (heir, RowBody::Message(message.clone())),
+                    None => (recipient, RowBody::Message(message.clone())),
                 },
-                other => (heir, other.clone()),
+                other => (recipient, other.clone()),
             };
             let Some(row) = self.rows.get_mut(&id) else { continue };
             (row.owner, row.body) = (owner, body);

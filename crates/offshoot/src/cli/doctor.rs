@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use offshoot_client::wire::{LogFile, Reply, Request, Status};
 use offshoot_client::{Client, Error, LONGEST_END, Place, PlaceError, Sought, Start, Whereabouts};
 use offshoot_daemon::Config;
+use offshoot_sandbox::Helper;
 use serde::Serialize;
 
 use super::exit::Exit;
@@ -76,8 +77,9 @@ impl Commands {
             findings.add(Finding::wrong("configuration", error.to_string()).way_out(way_out));
             Config::default()
         });
-        let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-        let names = names.filter(|name| offshoot_tools::is_withheld(name));
+        let held =
+            std::env::vars_os().filter(|(name, value)| offshoot_tools::is_withheld(name, value));
+        let names = held.filter_map(|(name, _)| name.into_string().ok());
         let (mut passed, mut withheld): (Vec<_>, Vec<_>) =
             names.partition(|name| config.commands.pass_env.contains(name));
         passed.sort();
@@ -90,17 +92,23 @@ impl Commands {
 #[derive(Debug, Serialize)]
 struct Sandbox {
     confines: bool,
+    /// Whether they are put in namespaces of their own.
+    namespaces: bool,
     told: String,
 }
 
 impl Sandbox {
     fn look() -> Self {
         let support = offshoot_sandbox::probe();
-        let told = match support.confines() {
-            true => support.to_string(),
-            false => format!("{support}; agents ask before they run one"),
+        let namespaces = Helper::own().map(|helper| helper.namespaces());
+        let told = match (support.confines(), &namespaces) {
+            (false, _) => format!("{support}; agents ask before they run one"),
+            (true, Some(Ok(()))) => format!("{support}; each is in namespaces of its own"),
+            (true, Some(Err(why))) => format!("{support}; without namespaces: {why}"),
+            (true, None) => support.to_string(),
         };
-        Self { confines: support.confines(), told }
+        let namespaces = support.confines() && matches!(namespaces, Some(Ok(())));
+        Self { confines: support.confines(), namespaces, told }
     }
 }
 
@@ -280,6 +288,7 @@ pub(super) fn daemon(fields: &mut Fields, status: &Status, now: Timestamp) {
             status.running, status.waiting, status.queued, status.finished, status.slots
         ),
     );
+    fields.add_some("cgroups", status.cgroups.as_deref().map(text::line));
     let idle = time::long(status.idle_seconds.saturating_mul(1_000));
     fields.add("idle", format!("it ends by itself after {idle} with nothing to do"));
 }

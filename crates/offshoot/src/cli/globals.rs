@@ -43,7 +43,7 @@ pub(crate) enum Chosen {
     /// The command line.
     Here,
     /// The environment.
-    Around,
+    StoreWrapper,
     /// Nobody.
     Nowhere,
 }
@@ -62,7 +62,7 @@ impl Globals {
         let set = std::env::var_os("OFFSHOOT_SESSION").filter(|set| !set.is_empty());
         match set.map(OsString::into_string) {
             None => Ok((MAIN.to_owned(), Chosen::Nowhere)),
-            Some(Ok(set)) => Ok((set, Chosen::Around)),
+            Some(Ok(set)) => Ok((set, Chosen::StoreWrapper)),
             Some(Err(_)) => Err(Trouble::usage("OFFSHOOT_SESSION is set to what is not UTF-8")
                 .hint("name the session with --session")),
         }

@@ -74,8 +74,9 @@ Anthropic, OpenAI or Gemini, the first whose key is there. Keys are never
 stored: if the daemon dies, the agent goes on as soon as a command that waits
 for it or speaks to it brings them again, for the address where it began.
 
-Commands of agents get no variable whose name looks like a credential, such as
-GH_TOKEN or DATABASE_URL; `offshoot doctor` lists the ones that are set.
+Commands of agents get no variable that looks like a credential: by its name,
+such as GH_TOKEN or DATABASE_URL, or because it holds an address with a
+password, as a proxy may. `offshoot doctor` lists the ones that are set.
 --pass-env NAME gives them one, for the session; `pass_env` in config.json does
 so for all sessions.")]
 pub(crate) struct Run {
@@ -149,14 +150,14 @@ impl Run {
                 return Err(Trouble::usage("--continue and --session name two conversations")
                     .hint("leave out one of them; --session alone goes on with that session's"));
             }
-            (true, Chosen::Around) => {
+            (true, Chosen::StoreWrapper) => {
                 let said = "--continue and OFFSHOOT_SESSION name two conversations";
                 return Err(Trouble::usage(said).hint(
                     "leave out --continue to go on with that session's, or unset the variable",
                 ));
             }
             (true, Chosen::Nowhere) => Talk::Latest,
-            (false, Chosen::Here | Chosen::Around) => Talk::In(desk.session.clone()),
+            (false, Chosen::Here | Chosen::StoreWrapper) => Talk::In(desk.session.clone()),
             (false, Chosen::Nowhere) => Talk::New,
         };
         let tty = match (screen.form, self.detach) {

@@ -155,3 +155,56 @@ fn a_database_that_is_deleted_is_not_replaced_by_an_empty_one() {
     assert_eq!(report["repaired"], true, "{report}");
     world.done(&["spawn", "--name", "new", "--", "true"]);
 }
+
+#[test]
+fn a_log_that_lost_its_end_costs_neither_the_rest_nor_what_commands_wrote() {
+    let world = World::new();
+    for number in 0..12 {
+        world.done(&["spawn", "--name", &format!("task-{number}"), "--", "echo", "hello"]);
+    }
+    world.kill_daemon();
+    let log = world.data().join("offshoot.db-wal");
+    let logs = || {
+        let entries = std::fs::read_dir(world.data().join("logs")).unwrap().flatten();
+        entries.filter(|entry| entry.path().is_dir()).count()
+    };
+    let (length, before) = (log.metadata().unwrap().len(), logs());
+    assert!(before >= 12, "{before}");
+    let whole = std::fs::read(&log).unwrap();
+    for left in [0, length / 2, length - 4_000] {
+        let file = std::fs::File::options().write(true).open(&log).unwrap();
+        file.set_len(left).unwrap();
+        let said = world.run(&["doctor"]);
+        assert_eq!(said.code, 125, "{left}: {said:?}");
+        assert!(said.out.contains("offshoot.db-wal was cut short"), "{left}: {said:?}");
+        refused("tasks ls", &world.run(&["tasks", "ls", "--all"]));
+        assert_eq!(logs(), before, "{left}: what commands wrote was deleted");
+        std::fs::write(&log, &whole).unwrap();
+    }
+    let listed = world.done(&["tasks", "ls", "--all"]);
+    assert_eq!(listed.matches("task-").count(), 12, "{listed}");
+}
+
+#[test]
+fn what_a_task_without_a_record_wrote_stays_until_a_daemon_ended_in_order() {
+    let world = World::new();
+    world.done(&["spawn", "--session", "other", "--", "echo", "hello"]);
+    world.kill_daemon();
+    let logs = world.data().join("logs");
+    let entries = std::fs::read_dir(&logs).unwrap().flatten().map(|entry| entry.path());
+    let known = entries.into_iter().find(|path| path.is_dir()).unwrap();
+    let mut id = known.file_name().unwrap().to_str().unwrap().to_owned();
+    let last = if id.ends_with('0') { "1" } else { "0" };
+    id.replace_range(id.len() - 1.., last);
+    let stray = logs.join(id);
+    std::fs::create_dir(&stray).unwrap();
+    std::fs::write(stray.join("kept"), "hello").unwrap();
+    // To remove a session deletes what its tasks wrote, and nothing else.
+    world.done(&["sessions", "rm", "other"]);
+    assert!(stray.join("kept").exists() && !known.exists());
+    world.done(&["daemon", "stop"]);
+    world.done(&["tasks", "ls"]);
+    while stray.exists() {
+        std::thread::yield_now();
+    }
+}

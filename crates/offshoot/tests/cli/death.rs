@@ -32,6 +32,29 @@ fn s9_2_a_command_that_may_run_twice_is_started_again_and_what_it_wrote_is_not_r
 }
 
 #[test]
+fn a_daemon_that_a_command_of_the_dead_one_starts_ends_that_command_and_stays() {
+    let world = World::new();
+    let next = env!("CARGO_BIN_EXE_offshoot");
+    world.detach("a", &format!("echo up; read pid; kill -9 $pid; {next} tasks ls; sleep 1000"));
+    world.until_line("a", "up");
+    let daemon = world.daemon().to_string();
+    world.run(&["tasks", "send", "a", &daemon]);
+    // The command starts the next one.
+    let listens = || std::fs::read_to_string(world.data().join("daemon.json")).unwrap_or_default();
+    while !listens().contains("pid") || listens().contains(&daemon) {
+        std::thread::yield_now();
+    }
+    assert_eq!(world.run(&["tasks", "wait", "a"]).code, 4);
+    let next = world.daemon();
+    assert_ne!(next.to_string(), daemon);
+    let entered = std::fs::read_to_string(format!("/proc/{next}/cgroup")).unwrap();
+    let unified = entered.lines().find(|line| line.starts_with("0::"));
+    assert!(!unified.unwrap_or_default().contains("/offshoot-"), "{entered}");
+    assert_eq!(world.json(&["tasks", "show", "a"])["state"], "lost");
+    assert_eq!(world.daemon(), next);
+}
+
+#[test]
 fn a_wait_goes_on_with_the_next_daemon() {
     let world = World::new();
     world.detach("a", "echo up; exec sleep 1000");

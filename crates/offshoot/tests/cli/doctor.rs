@@ -16,6 +16,9 @@ fn all_is_well_without_a_daemon_and_none_is_started() {
     assert_eq!(report["data"]["exists"], false);
     let sandbox = report["sandbox"]["told"].as_str().unwrap();
     assert!(said.out.contains(sandbox) && sandbox.contains("confined"), "{said:?}");
+    let apart = sandbox.contains("each is in namespaces of its own");
+    let floor = sandbox.contains("without namespaces: ") || sandbox.contains("cannot");
+    assert!(apart != floor && report["sandbox"]["namespaces"] == apart, "{sandbox}");
     assert!(said.out.contains("it is made when it is needed"), "{said:?}");
     assert!(!world.data().exists(), "the folder was made");
     assert!(!world.folder.path().join("run/offshoot").exists(), "the socket's folder was made");
@@ -33,6 +36,8 @@ fn a_daemon_that_runs_is_shown() {
     }
     let report = world.json(&["doctor"]);
     assert_eq!(report["daemon"]["running"], 1);
+    let cgroups = report["daemon"]["cgroups"].as_str().unwrap();
+    assert!(said.out.contains(cgroups), "{cgroups} is not in {said:?}");
     assert_eq!(report["findings"], serde_json::json!([]));
 }
 
@@ -136,4 +141,65 @@ fn a_daemon_that_ends_is_not_taken_for_one_that_hangs() {
     assert_eq!(said.code, 0, "{said:?}");
     assert!(said.out.contains("odd: daemon: the daemon is ending (process "), "{said:?}");
     assert_eq!(stop.finish().code, 0);
+}
+
+#[test]
+fn what_no_repair_would_help_names_none() {
+    let world = World::new();
+    world.done(&["spawn", "--", "true"]);
+    world.done(&["daemon", "stop"]);
+    let database = world.data().join("offshoot.db");
+    let kept = std::fs::read(&database).unwrap();
+    let mut newer = kept.clone();
+    newer[60..64].copy_from_slice(&99u32.to_be_bytes());
+    std::fs::write(&database, newer).unwrap();
+    let said = world.run(&["doctor"]);
+    assert_eq!(said.code, 125, "{said:?}");
+    assert!(said.out.contains("use a newer version of Offshoot"), "{said:?}");
+    assert!(!said.out.contains("--repair"), "{said:?}");
+    std::fs::remove_file(&database).unwrap();
+    std::fs::create_dir(&database).unwrap();
+    let said = world.run(&["doctor"]);
+    assert_eq!(said.code, 125, "{said:?}");
+    assert!(said.out.contains("offshoot.db in it is a directory"), "{said:?}");
+    assert!(!said.out.contains("--repair"), "{said:?}");
+    std::fs::remove_dir(&database).unwrap();
+    std::fs::write(&database, kept).unwrap();
+    // A note that cannot be read is what is wrong, not a log that is lost.
+    for note in ["", "garbage"] {
+        std::fs::write(world.data().join("store.json"), note).unwrap();
+        let said = world.run(&["doctor"]);
+        assert_eq!(said.code, 125, "{said:?}");
+        assert!(said.out.contains("store.json cannot be read"), "{said:?}");
+        assert!(!said.out.contains("missing"), "{said:?}");
+    }
+    world.done(&["doctor", "--repair"]);
+    assert_eq!(world.run(&["doctor"]).code, 0);
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_file_hangs_nothing() {
+    let world = World::new();
+    world.done(&["spawn", "--", "true"]);
+    world.done(&["daemon", "stop"]);
+    for name in ["store.json", "offshoot.db", "offshoot.db-wal", "lock"] {
+        let (path, away) = (world.data().join(name), world.data().join("away"));
+        let there = path.exists();
+        if there {
+            std::fs::rename(&path, &away).unwrap();
+        }
+        let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+        assert!(made.success());
+        for command in [&["doctor"][..], &["tasks", "ls"], &["doctor", "--repair"]] {
+            let said = world.run(command);
+            assert_eq!(said.code, 125, "{name}: {command:?}: {said:?}");
+            let found = format!("{name} in it is a pipe");
+            assert!(said.out.contains(&found) || said.err.contains(&found), "{name}: {said:?}");
+        }
+        std::fs::remove_file(&path).unwrap();
+        if there {
+            std::fs::rename(&away, &path).unwrap();
+        }
+    }
+    world.done(&["tasks", "ls"]);
 }

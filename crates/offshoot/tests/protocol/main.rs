@@ -4,6 +4,7 @@
 // A test that cannot go on is one that fails: a panic is how it says so.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod crowd;
 mod door;
 mod following;
 mod input;

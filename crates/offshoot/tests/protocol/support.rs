@@ -55,7 +55,18 @@ impl World {
 
     /// A daemon that is this process's child, and listens.
     pub(crate) fn daemon(&self, args: &[&str]) -> Child {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_offshoot"));
+        self.listening(Command::new(env!("CARGO_BIN_EXE_offshoot")), args)
+    }
+
+    /// The same with so few open files.
+    pub(crate) fn daemon_with_files(&self, files: usize) -> Child {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("ulimit -n {files} && exec \"$0\" \"$@\"")]);
+        command.arg(env!("CARGO_BIN_EXE_offshoot"));
+        self.listening(command, &[])
+    }
+
+    fn listening(&self, mut command: Command, args: &[&str]) -> Child {
         command.args(["daemon", "run", "--data"]).arg(self.data()).args(args);
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();

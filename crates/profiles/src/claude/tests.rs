@@ -64,7 +64,7 @@ fn s11_2_what_claude_code_forbids_is_forbidden() {
     let draft = draft("name: a\ndisallowedTools: Write, Bash(rm:*)\npermissionMode: plan");
     assert!(!draft.layer.offers("write") && !draft.layer.offers("run_command"));
     assert!(draft.layer.offers("read"));
-    assert_eq!(draft.layer.mode, Mode::Plan);
+    assert_eq!(draft.layer.mode, PermissionMode::Plan);
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn s11_2_what_is_forbidden_stays_so_beside_a_description_that_no_yaml_takes() {
             assert!(!draft.layer.offers(tool), "{tool}: {forbids}");
         }
         assert!(draft.layer.offers("read"));
-        assert_eq!(draft.layer.mode, Mode::Plan, "{forbids}");
+        assert_eq!(draft.layer.mode, PermissionMode::Plan, "{forbids}");
         assert_eq!(draft.description.as_deref(), Some("Use it: then. user: \"hi\""));
     }
 }

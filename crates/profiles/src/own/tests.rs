@@ -1,4 +1,4 @@
-use offshoot_core::authority::Layer;
+use offshoot_core::permissions::PolicyLayer;
 use serde_json::json;
 
 use super::*;
@@ -57,7 +57,7 @@ Review it.
             "Deny run_command(git push)"
         ]
     );
-    assert_eq!((draft.layer.mode, draft.asks), (Mode::Ask, Some(Asks::Owner)));
+    assert_eq!((draft.layer.mode, draft.asks), (PermissionMode::Ask, Some(Approver::Owner)));
     assert_eq!(draft.isolation, Some(Isolation::Worktree));
     assert_eq!(draft.config.unwrap()["required"], json!(["branch"]));
     assert_eq!(draft.dialect, Some(Dialect::ClaudeCode));
@@ -71,7 +71,7 @@ Review it.
 fn s11_2_a_profile_that_says_nothing_is_called_as_its_file_and_narrows_nothing() {
     let draft = read("---\n---\nDo it.", "explore-docs").unwrap();
     assert_eq!((&*draft.name, &*draft.prompt), ("explore-docs", "Do it."));
-    assert_eq!(draft.layer, Layer::default());
+    assert_eq!(draft.layer, PolicyLayer::default());
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use offshoot_agent::{NoProfile, Origin, Roster};
-use offshoot_core::authority::{Authority, Deed, Line, Verdict, Wish};
+use offshoot_core::permissions::{Access, Action, LineAnalysis, Permissions, Verdict};
 use offshoot_profiles::{Profiles, Project};
 
 use crate::support::{Place, of, write};
@@ -21,28 +21,28 @@ fn s11_2_four_profiles_are_built_in() {
 
 #[test]
 fn s7_3_explore_changes_nothing_and_verify_only_runs() {
-    let judge = |name: &str, tool: &str, deed: Deed| {
+    let judge = |name: &str, tool: &str, deed: Action| {
         let profile = Profiles::built_in().find(name, None).unwrap();
-        Authority::of(profile.layer.clone()).judge(&Wish::new(tool, deed))
+        Permissions::of(profile.layer.clone()).judge(&Access::new(tool, deed))
     };
-    let run = || Deed::Run(Line::Clear(vec![vec!["ls".to_owned()]]));
-    assert_eq!(judge("explore", "read", Deed::Look), Verdict::Allow);
+    let run = || Action::Run(LineAnalysis::Clear(vec![vec!["ls".to_owned()]]));
+    assert_eq!(judge("explore", "read", Action::Read), Verdict::Allow);
     for (tool, deed) in [
-        ("write", Deed::Change),
-        ("edit", Deed::Change),
+        ("write", Action::Change),
+        ("edit", Action::Change),
         ("run_command", run()),
-        ("fetch", Deed::Reach),
-        ("spawn_agent", Deed::Manage),
+        ("fetch", Action::Network),
+        ("spawn_agent", Action::ManageTasks),
         // Even if somebody offered it under the name of one that it has.
-        ("read", Deed::Change),
+        ("read", Action::Change),
     ] {
         assert_eq!(judge("explore", tool, deed), Verdict::Deny, "{tool}");
     }
     assert_eq!(judge("verify", "run_command", run()), Verdict::Allow);
     for tool in ["write", "edit"] {
-        assert_eq!(judge("verify", tool, Deed::Change), Verdict::Deny, "{tool}");
+        assert_eq!(judge("verify", tool, Action::Change), Verdict::Deny, "{tool}");
     }
-    assert_eq!(judge("verify", "spawn_agent", Deed::Manage), Verdict::Deny);
+    assert_eq!(judge("verify", "spawn_agent", Action::ManageTasks), Verdict::Deny);
 }
 
 #[test]

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use offshoot_agent::{Brief, Roster};
-use offshoot_core::authority::{Asks, Authority, Deed, Layer, Line, Mode, Rule, Verdict, Wish};
+use offshoot_core::permissions::{
+    Access, Action, Approver, LineAnalysis, PermissionMode, Permissions, PolicyLayer, Rule, Verdict,
+};
 use offshoot_profiles::Profiles;
 use proptest::prelude::*;
 
@@ -72,12 +74,13 @@ fn verdict() -> impl Strategy<Value = Verdict> {
     prop::sample::select(vec![Verdict::Allow, Verdict::Ask, Verdict::Deny])
 }
 
-fn layer() -> impl Strategy<Value = Layer> {
-    let mode = prop::sample::select(vec![Mode::Plan, Mode::Ask, Mode::Auto]);
+fn layer() -> impl Strategy<Value = PolicyLayer> {
+    let mode =
+        prop::sample::select(vec![PermissionMode::Plan, PermissionMode::Ask, PermissionMode::Auto]);
     let tools = prop::option::of(prop::sample::subsequence(TOOLS.to_vec(), 0..TOOLS.len()));
     let rules = prop::collection::vec((rule(), verdict()), 0..3);
     (mode, tools, rules).prop_map(|(mode, tools, rules)| {
-        let mut layer = Layer::mode(mode);
+        let mut layer = PolicyLayer::mode(mode);
         layer.tools = tools.map(|tools| tools.into_iter().map(Arc::from).collect());
         for (rule, verdict) in rules {
             layer = layer.rule(rule.parse::<Rule>().unwrap(), verdict);
@@ -86,28 +89,31 @@ fn layer() -> impl Strategy<Value = Layer> {
     })
 }
 
-fn authority() -> impl Strategy<Value = Authority> {
-    let asks = prop::sample::select(vec![Asks::Owner, Asks::Person, Asks::Nobody]);
+fn authority() -> impl Strategy<Value = Permissions> {
+    let asks = prop::sample::select(vec![Approver::Owner, Approver::Person, Approver::None]);
     (prop::collection::vec(layer(), 0..3), asks).prop_map(|(layers, asks)| {
-        layers.into_iter().fold(Authority::default(), Authority::under).asking(asks)
+        layers.into_iter().fold(Permissions::default(), Permissions::under).with_approver(asks)
     })
 }
 
-fn wishes() -> Vec<Wish> {
+fn wishes() -> Vec<Access> {
     let command = |words: &str| words.split(' ').map(str::to_owned).collect::<Vec<_>>();
     let mut wishes = Vec::new();
     for tool in TOOLS {
         for deed in [
-            Deed::Look,
-            Deed::Manage,
-            Deed::Change,
-            Deed::Reach,
-            Deed::Run(Line::Unclear),
-            Deed::Run(Line::Clear(vec![command("git push origin"), command("cargo test")])),
-            Deed::Run(Line::Clear(vec![command("rm -r x")])),
+            Action::Read,
+            Action::ManageTasks,
+            Action::Change,
+            Action::Network,
+            Action::Run(LineAnalysis::Unclear),
+            Action::Run(LineAnalysis::Clear(vec![
+                command("git push origin"),
+                command("cargo test"),
+            ])),
+            Action::Run(LineAnalysis::Clear(vec![command("rm -r x")])),
         ] {
-            wishes.push(Wish::new(tool, deed.clone()));
-            wishes.push(Wish::new(tool, deed).guarded("because"));
+            wishes.push(Access::new(tool, deed.clone()));
+            wishes.push(Access::new(tool, deed).guarded("because"));
         }
     }
     wishes
@@ -123,7 +129,7 @@ fn never_wider(one: &Brief, other: &Brief) -> Result<(), TestCaseError> {
     for tool in TOOLS {
         prop_assert!(!one_may.offers(tool) || other_may.offers(tool), "{tool}");
     }
-    prop_assert_eq!(one_may.asks(), other_may.asks());
+    prop_assert_eq!(one_may.approver(), other_may.approver());
     prop_assert_eq!((&one.model, &one.endpoint), (&other.model, &other.endpoint));
     prop_assert_eq!((one.steps, one.time), (other.steps, other.time));
     prop_assert_eq!(&one.folder, &other.folder);
@@ -134,7 +140,7 @@ fn never_wider(one: &Brief, other: &Brief) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-fn brief(owner: Option<Authority>, agents: Option<Vec<String>>) -> Brief {
+fn brief(owner: Option<Permissions>, agents: Option<Vec<String>>) -> Brief {
     let mut brief = Brief::new("offline/survey".parse().unwrap(), "task").folder("/tmp");
     brief.authority = owner.map(Arc::new);
     brief.agents = agents.map(Into::into);
@@ -188,6 +194,6 @@ proptest! {
         for wish in wishes() {
             prop_assert!(may.judge(&wish) >= owner.judge(&wish), "{wish:?}");
         }
-        prop_assert!(owner.asks() != Asks::Nobody || may.asks() == Asks::Nobody);
+        prop_assert!(owner.approver() != Approver::None || may.approver() == Approver::None);
     }
 }

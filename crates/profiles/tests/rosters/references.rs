@@ -1,6 +1,6 @@
 //! Profiles that extend others.
 
-use offshoot_core::authority::Mode;
+use offshoot_core::permissions::PermissionMode;
 
 use crate::support::{Place, of};
 
@@ -16,7 +16,9 @@ fn s11_2_what_a_profile_does_not_say_the_one_says_that_it_extends() {
     );
     assert_eq!(a.model.as_ref().unwrap().to_string(), "openai/gpt-5");
     // What narrows the one narrows the other.
-    assert!(a.under.iter().any(|layer| layer.mode == Mode::Plan && !layer.offers("write")));
+    assert!(
+        a.under.iter().any(|layer| layer.mode == PermissionMode::Plan && !layer.offers("write"))
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Barrier;
 
 use offshoot_agent::{Isolation, Roster, Standing};
-use offshoot_core::authority::{Asks, Mode};
+use offshoot_core::permissions::{Approver, PermissionMode};
 use offshoot_profiles::Holds;
 
 use crate::support::{Place, of, write};
@@ -26,7 +26,7 @@ fn s7_3_what_nobody_trusts_has_no_model_and_asks_whom_its_owner_asks() {
     assert_eq!(place.trust().add(&place.project()).unwrap(), [place.project()]);
     let bold = place.find("bold").unwrap();
     assert_eq!(bold.model.as_ref().unwrap().to_string(), "openai/gpt-5");
-    assert_eq!((bold.asks, bold.standing), (Some(Asks::Nobody), Standing::Trusted));
+    assert_eq!((bold.asks, bold.standing), (Some(Approver::None), Standing::Trusted));
     assert!(bold.notes.is_empty());
 }
 
@@ -48,13 +48,13 @@ fn s7_3_an_untrusted_profile_only_narrows_the_one_whose_name_it_bears() {
     let offers =
         |tool: &str| explore.under.iter().chain([&explore.layer]).all(|layer| layer.offers(tool));
     assert!(offers("read") && !offers("write") && !offers("run_command") && !offers("search"));
-    assert!(explore.under.iter().any(|layer| layer.mode == Mode::Plan));
+    assert!(explore.under.iter().any(|layer| layer.mode == PermissionMode::Plan));
 
     place.has("mine.md", of("name: mine\nmodel: openai/small\nasks: nobody\nbudget: 1usd\nisolation: worktree\nagents: [Work]"));
     place.brings("mine.md", of("name: mine\nmodel: openai/large\nasks: owner\nbudget: 9usd\nisolation: none\nagents: [work, lead]"));
     let mine = place.find("mine").unwrap();
     assert_eq!(mine.model.as_ref().unwrap().to_string(), "openai/small");
-    assert_eq!((mine.asks, mine.budget.to_string()), (Some(Asks::Nobody), "1usd".to_owned()));
+    assert_eq!((mine.asks, mine.budget.to_string()), (Some(Approver::None), "1usd".to_owned()));
     assert_eq!(
         (mine.isolation, mine.agents.as_deref()),
         (Isolation::Worktree, Some(&["work".to_owned()][..]))

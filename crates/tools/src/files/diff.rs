@@ -16,6 +16,10 @@ const LINE: usize = 300;
 /// replaced.
 const PAIRS: usize = 1 << 20;
 
+/// How many lines of one text are compared. Of more it is only said that all were
+/// replaced.
+const MOST: usize = 1 << 17;
+
 /// A line, and what became of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Op<'a> {
@@ -25,26 +29,84 @@ enum Op<'a> {
 }
 
 /// The diff between two texts; empty if they are the same.
+///
+/// Of the lines that are the same before and after all changes only those that may be
+/// shown are looked at one by one, and so of those that are replaced as a whole: what
+/// is in use at once does not grow with the texts.
 pub(super) fn unified(old: &str, new: &str) -> String {
-    let ops = ops(&lines(old), &lines(new));
-    let mut said = String::new();
-    let mut shown = 0;
-    let (mut at, mut before, mut after) = (0, 1, 1);
-    while let Some(change) = ops[at..].iter().position(|op| !matches!(op, Op::Same(_))) {
-        let start = (at + change).saturating_sub(AROUND).max(at);
-        (before, after) = (before + start - at, after + start - at);
-        let end = end_of_hunk(&ops, at + change);
-        let hunk = &ops[start..end];
-        let olds = hunk.iter().filter(|op| !matches!(op, Op::New(_))).count();
-        let news = hunk.iter().filter(|op| !matches!(op, Op::Gone(_))).count();
+    if old == new {
+        return String::new();
+    }
+    let head = head(old, new);
+    let tail = tail(&old[head..], &new[head..]);
+    let (gone, came) = (&old[head..old.len() - tail], &new[head..new.len() - tail]);
+    let (before, after) = (last_lines(&old[..head]), first_lines(&old[old.len() - tail..]));
+    let first = 1 + ends(&old[..head]) - before.len();
+    let (olds, news) = (count(gone), count(came));
+    let mut diff = Diff { said: String::new(), shown: 0 };
+    if olds.saturating_mul(news) > PAIRS || olds.max(news) > MOST {
+        let around = before.len() + after.len();
+        diff.hunk(
+            Hunk { first: (first, first), lines: (olds + around, news + around) },
+            (before.iter().map(|line| Op::Same(line)))
+                .chain(gone.split_inclusive('\n').map(Op::Gone))
+                .chain(came.split_inclusive('\n').map(Op::New))
+                .chain(after.iter().map(|line| Op::Same(line))),
+            olds + news,
+        );
+        return diff.said;
+    }
+    let mut ops: Vec<Op<'_>> = before.iter().map(|line| Op::Same(line)).collect();
+    middle(&lines(gone), &lines(came), &mut ops);
+    ops.extend(after.iter().map(|line| Op::Same(line)));
+    diff.hunks(&ops, first);
+    diff.said
+}
+
+/// Where a hunk begins in both texts, and how many lines of them it has.
+struct Hunk {
+    first: (usize, usize),
+    lines: (usize, usize),
+}
+
+/// A diff in the making.
+struct Diff {
+    said: String,
+    shown: usize,
+}
+
+impl Diff {
+    /// Shows the changes among these lines, the first of which has this number.
+    fn hunks(&mut self, ops: &[Op<'_>], first: usize) {
+        let (mut at, mut before, mut after) = (0, first, first);
+        while let Some(change) = ops[at..].iter().position(|op| !matches!(op, Op::Same(_))) {
+            let start = (at + change).saturating_sub(AROUND).max(at);
+            (before, after) = (before + start - at, after + start - at);
+            let end = end_of_hunk(ops, at + change);
+            let hunk = &ops[start..end];
+            let olds = hunk.iter().filter(|op| !matches!(op, Op::New(_))).count();
+            let news = hunk.iter().filter(|op| !matches!(op, Op::Gone(_))).count();
+            let rest = ops[start..].iter().filter(|op| !matches!(op, Op::Same(_))).count();
+            let header = Hunk { first: (before, after), lines: (olds, news) };
+            if !self.hunk(header, hunk.iter().copied(), rest) {
+                return;
+            }
+            (before, after, at) = (before + olds, after + news, end);
+        }
+    }
+
+    /// Shows one hunk; whether there was room for it. So many lines changed from its
+    /// beginning on.
+    fn hunk<'a>(&mut self, hunk: Hunk, ops: impl Iterator<Item = Op<'a>>, rest: usize) -> bool {
+        let Hunk { first: (before, after), lines: (olds, news) } = hunk;
+        let said = &mut self.said;
         // Writing to a string does not fail.
         let _ = writeln!(said, "@@ -{before},{olds} +{after},{news} @@");
-        for op in hunk {
-            if shown == LINES || said.len() > BYTES {
-                let rest = ops[start..].iter().filter(|op| !matches!(op, Op::Same(_))).count();
+        for op in ops {
+            if self.shown == LINES || said.len() > BYTES {
                 let _ =
                     writeln!(said, "[The diff goes on: about {rest} lines changed from here on.]");
-                return said;
+                return false;
             }
             let (sign, line) = match op {
                 Op::Same(line) => (' ', line),
@@ -57,11 +119,10 @@ pub(super) fn unified(old: &str, new: &str) -> String {
             if !ended {
                 said.push_str("\\ No newline at end of file\n");
             }
-            shown += 1;
+            self.shown += 1;
         }
-        (before, after, at) = (before + olds, after + news, end);
+        true
     }
-    said
 }
 
 /// Where the hunk ends that holds this change.
@@ -81,23 +142,50 @@ fn lines(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').collect()
 }
 
-/// What became of each line.
-fn ops<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<Op<'a>> {
-    let head = old.iter().zip(new).take_while(|(one, other)| one == other).count();
-    let (old_rest, new_rest) = (&old[head..], &new[head..]);
-    let pairs = old_rest.iter().rev().zip(new_rest.iter().rev());
-    let tail = pairs.take_while(|(one, other)| one == other).count();
-    let gone = &old_rest[..old_rest.len() - tail];
-    let came = &new_rest[..new_rest.len() - tail];
-    let mut ops: Vec<Op<'a>> = old[..head].iter().map(|line| Op::Same(line)).collect();
-    if gone.len().saturating_mul(came.len()) > PAIRS {
-        ops.extend(gone.iter().map(|line| Op::Gone(line)));
-        ops.extend(came.iter().map(|line| Op::New(line)));
-    } else {
-        middle(gone, came, &mut ops);
-    }
-    ops.extend(old_rest[gone.len()..].iter().map(|line| Op::Same(line)));
-    ops
+/// How many lines there are, the last of which may have no end.
+fn count(text: &str) -> usize {
+    ends(text) + usize::from(!text.is_empty() && !text.ends_with('\n'))
+}
+
+/// How many lines end here.
+fn ends(text: &str) -> usize {
+    memchr::memchr_iter(b'\n', text.as_bytes()).count()
+}
+
+/// How many bytes the lines have that both texts begin with.
+fn head(old: &str, new: &str) -> usize {
+    let pairs = old.split_inclusive('\n').zip(new.split_inclusive('\n'));
+    pairs.take_while(|(one, other)| one == other).map(|(line, _)| line.len()).sum()
+}
+
+/// How many bytes the lines have that both texts end with.
+fn tail(old: &str, new: &str) -> usize {
+    let pairs = backwards(old).zip(backwards(new));
+    pairs.take_while(|(one, other)| one == other).map(|(line, _)| line.len()).sum()
+}
+
+/// The lines with their ends, from the last to the first.
+fn backwards(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let last = rest.len().checked_sub(1)?;
+        let start = memchr::memrchr(b'\n', &rest.as_bytes()[..last]).map_or(0, |end| end + 1);
+        let line = &rest[start..];
+        rest = &rest[..start];
+        Some(line)
+    })
+}
+
+/// The last lines of a text that may be shown before a change.
+fn last_lines(text: &str) -> Vec<&str> {
+    let mut lines: Vec<_> = backwards(text).take(AROUND).collect();
+    lines.reverse();
+    lines
+}
+
+/// The first lines of a text that may be shown after a change.
+fn first_lines(text: &str) -> Vec<&str> {
+    text.split_inclusive('\n').take(AROUND).collect()
 }
 
 /// The longest lines that both have in common stay.
@@ -156,10 +244,24 @@ mod tests {
         assert!(diff.lines().count() < 130 && diff.contains("[The diff goes on"), "{diff}");
     }
 
+    #[test]
+    fn what_is_the_same_before_and_after_is_not_shown() {
+        let (head, tail) = ("h\n".repeat(9), "t\n".repeat(9));
+        let diff = unified(&format!("{head}a\n{tail}"), &format!("{head}b\n{tail}"));
+        assert_eq!(diff, "@@ -7,7 +7,7 @@\n h\n h\n h\n-a\n+b\n t\n t\n t\n");
+        // Lines are the same as a whole: neither text ends with a line of the other.
+        assert_eq!(unified("b\na", "a"), "@@ -1,2 +1,1 @@\n-b\n a\n\\ No newline at end of file\n");
+        assert_eq!(unified("b\n", "ab\n"), "@@ -1,1 +1,1 @@\n-b\n+ab\n");
+        assert_eq!(unified("a\n", ""), "@@ -1,1 +1,0 @@\n-a\n");
+        // The same line is never in the head and in the tail.
+        assert_eq!(unified("a\na\n", "a\n"), "@@ -1,2 +1,1 @@\n a\n-a\n");
+    }
+
     proptest! {
         #[test]
         fn what_stays_and_comes_is_the_new_text(old in "([ab]\n){0,9}[ab]?", new in "([ab]\n){0,9}") {
-            let ops = ops(&lines(&old), &lines(&new));
+            let mut ops = Vec::new();
+            middle(&lines(&old), &lines(&new), &mut ops);
             let kept = |gone: bool| ops.iter().filter_map(|op| match op {
                 Op::Same(line) => Some(*line),
                 Op::Gone(line) => gone.then_some(*line),

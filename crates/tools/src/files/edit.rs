@@ -9,9 +9,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::read::{WHOLE, no_text};
-use super::text::count;
 use super::write::wish;
-use super::{Shared, Work, diff, within};
+use super::{Load, Shared, Work, diff, text, within};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -45,7 +44,7 @@ pub(super) fn tool(shared: Arc<Shared>) -> impl Tool {
 }
 
 async fn call(shared: Arc<Shared>, cx: ToolContext, asked: Arguments) -> Result<String, ToolError> {
-    within(shared, &cx, move |work| work.edit(&asked)).await
+    within(shared, &cx, Load::File, move |work| work.edit(&asked)).await
 }
 
 impl Work {
@@ -62,7 +61,7 @@ impl Work {
             return Err(ToolError::new(format!("There is no {shown}. To make a file use write.")));
         };
         let before = match std::str::from_utf8(&old.bytes) {
-            Ok(text) if !text.contains('\0') => text.to_owned(),
+            Ok(text) if !text.contains('\0') => text,
             Ok(_) => return Err(no_text(&shown, &old.bytes)),
             Err(_) => {
                 return Err(ToolError::new(format!(
@@ -71,28 +70,30 @@ impl Work {
             }
         };
         self.check_known(&target, &old)?;
-        let edited = Edit::new(&before, &asked.old, &asked.new);
-        let places = edited.places(&before);
-        match places.len() {
-            0 => return Err(ToolError::new(nowhere(&shown, &before, &asked.old))),
+        let edited = Edit::new(before, &asked.old, &asked.new);
+        let count = edited.places(before).count();
+        match count {
+            0 => return Err(ToolError::new(nowhere(&shown, before, &asked.old))),
             1 => {}
             _ if asked.all => {}
             number => {
                 return Err(ToolError::new(format!(
                     "That stands in {shown} {number} times, in lines {}. Take more of what is \
                      around it, or say all. Nothing was changed.",
-                    lines_of(&before, &places)
+                    lines_of(before, edited.places(before))
                 )));
             }
         }
-        let after = edited.made(&before, &places);
-        if after.len() as u64 > WHOLE {
+        // Before it is made: the new part may be long and stand in many places.
+        let length = edited.length(before, count).filter(|length| *length as u64 <= WHOLE);
+        let Some(length) = length else {
             return Err(ToolError::new(format!("{shown} would have more than {WHOLE} bytes.")));
-        }
+        };
+        let after = edited.made(before, length);
+        let diff = diff::unified(before, &after);
         target.old = Some(old);
         self.replace(target, after.as_bytes())?;
-        let diff = diff::unified(&before, &after);
-        let number = count(places.len() as u64, "place");
+        let number = text::count(count as u64, "place");
         Ok(format!("{shown} was changed in {number}.\n{}", diff.trim_end_matches('\n')))
     }
 }
@@ -109,24 +110,29 @@ impl Edit {
         let all = memchr::memchr_iter(b'\n', text.as_bytes()).count();
         // A model sees no \r, and does not write it.
         let crlf = |text: &str| text.replace("\r\n", "\n").replace('\n', "\r\n");
-        let as_here = crlf(old);
-        let old = match ends > 0 && text.contains(&as_here) {
-            true => as_here,
-            false => old.to_owned(),
-        };
+        let as_here = (ends > 0).then(|| crlf(old)).filter(|as_here| text.contains(as_here));
+        let old = as_here.unwrap_or_else(|| old.to_owned());
         Self { old, new: if 2 * ends > all { crlf(new) } else { new.to_owned() } }
     }
 
     /// Where it stands.
-    fn places(&self, text: &str) -> Vec<usize> {
-        memmem::find_iter(text.as_bytes(), &self.old).collect()
+    fn places<'a>(&'a self, text: &'a str) -> impl Iterator<Item = usize> + 'a {
+        memmem::find_iter(text.as_bytes(), &self.old)
     }
 
-    fn made(&self, text: &str, places: &[usize]) -> String {
-        let mut made = String::with_capacity(text.len());
+    /// How many bytes there are once it is replaced in so many places. None if no
+    /// number is that large.
+    fn length(&self, text: &str, places: usize) -> Option<usize> {
+        let kept = text.len().checked_sub(places.checked_mul(self.old.len())?)?;
+        kept.checked_add(places.checked_mul(self.new.len())?)
+    }
+
+    /// The text of this length in which it is replaced.
+    fn made(&self, text: &str, length: usize) -> String {
+        let mut made = String::with_capacity(length);
         let mut at = 0;
-        for place in places {
-            made.push_str(&text[at..*place]);
+        for place in self.places(text) {
+            made.push_str(&text[at..place]);
             made.push_str(&self.new);
             at = place + self.old.len();
         }
@@ -136,15 +142,16 @@ impl Edit {
 }
 
 /// The lines in which something stands.
-fn lines_of(text: &str, places: &[usize]) -> String {
+fn lines_of(text: &str, places: impl Iterator<Item = usize>) -> String {
     let (mut lines, mut at, mut number) = (Vec::new(), 0, 1);
-    for place in places.iter().take(NAMED) {
-        number += memchr::memchr_iter(b'\n', &text.as_bytes()[at..*place]).count();
-        at = *place;
+    for (shown, place) in places.enumerate() {
+        if shown == NAMED {
+            lines.push("…".to_owned());
+            break;
+        }
+        number += memchr::memchr_iter(b'\n', &text.as_bytes()[at..place]).count();
+        at = place;
         lines.push(number.to_string());
-    }
-    if places.len() > NAMED {
-        lines.push("…".to_owned());
     }
     lines.join(", ")
 }
@@ -175,8 +182,10 @@ mod tests {
 
     fn edit(text: &str, old: &str, new: &str) -> String {
         let edit = Edit::new(text, old, new);
-        let places = edit.places(text);
-        edit.made(text, &places)
+        let length = edit.length(text, edit.places(text).count()).unwrap();
+        let made = edit.made(text, length);
+        assert_eq!(made.len(), length);
+        made
     }
 
     #[test]
@@ -198,6 +207,6 @@ mod tests {
 
     #[test]
     fn lines_are_named() {
-        assert_eq!(lines_of("x\n\nx x\n", &[0, 3, 5]), "1, 3, 3");
+        assert_eq!(lines_of("x\n\nx x\n", [0, 3, 5].into_iter()), "1, 3, 3");
     }
 }

@@ -17,7 +17,7 @@ use super::name;
 use super::place::{self, Place};
 use super::root::{self, Opened};
 use super::text::count;
-use super::{Shared, Work, within};
+use super::{Load, Shared, Work, within};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -54,7 +54,7 @@ pub(super) fn tool(shared: Arc<Shared>) -> impl Tool {
 }
 
 async fn call(shared: Arc<Shared>, cx: ToolContext, asked: Arguments) -> Result<String, ToolError> {
-    within(shared, &cx, move |work| work.list(&asked)).await
+    within(shared, &cx, Load::File, move |work| work.list(&asked)).await
 }
 
 /// A list in the making.

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use self::lines::{End, Lines, Page};
 use super::root::{self, Opened};
 use super::text::{Content, Encoding, HEAD, kind};
-use super::{Shared, Work, at_once, within};
+use super::{Load, Shared, Work, at_once, within};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -57,7 +57,7 @@ async fn call(shared: Arc<Shared>, cx: ToolContext, asked: Arguments) -> Result<
     if let Some(read) = at_once(&shared, &cx, |work| work.read_in_memory(&asked)) {
         return Ok(read);
     }
-    within(shared, &cx, move |work| work.read(&asked)).await
+    within(shared, &cx, Load::File, move |work| work.read(&asked)).await
 }
 
 impl Work {

@@ -22,7 +22,11 @@ use super::guard;
 use super::leftovers;
 use super::place::{self, Place};
 use super::read::{WHOLE, all};
+use super::repository;
 use super::root::{self, Opened, told};
+
+/// How many bytes of a file are compared at once with what was read.
+const PIECE: usize = 64 << 10;
 
 /// Where a file is to be written, and what is there.
 #[derive(Debug)]
@@ -62,13 +66,23 @@ impl Work {
         }
         // Leave was asked for as the path was written. What it does not say it
         // does not cover.
-        if let Some(why) = guard::why(&path)
-            && guard::why(place.path()).as_ref() != Some(&why)
+        let guarded = guard::why(&path);
+        if let Some(why) = &guarded
+            && guard::why(place.path()).as_ref() != Some(why)
         {
             return Err(ToolError::new(format!(
                 "{shown} leads over a link to a place of which somebody must be asked ({why}). \
                  Name it by its real path: {}.",
                 place::shown(&path)
+            )));
+        }
+        // Of what is guarded by its name a person was asked.
+        if guarded.is_none()
+            && let Some(why) = repository::why(self.root.path(), &path)
+        {
+            return Err(ToolError::new(format!(
+                "{shown} is not for this tool: {why}. Nothing was changed. Say what is to be \
+                 changed there, or use a command."
             )));
         }
         let old = match missing.is_empty() {
@@ -311,10 +325,26 @@ impl Old {
             return false;
         }
         let Ok(fd) = self.opened.fd.try_clone() else { return false };
-        let mut file = File::from(fd);
-        let mut bytes = Vec::with_capacity(self.bytes.len() + 1);
-        let read = file.rewind().and_then(|()| file.take(WHOLE + 1).read_to_end(&mut bytes));
-        read.is_ok() && bytes == self.bytes
+        self.is_all_of(File::from(fd)).unwrap_or(false)
+    }
+
+    /// Whether a file holds what was read, and nothing else.
+    fn is_all_of(&self, mut file: File) -> std::io::Result<bool> {
+        file.rewind()?;
+        let mut piece = vec![0; PIECE.min(self.bytes.len())];
+        for wanted in self.bytes.chunks(PIECE) {
+            let piece = &mut piece[..wanted.len()];
+            match file.read_exact(piece) {
+                Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
+                    return Ok(false);
+                }
+                read => read?,
+            }
+            if piece != wanted {
+                return Ok(false);
+            }
+        }
+        Ok(file.read(&mut [0])? == 0)
     }
 }
 
@@ -328,7 +358,7 @@ mod tests {
     #[test]
     fn leave_for_one_guarded_place_is_none_for_another() {
         let home = tempfile::tempdir().unwrap();
-        for folder in [".git/hooks", ".vscode"] {
+        for folder in [".git/hooks", ".git/objects", ".git/refs", ".git/HEAD", ".vscode"] {
             std::fs::create_dir_all(home.path().join(folder)).unwrap();
         }
         std::os::unix::fs::symlink("../.git", home.path().join(".vscode/git")).unwrap();

@@ -102,6 +102,11 @@ impl Root {
         Ok(Self { folder, path, named, reach, hidden, hidden_here })
     }
 
+    /// Where the folder really is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Whether its file system is known to wait for nobody.
     pub(super) fn is_local(&self, local: &Local) -> bool {
         local.holds(self.folder.as_fd())

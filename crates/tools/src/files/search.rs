@@ -21,7 +21,7 @@ use self::matching::{Glob, Pattern};
 use self::walk::Walk;
 use super::place::Place;
 use super::root;
-use super::{Shared, Work, within};
+use super::{Load, Shared, Work, within};
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -88,7 +88,7 @@ pub(super) fn tool(shared: Arc<Shared>) -> impl Tool {
 }
 
 async fn call(shared: Arc<Shared>, cx: ToolContext, asked: Arguments) -> Result<String, ToolError> {
-    within(shared, &cx, move |work| work.search(&asked)).await
+    within(shared, &cx, Load::Search, move |work| work.search(&asked)).await
 }
 
 impl Work {

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use offshoot_agent::{Function, Tool, ToolContext, ToolError};
-use offshoot_core::authority::{Deed, Rule, Wish};
+use offshoot_core::permissions::{Access, Action, Rule};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::place::Place;
 use super::read::{WHOLE, no_text};
 use super::text::{Content, count};
-use super::{Shared, Work, diff, guard, within};
+use super::{Load, Shared, Work, diff, guard, within};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -39,8 +39,8 @@ pub(super) fn tool(shared: Arc<Shared>) -> impl Tool {
 }
 
 /// What a call wants that changes the file of this path.
-pub(super) fn wish(cx: &ToolContext, tool: &str, path: &str) -> Wish {
-    let wish = Wish::new(tool, Deed::Change);
+pub(super) fn wish(cx: &ToolContext, tool: &str, path: &str) -> Access {
+    let wish = Access::new(tool, Action::Change);
     let place = cx.folder().map(|folder| Place::of(folder, path));
     // A path that leads out is refused by the call.
     let why = place.and_then(Result::ok).and_then(|place| guard::why(place.path()));
@@ -51,7 +51,7 @@ pub(super) fn wish(cx: &ToolContext, tool: &str, path: &str) -> Wish {
 }
 
 async fn call(shared: Arc<Shared>, cx: ToolContext, asked: Arguments) -> Result<String, ToolError> {
-    within(shared, &cx, move |work| work.write(&asked)).await
+    within(shared, &cx, Load::File, move |work| work.write(&asked)).await
 }
 
 impl Work {

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use offshoot_models::Keys;
-use offshoot_sandbox::is_credential;
+use offshoot_sandbox::{holds_password, is_credential};
 
 /// Variables as pairs of name and value.
 pub(super) type Variables = Vec<(OsString, OsString)>;
@@ -55,8 +55,9 @@ pub(super) struct Environment<'a> {
 /// What of the given variables a command of an agent gets, and what is set for it.
 pub(super) fn cleaned(environment: Environment<'_>) -> Variables {
     let Environment { given, passed, scratch, folder } = environment;
+    let is_kept = |name: &OsStr, value: &OsStr| is_passable(name) && !is_withheld(name, value);
     let mut kept: Variables =
-        given.into_iter().filter(|(name, _)| is_passable(name) && !is_withheld(name)).collect();
+        given.into_iter().filter(|(name, value)| is_kept(name, value)).collect();
     for (name, value) in passed.into_iter().filter(|(name, _)| is_passable(name)) {
         kept.retain(|(kept, _)| *kept != name);
         kept.push((name, value));
@@ -85,16 +86,17 @@ pub(super) fn cleaned(environment: Environment<'_>) -> Variables {
 pub fn is_passable(name: impl AsRef<OsStr>) -> bool {
     // Neither of these is anything but text.
     let Some(name) = name.as_ref().to_str() else { return true };
-    let begins = ["OFFSHOOT_", "BASH_FUNC_"].iter().any(|begin| name.starts_with(begin));
+    let begins = ["OFFSHOOT_", "BASH_FUNC_", "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"];
+    let begins = begins.iter().any(|begin| name.starts_with(begin));
     let dropped = DROPPED.split_ascii_whitespace().any(|dropped| dropped == name);
     !begins && !dropped
 }
 
-/// Whether a variable of this name is withheld from commands of agents unless a
-/// person passes it: it holds a credential, or belongs to a model provider.
-pub fn is_withheld(name: impl AsRef<OsStr>) -> bool {
+/// Whether a variable is withheld from commands of agents unless a person passes it:
+/// its name or its value shows a credential, or it belongs to a model provider.
+pub fn is_withheld(name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> bool {
     let name = name.as_ref();
-    is_credential(name) || Keys::names().any(|key| name == key)
+    is_credential(name) || holds_password(value) || Keys::names().any(|key| name == key)
 }
 
 /// A search path without what means another folder wherever one is: a program
@@ -112,11 +114,17 @@ mod tests {
     fn keys_and_what_bends_a_line_are_not_given() {
         let names = "OPENAI_API_KEY ANTHROPIC_API_KEY GOOGLE_API_KEY OPENAI_BASE_URL OTHER_API_KEY \
              ANTHROPIC_AUTH_TOKEN OFFSHOOT_DATA OFFSHOOT_TASK BASH_ENV BASH_FUNC_rm%% GIT_DIR \
-             CDPATH PWD TERM GH_TOKEN aws_secret_access_key DATABASE_URL PGPASSWORD NPM_TOKEN";
+             CDPATH PWD TERM GH_TOKEN aws_secret_access_key DATABASE_URL PGPASSWORD NPM_TOKEN \
+             GIT_CONFIG_COUNT GIT_CONFIG_KEY_2 GIT_CONFIG_VALUE_2 GIT_CONFIG_VALUE_0";
         let given = names.split(' ').map(|name| (name.into(), "was given".into()));
         let given =
             given.chain([("HOME".into(), "/home/me".into()), ("PATH".into(), "/a:.::b:/c".into())]);
-        let passed = ["NPM_TOKEN", "OPENAI_API_KEY", "BASH_ENV", "OFFSHOOT_TASK"];
+        let given = given.chain([
+            ("HTTPS_PROXY".into(), "http://me:hush@proxy".into()),
+            ("GOPROXY".into(), "https://me:hush@host,direct".into()),
+            ("HTTP_PROXY".into(), "http://proxy".into()),
+        ]);
+        let passed = ["NPM_TOKEN", "OPENAI_API_KEY", "BASH_ENV", "OFFSHOOT_TASK", "GOPROXY"];
         let passed = passed.map(|name| (name.into(), "passed".into())).into();
         let kept = cleaned(Environment {
             given: given.collect(),
@@ -135,6 +143,8 @@ mod tests {
         assert_eq!(value("PATH"), Some("/a:/c"));
         assert_eq!((value("TMPDIR"), value("PWD")), (Some("/tmp/x"), Some("/work")));
         assert_eq!(value("PAGER"), Some("cat"));
+        assert_eq!((value("HTTPS_PROXY"), value("HTTP_PROXY")), (None, Some("http://proxy")));
+        assert_eq!((value("GOPROXY"), value("GIT_CONFIG_COUNT")), (Some("passed"), Some("2")));
         assert_eq!((value("NPM_TOKEN"), value("OPENAI_API_KEY")), (Some("passed"), Some("passed")));
         assert_eq!((value("BASH_ENV"), value("OFFSHOOT_TASK")), (None, None));
     }

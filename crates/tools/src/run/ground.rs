@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use offshoot_agent::ToolError;
 use offshoot_core::TaskId;
+use offshoot_sandbox::remove_tree;
 
 /// Where the commands of agents keep what is temporary: a folder for each agent.
 #[derive(Clone, Debug)]
@@ -48,7 +49,8 @@ impl Scratch {
         Ok(own)
     }
 
-    /// Removes the folders of those agents of which `keep` is false; how many.
+    /// Removes the folders of those agents of which `keep` is false; how many. One that
+    /// cannot be removed keeps no other one from it, and is an error in the end.
     pub(super) async fn sweep<F, Keep>(&self, mut keep: F) -> io::Result<usize>
     where
         F: FnMut(TaskId) -> Keep,
@@ -58,7 +60,7 @@ impl Scratch {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
             entries => entries?,
         };
-        let mut swept = 0;
+        let (mut swept, mut left) = (0, Ok(()));
         for entry in entries.flatten() {
             let agent = entry.file_name().to_str().and_then(|name| name.parse().ok());
             let Some(agent) = agent else { continue };
@@ -66,11 +68,13 @@ impl Scratch {
                 continue;
             }
             let folder = entry.path();
-            let removed = tokio::task::spawn_blocking(move || std::fs::remove_dir_all(folder));
-            removed.await.map_err(io::Error::other)??;
-            swept += 1;
+            let removed = tokio::task::spawn_blocking(move || remove_tree(&folder));
+            match removed.await.map_err(io::Error::other).flatten() {
+                Ok(()) => swept += 1,
+                Err(error) => left = left.and(Err(error)),
+            }
         }
-        Ok(swept)
+        left.map(|()| swept)
     }
 }
 
@@ -177,6 +181,35 @@ mod tests {
             assert!(refused.starts_with("Nothing was run"), "{refused}");
         }
         assert!(inside(&root, place.join("root2").to_str().unwrap()).is_err());
+    }
+
+    #[test]
+    fn a_scratch_folder_that_is_deeper_than_any_stack_is_swept() {
+        let place = tempfile::tempdir().unwrap();
+        let scratch = Scratch::at(place.path().join("scratch"));
+        let agents = [1, 2].map(|n| TaskId::mint(offshoot_core::Stamp::from_micros(1), n));
+        for agent in agents {
+            // As deep as one command makes it, and deeper than one path can name.
+            nest(&scratch.make(agent).unwrap(), 2_000);
+        }
+        // 64 bytes a level.
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.thread_stack_size(128 << 10).build().unwrap();
+        let swept = scratch.sweep(|agent| std::future::ready(agent == agents[0]));
+        assert_eq!(runtime.block_on(swept).unwrap(), 1);
+        assert!(scratch.of(agents[0]).exists() && !scratch.of(agents[1]).exists());
+        remove_tree(place.path().join("scratch").as_path()).unwrap();
+    }
+
+    /// Makes folders inside one another.
+    fn nest(top: &Path, levels: usize) {
+        use rustix::fs::{Mode, OFlags, mkdirat, openat};
+
+        let mut folder = std::fs::File::open(top).unwrap().into();
+        for _ in 0..levels {
+            mkdirat(&folder, "d", Mode::RWXU).unwrap();
+            folder = openat(&folder, "d", OFlags::DIRECTORY, Mode::empty()).unwrap();
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@
 //! Two things in a clear line are not commands as they stand:
 //! - A redirection into a file is told as a command `>` with the file: what may
 //!   be said about a program says nothing about what is written.
+//!   A program that writes into a file which an argument names implies one (`writing`).
 //! - A pattern of file names stands for the names that fit it. It begins with a
 //!   folder, so that what comes of it can be neither an option nor a sub-command.
 //!
@@ -21,11 +22,12 @@ mod lasting;
 mod lexer;
 mod plain;
 mod self_contained;
+mod writing;
 
 #[cfg(test)]
 mod tests;
 
-use offshoot_core::authority::Line;
+use offshoot_core::permissions::LineAnalysis;
 
 use lexer::{Lexer, Token};
 
@@ -40,22 +42,22 @@ pub(super) const WRITES: &str = ">";
 /// What is known of a command line that a POSIX shell is given.
 ///
 /// ```
-/// use offshoot_core::authority::Line;
+/// use offshoot_core::permissions::LineAnalysis;
 ///
 /// let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
 /// let read = offshoot_tools::read("ls src && wc 'a b'");
 /// let [ls, wc] = [words("ls src"), vec!["wc".to_owned(), "a b".to_owned()]];
-/// assert_eq!(read, Line::Clear(vec![ls.clone(), wc]));
+/// assert_eq!(read, LineAnalysis::Clear(vec![ls.clone(), wc]));
 ///
 /// let git = words("git push origin");
 /// let (commands, launchers) = (vec![ls, git.clone()], vec![git]);
 /// let read = offshoot_tools::read("ls src && git 'push' origin");
-/// assert_eq!(read, Line::Launching { commands, launchers });
-/// assert_eq!(offshoot_tools::read("$(echo rm) -r x"), Line::Unclear);
+/// assert_eq!(read, LineAnalysis::Launching { commands, launchers });
+/// assert_eq!(offshoot_tools::read("$(echo rm) -r x"), LineAnalysis::Unclear);
 /// ```
-pub fn read(line: &str) -> Line {
+pub fn read(line: &str) -> LineAnalysis {
     match wished(line) {
-        Line::Partly(_) => Line::Unclear,
+        LineAnalysis::Partly(_) => LineAnalysis::Unclear,
         line => line,
     }
 }
@@ -63,16 +65,25 @@ pub fn read(line: &str) -> Line {
 /// The same for whoever forbids commands: of a line that is not clear, too, the
 /// commands are told that it certainly runs, as far as they can be read. Who
 /// forbids `sudo` means `sudo "$x"`, whatever that is for.
-pub(super) fn wished(line: &str) -> Line {
+pub(super) fn wished(line: &str) -> LineAnalysis {
     let mut parts = Parts::default();
     let is_clear = parts.parse(line).is_some();
     let Parts { commands, launchers, .. } = parts;
     match (is_clear, commands.is_empty()) {
-        (_, true) => Line::Unclear,
-        (true, false) if launchers.is_empty() => Line::Clear(commands),
-        (true, false) => Line::Launching { commands, launchers },
-        (false, false) => Line::Partly(commands),
+        (_, true) => LineAnalysis::Unclear,
+        (true, false) if launchers.is_empty() => LineAnalysis::Clear(commands),
+        (true, false) => LineAnalysis::Launching { commands, launchers },
+        (false, false) => LineAnalysis::Partly(commands),
     }
+}
+
+/// The redirections that a line comes to by arguments of its programs, as far as it can be
+/// read: see `writing`.
+pub(super) fn implied(line: &str) -> Vec<Vec<String>> {
+    let mut parts = Parts::default();
+    // What was read before it became unclear counts.
+    parts.parse(line);
+    parts.commands.iter().flat_map(|command| writing::implied(command)).collect()
 }
 
 /// The parts of a line, as far as they can be read.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures_util::future::{Either, select};
 use offshoot_agent::{Function, Output, Tool, ToolContext, ToolError};
 use offshoot_backends::{Attach, Command, Commands, Input, Surroundings};
-use offshoot_core::authority::{Deed, NamedPaths, Wish};
+use offshoot_core::permissions::{Access, Action, NamedPaths};
 use offshoot_core::{SessionId, TaskId, Wake};
 use offshoot_runtime::{Error, TaskRef};
 use offshoot_sandbox::{Confinement, ResourceLimits, Support};
@@ -71,6 +71,7 @@ struct Inner {
     commands: Commands,
     confines: Confines,
     hidden: Vec<PathBuf>,
+    named: Vec<(OsString, PathBuf)>,
     writable: Vec<PathBuf>,
     scratch: Scratch,
     given: Arc<Given>,
@@ -102,6 +103,7 @@ impl Runs {
             commands,
             confines: Confines::No,
             hidden: Vec::new(),
+            named: Vec::new(),
             writable: Vec::new(),
             scratch: Scratch::usual(),
             given: Arc::new(|_| std::env::vars_os().collect()),
@@ -123,6 +125,14 @@ impl Runs {
     #[must_use]
     pub fn hiding<P: Into<PathBuf>>(self, paths: impl IntoIterator<Item = P>) -> Self {
         self.change(|inner| inner.hidden.extend(paths.into_iter().map(Into::into)))
+    }
+
+    /// Hides files that variables name, each by its variable and its real path. One is not
+    /// hidden where agents can write, nor in a session to which its variable is
+    /// [passed](Self::passing).
+    #[must_use]
+    pub fn hiding_named(self, named: impl IntoIterator<Item = (OsString, PathBuf)>) -> Self {
+        self.change(|inner| inner.named.extend(named))
     }
 
     /// Lets confined commands write below these folders, too, by their real paths:
@@ -215,20 +225,30 @@ impl Inner {
         }
         let own = [cx.folder()?.to_owned(), self.scratch.of(cx.task().id())];
         let writable = own.into_iter().chain(cx.commits_to()).chain(self.writable.clone());
-        Confinement::new(writable, self.hidden.clone()).ok()
+        let writable: Vec<_> = writable.collect();
+        let passed = (self.passed)(cx.task().lineage().session);
+        let is_hidden = |(name, path): &&(OsString, PathBuf)| {
+            !passed.iter().any(|(passed, _)| passed == name)
+                && !writable.iter().any(|writable| path.starts_with(writable))
+        };
+        let named = self.named.iter().filter(is_hidden).map(|(_, path)| path);
+        let hidden: Vec<_> = self.hidden.iter().chain(named).cloned().collect();
+        Confinement::new(writable, hidden).ok()
     }
 
     /// The names of the variables that commands of this session do not get.
     fn withheld(&self, session: SessionId) -> Vec<String> {
         let passed = (self.passed)(session);
-        let given = (self.given)(session).into_iter().map(|(name, _)| name);
-        let withheld = given.filter(|name| is_withheld(name));
+        let given = (self.given)(session).into_iter();
+        let withheld = given.filter(|(name, value)| is_withheld(name, value));
+        let withheld = withheld.map(|(name, _)| name);
         let withheld = withheld.filter(|name| !passed.iter().any(|(passed, _)| passed == name));
         withheld.filter_map(|name| name.into_string().ok()).collect()
     }
 
-    fn wish(&self, cx: &ToolContext, asked: &Arguments) -> Wish {
-        let mut wish = Wish::new(NAME, Deed::Run(line::wished(&asked.command)));
+    fn wish(&self, cx: &ToolContext, asked: &Arguments) -> Access {
+        let mut wish = Access::new(NAME, Action::Run(line::wished(&asked.command)));
+        wish = wish.implying(line::implied(&asked.command));
         wish = match (line::lasting(&asked.command), cx.folder()) {
             (Lasting::Leads(why), _) => {
                 wish.noting(&format!("{why}, so no standing grant covers it"))

@@ -33,7 +33,8 @@ const NO_INPUT: &str = "[Commands get no input: one that asks for something find
      input at once. Give it what it needs by options or files.]";
 
 /// What programs say that may not do something.
-const DENIED: [&str; 3] = ["Permission denied", "Operation not permitted", "EACCES"];
+const DENIED: [&str; 5] =
+    ["Permission denied", "Operation not permitted", "EACCES", "Read-only file system", "EROFS"];
 
 /// What is said then of a command that is confined.
 const CONFINED: &str = "[Commands are confined: they can write only in the folder you work in and in \
@@ -168,7 +169,7 @@ fn withheld_hint(task: &Task, shown: &str, withheld: &[String]) -> Option<String
     let line = command.unwrap_or_default().join(" ");
     let name = withheld.iter().find(|name| line.contains(*name) || shown.contains(*name))?;
     Some(format!(
-        "\n[The variable {name} is withheld from commands, because its name looks like a \
+        "\n[The variable {name} is withheld from commands, because it looks like a \
          credential. Only a person can pass it, with `offshoot run --pass-env {name}`. Do without \
          it, or say that it is needed.]"
     ))

@@ -105,3 +105,22 @@ async fn what_a_search_returns_is_bounded_and_says_how_much_more_there_is() {
     let long = agent.call("search", json!({ "pattern": "needle", "path": "long" })).await.done();
     assert!(long.contains("…(+99706 more chars)"), "{long}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn folders_too_deep_to_be_named_are_told_and_not_searched() {
+    use rustix::fs::{Mode, OFlags, mkdirat, openat};
+
+    let world = World::new();
+    let agent = world.agent().await;
+    let mut folder: std::os::fd::OwnedFd = std::fs::File::open(world.folder()).unwrap().into();
+    // Two bytes a level: the last that is searched is half as deep.
+    for _ in 0..4_096 {
+        mkdirat(&folder, "d", Mode::RWXU).unwrap();
+        folder = openat(&folder, "d", OFlags::DIRECTORY, Mode::empty()).unwrap();
+    }
+    let file = openat(&folder, "f", OFlags::CREATE | OFlags::WRONLY, Mode::RWXU).unwrap();
+    rustix::io::write(file, b"needle\n").unwrap();
+    let told = agent.call("search", json!({ "pattern": "needle" })).await.done();
+    assert!(told.contains("Nothing matches") && told.contains("1 could not be read"), "{told}");
+    offshoot_sandbox::remove_tree(&world.inside("d")).unwrap();
+}

@@ -89,9 +89,12 @@ impl World {
 /// What stands in the file outside.
 pub(crate) const SECRET: &str = "the secret outside\n";
 
+/// The calls of one answer: tools and arguments.
+type Calls = Vec<(String, Value)>;
+
 /// An agent that calls what it is told to.
 pub(crate) struct Agent {
-    calls: mpsc::UnboundedSender<(String, Value)>,
+    calls: mpsc::UnboundedSender<Calls>,
     results: Mutex<mpsc::UnboundedReceiver<Told>>,
     _runtime: Runtime,
 }
@@ -142,8 +145,22 @@ impl Agent {
 
     /// Calls a tool.
     pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Told {
-        self.calls.send((tool.to_owned(), arguments)).unwrap();
+        self.calls.send(vec![(tool.to_owned(), arguments)]).unwrap();
         self.results.lock().await.recv().await.unwrap()
+    }
+
+    /// Makes many calls of a tool in one answer. The test of costs does.
+    #[allow(dead_code)]
+    pub(crate) async fn call_at_once(&self, tool: &str, calls: Vec<Value>) -> Vec<Told> {
+        let count = calls.len();
+        let calls = calls.into_iter().map(|arguments| (tool.to_owned(), arguments));
+        self.calls.send(calls.collect()).unwrap();
+        let mut results = self.results.lock().await;
+        let mut told = Vec::new();
+        while told.len() < count {
+            told.push(results.recv().await.unwrap());
+        }
+        told
     }
 }
 
@@ -152,7 +169,7 @@ impl Agent {
 struct Puppet {
     name: ModelName,
     told: mpsc::UnboundedSender<Told>,
-    to_make: std::sync::Arc<Mutex<mpsc::UnboundedReceiver<(String, Value)>>>,
+    to_make: std::sync::Arc<Mutex<mpsc::UnboundedReceiver<Calls>>>,
 }
 
 impl Model for Puppet {
@@ -177,10 +194,12 @@ impl Model for Puppet {
         let answer = stream::once(async move {
             let next = to_make.lock().await.recv().await;
             let (parts, stop) = match next {
-                Some((name, arguments)) => {
-                    let (id, arguments) = ("call".to_owned(), arguments.to_string());
-                    let call = ToolCall { id, name, arguments, item: Value::Null };
-                    (vec![Part::ToolCall(call)], Stop::ToolCalls)
+                Some(calls) => {
+                    let calls = calls.into_iter().enumerate().map(|(number, (name, arguments))| {
+                        let (id, arguments) = (format!("call{number}"), arguments.to_string());
+                        Part::ToolCall(ToolCall { id, name, arguments, item: Value::Null })
+                    });
+                    (calls.collect(), Stop::ToolCalls)
                 }
                 None => (vec![Part::text("Done.")], Stop::Done),
             };

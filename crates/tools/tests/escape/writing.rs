@@ -4,7 +4,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use offshoot_agent::{Agents, Effect, Output, Tool, ToolContext, ToolError};
-use offshoot_core::authority::{Deed, Wish};
+use offshoot_core::permissions::{Access, Action};
 use offshoot_models::ToolSpec;
 use offshoot_runtime::BoxFuture;
 use offshoot_tools::Files;
@@ -38,6 +38,50 @@ async fn a_new_file_is_made_with_its_folders_and_an_old_one_is_replaced_once_it_
     agent.call("read", json!({ "path": "other", "limit": 1 })).await.done();
     agent.call("write", other).await.done();
     assert_eq!(std::fs::read_dir(world.inside("a/b")).unwrap().count(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_git_obeys_under_another_name_is_not_written() {
+    let world = World::new();
+    let config = "[core]\n\thooksPath = tools/hooks\n";
+    for (file, text) in [
+        (".git/HEAD", ""),
+        (".git/config", config),
+        ("tools/hooks/pre-commit", "old"),
+        ("tools/other", "old"),
+        ("inner/.git", "gitdir: ../meta\n"),
+        ("meta/HEAD", ""),
+        ("meta/objects/x", ""),
+        ("meta/refs/x", ""),
+        ("meta/config", "[core]\nhooksPath = \"run these\"\n"),
+        ("linked/HEAD", ""),
+        ("linked/commondir", "../meta"),
+        ("new/objects/x", ""),
+        ("new/refs/x", ""),
+        ("near/HEAD", ""),
+        ("near/objects/x", ""),
+    ] {
+        world.file(file, text);
+    }
+    let agent = world.agent().await;
+    for path in [
+        "tools/hooks/pre-commit",
+        "tools/hooks/post-checkout",
+        "tools/hooks/sub/x",
+        "meta/config",
+        "meta/hooks/pre-commit",
+        "linked/config",
+        "new/HEAD",
+        "new/head",
+        "inner/run these/pre-push",
+    ] {
+        let told = agent.call("write", json!({ "path": path, "content": "x" })).await;
+        told.refused("is not for this tool");
+    }
+    assert_eq!(std::fs::read_to_string(world.inside("tools/hooks/pre-commit")).unwrap(), "old");
+    for path in ["tools/new", "near/config", "near/x", "inner/x", "new/x", "inner/tools/hooks/x"] {
+        agent.call("write", json!({ "path": path, "content": "x" })).await.done();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -190,13 +234,13 @@ impl<T: Tool> Tool for Wishing<T> {
         Effect::ReadOnly
     }
 
-    fn wish(&self, _cx: &ToolContext, _arguments: &str) -> Result<Wish, ToolError> {
-        Ok(Wish::new(&self.spec().name, Deed::Look))
+    fn wish(&self, _cx: &ToolContext, _arguments: &str) -> Result<Access, ToolError> {
+        Ok(Access::new(&self.spec().name, Action::Read))
     }
 
     fn call(&self, cx: ToolContext, arguments: String) -> BoxFuture<Result<Output, ToolError>> {
         let wish = self.0.wish(&cx, &arguments);
-        let told = wish.map(|wish| Output::text(format!("{:?} {:?}", wish.deed, wish.guarded)));
+        let told = wish.map(|wish| Output::text(format!("{:?} {:?}", wish.action, wish.guarded)));
         Box::pin(std::future::ready(told))
     }
 }
@@ -222,5 +266,5 @@ async fn of_a_write_to_a_guarded_place_somebody_is_asked() {
         }
     }
     assert_eq!(write("src/a.rs").await, "Change None");
-    assert_eq!(agent.call("read", json!({ "path": ".git/config" })).await.done(), "Look None");
+    assert_eq!(agent.call("read", json!({ "path": ".git/config" })).await.done(), "Read None");
 }

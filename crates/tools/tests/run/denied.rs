@@ -1,14 +1,14 @@
 //! What is not run, because it is denied or nobody gives leave.
 
 use offshoot_agent::{Asked, Leave};
-use offshoot_core::authority::{Asks, Authority, Layer, Mode, Verdict};
+use offshoot_core::permissions::{Approver, PermissionMode, Permissions, PolicyLayer, Verdict};
 use offshoot_models::{ToolResult, Turn};
 use serde_json::json;
 
 use crate::support::{Confined, Place, Test, World, answers, calls, results};
 
 /// What becomes of a command of an agent that may do this.
-async fn run(place: &Place, command: &str, authority: &Authority) -> ToolResult {
+async fn run(place: &Place, command: &str, authority: &Permissions) -> ToolResult {
     let script = calls(json!({"command": command}));
     let world = World::open(place, Confined::No, script).await;
     let request = world.agents.request(&world.brief().authority(authority.clone())).unwrap();
@@ -19,9 +19,9 @@ async fn run(place: &Place, command: &str, authority: &Authority) -> ToolResult 
 #[tokio::test(flavor = "multi_thread")]
 async fn s7_3_a_denied_prefix_is_not_run_however_it_is_spelled() {
     let deny = |rule: &str| (rule.parse().unwrap(), Verdict::Deny);
-    let mut layer = Layer::mode(Mode::Auto);
+    let mut layer = PolicyLayer::mode(PermissionMode::Auto);
     layer.rules = vec![deny("run_command(rm)"), deny("run_command(git push)")];
-    let authority = Authority::of(layer).asking(Asks::Nobody);
+    let authority = Permissions::of(layer).with_approver(Approver::None);
     let place = Place::new();
     std::fs::write(place.at("work/x"), "kept").unwrap();
     for command in [
@@ -58,7 +58,7 @@ async fn s7_3_a_denied_prefix_is_not_run_however_it_is_spelled() {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_only_plans_runs_nothing() {
     let place = Place::new();
-    let plan = Authority::of(Layer::mode(Mode::Plan));
+    let plan = Permissions::of(PolicyLayer::mode(PermissionMode::Plan));
     let result = run(&place, "echo > made", &plan).await;
     assert!(result.failed && !place.at("work/made").exists(), "{result:?}");
 }

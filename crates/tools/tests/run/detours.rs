@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
 use offshoot_agent::{Asked, GrantsInMemory, Leave};
-use offshoot_core::authority::{Asks, Authority, Layer, Mode, Verdict};
+use offshoot_core::permissions::{Approver, PermissionMode, Permissions, PolicyLayer, Verdict};
 use offshoot_models::ToolResult;
 use offshoot_runtime::TaskRef;
 use serde_json::json;
@@ -25,8 +25,8 @@ fn place() -> Place {
 }
 
 /// An authority that does all but `rm`.
-fn layer() -> Layer {
-    Layer::mode(Mode::Auto).rule("run_command(rm)".parse().unwrap(), Verdict::Deny)
+fn layer() -> PolicyLayer {
+    PolicyLayer::mode(PermissionMode::Auto).rule("run_command(rm)".parse().unwrap(), Verdict::Deny)
 }
 
 async fn open(place: &Place, command: &str) -> World {
@@ -39,9 +39,9 @@ async fn open(place: &Place, command: &str) -> World {
 }
 
 /// The result of a command where no person can be asked.
-async fn run(place: &Place, command: &str, layer: Layer) -> ToolResult {
+async fn run(place: &Place, command: &str, layer: PolicyLayer) -> ToolResult {
     let world = open(place, command).await;
-    let authority = Authority::of(layer).asking(Asks::Nobody);
+    let authority = Permissions::of(layer).with_approver(Approver::None);
     let request = world.agents.request(&world.brief().authority(authority)).unwrap();
     world.session.spawn(request).await.unwrap().wait().await.unwrap();
     results(&world.model.asked()[1]).remove(0)
@@ -86,7 +86,7 @@ async fn asked(agent: &TaskRef) -> Result<Option<Asked>, Box<dyn std::error::Err
 async fn a_person_is_asked_and_reads_which_rule_is_in_doubt() -> Test {
     let place = place();
     let world = open(&place, "carrier cat x").await;
-    let request = world.agents.request(&world.brief().authority(Authority::of(layer())))?;
+    let request = world.agents.request(&world.brief().authority(Permissions::of(layer())))?;
     let agent = world.session.spawn(request).await?;
     let asked = asked(&agent).await?.expect("it ran unasked");
     let notes = asked.approval.notes.join("; ");
@@ -103,7 +103,7 @@ async fn a_standing_grant_spares_the_question_about_a_program() -> Test {
     let place = place();
     let world = open(&place, "cargo test").await;
     let agents = world.agents.clone().grants(GrantsInMemory::default());
-    let brief = world.brief().authority(Authority::of(layer()));
+    let brief = world.brief().authority(Permissions::of(layer()));
     let mut questions = 0;
     for _ in 0..3 {
         let request = agents.request(&brief)?.executed_by(Arc::new(agents.backend()));

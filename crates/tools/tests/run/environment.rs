@@ -64,6 +64,61 @@ async fn a_variable_that_is_passed_reaches_commands_and_one_that_is_not_is_named
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_a_variable_names_is_hidden_unless_it_is_passed_or_lies_in_the_folder() {
+    if !confines() {
+        return;
+    }
+    let place = Place::new();
+    std::fs::create_dir(place.at("keys")).unwrap();
+    for file in ["keys/netrc", "keys/kube", "work/pgpass"] {
+        std::fs::write(place.at(file), format!("in {file}\n")).unwrap();
+    }
+    let named =
+        [("NETRC", "keys/netrc"), ("KUBECONFIG", "keys/kube"), ("PGPASSFILE", "work/pgpass")];
+    let named = named.map(|(name, file)| (name.into(), place.at(file)));
+    let script = calls(json!({"command": "cat ../keys/netrc ../keys/kube pgpass"}));
+    let world = World::with(&place, Confined::Yes, script, |runs| {
+        runs.hiding_named(named).passing(|_| variables(&[("KUBECONFIG", "keys/kube")]))
+    })
+    .await;
+    let text = world.result().await.text;
+    assert!(!text.contains("in keys/netrc"), "{text}");
+    assert!(text.contains("in keys/kube\nin work/pgpass\n"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_with_a_password_reaches_commands_only_if_it_is_passed() {
+    if !confines() {
+        return;
+    }
+    for confined in [Confined::No, Confined::Yes] {
+        let place = Place::new();
+        let given = [
+            ("HTTPS_PROXY", "http://me:hush@proxy"),
+            ("PIP_INDEX_URL", "https://me:hush@host/simple"),
+            ("HTTP_PROXY", "http://proxy:8080"),
+            ("DB_URI", "hush"),
+            ("GIT_CONFIG_COUNT", "3"),
+            ("GIT_CONFIG_KEY_2", "http.extraheader"),
+            ("GIT_CONFIG_VALUE_2", "hush"),
+            ("PATH", "/usr/bin:/bin"),
+        ];
+        let script = calls(json!({"command": "env; echo no HTTPS_PROXY; exit 1"}));
+        let world = World::with(&place, confined, script, |runs| {
+            let runs = runs.surroundings(move |_| variables(&given));
+            runs.passing(|_| variables(&[("PIP_INDEX_URL", "https://me:passed@host/simple")]))
+        })
+        .await;
+        let text = world.result().await.text;
+        assert!(!text.contains("hush") && !text.contains("extraheader"), "{text}");
+        assert!(text.contains("PIP_INDEX_URL=https://me:passed@host/simple\n"), "{text}");
+        assert!(text.contains("HTTP_PROXY=http://proxy:8080\n"), "{text}");
+        assert!(text.contains("GIT_CONFIG_COUNT=2\n"), "{text}");
+        assert!(text.contains("The variable HTTPS_PROXY is withheld"), "{text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn limits_hold_for_commands_and_without_them_nothing_is_run() {
     if !confines() {
         return;

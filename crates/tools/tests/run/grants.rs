@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use std::sync::{Arc, Mutex};
 
 use offshoot_agent::{Agents, Asked, GrantsInMemory, Leave};
-use offshoot_core::authority::{Authority, Layer, Mode};
+use offshoot_core::permissions::{PermissionMode, Permissions, PolicyLayer};
 use offshoot_models::Turn;
 use serde_json::json;
 
@@ -38,7 +38,8 @@ impl Asking {
         leave: Leave,
     ) -> Result<Option<Asked>, Box<dyn std::error::Error>> {
         command.clone_into(&mut self.command.lock().unwrap());
-        let brief = self.world.brief().authority(Authority::of(Layer::mode(Mode::Ask)));
+        let brief =
+            self.world.brief().authority(Permissions::of(PolicyLayer::mode(PermissionMode::Ask)));
         let request = self.agents.request(&brief)?.executed_by(Arc::new(self.agents.backend()));
         let agent = self.world.session.spawn(request).await?;
         let asked = loop {

@@ -1,6 +1,6 @@
 //! Calls that return before their command has ended.
 
-use offshoot_core::Mode;
+use offshoot_core::DeliveryMode;
 use offshoot_models::Turn;
 use serde_json::json;
 
@@ -38,7 +38,7 @@ fn went_on(world: &World, why: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn s11_4_a_message_leaves_the_command_running_in_the_background() -> Test {
-    for mode in [Mode::Interrupt, Mode::Steer] {
+    for mode in [DeliveryMode::Interrupt, DeliveryMode::Steer] {
         let world = world(json!({"command": GATED, "name": "long"})).await;
         let agent = world.agent().await;
         until_written(&world.place.at("work/begun")).await;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use offshoot_agent::{Agents, Brief, Effect, KIND, Output, Span, Tool, ToolContext, ToolError};
 use offshoot_backends::Commands;
-use offshoot_core::authority::Wish;
+use offshoot_core::permissions::Access;
 use offshoot_models::{Call, Message, Part, Role, Scripted, ToolResult, ToolSpec, Turn};
 use offshoot_runtime::{BoxFuture, Runtime, Session, TaskRef};
 use offshoot_sandbox::{Helper, Support};
@@ -71,9 +71,9 @@ impl<T: Tool> Tool for Granted<T> {
         self.0.span()
     }
 
-    fn wish(&self, cx: &ToolContext, arguments: &str) -> Result<Wish, ToolError> {
+    fn wish(&self, cx: &ToolContext, arguments: &str) -> Result<Access, ToolError> {
         let wish = self.0.wish(cx, arguments)?;
-        Ok(Wish { guarded: None, ..wish })
+        Ok(Access { guarded: None, ..wish })
     }
 
     fn call(&self, cx: ToolContext, arguments: String) -> BoxFuture<Result<Output, ToolError>> {

@@ -31,7 +31,7 @@ impl<T: Tool> Tool for Says<T> {
         Box::pin(async move {
             let wish = wish?;
             let lasting = wish.lasting.map(|rule| rule.to_string());
-            Ok(Output::text(format!("{:?} {:?} {lasting:?}", wish.deed, wish.guarded)))
+            Ok(Output::text(format!("{:?} {:?} {lasting:?}", wish.action, wish.guarded)))
         })
     }
 }

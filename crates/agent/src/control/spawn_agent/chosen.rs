@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use offshoot_core::authority::Layer;
+use offshoot_core::permissions::PolicyLayer;
 use offshoot_core::text;
 use offshoot_runtime::{BodyError, StepError};
 
@@ -72,7 +72,7 @@ fn allowed(own: &Brief, profile: Option<&str>) -> Result<(), Unfit> {
 
 /// With what the call itself narrows.
 fn narrow(cx: &ToolContext, asked: &Arguments, mut brief: Brief) -> Result<Brief, ToolError> {
-    let mut layer = Layer::default();
+    let mut layer = PolicyLayer::default();
     if let Some(tools) = &asked.tools {
         let known: Vec<_> = control::known(&cx.seat).collect();
         if let Some(tool) = tools.iter().find(|tool| !known.iter().any(|known| **known == **tool)) {
@@ -87,7 +87,7 @@ fn narrow(cx: &ToolContext, asked: &Arguments, mut brief: Brief) -> Result<Brief
     if let Some(mode) = asked.mode {
         layer.mode = mode.into();
     }
-    if layer != Layer::default() {
+    if layer != PolicyLayer::default() {
         let owner = brief.authority.take().map(Arc::unwrap_or_clone);
         brief.authority = Some(Arc::new(owner.unwrap_or_default().under(layer)));
     }

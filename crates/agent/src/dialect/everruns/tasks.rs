@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use offshoot_core::{BlockKind, Mode, Outcome, Stamp, Task, digest, text};
-use offshoot_runtime::{PeekedBlock, TaskRef};
+use offshoot_core::{BlockKind, DeliveryMode, Outcome, Stamp, Task, digest, text};
+use offshoot_runtime::{PeekBlock, TaskRef};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -230,7 +230,7 @@ async fn get(cx: ToolContext, asked: One) -> Result<Output, ToolError> {
 }
 
 /// What was said to a task or by it. Its place in the conversation is its number.
-fn message(task: &Task, block: &PeekedBlock) -> Option<Value> {
+fn message(task: &Task, block: &PeekBlock) -> Option<Value> {
     let direction = match block.kind {
         BlockKind::User | BlockKind::Notice => "inbound",
         BlockKind::Assistant => "outbound",
@@ -271,13 +271,14 @@ async fn message_task(cx: ToolContext, asked: MessageTask) -> Result<Output, Too
         }
     }
     let to = task.id().to_string();
-    let (task, message) = match control::say(&cx, (&to, Mode::Steer), &asked.message).await? {
-        control::Said::Answered(task, number) => (task.id(), request_id(number)),
-        control::Said::Sent(receipts) => match receipts.first() {
-            Some(receipt) => (receipt.task, format!("tmsg_{}", hex(receipt.message))),
-            None => return Err(ToolError::new("Nobody was told.")),
-        },
-    };
+    let (task, message) =
+        match control::say(&cx, (&to, DeliveryMode::Steer), &asked.message).await? {
+            control::Said::Answered(task, number) => (task.id(), request_id(number)),
+            control::Said::Sent(receipts) => match receipts.first() {
+                Some(receipt) => (receipt.task, format!("tmsg_{}", hex(receipt.message))),
+                None => return Err(ToolError::new("Nobody was told.")),
+            },
+        };
     Output::json(&json!({
         "task_id": task_id(task),
         "message_id": message,

@@ -1,6 +1,6 @@
 //! What people do to the agents of a life.
 
-use offshoot_core::{Mode, TaskId};
+use offshoot_core::{DeliveryMode, TaskId};
 use offshoot_runtime::{Runtime, TaskRef};
 
 use super::dice::Dice;
@@ -19,7 +19,11 @@ impl Person<'_> {
     pub(super) async fn meddle(&self, dice: &mut Dice, lead: &TaskRef) -> Option<TaskId> {
         match dice.below(6) {
             0 | 1 => {
-                let mode = *dice.one_of(&[Mode::Steer, Mode::Interrupt, Mode::FollowUp]);
+                let mode = *dice.one_of(&[
+                    DeliveryMode::Steer,
+                    DeliveryMode::Interrupt,
+                    DeliveryMode::FollowUp,
+                ]);
                 let receipts = lead.send("a word").mode(mode).await.ok()?;
                 receipts.first().map(|receipt| receipt.task)
             }
@@ -45,7 +49,7 @@ impl Person<'_> {
     /// Cuts in on whatever is being said.
     pub(super) async fn interrupt_all(&self) {
         for task in self.tasks(Whose::Live).await {
-            let _ended_meanwhile = task.send("listen").mode(Mode::Interrupt).await;
+            let _ended_meanwhile = task.send("listen").mode(DeliveryMode::Interrupt).await;
         }
     }
 

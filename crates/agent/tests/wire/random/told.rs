@@ -11,7 +11,7 @@ pub(super) async fn check(runtime: &Runtime, session: &Session) -> Checked<()> {
     let all = all(runtime).await?;
     for task in all.iter().filter(|task| !task.is_live()) {
         // Whom a person makes go on may end after the owner has said its last
-        // word, who is then told no more: its heir is, or whoever goes on for one
+        // word, who is then told no more: its recipient is, or whoever goes on for one
         // of them.
         let by_heirs = task.spec.terms.continues.is_some();
         let mut owner = task.owner();

@@ -106,13 +106,18 @@ impl Driver<'_> {
     }
 
     /// An error is told in words here. It may be a refusal: its owner ends, or
-    /// its session is being stopped.
+    /// its session is being stopped. Or the output of a later attempt ran ahead: the
+    /// next daemon starts a command again before the attached call is back.
     fn excuse_attached(&self, errand: &Errand, said: &Said) {
         let told = String::from_utf8_lossy(&said.err);
         let closed = ["takes no new tasks", "has ended"].iter().any(|text| told.contains(text));
-        match closed {
-            true => self.refused(said, "attached"),
-            false => self.excuse(said, Some(errand.number)),
+        let ran_ahead = errand.restart == Restarting::OnCrash
+            && told.contains("the output was not passed on whole")
+            && told.contains("attempt 2 begins here");
+        match (closed, ran_ahead) {
+            (true, _) => self.refused(said, "attached"),
+            (_, true) => self.refused(said, "attached, output ran ahead"),
+            _ => self.excuse(said, Some(errand.number)),
         }
     }
 

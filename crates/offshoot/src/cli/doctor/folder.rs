@@ -138,7 +138,9 @@ fn used(path: &Path) -> u64 {
 
 /// Who holds the folder's lock, if somebody does.
 pub(super) fn holder(path: &Path) -> Option<String> {
-    let file = File::open(path.join("lock")).ok()?;
+    let lock = path.join("lock");
+    // To open a pipe would wait for its other side.
+    let file = lock.is_file().then(|| File::open(lock).ok()).flatten()?;
     // Let go at once, with the file: whoever wants it now tries again.
     match file.try_lock_shared() {
         Err(TryLockError::WouldBlock) => {

@@ -2,7 +2,8 @@
 
 use offshoot_client::wire::{Code, Reply, Request};
 use offshoot_client::{Client, Error, Place, Sought};
-use offshoot_sqlite::{Loss, Rebuilt, Repaired};
+use offshoot_daemon::Looked;
+use offshoot_sqlite::{Loss, RepairReport, RepairResult, Sqlite};
 use serde_json::json;
 
 use super::finding::{Finding, Findings};
@@ -28,7 +29,12 @@ pub(super) async fn ask(client: &Client, findings: &mut Findings) {
 
 /// Reads the whole store of a directory that no process holds.
 pub(super) fn look(place: &Place, findings: &mut Findings) -> Result<(), Finding> {
-    let missing = offshoot_daemon::look(place).map_err(|fault| damaged(fault.into()))?;
+    let missing = match offshoot_daemon::look(place) {
+        Ok(Looked::Sound { missing }) => missing,
+        Ok(Looked::Damaged(fault)) => return Err(damaged(fault.into())),
+        // A repair would be refused for the same reason, which says what to do.
+        Err(fault) => return Err(Finding::of_trouble("store", &fault.into())),
+    };
     if missing > 0 {
         let text = format!("{missing} large values that records refer to are missing in `blobs`");
         let way_out = "restore them from a backup; the tasks themselves are complete";
@@ -45,27 +51,36 @@ fn damaged(trouble: Trouble) -> Finding {
 
 /// Saves what can be read of a damaged store into a new one.
 pub(super) async fn repair(globals: &Globals, screen: Screen) -> Result<Exit, Trouble> {
-    let repaired = match globals.seek()? {
-        Sought::Absent(_) => Repaired::Sound,
-        Sought::There(place) => offshoot_daemon::repair(&place).await.map_err(|fault| {
-            let locked = fault.code == Code::Locked;
-            let trouble = Trouble::from(fault);
-            match locked {
-                true => trouble.hint("end the daemon with `offshoot daemon stop`, and repeat this"),
-                false => trouble,
-            }
-        })?,
+    let (repaired, report) = match globals.seek()? {
+        Sought::Absent(_) => (RepairResult::Sound, None),
+        Sought::There(place) => {
+            let repaired = offshoot_daemon::repair(&place).await.map_err(|fault| {
+                let locked = fault.code == Code::Locked;
+                let way_out = "end the daemon with `offshoot daemon stop`, and repeat this";
+                let trouble = Trouble::from(fault);
+                if locked { trouble.hint(way_out) } else { trouble }
+            })?;
+            (repaired, Sqlite::at(place.data()).latest_report())
+        }
     };
     match (screen.form, &repaired) {
-        (Form::People, Repaired::Rebuilt(rebuilt)) => screen.say(&render(rebuilt))?,
-        (Form::People, _) => screen.say("the store is sound; nothing was changed\n")?,
-        (Form::Json, Repaired::Rebuilt(rebuilt)) => screen.json(&value(rebuilt))?,
+        (Form::People, RepairResult::Rebuilt(rebuilt)) => screen.say(&render(rebuilt))?,
+        (Form::People, _) => {
+            let mut said = "the store is sound; nothing was changed\n".to_owned();
+            if let Some(report) = report {
+                let report = report.to_string_lossy();
+                let line = text::line(&report);
+                said.push_str(&format!("what the last repair saved and lost is in {line}\n"));
+            }
+            screen.say(&said)?;
+        }
+        (Form::Json, RepairResult::Rebuilt(rebuilt)) => screen.json(&value(rebuilt))?,
         (Form::Json, _) => screen.json(&json!({ "repaired": false }))?,
     }
     Ok(Exit::Done)
 }
 
-fn render(rebuilt: &Rebuilt) -> String {
+fn render(rebuilt: &RepairReport) -> String {
     let mut shown = format!(
         "a new store is in place\n  damage: {}\n  the damaged files are in {}\n",
         text::line(&rebuilt.damage),
@@ -100,7 +115,7 @@ fn render(rebuilt: &Rebuilt) -> String {
     shown
 }
 
-fn value(rebuilt: &Rebuilt) -> serde_json::Value {
+fn value(rebuilt: &RepairReport) -> serde_json::Value {
     let tables: Vec<_> = rebuilt
         .tables
         .iter()

@@ -32,6 +32,10 @@ const LARGEST: u64 = 32 << 20;
 /// How many entries of one folder are looked at.
 const MOST: usize = 1_000_000;
 
+/// How many bytes the path of a folder may have that is searched. A longer one cannot be
+/// named to any tool, and rules keep the paths of all folders above.
+const LONGEST: usize = 4096;
+
 /// A walk over the files of a folder.
 pub(super) struct Walk<'a> {
     pub(super) work: &'a Work,
@@ -172,6 +176,10 @@ impl Walk<'_> {
 
     /// Looks what is in a folder.
     fn enter(&self, folder: Opened, above: &Rules, jobs: &Jobs) {
+        if folder.path.as_os_str().len() > LONGEST {
+            self.unread();
+            return;
+        }
         let Ok(found) = entries(&folder, MOST, &self.work.stop) else {
             self.unread();
             return;

@@ -1,6 +1,6 @@
 //! For which commands leave can be given for ever.
 
-use offshoot_core::authority::Rule;
+use offshoot_core::permissions::Rule;
 use offshoot_core::text;
 
 use super::known::any_option;

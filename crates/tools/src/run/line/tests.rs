@@ -3,14 +3,16 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use offshoot_core::authority::{Authority, Deed, Layer, Mode, Verdict, Wish};
+use offshoot_core::permissions::{
+    Access, Action, PermissionMode, Permissions, PolicyLayer, Verdict,
+};
 use proptest::prelude::*;
 
 use super::*;
 
 fn clear(line: &str) -> Vec<Vec<String>> {
     match read(line) {
-        Line::Clear(commands) | Line::Launching { commands, .. } => commands,
+        LineAnalysis::Clear(commands) | LineAnalysis::Launching { commands, .. } => commands,
         _ => panic!("unclear: {line:?}"),
     }
 }
@@ -85,9 +87,9 @@ fn whatever_a_shell_might_make_something_else_of_is_unclear() {
         "a\0",
         "a\u{1b}[1m",
     ]) {
-        assert_eq!(read(line), Line::Unclear, "{line:?}");
+        assert_eq!(read(line), LineAnalysis::Unclear, "{line:?}");
     }
-    assert_eq!(read(&format!("a {}", "b".repeat(LONGEST))), Line::Unclear);
+    assert_eq!(read(&format!("a {}", "b".repeat(LONGEST))), LineAnalysis::Unclear);
 }
 
 #[test]
@@ -123,7 +125,7 @@ fn programs_that_run_what_they_are_told_are_unclear() {
         wget -qe x u  ¦ wget --exec=x u
     "##,
     ) {
-        assert_eq!(read(line), Line::Unclear, "{line:?}");
+        assert_eq!(read(line), LineAnalysis::Unclear, "{line:?}");
     }
     for line in each(
         r##"
@@ -142,10 +144,10 @@ fn programs_that_run_what_they_are_told_are_unclear() {
 /// What a line is answered with by whoever denies some commands.
 fn judged(line: &str) -> Verdict {
     let rule = |text: &str| text.parse().unwrap();
-    let layer = Layer::mode(Mode::Auto)
+    let layer = PolicyLayer::mode(PermissionMode::Auto)
         .rule(rule("run_command(rm)"), Verdict::Deny)
         .rule(rule("run_command(git push)"), Verdict::Deny);
-    Authority::of(layer).judge(&Wish::new("run_command", Deed::Run(read(line))))
+    Permissions::of(layer).judge(&Access::new("run_command", Action::Run(read(line))))
 }
 
 #[test]
@@ -213,6 +215,52 @@ fn programs_that_run_no_other_one_are_not_asked_about() {
 }
 
 #[test]
+fn a_program_that_writes_a_file_it_is_given_breaks_a_rule_about_redirections() {
+    let rule = |text: &str| text.parse().unwrap();
+    let layer = PolicyLayer::mode(PermissionMode::Auto).rule(rule("run_command(>)"), Verdict::Deny);
+    let wish = |line: &str| {
+        let wish = Access::new("run_command", Action::Run(super::wished(line)));
+        wish.implying(super::implied(line))
+    };
+    for line in each(
+        r##"
+        sort -o g f  ¦ sort -og f  ¦ sort -uo g f  ¦ sort --output=g f  ¦ sort --out g f  ¦
+        sort f -o g  ¦ uniq f g  ¦ uniq -c f g  ¦ uniq -f 1 f g  ¦ uniq -f1 f g  ¦ uniq - g  ¦
+        uniq -- f g  ¦ uniq ./*  ¦ shuf -o g f  ¦ shuf --output=g f  ¦ tee g  ¦ tee g < f  ¦
+        tee -a g  ¦ tee -- -a  ¦ cat f | tee g | wc  ¦ xxd f g  ¦ xxd -r f g  ¦ xxd -r - g  ¦
+        xxd -l 16 f g  ¦ split f  ¦ split -l 9 f g  ¦ tree -o g  ¦ dd if=f of=g  ¦ file -C -m f  ¦
+        tee g "$x"  ¦ tee g && $x
+    "##,
+    ) {
+        assert_eq!(layer.judge(&wish(line)), Verdict::Deny, "{line}");
+        assert_eq!(Permissions::of(layer.clone()).possibly_broken(&wish(line)), None, "{line}");
+    }
+    for line in each(
+        r##"
+        sort f  ¦ sort -u f | uniq -c  ¦ sort -k2 -n f  ¦ uniq f  ¦ uniq -c f  ¦ shuf f  ¦ xxd f  ¦
+        xxd -l 16 f  ¦ xxd -s 4 -l 16 f  ¦ tree -L 2  ¦ cat f | tee  ¦ ls  ¦ cat f  ¦ grep x f  ¦
+        head -5 f  ¦ uniq -f 1 f  ¦ file f  ¦ diff a b  ¦ dd if=f  ¦ base64 f
+    "##,
+    ) {
+        assert_eq!(layer.judge(&wish(line)), Verdict::Allow, "{line}");
+    }
+    let named =
+        PolicyLayer::mode(PermissionMode::Auto).rule(rule("run_command(> .env)"), Verdict::Deny);
+    for line in
+        each("sort f -o .env ¦ sort -uo.env f ¦ sort --output=.env f ¦ tee .env ¦ dd of=.env")
+    {
+        assert_eq!(named.judge(&wish(line)), Verdict::Deny, "{line}");
+    }
+    assert_eq!(named.judge(&wish("tee other")), Verdict::Allow);
+    // Other rules see no more than the program.
+    let push =
+        PolicyLayer::mode(PermissionMode::Auto).rule(rule("run_command(git push)"), Verdict::Deny);
+    assert_eq!(push.judge(&wish("ls | tee g")), Verdict::Allow);
+    let tee = PolicyLayer::mode(PermissionMode::Ask).rule(rule("run_command(tee)"), Verdict::Allow);
+    assert_eq!(tee.judge(&wish("tee g")), Verdict::Allow);
+}
+
+#[test]
 fn leave_for_ever_is_given_narrowly_or_not_at_all() {
     for (line, rule, paths) in [
         ("cargo test --all", "run_command(cargo test)", "test"),
@@ -239,10 +287,10 @@ fn leave_for_ever_is_given_narrowly_or_not_at_all() {
             panic!("{line}");
         };
         assert_eq!((found.to_string().as_str(), named.join(" ").as_str()), (rule, paths), "{line}");
-        let read: offshoot_core::authority::Rule = rule.parse().unwrap();
+        let read: offshoot_core::permissions::Rule = rule.parse().unwrap();
         assert_eq!(read.to_string(), rule, "it is kept as text");
-        let asks = Layer::mode(Mode::Ask).rule(read, Verdict::Allow);
-        let wish = Wish::new("run_command", Deed::Run(super::read(line)));
+        let asks = PolicyLayer::mode(PermissionMode::Ask).rule(read, Verdict::Allow);
+        let wish = Access::new("run_command", Action::Run(super::read(line)));
         assert_eq!(asks.judge(&wish), Verdict::Allow, "the wish itself fits: {line}");
     }
     for line in each(
@@ -391,7 +439,9 @@ proptest! {
 #[test]
 fn of_a_line_that_is_not_clear_it_is_told_what_it_certainly_runs() {
     let partly = |line: &str| match super::wished(line) {
-        Line::Partly(commands) => commands.iter().map(|words| words.join(" ")).collect::<Vec<_>>(),
+        LineAnalysis::Partly(commands) => {
+            commands.iter().map(|words| words.join(" ")).collect::<Vec<_>>()
+        }
         other => panic!("{line:?}: {other:?}"),
     };
     for (line, known) in [
@@ -404,12 +454,12 @@ fn of_a_line_that_is_not_clear_it_is_told_what_it_certainly_runs() {
         ("git push\"$x\"", &["git"]),
     ] {
         assert_eq!(partly(line), known, "{line}");
-        assert_eq!(read(line), Line::Unclear, "{line}");
+        assert_eq!(read(line), LineAnalysis::Unclear, "{line}");
     }
     for line in
         ["$(git push)", "x=1 git push", "if git push; then ls; fi", "(git push)", "# git push"]
     {
-        assert_eq!(super::wished(line), Line::Unclear, "{line}");
+        assert_eq!(super::wished(line), LineAnalysis::Unclear, "{line}");
     }
     assert_eq!(super::wished("git push"), read("git push"));
 }
