@@ -5,7 +5,7 @@
 
 mod advisories;
 mod agents;
-pub(crate) mod architecture;
+mod architecture;
 mod bench;
 mod clippy;
 mod crash;
@@ -26,6 +26,7 @@ use crate::repository::Repository;
 /// Every stage, in the order in which they run: what fails fastest comes first.
 pub(crate) const ALL: &[Stage] = &[
     fmt::STAGE,
+    architecture::STAGE,
     clippy::STAGE,
     bench::STAGE,
     test::STAGE,

@@ -26,6 +26,19 @@ impl RuleFindings {
         self.counts().all(|(_, count)| count == 0)
     }
 
+    /// Every violation, rule by rule.
+    pub(crate) fn violations(&self) -> impl Iterator<Item = &RuleViolation> {
+        self.by_rule.iter().flat_map(|(_, violations)| violations)
+    }
+
+    /// The findings without the violations that do not match.
+    pub(crate) fn retain(mut self, matches: impl Fn(&RuleViolation) -> bool) -> Self {
+        for (_, violations) in &mut self.by_rule {
+            violations.retain(&matches);
+        }
+        self
+    }
+
     /// The name of each rule with the number of its violations.
     pub(crate) fn counts(&self) -> impl Iterator<Item = (&'static str, usize)> {
         self.by_rule.iter().map(|(rule, violations)| (rule.name, violations.len()))

@@ -52,11 +52,16 @@ impl PlantedWorkspace {
 
     /// Reads the workspace.
     pub(crate) fn read(&self) -> SourceTree {
-        SourceTree::read(&Repository::at(self.directory.path()).unwrap()).unwrap()
+        SourceTree::read(&self.repository()).unwrap()
+    }
+
+    /// The workspace as a repository.
+    pub(crate) fn repository(&self) -> Repository {
+        Repository::at(self.directory.path()).unwrap()
     }
 
     /// The violations of one rule in the workspace, as they are shown.
-    pub(crate) fn violations(&self, rule: &Rule) -> Vec<String> {
+    pub(super) fn violations(&self, rule: &Rule) -> Vec<String> {
         (rule.check)(&self.read()).iter().map(RuleViolation::to_string).collect()
     }
 }
