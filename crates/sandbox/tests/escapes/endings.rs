@@ -17,9 +17,10 @@ struct Running {
 
 impl Running {
     fn of(ground: &Ground, script: &str) -> Self {
-        let command = ground.usual().command(&ground.helper(), found("sh"));
+        let command = ground.usual().command(&ground.helper(), found("env"));
         let mut command = ground.prepared(command);
-        command.args(["-c", script]).process_group(0);
+        // A shell cannot trap what the starter of the tests ignores, as nohup does.
+        command.args(["--default-signal", "sh", "-c", script]).process_group(0);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let out = BufReader::new(child.stdout.take().unwrap());
         Self { child, out }
