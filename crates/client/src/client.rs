@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use crate::connection::Connection;
+use crate::connection::replies::ReplyStream;
+use crate::daemon_dir::{DaemonAddress, DaemonDir};
 use crate::error::Error;
 use crate::frame::FrameError;
-use crate::place::{Place, Whereabouts};
+use crate::start::wait::{StartupWait, WaitMessage};
 use crate::start::{Ready, Start};
-use crate::stream::Following;
-use crate::vigil::{Remark, Vigil};
-use crate::wire::{Code, Hello, Reply, Request, Taking, Wait};
+use crate::wire::{Code, Hello, Reply, Request, Takeover, WaitTasks};
 
 /// How often a request is sent again because the daemon went away, and a daemon
 /// started again because it ended before it was ready.
@@ -24,22 +24,22 @@ const KEPT: usize = 4;
 /// Asks the daemon of a place, and starts it if it must.
 #[derive(Debug)]
 pub struct Client {
-    place: Place,
+    dir: DaemonDir,
     start: Start,
-    remark: Option<Remark>,
+    on_long_wait: Option<WaitMessage>,
     within: Option<String>,
     idle: Mutex<Vec<Connection>>,
 }
 
 impl Client {
     /// A client of this place. Nothing is connected yet.
-    pub fn new(place: Place, start: Start) -> Self {
-        Self { place, start, remark: None, within: None, idle: Mutex::default() }
+    pub fn new(dir: DaemonDir, start: Start) -> Self {
+        Self { dir, start, on_long_wait: None, within: None, idle: Mutex::default() }
     }
 
     /// This client, telling a person whom it waits for, should it take long.
-    pub fn remarking(mut self, remark: fn(&str)) -> Self {
-        self.remark = Some(remark);
+    pub fn on_long_wait(mut self, message: fn(&str)) -> Self {
+        self.on_long_wait = Some(message);
         self
     }
 
@@ -51,8 +51,8 @@ impl Client {
     }
 
     /// The place.
-    pub fn place(&self) -> &Place {
-        &self.place
+    pub fn dir(&self) -> &DaemonDir {
+        &self.dir
     }
 
     /// Asks and waits for the answer. If the daemon goes away meanwhile, the
@@ -79,19 +79,19 @@ impl Client {
 
     /// Asks for a stream. Each break in it is told, and the request sent again
     /// is the caller's: only it knows how far it has come.
-    pub async fn follow(&self, request: &Request) -> Result<Following, Error> {
+    pub async fn follow(&self, request: &Request) -> Result<ReplyStream, Error> {
         for _ in 0..TRIES {
             let mut connection = self.connect().await?;
             match connection.send(request).await {
                 Err(error) if error.is_gone() => self.idle.lock().clear(),
-                sent => return sent.map(|()| Following::new(connection)),
+                sent => return sent.map(|()| ReplyStream::new(connection)),
             }
         }
         Err(self.keeps_dying())
     }
 
     fn keeps_dying(&self) -> Error {
-        Error::KeepsDying { tries: TRIES, log: self.place.data().join("daemon.log") }
+        Error::KeepsDying { tries: TRIES, log: self.dir.data().join("daemon.log") }
     }
 
     fn keep(&self, connection: Connection) {
@@ -107,66 +107,66 @@ impl Client {
         if let Some(connection) = kept {
             return Ok(connection);
         }
-        let mut vigil = Vigil::new(self.remark);
-        let mut stillborn = 0;
+        let mut wait = StartupWait::new(self.on_long_wait);
+        let mut deaths = 0;
         loop {
             match self.connect_now().await {
                 Err(error) if error.is_gone() => {}
                 connected => return connected,
             }
-            if vigil.is_due() {
-                match self.start.start(&self.place).await {
+            if wait.is_due() {
+                match self.start.start(&self.dir).await {
                     // Whatever ended it may spare the next one.
-                    Err(Error::Stillborn { .. }) if stillborn < TRIES => {
-                        stillborn += 1;
+                    Err(Error::DiedAtStart { .. }) if deaths < TRIES => {
+                        deaths += 1;
                         continue;
                     }
                     Err(error) => return Err(error),
                     Ok(Ready::Listening) => continue,
                     // Somebody else was first, or has not quite gone.
-                    Ok(Ready::Failed(fault)) if fault.code == Code::Locked => {
-                        let holder = fault.causes.first().unwrap_or(&fault.message);
-                        vigil.meet(holder, self.place.data())?;
+                    Ok(Ready::Failed(error)) if error.code == Code::Locked => {
+                        let holder = error.causes.first().unwrap_or(&error.message);
+                        wait.meet(holder, self.dir.data())?;
                     }
-                    Ok(Ready::Failed(fault)) => return Err(fault.into()),
+                    Ok(Ready::Failed(error)) => return Err(error.into()),
                 }
             }
-            vigil.pause(self.place.data()).await;
+            wait.pause(self.dir.data()).await;
         }
     }
 
     /// A connection to the daemon that runs, if one does.
     async fn connect_now(&self) -> Result<Connection, Error> {
         let taking = match self.start {
-            Start::OnDemand { .. } => Taking::Over,
-            Start::Never => Taking::AsItIs,
+            Start::OnDemand { .. } => Takeover::Over,
+            Start::Never => Takeover::AsItIs,
         };
-        let data = self.place.data().to_string_lossy();
+        let data = self.dir.data().to_string_lossy();
         let hello = Hello::new(&data, taking).within(self.within.clone());
         // One that found no room for its note is where it would be by default.
-        let told = self.place.whereabouts();
+        let told = self.dir.daemon_address();
         let socket = match &told {
             Some(whereabouts) => Some(whereabouts.socket.clone()),
-            None if self.place.has_been_held() => self.place.socket().ok(),
+            None if self.dir.has_lock() => self.dir.socket().ok(),
             None => None,
         };
         let socket = match socket {
             Some(socket) => socket,
             None if self.start == Start::Never => {
-                return Err(Error::NotRunning(self.place.data().to_owned()));
+                return Err(Error::NotRunning(self.dir.data().to_owned()));
             }
             None => return Err(FrameError::Closed.into()),
         };
         let opened = match Connection::open(&socket, &hello).await {
-            Err(Error::Elsewhere { process, .. }) if self.is_led_astray(told, process) => {
+            Err(Error::WrongDirectory { process, .. }) if self.is_led_astray(told, process) => {
                 Err(FrameError::Closed.into())
             }
-            Err(Error::Elsewhere { fault, .. }) => Err(fault.into()),
+            Err(Error::WrongDirectory { error, .. }) => Err(error.into()),
             opened => opened,
         };
         match opened {
             Err(error) if error.is_gone() && self.start == Start::Never => {
-                Err(Error::NotRunning(self.place.data().to_owned()))
+                Err(Error::NotRunning(self.dir.data().to_owned()))
             }
             opened => opened,
         }
@@ -175,12 +175,12 @@ impl Client {
     /// Whether a daemon of another folder was met by chance, or will have let
     /// go of this one soon, so that its lock decides who is next. The note of
     /// a folder that was moved leads to where the folder was.
-    fn is_led_astray(&self, told: Option<Whereabouts>, met: Option<u32>) -> bool {
+    fn is_led_astray(&self, told: Option<DaemonAddress>, met: Option<u32>) -> bool {
         match (told, met) {
             (Some(told), Some(met)) if told.pid != met => true,
             // It was moved: the daemon notices, and ends. In a copy nobody
             // holds the lock, and what the daemon executes is in its records.
-            _ => self.start != Start::Never && self.place.is_held(),
+            _ => self.start != Start::Never && self.dir.is_held(),
         }
     }
 }
@@ -188,7 +188,7 @@ impl Client {
 /// A request, of which so much time has passed already.
 fn rest_of(request: &Request, passed: Duration) -> Cow<'_, Request> {
     match request {
-        Request::Wait(Wait { timeout_ms: Some(timeout), .. }) => {
+        Request::Wait(WaitTasks { timeout_ms: Some(timeout), .. }) => {
             let passed = u64::try_from(passed.as_millis()).unwrap_or(u64::MAX);
             let mut rest = request.clone();
             if let Request::Wait(wait) = &mut rest {
@@ -203,15 +203,23 @@ fn rest_of(request: &Request, passed: Duration) -> Cow<'_, Request> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::{Asked, Lacking, Sealed, Waiting};
+    use crate::wire::{OnApproval, OnMissing, Sealed, WaitMode};
 
     #[test]
     fn a_wait_that_is_sent_again_is_over_when_it_would_have_been() {
         let wait = |timeout_ms| {
             let (session, tasks) = ("main".to_owned(), vec!["a".to_owned()]);
-            let (keys, lacking) = (Sealed::default(), Lacking::Wait);
-            let (waiting, asked) = (Waiting::All, Asked::Return);
-            Request::Wait(Wait { session, tasks, waiting, timeout_ms, keys, lacking, asked })
+            let (keys, on_missing) = (Sealed::default(), OnMissing::Wait);
+            let (mode, on_approval) = (WaitMode::All, OnApproval::Return);
+            Request::Wait(WaitTasks {
+                session,
+                tasks,
+                mode,
+                timeout_ms,
+                keys,
+                on_missing,
+                on_approval,
+            })
         };
         let passed = Duration::from_millis(1_500);
         assert_eq!(*rest_of(&wait(Some(2_000)), passed), wait(Some(500)));

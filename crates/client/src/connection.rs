@@ -1,5 +1,8 @@
 //! One connection to a daemon.
 
+pub(crate) mod input;
+pub(crate) mod replies;
+
 use std::path::Path;
 use std::time::Duration;
 
@@ -10,7 +13,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 
 use crate::error::Error;
 use crate::frame::{Frame, FrameError, read_frame, write_frame};
-use crate::wire::{Code, Fault, Hello, Reply, Request, Welcome};
+use crate::wire::{Code, Hello, Reply, Request, Welcome, WireError};
 
 /// How long a daemon may take to greet back. It does so at once unless it is
 /// stopped, or the machine is very busy.
@@ -32,7 +35,7 @@ pub enum Greeting {
     /// Go on.
     Welcome(Welcome),
     /// Go away.
-    Refused(Fault),
+    Refused(WireError),
 }
 
 impl Connection {
@@ -40,7 +43,7 @@ impl Connection {
     /// is there.
     pub async fn open(socket: &Path, hello: &Hello) -> Result<Self, Error> {
         let opened = tokio::time::timeout(PATIENCE, Self::greet(socket, hello)).await;
-        opened.unwrap_or_else(|_| Err(Error::Silent { socket: socket.to_owned() }))
+        opened.unwrap_or_else(|_| Err(Error::Unresponsive { socket: socket.to_owned() }))
     }
 
     async fn greet(socket: &Path, hello: &Hello) -> Result<Self, Error> {
@@ -48,18 +51,18 @@ impl Connection {
         let peer = stream.peer_cred().map_err(FrameError::from)?;
         let owner = peer.uid();
         if owner != rustix::process::geteuid().as_raw() {
-            return Err(Error::Stranger { socket: socket.to_owned(), owner });
+            return Err(Error::ForeignSocket { socket: socket.to_owned(), owner });
         }
         let (reader, mut writer) = stream.into_split();
         let mut reader = BufReader::with_capacity(64 << 10, reader);
-        write_frame(&mut writer, &Frame::say(hello)?).await?;
+        write_frame(&mut writer, &Frame::json(hello)?).await?;
         match read_frame(&mut reader).await?.read()? {
             Greeting::Welcome(welcome) => Ok(Self { reader, writer, welcome }),
-            Greeting::Refused(fault) if fault.code == Code::Locked => {
+            Greeting::Refused(error) if error.code == Code::Locked => {
                 let process = peer.pid().and_then(|pid| u32::try_from(pid).ok());
-                Err(Error::Elsewhere { fault, process })
+                Err(Error::WrongDirectory { error, process })
             }
-            Greeting::Refused(fault) => Err(fault.into()),
+            Greeting::Refused(error) => Err(error.into()),
         }
     }
 
@@ -74,7 +77,7 @@ impl Connection {
     }
 
     async fn say<T: Serialize>(&mut self, said: &T) -> Result<(), Error> {
-        Ok(write_frame(&mut self.writer, &Frame::say(said)?).await?)
+        Ok(write_frame(&mut self.writer, &Frame::json(said)?).await?)
     }
 
     /// The next frame.
@@ -85,7 +88,7 @@ impl Connection {
     /// The next answer; a refusal is an error.
     pub async fn reply(&mut self) -> Result<Reply, Error> {
         match self.next().await?.read()? {
-            Reply::Fault(fault) => Err(fault.into()),
+            Reply::Error(error) => Err(error.into()),
             reply => Ok(reply),
         }
     }

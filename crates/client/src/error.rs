@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use crate::daemon_dir::DaemonDirError;
 use crate::frame::FrameError;
-use crate::place::PlaceError;
-use crate::wire::Fault;
+use crate::wire::WireError;
 
 /// Why a request came to nothing.
 #[derive(Debug, thiserror::Error)]
@@ -12,10 +12,10 @@ use crate::wire::Fault;
 pub enum Error {
     /// The daemon refused.
     #[error(transparent)]
-    Refused(#[from] Fault),
+    Refused(#[from] WireError),
     /// The data folder cannot be used.
     #[error(transparent)]
-    Place(#[from] PlaceError),
+    DaemonDir(#[from] DaemonDirError),
     /// No daemon runs, and none was to be started.
     #[error("no daemon runs for {0}")]
     NotRunning(PathBuf),
@@ -24,7 +24,7 @@ pub enum Error {
     NotStarted(#[source] std::io::Error),
     /// The daemon ended before it was ready.
     #[error("the daemon ended before it was ready: {why} (its log is {log})")]
-    Stillborn {
+    DiedAtStart {
         /// What it said last.
         why: String,
         /// Where its log is.
@@ -35,23 +35,23 @@ pub enum Error {
         "the data folder {data} is held by {holder}, which serves nobody: \
          wait until it has ended, stop it, or choose another folder with --data"
     )]
-    Held {
+    Locked {
         /// Which.
         data: PathBuf,
         /// Who.
         holder: String,
     },
     /// The daemon that is found holds another folder, as far as it knows.
-    #[error("{fault}")]
-    Elsewhere {
+    #[error("{error}")]
+    WrongDirectory {
         /// What it says.
-        fault: Fault,
+        error: WireError,
         /// Its process, where the platform tells.
         process: Option<u32>,
     },
     /// Somebody else listens where the daemon should.
     #[error("{socket} is served by user {owner}, not by you: nothing was sent")]
-    Stranger {
+    ForeignSocket {
         /// Where.
         socket: PathBuf,
         /// Whose it is.
@@ -62,7 +62,7 @@ pub enum Error {
         "the daemon at {socket} does not answer: it may be stopped; continue it with SIGCONT, or \
          kill it, and the next command starts another"
     )]
-    Silent {
+    Unresponsive {
         /// Where it listens.
         socket: PathBuf,
     },
@@ -83,11 +83,16 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether a stream broke because the daemon went away: the next daemon has the rest.
+    pub fn is_broken_off(&self) -> bool {
+        self.is_gone()
+    }
+
     /// Whether the daemon went away, so that the next one may be asked.
     pub(crate) fn is_gone(&self) -> bool {
         match self {
             Self::Connection(FrameError::Closed | FrameError::Io(_)) => true,
-            Self::Refused(fault) => fault.code == crate::wire::Code::Closing,
+            Self::Refused(error) => error.code == crate::wire::Code::Closing,
             _ => false,
         }
     }

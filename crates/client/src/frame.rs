@@ -4,17 +4,19 @@
 //! said is JSON; what a command writes and reads goes as it is, since it may be
 //! anything and there may be much of it.
 
+pub(crate) mod memory;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use crate::room::{Room, Taken};
+use crate::frame::memory::{FrameMemory, FramePermit};
 use crate::wire::{Chunk, StreamName};
 
 /// The longest frame that is read. An environment may be some megabytes.
 const LONGEST: u32 = 16 << 20;
 
-const SAID: u8 = 0;
+const JSON: u8 = 0;
 const OUTPUT: u8 = 1;
 const INPUT: u8 = 2;
 
@@ -35,7 +37,7 @@ const STAMPED: usize = 9;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frame {
     /// JSON.
-    Said(Vec<u8>),
+    Json(Vec<u8>),
     /// What a command wrote.
     Output(Chunk),
     /// A piece of what a command is to read; an empty one is its end.
@@ -54,7 +56,7 @@ pub enum FrameError {
     Io(#[source] std::io::Error),
     /// What came is not a frame.
     #[error("the other side does not speak this protocol: {0}")]
-    Strange(String),
+    Protocol(String),
 }
 
 impl From<std::io::Error> for FrameError {
@@ -71,15 +73,15 @@ impl From<std::io::Error> for FrameError {
 
 impl Frame {
     /// A frame that says this.
-    pub fn say<T: Serialize>(said: &T) -> Result<Self, FrameError> {
+    pub fn json<T: Serialize>(said: &T) -> Result<Self, FrameError> {
         let said = serde_json::to_vec(said);
-        said.map(Self::Said).map_err(|error| FrameError::Strange(error.to_string()))
+        said.map(Self::Json).map_err(|error| FrameError::Protocol(error.to_string()))
     }
 
     /// Whether nobody would read it.
     pub fn is_too_long(&self) -> bool {
         let length = match self {
-            Self::Said(said) => said.len() + 1,
+            Self::Json(said) => said.len() + 1,
             Self::Output(chunk) => chunk.bytes.len() + 1 + STAMPED,
             Self::Input(bytes) => bytes.len() + 1,
         };
@@ -89,11 +91,10 @@ impl Frame {
     /// What the frame says.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, FrameError> {
         match self {
-            Self::Said(said) => {
-                serde_json::from_slice(said).map_err(|error| FrameError::Strange(error.to_string()))
-            }
-            Self::Output(_) => Err(FrameError::Strange("output where words were due".into())),
-            Self::Input(_) => Err(FrameError::Strange("input where words were due".into())),
+            Self::Json(said) => serde_json::from_slice(said)
+                .map_err(|error| FrameError::Protocol(error.to_string())),
+            Self::Output(_) => Err(FrameError::Protocol("output where words were due".into())),
+            Self::Input(_) => Err(FrameError::Protocol("input where words were due".into())),
         }
     }
 }
@@ -113,26 +114,26 @@ pub async fn read_short_frame<R: AsyncRead + Unpin>(from: &mut R) -> Result<Fram
 /// room, as it arrives, and is given back with the second value.
 pub async fn read_frame_within<R: AsyncRead + Unpin>(
     from: &mut R,
-    room: &Room,
-) -> Result<(Frame, Taken), FrameError> {
+    room: &FrameMemory,
+) -> Result<(Frame, FramePermit), FrameError> {
     read(from, LONGEST, Some(room)).await
 }
 
 async fn read<R: AsyncRead + Unpin>(
     from: &mut R,
     longest: u32,
-    room: Option<&Room>,
-) -> Result<(Frame, Taken), FrameError> {
+    room: Option<&FrameMemory>,
+) -> Result<(Frame, FramePermit), FrameError> {
     let length = from.read_u32().await?;
     if length == 0 || length > longest {
-        return Err(FrameError::Strange(format!("a frame of {length} bytes")));
+        return Err(FrameError::Protocol(format!("a frame of {length} bytes")));
     }
     let kind = from.read_u8().await?;
     let length = length as usize - 1;
     match kind {
-        SAID => {
+        JSON => {
             let (said, taken) = bytes(from, length, room).await?;
-            Ok((Frame::Said(said), taken))
+            Ok((Frame::Json(said), taken))
         }
         OUTPUT if length >= STAMPED => {
             let stream = match from.read_u8().await? {
@@ -147,7 +148,7 @@ async fn read<R: AsyncRead + Unpin>(
             let (bytes, taken) = bytes(from, length, room).await?;
             Ok((Frame::Input(bytes), taken))
         }
-        kind => Err(FrameError::Strange(format!("{length} bytes in a frame of kind {kind}"))),
+        kind => Err(FrameError::Protocol(format!("{length} bytes in a frame of kind {kind}"))),
     }
 }
 
@@ -156,10 +157,10 @@ async fn read<R: AsyncRead + Unpin>(
 async fn bytes<R: AsyncRead + Unpin>(
     from: &mut R,
     length: usize,
-    room: Option<&Room>,
-) -> Result<(Vec<u8>, Taken), FrameError> {
+    room: Option<&FrameMemory>,
+) -> Result<(Vec<u8>, FramePermit), FrameError> {
     let mut bytes = Vec::with_capacity(length.min(FIRST_BUFFER));
-    let mut taken = Taken::default();
+    let mut taken = FramePermit::default();
     while bytes.len() < length {
         let piece = (length - bytes.len()).min(PIECE);
         if let Some(room) = room.filter(|_| bytes.len() >= PIECE) {
@@ -178,7 +179,7 @@ pub async fn write_frame<W: AsyncWrite + Unpin>(
     frame: &Frame,
 ) -> Result<(), FrameError> {
     let written = match frame {
-        Frame::Said(said) => plain(SAID, said)?,
+        Frame::Json(said) => plain(JSON, said)?,
         Frame::Input(bytes) => plain(INPUT, bytes)?,
         Frame::Output(chunk) => {
             let mut written = Vec::with_capacity(chunk.bytes.len() + 5 + STAMPED);
@@ -206,7 +207,7 @@ fn plain(kind: u8, bytes: &[u8]) -> Result<Vec<u8>, FrameError> {
 fn head(written: &mut Vec<u8>, length: usize, kind: u8) -> Result<(), FrameError> {
     let length = u32::try_from(length).ok().filter(|length| *length <= LONGEST);
     let length = length.ok_or_else(|| {
-        FrameError::Strange(format!("a request of more than {} MiB", LONGEST >> 20))
+        FrameError::Protocol(format!("a request of more than {} MiB", LONGEST >> 20))
     })?;
     written.extend_from_slice(&length.to_be_bytes());
     written.push(kind);
@@ -225,7 +226,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_frame_is_read_as_it_was_written() {
-        let said = Frame::say(&("hello", 1)).unwrap();
+        let said = Frame::json(&("hello", 1)).unwrap();
         assert_eq!(there_and_back(&said).await.unwrap(), said);
         for stream in [StreamName::Stdout, StreamName::Stderr] {
             let output = Frame::Output(Chunk { stream, at: -5, bytes: vec![0, 159, 146, 150] });
@@ -241,10 +242,10 @@ mod tests {
     async fn what_is_not_a_frame_is_refused() {
         for strange in [&b"GET / HTTP/1.1\r\n"[..], &[0, 0, 0, 0, 0], &[0, 0, 0, 2, 9, 9]] {
             let refused = read_frame(&mut &*strange).await;
-            assert!(matches!(refused, Err(FrameError::Strange(_))), "{refused:?}");
+            assert!(matches!(refused, Err(FrameError::Protocol(_))), "{refused:?}");
         }
         let long = there_and_back(&Frame::Input(vec![0; PIECE + 1])).await;
-        assert!(matches!(long, Err(FrameError::Strange(_))), "{long:?}");
+        assert!(matches!(long, Err(FrameError::Protocol(_))), "{long:?}");
         let cut = read_frame(&mut &[0, 0, 0, 9, 0, 1][..]).await;
         assert!(matches!(cut, Err(FrameError::Closed)), "{cut:?}");
     }
@@ -271,7 +272,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_frame_takes_memory_for_what_has_arrived_not_for_what_is_announced() {
-        let mut longest = Announcer { rest: &[1, 0, 0, 0, SAID, b'x', b'y'], largest: 0 };
+        let mut longest = Announcer { rest: &[1, 0, 0, 0, JSON, b'x', b'y'], largest: 0 };
         let cut = read_frame(&mut longest).await;
         assert!(matches!(cut, Err(FrameError::Closed)), "{cut:?}");
         assert!(longest.largest <= FIRST_BUFFER, "{} bytes for 2", longest.largest);
@@ -280,21 +281,21 @@ mod tests {
     #[tokio::test]
     async fn a_frame_that_is_to_be_short_is_refused_before_it_is_read() {
         let mut written = Vec::new();
-        write_frame(&mut written, &Frame::Said(vec![b' '; PIECE])).await.unwrap();
+        write_frame(&mut written, &Frame::Json(vec![b' '; PIECE])).await.unwrap();
         assert!(read_short_frame(&mut written.as_slice()).await.is_ok());
         written.clear();
-        write_frame(&mut written, &Frame::Said(vec![b' '; PIECE + 1])).await.unwrap();
+        write_frame(&mut written, &Frame::Json(vec![b' '; PIECE + 1])).await.unwrap();
         let mut rest = written.as_slice();
         let refused = read_short_frame(&mut rest).await;
-        assert!(matches!(refused, Err(FrameError::Strange(_))), "{refused:?}");
+        assert!(matches!(refused, Err(FrameError::Protocol(_))), "{refused:?}");
         assert_eq!(rest.len(), written.len() - 4);
     }
 
     #[tokio::test]
     async fn frames_that_arrive_share_the_room_that_there_is() {
-        let room = Room::new(3 * PIECE);
+        let room = FrameMemory::new(3 * PIECE);
         let mut written = Vec::new();
-        write_frame(&mut written, &Frame::Said(vec![b' '; 3 * PIECE])).await.unwrap();
+        write_frame(&mut written, &Frame::Json(vec![b' '; 3 * PIECE])).await.unwrap();
         // Its first piece takes none.
         let (_, first) = read_frame_within(&mut written.as_slice(), &room).await.unwrap();
         let mut reader = written.as_slice();
@@ -311,16 +312,16 @@ mod tests {
 
     async fn written_short() -> Vec<u8> {
         let mut written = Vec::new();
-        write_frame(&mut written, &Frame::Said(vec![b' '; PIECE])).await.unwrap();
+        write_frame(&mut written, &Frame::Json(vec![b' '; PIECE])).await.unwrap();
         written
     }
 
     #[tokio::test]
     async fn what_is_too_long_is_refused_before_it_is_sent() {
         let mut written = Vec::new();
-        let long = Frame::Said(vec![b' '; LONGEST as usize]);
+        let long = Frame::Json(vec![b' '; LONGEST as usize]);
         let refused = write_frame(&mut written, &long).await;
-        assert!(matches!(refused, Err(FrameError::Strange(_))));
+        assert!(matches!(refused, Err(FrameError::Protocol(_))));
         assert!(written.is_empty());
     }
 }

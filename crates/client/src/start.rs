@@ -4,6 +4,8 @@
 //! folder's lock lets one of the daemons live; the others say that it is held
 //! and end, and their starters connect to the winner.
 
+pub(crate) mod wait;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -13,9 +15,9 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 use tokio::process::Command;
 
+use crate::daemon_dir::DaemonDir;
 use crate::error::Error;
-use crate::place::Place;
-use crate::wire::Fault;
+use crate::wire::WireError;
 
 /// How much is read of what a daemon that could not start says of it.
 const LAST_WORDS: u64 = 16 << 10;
@@ -44,14 +46,14 @@ pub enum Ready {
     /// It listens.
     Listening,
     /// It cannot run.
-    Failed(Fault),
+    Failed(WireError),
 }
 
 impl Start {
     /// Starts a daemon and waits until it listens, or says why not.
-    pub(crate) async fn start(&self, place: &Place) -> Result<Ready, Error> {
+    pub(crate) async fn start(&self, dir: &DaemonDir) -> Result<Ready, Error> {
         let Self::OnDemand { program, args } = self else {
-            return Err(Error::NotRunning(place.data().to_owned()));
+            return Err(Error::NotRunning(dir.data().to_owned()));
         };
         let mut command = Command::new(program);
         command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -71,7 +73,7 @@ impl Start {
             _ => String::new(),
         };
         daemon.wait().await.map_err(Error::NotStarted)?;
-        ready.map_err(|_| Error::Stillborn { why, log: place.data().join("daemon.log") })
+        ready.map_err(|_| Error::DiedAtStart { why, log: dir.data().join("daemon.log") })
     }
 }
 

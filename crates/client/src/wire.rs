@@ -4,7 +4,7 @@
 //! `--json` prints. They say nothing that must not be shown.
 
 mod approval;
-mod fault;
+mod error;
 mod hello;
 mod profile;
 mod reply;
@@ -15,23 +15,26 @@ mod status;
 mod task;
 mod wait;
 
-pub use approval::{Approval, Approvals, Closing, Decision, Grant, ListApprovals, Sought, Verdict};
-pub use fault::{Code, Fault};
-pub use hello::{Hello, Taking, WIRE, Welcome};
-pub use profile::{Profile, Profiles, Trust, Trusting};
+pub use approval::{
+    ApprovalEnd, ApprovalRef, ApprovalRequest, Approvals, DecideApproval, Decision, Grant,
+    ListApprovals,
+};
+pub use error::{Code, WireError};
+pub use hello::{Hello, Takeover, WIRE, Welcome};
+pub use profile::{DirTrust, Profile, ProfileList, TrustChange};
 pub use reply::{
-    Block, Chunk, Happened, ListedModel, Provider, Refused, Reply, Stopped, StreamName, Waited,
-    WaitedEnd,
+    Block, CallRefusal, Chunk, ModelInfo, ProviderInfo, Reply, SessionEvent, ShutdownReport,
+    StreamName, WaitEnd, WaitResult,
 };
 pub use request::{
-    Answer, Attachment, Following, List, Message, Named, Reading, Request, Restarting, Scope,
-    Sealed, Sequel, Spawn, Stdin, Stop, Tail,
+    AnswerQuestion, Attachment, CancelOptions, Continuation, ListTasks, Request, Restart, Scope,
+    Sealed, SendMessage, Spawn, Stdin, Tail, TailMode, TailStart, TaskName,
 };
-pub use run::{Asking, Network, Run, Talk};
-pub use session::{Session, Sessions};
+pub use run::{Network, Run, RunApprover, RunSession};
+pub use session::{SessionInfo, Sessions};
 pub use status::{LogFile, Status};
 pub use task::{
-    Activity, AgentBrief, AskedLeave, Cancelled, CommandLine, Lineage, Outcome, Progress, Question,
-    Reason, Spent, State, Task, Tasks, Why,
+    Activity, AgentBrief, ApprovalSummary, BudgetUse, Cancel, CommandLine, Lineage, Outcome,
+    Progress, Question, Reason, State, Task, TaskWhy, Tasks,
 };
-pub use wait::{Asked, Lacking, Wait, Waiting};
+pub use wait::{OnApproval, OnMissing, WaitMode, WaitTasks};

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use offshoot_client::wire::{Code, Fault, Hello, Taking, WIRE, Welcome};
+use offshoot_client::wire::{Code, Hello, Takeover, WIRE, Welcome, WireError};
 use offshoot_client::{Frame, FrameError, Greeting, read_short_frame, write_frame};
 use offshoot_core::TaskId;
 use tokio::io::BufReader;
@@ -113,12 +113,12 @@ async fn greet(house: &Shared, visitor: &mut Visitor) -> Result<bool, FrameError
             pid: std::process::id(),
         }),
     };
-    write_frame(&mut visitor.writer, &Frame::say(&greeting)?).await?;
+    write_frame(&mut visitor.writer, &Frame::json(&greeting)?).await?;
     Ok(matches!(greeting, Greeting::Welcome(_)))
 }
 
 /// Why the visitor is turned away, if it is.
-async fn refusal(house: &Shared, hello: &Hello) -> Option<Fault> {
+async fn refusal(house: &Shared, hello: &Hello) -> Option<WireError> {
     let data = house.place.data().to_string_lossy();
     if hello.data != data {
         let process = std::process::id();
@@ -129,9 +129,9 @@ async fn refusal(house: &Shared, hello: &Hello) -> Option<Fault> {
         let hint = "if it was moved, that daemon soon notices and ends: try again in a few \
                     seconds; if it was copied, end that daemon with `offshoot daemon stop` and \
                     copy it again: the copy has records of commands that it executes";
-        return Some(Fault::new(Code::Locked, text).hint(hint));
+        return Some(WireError::new(Code::Locked, text).hint(hint));
     }
-    if hello.taking == Taking::Over && house.may_leave(hello).await {
+    if hello.taking == Takeover::Over && house.may_leave(hello).await {
         tracing::info!(version = hello.version, "makes room for a newer version");
         house.leave.cancel();
         return Some(closing());
@@ -148,7 +148,7 @@ async fn refusal(house: &Shared, hello: &Hello) -> Option<Fault> {
         );
         let hint = "wait until its tasks have ended, or end it with the version that started it: \
                     `offshoot daemon stop`";
-        return Some(Fault::new(Code::Wire, text).hint(hint));
+        return Some(WireError::new(Code::Wire, text).hint(hint));
     }
     None
 }

@@ -4,7 +4,7 @@
 //! questions and not from where the agent stands.
 
 use offshoot_agent::{Approval, Brief, KIND, Leave, Report};
-use offshoot_client::wire::{self, Closing, Code, Fault, Named, Sought, Verdict};
+use offshoot_client::wire::{self, ApprovalEnd, ApprovalRef, Code, Decision, TaskName, WireError};
 use offshoot_core::{Caller, Question, QuestionKind, Resolution, Task, TaskId};
 use offshoot_runtime::TaskList;
 
@@ -79,13 +79,17 @@ impl Asked {
     }
 
     /// As visitors see it.
-    pub(crate) async fn shown(&self, house: &House) -> Result<wire::Approval, Fault> {
+    pub(crate) async fn shown(&self, house: &House) -> Result<wire::ApprovalRequest, WireError> {
         let path = path(house, &self.task).await?;
         self.shown_at(house, path).await
     }
 
     /// The same, of an agent whose path is known.
-    pub(crate) async fn shown_at(&self, house: &House, at: Path) -> Result<wire::Approval, Fault> {
+    pub(crate) async fn shown_at(
+        &self,
+        house: &House,
+        at: Path,
+    ) -> Result<wire::ApprovalRequest, WireError> {
         let lineage = &self.task.spec.lineage;
         // One that cannot be read is shown all the same, so that it can be denied.
         let about = self.approval();
@@ -98,7 +102,7 @@ impl Asked {
         let about = about.as_ref();
         let report = Report::of(&self.task);
         let worktree = report.as_ref().and_then(Report::left).map(|left| &left.path);
-        Ok(wire::Approval {
+        Ok(wire::ApprovalRequest {
             id: self.id(),
             session: house.session_name(lineage.session).await?.to_string(),
             task: self.task.id().to_string(),
@@ -117,10 +121,10 @@ impl Asked {
     }
 
     /// What became of it, unless it is open.
-    async fn closing(&self, house: &House) -> Result<Option<Closing>, Fault> {
+    async fn closing(&self, house: &House) -> Result<Option<ApprovalEnd>, WireError> {
         Ok(match &self.question.closed {
-            Some(Resolution::Answered { by, answer, at }) => Some(Closing {
-                verdict: answer.decode().ok().map(verdict),
+            Some(Resolution::Answered { by, answer, at }) => Some(ApprovalEnd {
+                decision: answer.decode().ok().map(verdict),
                 by: Some(match by {
                     Caller::Host | Caller::Session(_) => "a person".to_owned(),
                     Caller::Task(task) => match get(house, *task).await? {
@@ -131,30 +135,30 @@ impl Asked {
                 at: at.to_string(),
             }),
             Some(Resolution::Withdrawn { at }) => {
-                Some(Closing { verdict: None, by: None, at: at.to_string() })
+                Some(ApprovalEnd { decision: None, by: None, at: at.to_string() })
             }
             None if !self.task.is_live() => {
-                Some(Closing { verdict: None, by: None, at: self.task.since.to_string() })
+                Some(ApprovalEnd { decision: None, by: None, at: self.task.since.to_string() })
             }
             None => None,
         })
     }
 }
 
-fn verdict(leave: Leave) -> Verdict {
+fn verdict(leave: Leave) -> Decision {
     match leave {
-        Leave::Once => Verdict::Once,
-        Leave::Always => Verdict::Always,
-        Leave::Denied { reason } => Verdict::Denied { reason },
+        Leave::Once => Decision::Once,
+        Leave::Always => Decision::Always,
+        Leave::Denied { reason } => Decision::Denied { reason },
     }
 }
 
-async fn get(house: &House, task: TaskId) -> Result<Option<Task>, Fault> {
+async fn get(house: &House, task: TaskId) -> Result<Option<Task>, WireError> {
     house.runtime()?.get(task).await.map_err(|error| refusal(&error))
 }
 
 /// Those above a task, and what they are called.
-pub(crate) async fn path(house: &House, task: &Task) -> Result<Path, Fault> {
+pub(crate) async fn path(house: &House, task: &Task) -> Result<Path, WireError> {
     let (mut ids, mut handles) = (vec![task.id()], vec![task.handle().to_owned()]);
     let mut parent = task.spec.lineage.parent;
     while let Some(above) = parent.filter(|_| ids.len() < DEEPEST) {
@@ -168,14 +172,14 @@ pub(crate) async fn path(house: &House, task: &Task) -> Result<Path, Fault> {
 }
 
 /// What a task asks or has asked leave for, the first asked first.
-pub(crate) async fn of_task(house: &House, task: &Task) -> Result<Vec<Asked>, Fault> {
+pub(crate) async fn of_task(house: &House, task: &Task) -> Result<Vec<Asked>, WireError> {
     let asked = house.questions(task.id()).await?;
     let wanted = asked.into_iter().filter(|asked| asked.wants == QuestionKind::Approval);
     Ok(wanted.map(|question| Asked { task: task.clone(), question }).collect())
 }
 
 /// What a task asks leave for now.
-pub(crate) async fn open_of(house: &House, task: &Task) -> Result<Vec<Asked>, Fault> {
+pub(crate) async fn open_of(house: &House, task: &Task) -> Result<Vec<Asked>, WireError> {
     if *task.spec.kind != *KIND || !task.is_live() {
         return Ok(Vec::new());
     }
@@ -188,7 +192,7 @@ pub(crate) async fn open_below(
     house: &House,
     task: &Task,
     most: usize,
-) -> Result<Vec<(Asked, Path)>, Fault> {
+) -> Result<Vec<(Asked, Path)>, WireError> {
     let runtime = house.runtime()?;
     let name = house.session_name(task.spec.lineage.session).await?;
     let Some(session) = house.known_session(&name).await? else { return Ok(Vec::new()) };
@@ -224,7 +228,7 @@ impl Pages {
         Self(Some(tasks.kind(KIND).limit(PAGE)))
     }
 
-    async fn next(&mut self) -> Result<Option<Vec<Task>>, Fault> {
+    async fn next(&mut self) -> Result<Option<Vec<Task>>, WireError> {
         let Some(tasks) = self.0.take() else { return Ok(None) };
         let page = tasks.clone().await.map_err(|error| refusal(&error))?;
         self.0 = page.next.map(|next| tasks.after(next));
@@ -233,10 +237,10 @@ impl Pages {
 }
 
 /// What somebody means: by its id, or by the agent that asks for it alone.
-pub(crate) async fn find(house: &House, sought: &Sought) -> Result<Asked, Fault> {
+pub(crate) async fn find(house: &House, sought: &ApprovalRef) -> Result<Asked, WireError> {
     let id = sought.id.trim();
     let mut found = by_id(house, id, house.runtime()?.tasks().live(), usize::MAX).await?;
-    let named = Named { session: sought.session.clone(), task: id.to_owned() };
+    let named = TaskName { session: sought.session.clone(), task: id.to_owned() };
     let mut closed = None;
     // What can be an id is none of the names that agents give each other: one could
     // stand where another's request was withdrawn.
@@ -259,13 +263,18 @@ pub(crate) async fn find(house: &House, sought: &Sought) -> Result<Asked, Fault>
         (0, Some(closed)) => Ok(closed),
         (0, None) => {
             let text = format!("nothing is called {id:?} that an agent asks leave for");
-            Err(Fault::new(Code::NotFound, text).hint("`offshoot approvals ls` lists what is"))
+            Err(WireError::new(Code::NotFound, text).hint("`offshoot approvals ls` lists what is"))
         }
         (many, _) => Err(ambiguous(house, id, &found[..many.min(NAMED)], many).await?),
     }
 }
 
-async fn ambiguous(house: &House, id: &str, some: &[Asked], many: usize) -> Result<Fault, Fault> {
+async fn ambiguous(
+    house: &House,
+    id: &str,
+    some: &[Asked],
+    many: usize,
+) -> Result<WireError, WireError> {
     let mut named = Vec::with_capacity(some.len());
     for asked in some {
         let path = path(house, &asked.task).await?;
@@ -280,7 +289,7 @@ async fn ambiguous(house: &House, id: &str, some: &[Asked], many: usize) -> Resu
         named.push(format!("{} more", many - some.len()));
     }
     let text = format!("{id:?} may mean several: {}", named.join(", "));
-    Ok(Fault::new(Code::Ambiguous, text).hint("use one of these ids"))
+    Ok(WireError::new(Code::Ambiguous, text).hint("use one of these ids"))
 }
 
 /// What among these agents, as many as are looked at, has this id.
@@ -289,7 +298,7 @@ async fn by_id(
     id: &str,
     among: TaskList,
     mut most: usize,
-) -> Result<Vec<Asked>, Fault> {
+) -> Result<Vec<Asked>, WireError> {
     let Some((wanted, number)) = parts(id) else { return Ok(Vec::new()) };
     let mut found = Vec::new();
     let mut pages = Pages::of(among);

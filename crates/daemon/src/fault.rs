@@ -4,8 +4,8 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use offshoot_backends::CommandsError;
-use offshoot_client::Place;
-use offshoot_client::wire::{Code, Fault};
+use offshoot_client::DaemonDir;
+use offshoot_client::wire::{Code, WireError};
 use offshoot_core::Cap;
 use offshoot_runtime::{Error, TaskRef};
 use offshoot_store::StoreError;
@@ -14,7 +14,7 @@ use crate::house::closing;
 use crate::reserve::free_bytes;
 
 /// Why a request was refused.
-pub(crate) fn refusal(error: &Error) -> Fault {
+pub(crate) fn refusal(error: &Error) -> WireError {
     let code = match error {
         Error::NotFound { .. } | Error::NoSession { .. } => Code::NotFound,
         Error::Ambiguous { .. } => Code::Ambiguous,
@@ -37,7 +37,7 @@ pub(crate) fn refusal(error: &Error) -> Fault {
         Error::Closed => return closing(),
         _ => Code::Other,
     };
-    let fault = Fault::from_error(code, error);
+    let fault = WireError::from_error(code, error);
     match (error, way_out(error)) {
         (Error::Store(StoreError::Full { path }), _) => no_room(fault, path),
         (_, Some(hint)) => fault.hint(hint),
@@ -46,7 +46,7 @@ pub(crate) fn refusal(error: &Error) -> Fault {
 }
 
 /// Why a request about a task was refused, in the words of whoever asked.
-pub(crate) fn refusal_about(task: &TaskRef, named: &str, error: &Error) -> Fault {
+pub(crate) fn refusal_about(task: &TaskRef, named: &str, error: &Error) -> WireError {
     let mut fault = refusal(error);
     let id = task.id().to_string();
     if named.trim() != id {
@@ -73,7 +73,7 @@ fn way_out(error: &Error) -> Option<&'static str> {
 }
 
 /// A fault that is due to a full disk, with what to do about it.
-pub(crate) fn no_room(fault: Fault, folder: &Path) -> Fault {
+pub(crate) fn no_room(fault: WireError, folder: &Path) -> WireError {
     measured(fault, folder).hint(
         "free some space there, or remove sessions whose tasks have ended with `offshoot sessions \
          rm`; nothing that was acknowledged is lost",
@@ -81,7 +81,7 @@ pub(crate) fn no_room(fault: Fault, folder: &Path) -> Fault {
 }
 
 /// A fault that keeps a daemon from starting on a full disk.
-fn no_room_to_start(fault: Fault, folder: &Path) -> Fault {
+fn no_room_to_start(fault: WireError, folder: &Path) -> WireError {
     measured(fault, folder).hint(
         "the daemon needs some room to start, 100 KiB are enough: free it there and try again; \
          nothing that was acknowledged is lost",
@@ -89,7 +89,7 @@ fn no_room_to_start(fault: Fault, folder: &Path) -> Fault {
 }
 
 /// A fault, with how much room there is.
-fn measured(mut fault: Fault, folder: &Path) -> Fault {
+fn measured(mut fault: WireError, folder: &Path) -> WireError {
     if let Some(free) = free_bytes(folder) {
         fault.causes.push(format!("{free} bytes are free on the disk of {}", folder.display()));
     }
@@ -97,28 +97,28 @@ fn measured(mut fault: Fault, folder: &Path) -> Fault {
 }
 
 /// Why the output of commands cannot be kept.
-pub(crate) fn no_output(error: &CommandsError, place: &Place) -> Fault {
+pub(crate) fn no_output(error: &CommandsError, place: &DaemonDir) -> WireError {
     let full = |source: &std::io::Error| source.kind() == ErrorKind::StorageFull;
     match error {
         CommandsError::Folder { source, .. } if full(source) => {
             let data = place.data();
             let text = format!("the disk under {} is full", data.display());
-            no_room_to_start(Fault::new(Code::Store, text), data)
+            no_room_to_start(WireError::new(Code::Store, text), data)
         }
-        error => Fault::from_error(Code::Store, error),
+        error => WireError::from_error(Code::Store, error),
     }
 }
 
 /// Why a data folder could not be opened.
-pub(crate) fn unusable(error: &Error) -> Fault {
+pub(crate) fn unusable(error: &Error) -> WireError {
     match error {
         // Whoever starts daemons wants to know by whom.
         Error::Store(StoreError::Locked { holder, .. }) => {
             let causes = vec![holder.to_string()];
-            Fault { causes, ..Fault::new(Code::Locked, error.to_string()) }
+            WireError { causes, ..WireError::new(Code::Locked, error.to_string()) }
         }
         Error::Store(StoreError::Full { path }) => {
-            no_room_to_start(Fault::from_error(Code::Store, error), path)
+            no_room_to_start(WireError::from_error(Code::Store, error), path)
         }
         error => refusal(error),
     }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use hashbrown::{HashMap, HashSet};
 use offshoot_agent::{Agents, Fate};
 use offshoot_backends::Commands;
-use offshoot_client::wire::{Code, Fault, Hello, Named, Stopped};
-use offshoot_client::{Place, Room};
+use offshoot_client::wire::{Code, Hello, ShutdownReport, TaskName, WireError};
+use offshoot_client::{DaemonDir, FrameMemory};
 use offshoot_core::{Blob, Caps, Ceiling, Name, Phase, Question, SessionId, Stamp, Task, TaskId};
 use offshoot_models::{Differs, Keys};
 use offshoot_profiles::Profiles;
@@ -29,7 +29,7 @@ use crate::limits::Limits;
 use crate::logfile::LogFile;
 use crate::passed_env::PassedEnv;
 use crate::reserve::{Reserve, free_bytes};
-use crate::run::Options;
+use crate::run::DaemonOptions;
 use crate::tools;
 use crate::turns::Turns;
 use crate::waiters::Waiters;
@@ -82,12 +82,12 @@ pub(crate) struct House {
     pub(crate) passed: PassedEnv,
     /// What agents can be made of.
     pub(crate) profiles: Profiles,
-    pub(crate) place: Place,
+    pub(crate) place: DaemonDir,
     pub(crate) idle: Idle,
     /// Connections from which no request has come yet.
     pub(crate) waiting: WaitingConnections,
     /// Room for requests that arrive.
-    pub(crate) room: Room,
+    pub(crate) room: FrameMemory,
     /// Cancelled when somebody asks the daemon to end.
     pub(crate) leave: CancellationToken,
     pub(crate) log: LogFile,
@@ -103,7 +103,7 @@ pub(crate) struct House {
     names: Mutex<HashMap<SessionId, Arc<str>>>,
     pub(crate) reserve: Reserve,
     /// Told to whoever asked the daemon to end.
-    stopped: watch::Sender<Option<Stopped>>,
+    stopped: watch::Sender<Option<ShutdownReport>>,
 }
 
 /// How many bytes of long requests are in memory at once, until they are read:
@@ -114,8 +114,8 @@ const ROOM: usize = 64 << 20;
 const LIVE: u64 = 10_000;
 
 impl House {
-    pub(crate) async fn open(options: Options, log: LogFile) -> Result<Arc<Self>, Fault> {
-        let Options { place, idle, git_limit } = options;
+    pub(crate) async fn open(options: DaemonOptions, log: LogFile) -> Result<Arc<Self>, WireError> {
+        let DaemonOptions { dir: place, idle, git_limit } = options;
         let limits = Limits::of_system();
         let slots = limits.slots;
         let usual = Caps::default();
@@ -167,7 +167,7 @@ impl House {
             place,
             idle: Idle::new(idle),
             waiting: WaitingConnections::new(limits.connections as usize),
-            room: Room::new(ROOM),
+            room: FrameMemory::new(ROOM),
             leave: CancellationToken::new(),
             log,
             started: now(),
@@ -189,14 +189,14 @@ impl House {
     }
 
     /// The runtime, unless the daemon is ending.
-    pub(crate) fn runtime(&self) -> Result<Arc<Runtime>, Fault> {
+    pub(crate) fn runtime(&self) -> Result<Arc<Runtime>, WireError> {
         self.runtime.lock().clone().ok_or_else(closing)
     }
 
     /// Waits until what an earlier daemon left has been judged, so that nobody
     /// is told that the dead run. When that takes long, it is not waited for:
     /// not everything that is left can be judged at once.
-    pub(crate) async fn settled(&self) -> Result<(), Fault> {
+    pub(crate) async fn settled(&self) -> Result<(), WireError> {
         let runtime = self.runtime()?;
         if !runtime.has_recovered() {
             tokio::time::timeout_at(self.opened + SETTLING, runtime.recovered()).await.ok();
@@ -205,11 +205,11 @@ impl House {
     }
 
     /// Ends in good order, but no later than the sum of its patiences, which
-    /// is what the next one waits for ([`LONGEST_END`]).
+    /// is what the next one waits for ([`LONGEST_SHUTDOWN`]).
     ///
-    /// [`LONGEST_END`]: offshoot_client::LONGEST_END
-    pub(crate) async fn shut_down(&self, ending: Ending) -> Stopped {
-        let Some(runtime) = self.runtime.lock().take() else { return Stopped::default() };
+    /// [`LONGEST_SHUTDOWN`]: offshoot_client::LONGEST_SHUTDOWN
+    pub(crate) async fn shut_down(&self, ending: Ending) -> ShutdownReport {
+        let Some(runtime) = self.runtime.lock().take() else { return ShutdownReport::default() };
         self.idle.close();
         self.reserve.share();
         // What an earlier daemon left is ended by this one, however short it
@@ -245,7 +245,7 @@ impl House {
     }
 
     /// What is left in the records that nobody executes any more.
-    async fn unsettled(&self) -> Stopped {
+    async fn unsettled(&self) -> ShutdownReport {
         let mut query = TaskQuery::new(TaskScope::Everything);
         query.phases = vec![Phase::Running, Phase::Waiting];
         query.kind = Some(Commands::KIND.into());
@@ -273,12 +273,12 @@ impl House {
                 "the ends of some tasks are not written: the next daemon settles them"
             );
         }
-        Stopped { unsettled, why }
+        ShutdownReport { unsettled, why }
     }
 
     /// Resolves once the store serves nothing more, with what to tell every
     /// request that waits.
-    pub(crate) async fn failed(&self) -> Fault {
+    pub(crate) async fn failed(&self) -> WireError {
         let mut failure = self.store.failure();
         let failed = failure.wait_for(Option::is_some).await.ok().and_then(|error| error.clone());
         match failed {
@@ -289,17 +289,17 @@ impl House {
     }
 
     /// Reads the whole store, and says what is damaged.
-    pub(crate) async fn check_store(&self) -> Result<(), Fault> {
+    pub(crate) async fn check_store(&self) -> Result<(), WireError> {
         self.store.check().await.map_err(|error| refusal(&error.into()))
     }
 
     /// What became of everything when the daemon had ended, once it has.
-    pub(crate) fn stopped(&self) -> watch::Receiver<Option<Stopped>> {
+    pub(crate) fn stopped(&self) -> watch::Receiver<Option<ShutdownReport>> {
         self.stopped.subscribe()
     }
 
     /// Tells whoever asked for it that the daemon has ended.
-    pub(crate) async fn tell_stopped(&self, stopped: Stopped) {
+    pub(crate) async fn tell_stopped(&self, stopped: ShutdownReport) {
         self.stopped.send_replace(Some(stopped));
         tokio::time::timeout(GOODBYE, self.stopped.closed()).await.ok();
     }
@@ -316,17 +316,17 @@ impl House {
     }
 
     /// The session of this name, opened if it is new.
-    pub(crate) async fn session(&self, name: &str) -> Result<Session, Fault> {
+    pub(crate) async fn session(&self, name: &str) -> Result<Session, WireError> {
         self.runtime()?.session(name).await.map_err(|error| refusal(&error))
     }
 
     /// The session of this name, if there is one.
-    pub(crate) async fn known_session(&self, name: &str) -> Result<Option<Session>, Fault> {
+    pub(crate) async fn known_session(&self, name: &str) -> Result<Option<Session>, WireError> {
         self.runtime()?.find_session(name).await.map_err(|error| refusal(&error))
     }
 
     /// The session of this name.
-    pub(crate) async fn existing_session(&self, name: &str) -> Result<Session, Fault> {
+    pub(crate) async fn existing_session(&self, name: &str) -> Result<Session, WireError> {
         self.known_session(name).await?.ok_or_else(|| no_session(name))
     }
 
@@ -337,7 +337,7 @@ impl House {
     }
 
     /// The task that somebody calls so.
-    pub(crate) async fn task(&self, named: &Named) -> Result<TaskRef, Fault> {
+    pub(crate) async fn task(&self, named: &TaskName) -> Result<TaskRef, WireError> {
         let runtime = self.runtime()?;
         let found = match named.task.trim().parse::<TaskId>() {
             Ok(_) => runtime.task(&named.task).await,
@@ -348,7 +348,7 @@ impl House {
                         "there is no task {:?} here: session {:?} has none",
                         named.task, named.session
                     );
-                    return Err(Fault::new(Code::NotFound, what));
+                    return Err(WireError::new(Code::NotFound, what));
                 }
             },
         };
@@ -356,18 +356,18 @@ impl House {
     }
 
     /// What a task has asked so far.
-    pub(crate) async fn questions(&self, task: TaskId) -> Result<Vec<Question>, Fault> {
+    pub(crate) async fn questions(&self, task: TaskId) -> Result<Vec<Question>, WireError> {
         self.store.questions(task).await.map_err(|error| refusal(&error.into()))
     }
 
     /// A value that is kept elsewhere because of its size.
-    pub(crate) async fn blob(&self, blob: Blob) -> Result<Option<serde_json::Value>, Fault> {
+    pub(crate) async fn blob(&self, blob: Blob) -> Result<Option<serde_json::Value>, WireError> {
         let kept = self.store.blob(blob).await.map_err(|error| refusal(&error.into()))?;
         Ok(kept.and_then(|json| serde_json::from_str(&json).ok()))
     }
 
     /// What a session is called.
-    pub(crate) async fn session_name(&self, id: SessionId) -> Result<Arc<str>, Fault> {
+    pub(crate) async fn session_name(&self, id: SessionId) -> Result<Arc<str>, WireError> {
         if let Some(name) = self.names.lock().get(&id) {
             return Ok(name.clone());
         }
@@ -483,14 +483,14 @@ impl House {
 }
 
 /// What is said to whoever names a session that is not there.
-pub(crate) fn no_session(name: &str) -> Fault {
+pub(crate) fn no_session(name: &str) -> WireError {
     let what = format!("there is no session {name:?} here");
-    Fault::new(Code::NotFound, what).hint("`offshoot sessions ls` lists them")
+    WireError::new(Code::NotFound, what).hint("`offshoot sessions ls` lists them")
 }
 
 /// What is said to whoever asks a daemon that is ending.
-pub(crate) fn closing() -> Fault {
-    Fault::new(Code::Closing, "the daemon is ending: ask again")
+pub(crate) fn closing() -> WireError {
+    WireError::new(Code::Closing, "the daemon is ending: ask again")
 }
 
 /// The wall clock.

@@ -32,6 +32,6 @@ mod waiters;
 mod waiting;
 
 pub use config::{CommandConfig, Config, ConfigError};
-pub use look::{Looked, look, repair};
+pub use look::{StoreCheck, check_store, repair};
 pub use offshoot_backends::belong_to_no_task;
-pub use run::{Options, fail, run};
+pub use run::{DaemonOptions, fail, run};

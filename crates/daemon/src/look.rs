@@ -1,7 +1,7 @@
 //! A look at a data directory that no process holds, and its repair.
 
-use offshoot_client::Place;
-use offshoot_client::wire::Fault;
+use offshoot_client::DaemonDir;
+use offshoot_client::wire::WireError;
 use offshoot_sqlite::{RepairResult, Sqlite};
 use offshoot_store::StoreError;
 
@@ -9,32 +9,32 @@ use crate::fault::unusable;
 
 /// What a look at a whole store found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Looked {
+pub enum StoreCheck {
     /// A daemon can use it.
     Sound {
         /// How many values that its records refer to are missing.
         missing: u64,
     },
     /// It is damaged, or its database is gone: [`repair`] saves what is left.
-    Damaged(Fault),
+    Damaged(WireError),
 }
 
 /// Reads the whole store of a directory; an error if it cannot be used and a
 /// repair would not help. Nothing is changed.
-pub fn look(place: &Place) -> Result<Looked, Fault> {
+pub fn check_store(place: &DaemonDir) -> Result<StoreCheck, WireError> {
     match Sqlite::at(place.data()).check() {
-        Ok(missing) => Ok(Looked::Sound { missing }),
+        Ok(missing) => Ok(StoreCheck::Sound { missing }),
         Err(error) => {
             let damaged = matches!(error, StoreError::Corrupt { .. } | StoreError::Missing { .. });
             let fault = unusable(&error.into());
-            if damaged { Ok(Looked::Damaged(fault)) } else { Err(fault) }
+            if damaged { Ok(StoreCheck::Damaged(fault)) } else { Err(fault) }
         }
     }
 }
 
 /// Saves what can be read of a damaged store into a new one. Refused while a
 /// process holds the directory.
-pub async fn repair(place: &Place) -> Result<RepairResult, Fault> {
+pub async fn repair(place: &DaemonDir) -> Result<RepairResult, WireError> {
     let repaired = Sqlite::at(place.data()).repair().await;
     repaired.map_err(|error| unusable(&error.into()))
 }

@@ -6,7 +6,7 @@
 //! the session that it has from the daemon. Whoever cannot be looked at is no
 //! person either.
 
-use offshoot_client::wire::{Code, Fault};
+use offshoot_client::wire::{Code, WireError};
 use offshoot_core::TaskId;
 
 /// How many processes above a visitor are looked at.
@@ -51,20 +51,20 @@ impl Origin {
     }
 
     /// Refuses what only a person may do.
-    pub(crate) fn must_be_person(self, what: &str) -> Result<(), Fault> {
+    pub(crate) fn must_be_person(self, what: &str) -> Result<(), WireError> {
         match self {
             Self::Person => Ok(()),
             Self::Task(_) | Self::Masked => {
                 let text = format!("{what} is for a person, and this is a process of a task");
                 let hint = "type it in a terminal of your own: what an agent runs cannot answer \
                             for you";
-                Err(Fault::new(Code::NotAPerson, text).hint(hint))
+                Err(WireError::new(Code::NotAPerson, text).hint(hint))
             }
             Self::Unseen => {
                 let text = format!("{what} is for a person, and who asks cannot be seen from here");
                 let hint = "its process has gone, or is in another namespace than the daemon: type \
                             it where the daemon was started";
-                Err(Fault::new(Code::NotAPerson, text).hint(hint))
+                Err(WireError::new(Code::NotAPerson, text).hint(hint))
             }
         }
     }

@@ -7,8 +7,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use offshoot_client::wire::{Code, Fault};
-use offshoot_client::{Place, PlaceError, Whereabouts};
+use offshoot_client::wire::{Code, WireError};
+use offshoot_client::{DaemonAddress, DaemonDir, DaemonDirError};
 use tokio::net::UnixListener;
 
 /// How often it is looked whether the post is still there.
@@ -25,25 +25,27 @@ pub(crate) struct Post {
     bound: Option<File>,
     data: Option<File>,
     /// What there was no room to say.
-    untold: Option<Whereabouts>,
+    untold: Option<DaemonAddress>,
 }
 
 impl Post {
     /// Listens for this user alone. The folder's lock is held, so a socket
     /// that is there is a dead daemon's.
-    pub(crate) fn take(place: &Place) -> Result<Self, Fault> {
-        let told = |error: PlaceError| Fault::from_error(Code::Store, &error);
-        let socket = place.make_socket_folder().map_err(told)?;
+    pub(crate) fn take(place: &DaemonDir) -> Result<Self, WireError> {
+        let told = |error: DaemonDirError| WireError::from_error(Code::Store, &error);
+        let socket = place.make_socket_dir().map_err(told)?;
         let listener = bind(&socket).map_err(|error| {
             let text = format!("the daemon cannot listen at {}", socket.display());
-            Fault { causes: vec![error.to_string()], ..Fault::new(Code::Store, text) }
+            WireError { causes: vec![error.to_string()], ..WireError::new(Code::Store, text) }
         })?;
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        let here = Whereabouts { pid: std::process::id(), version, socket: socket.clone() };
-        let untold = match place.tell(&here) {
+        let here = DaemonAddress { pid: std::process::id(), version, socket: socket.clone() };
+        let untold = match place.write_address(&here) {
             Ok(()) => None,
             // Who looks where it would be by default finds it all the same.
-            Err(PlaceError::Unusable { error, .. }) if error.kind() == ErrorKind::StorageFull => {
+            Err(DaemonDirError::Unusable { error, .. })
+                if error.kind() == ErrorKind::StorageFull =>
+            {
                 tracing::warn!(%error, "there is no room to say where the daemon listens");
                 Some(here)
             }
@@ -54,7 +56,7 @@ impl Post {
     }
 
     /// Resolves once nobody finds the way here any more.
-    pub(crate) async fn lost(&self, place: &Place) {
+    pub(crate) async fn lost(&self, place: &DaemonDir) {
         loop {
             tokio::time::sleep(LOOK).await;
             if !self.is_bound() || !is_told(place) && !self.tells_again(place) {
@@ -64,11 +66,11 @@ impl Post {
     }
 
     /// Tries to say where it is if there was no room for that; whether so.
-    fn tells_again(&self, place: &Place) -> bool {
+    fn tells_again(&self, place: &DaemonDir) -> bool {
         match &self.untold {
             Some(here) if file(place.data()) == self.data => {
                 // There may be none yet.
-                place.tell(here).ok();
+                place.write_address(here).ok();
                 true
             }
             _ => false,
@@ -77,7 +79,7 @@ impl Post {
 
     /// A new post in place of a lost one; none if the data folder is not the
     /// one that this daemon holds.
-    pub(crate) fn again(&self, place: &Place) -> Result<Option<Self>, Fault> {
+    pub(crate) fn again(&self, place: &DaemonDir) -> Result<Option<Self>, WireError> {
         if file(place.data()) != self.data {
             return Ok(None);
         }
@@ -86,9 +88,9 @@ impl Post {
     }
 
     /// Leaves nothing that would lead here, and touches nobody else's.
-    pub(crate) fn give_up(self, place: &Place) {
+    pub(crate) fn give_up(self, place: &DaemonDir) {
         if is_told(place) {
-            place.untell();
+            place.remove_address();
         }
         if self.is_bound() {
             std::fs::remove_file(&self.socket).ok();
@@ -100,8 +102,8 @@ impl Post {
     }
 }
 
-fn is_told(place: &Place) -> bool {
-    place.whereabouts().is_some_and(|here| here.pid == std::process::id())
+fn is_told(place: &DaemonDir) -> bool {
+    place.daemon_address().is_some_and(|here| here.pid == std::process::id())
 }
 
 fn bind(socket: &Path) -> std::io::Result<UnixListener> {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_backends::raise_file_limit;
-use offshoot_client::wire::{Code, Fault};
-use offshoot_client::{Place, Ready};
+use offshoot_client::wire::{Code, WireError};
+use offshoot_client::{DaemonDir, Ready};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::accept::accept;
@@ -23,9 +23,9 @@ const UNWRITABLE: &str = "its store cannot be used any more";
 
 /// What a daemon is told when it is started.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct DaemonOptions {
     /// The folder it holds.
-    pub place: Place,
+    pub dir: DaemonDir,
     /// How long it stays when there is nothing to do.
     pub idle: Duration,
     /// The time limit of git on a worktree, if it is not the usual one.
@@ -34,13 +34,13 @@ pub struct Options {
 
 /// Runs a daemon to its end. Its first and only line of output says whether it
 /// listens; everything else goes to its log.
-pub fn run(options: Options) -> ExitCode {
+pub fn run(options: DaemonOptions) -> ExitCode {
     // Fails if it leads a group already: then it was not started to stay.
     rustix::process::setsid().ok();
     inherited::close();
     limits::note_open_files();
     raise_file_limit();
-    let log = logfile::install(options.place.data());
+    let log = logfile::install(options.dir.data());
     let built = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .thread_name("offshoot-daemon")
@@ -49,7 +49,7 @@ pub fn run(options: Options) -> ExitCode {
     let executor = match built {
         Ok(executor) => executor,
         Err(error) => {
-            return fail(Fault::from_error(Code::Other, &error));
+            return fail(WireError::from_error(Code::Other, &error));
         }
     };
     let ended = executor.block_on(live(options, log));
@@ -61,7 +61,7 @@ pub fn run(options: Options) -> ExitCode {
 }
 
 /// Says that a daemon cannot run, to its log and to whoever started it.
-pub fn fail(fault: Fault) -> ExitCode {
+pub fn fail(fault: WireError) -> ExitCode {
     match fault.code {
         // Somebody else was first; that is how races end.
         Code::Locked => tracing::debug!(%fault, "another daemon holds the folder"),
@@ -89,8 +89,8 @@ fn say(ready: &Ready) {
     }
 }
 
-async fn live(options: Options, log: logfile::LogFile) -> Result<(), Fault> {
-    let place = options.place.clone();
+async fn live(options: DaemonOptions, log: logfile::LogFile) -> Result<(), WireError> {
+    let place = options.dir.clone();
     let house = House::open(options, log).await?;
     let mut post = Post::take(&place)?;
     let mut stop = Signals::new()?;
@@ -138,8 +138,8 @@ struct Signals {
 }
 
 impl Signals {
-    fn new() -> Result<Self, Fault> {
-        let on = |kind| signal(kind).map_err(|error| Fault::from_error(Code::Other, &error));
+    fn new() -> Result<Self, WireError> {
+        let on = |kind| signal(kind).map_err(|error| WireError::from_error(Code::Other, &error));
         Ok(Self {
             terminate: on(SignalKind::terminate())?,
             interrupt: on(SignalKind::interrupt())?,

@@ -25,8 +25,10 @@ mod wait;
 use std::time::Duration;
 
 use offshoot_backends::Input;
-use offshoot_client::wire::{Chunk, Code, Fault, Reply, Request};
-use offshoot_client::{Frame, FrameError, Room, Taken, read_frame_within, write_frame};
+use offshoot_client::wire::{Chunk, Code, Reply, Request, WireError};
+use offshoot_client::{
+    Frame, FrameError, FrameMemory, FramePermit, read_frame_within, write_frame,
+};
 use offshoot_core::TaskId;
 use tokio::io::AsyncBufReadExt;
 use tokio::net::unix::OwnedWriteHalf;
@@ -48,13 +50,13 @@ const MOST_VALUES: usize = 1 << 18;
 /// Why a request came to no answer.
 pub(crate) enum Stopped {
     /// It is refused.
-    Refused(Fault),
+    Refused(WireError),
     /// Its visitor has gone.
     Gone(FrameError),
 }
 
-impl From<Fault> for Stopped {
-    fn from(fault: Fault) -> Self {
+impl From<WireError> for Stopped {
+    fn from(fault: WireError) -> Self {
         Self::Refused(fault)
     }
 }
@@ -80,7 +82,7 @@ pub(crate) struct Out<'a>(&'a mut OwnedWriteHalf);
 impl Out<'_> {
     /// Says this.
     pub(crate) async fn say(&mut self, reply: &Reply) -> Result<(), Stopped> {
-        Ok(write_frame(self.0, &Frame::say(reply)?).await?)
+        Ok(write_frame(self.0, &Frame::json(reply)?).await?)
     }
 
     /// Passes on a piece of output.
@@ -103,7 +105,7 @@ pub(crate) async fn serve(house: &Shared, visitor: &mut Visitor) -> Result<(), F
         let request = match understood {
             Ok(request) => request,
             Err(fault) => {
-                write_frame(&mut visitor.writer, &Frame::say(&Reply::Fault(fault))?).await?;
+                write_frame(&mut visitor.writer, &Frame::json(&Reply::Error(fault))?).await?;
                 continue;
             }
         };
@@ -119,13 +121,13 @@ pub(crate) async fn serve(house: &Shared, visitor: &mut Visitor) -> Result<(), F
         };
         let reply = match answer {
             Ok(reply) => reply,
-            Err(Stopped::Refused(fault)) => Reply::Fault(fault),
+            Err(Stopped::Refused(fault)) => Reply::Error(fault),
             Err(Stopped::Gone(error)) => return Err(error),
         };
-        let mut frame = Frame::say(&reply)?;
+        let mut frame = Frame::json(&reply)?;
         if frame.is_too_long() {
             let text = "the answer is too long to be sent: ask for fewer at a time";
-            frame = Frame::say(&Reply::Fault(Fault::new(Code::TooLarge, text)))?;
+            frame = Frame::json(&Reply::Error(WireError::new(Code::TooLarge, text)))?;
         }
         write_frame(&mut visitor.writer, &frame).await?;
         if inflow.is_open() {
@@ -138,26 +140,26 @@ pub(crate) async fn serve(house: &Shared, visitor: &mut Visitor) -> Result<(), F
 /// connected, and for the rest within [`REQUEST_TIME`].
 async fn read_request<R: AsyncBufReadExt + Unpin>(
     reader: &mut R,
-    room: &Room,
-) -> Result<(Frame, Taken), FrameError> {
+    room: &FrameMemory,
+) -> Result<(Frame, FramePermit), FrameError> {
     if reader.fill_buf().await?.is_empty() {
         return Err(FrameError::Closed);
     }
     let frame = tokio::time::timeout(REQUEST_TIME, read_frame_within(reader, room)).await;
-    frame.unwrap_or_else(|_| Err(FrameError::Strange("a request that was never finished".into())))
+    frame.unwrap_or_else(|_| Err(FrameError::Protocol("a request that was never finished".into())))
 }
 
 /// What a frame asks for.
-fn understand(frame: &Frame) -> Result<Request, Fault> {
-    if let Frame::Said(said) = frame
+fn understand(frame: &Frame) -> Result<Request, WireError> {
+    if let Frame::Json(said) = frame
         && values(said) > MOST_VALUES
     {
         let text = format!("the request holds more than {MOST_VALUES} values");
-        return Err(Fault::new(Code::TooLarge, text));
+        return Err(WireError::new(Code::TooLarge, text));
     }
     frame.read().map_err(|error| {
         let text = format!("this daemon does not know the request: {error}");
-        Fault::new(Code::BadRequest, text)
+        WireError::new(Code::BadRequest, text)
     })
 }
 
@@ -222,7 +224,7 @@ async fn answer(house: &House, request: Request, visit: Visit, out: &mut Out<'_>
         Request::Status => status::status(house).await,
         Request::Check => Ok(house.check_store().await.map(|()| Reply::Done)?),
         Request::Quit => quit(house, out).await,
-        _ => Err(Fault::new(Code::BadRequest, "this daemon does not know the request").into()),
+        _ => Err(WireError::new(Code::BadRequest, "this daemon does not know the request").into()),
     }
 }
 
@@ -249,7 +251,7 @@ async fn quit(house: &House, out: &mut Out<'_>) -> Answer {
     let mut stopped = house.stopped();
     house.leave.cancel();
     let told = stopped.wait_for(Option::is_some).await.ok().and_then(|told| told.clone());
-    out.say(&Reply::Stopped(told.unwrap_or_default())).await?;
+    out.say(&Reply::Shutdown(told.unwrap_or_default())).await?;
     // The process stays until nobody waits to be told.
     drop(stopped);
     Ok(Reply::Done)
@@ -266,8 +268,8 @@ mod tests {
         let (mut client, daemon) = tokio::io::duplex(64);
         let mut daemon = BufReader::new(daemon);
         client.write_all(&[0, 0, 1, 0, 0, b'{']).await.unwrap();
-        let unfinished = read_request(&mut daemon, &Room::new(0)).await;
-        assert!(matches!(unfinished, Err(FrameError::Strange(_))), "{unfinished:?}");
+        let unfinished = read_request(&mut daemon, &FrameMemory::new(0)).await;
+        assert!(matches!(unfinished, Err(FrameError::Protocol(_))), "{unfinished:?}");
     }
 
     #[test]
@@ -281,7 +283,7 @@ mod tests {
             assert_eq!(values(json.as_bytes()), count, "{json}");
         }
         let many = format!(r#"{{"do":"status","x":[0{}]}}"#, ",0".repeat(MOST_VALUES));
-        let refused = understand(&Frame::Said(many.into_bytes())).unwrap_err();
+        let refused = understand(&Frame::Json(many.into_bytes())).unwrap_err();
         assert_eq!(refused.code, Code::TooLarge);
     }
 
@@ -289,9 +291,10 @@ mod tests {
     async fn a_connection_may_stay_idle_between_two_requests() {
         let (mut client, daemon) = tokio::io::duplex(64);
         let mut daemon = BufReader::new(daemon);
-        let read = tokio::spawn(async move { read_request(&mut daemon, &Room::new(0)).await });
+        let read =
+            tokio::spawn(async move { read_request(&mut daemon, &FrameMemory::new(0)).await });
         tokio::time::sleep(REQUEST_TIME * 10).await;
         client.write_all(&[0, 0, 0, 3, 0, b'{', b'}']).await.unwrap();
-        assert_eq!(read.await.unwrap().unwrap().0, Frame::Said(b"{}".to_vec()));
+        assert_eq!(read.await.unwrap().unwrap().0, Frame::Json(b"{}".to_vec()));
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use offshoot_agent::Agents;
 use offshoot_backends::Commands;
-use offshoot_client::Place;
+use offshoot_client::DaemonDir;
 use offshoot_sandbox::Helper;
 use offshoot_tools::{Fetch, Files, Runs};
 
@@ -19,7 +19,7 @@ use crate::secrets;
 /// the user who runs the daemon, and the user's profiles, trusted directories and
 /// configuration. An agent that works in a directory above these could else change
 /// them.
-pub(crate) fn hidden(place: &Place) -> Vec<PathBuf> {
+pub(crate) fn hidden(place: &DaemonDir) -> Vec<PathBuf> {
     let said = [
         offshoot_profiles::Profiles::own_folder(),
         offshoot_profiles::Trust::own_file(),
@@ -34,7 +34,7 @@ pub(crate) fn confiner() -> Option<Helper> {
 }
 
 /// The commands of agents.
-pub(crate) fn runs(place: &Place, commands: &Commands, passed: &PassedEnv) -> Runs {
+pub(crate) fn runs(place: &DaemonDir, commands: &Commands, passed: &PassedEnv) -> Runs {
     let runs = Runs::new(commands.clone()).hiding(hidden(place));
     let runs = runs.hiding_named(secrets::moved(std::env::vars_os()));
     let runs = runs.scratch(place.data().join("scratch"));
@@ -50,7 +50,7 @@ pub(crate) fn runs(place: &Place, commands: &Commands, passed: &PassedEnv) -> Ru
 }
 
 /// The agents of a daemon of this place.
-pub(crate) fn agents(place: &Place, keys: &KeyRing, grants: &Grants, runs: &Runs) -> Agents {
+pub(crate) fn agents(place: &DaemonDir, keys: &KeyRing, grants: &Grants, runs: &Runs) -> Agents {
     let hidden = hidden(place);
     let survey = offshoot_agent::survey_hiding(hidden.iter().cloned());
     let agents = Agents::new(keys.clone()).tool(survey);

@@ -3,7 +3,7 @@
 mod agent;
 
 use offshoot_backends::{Command, Commands, Report, Restart};
-use offshoot_client::wire::{self, Fault};
+use offshoot_client::wire::{self, WireError};
 use offshoot_core::{
     Activity, ActivityKind, Cancel, Outcome, Payload, Question, QuestionKind, Task, TaskState, Tie,
     WaitingOn, text,
@@ -17,7 +17,7 @@ use crate::asked::{self, Asked};
 use crate::house::House;
 
 /// A task.
-pub(crate) async fn task(house: &House, snapshot: TaskSnapshot) -> Result<wire::Task, Fault> {
+pub(crate) async fn task(house: &House, snapshot: TaskSnapshot) -> Result<wire::Task, WireError> {
     let TaskSnapshot { task, age, settling, unresponsive } = snapshot;
     let spec = &task.spec;
     let (lineage, origin) = (&spec.lineage, &spec.lineage.origin);
@@ -79,7 +79,10 @@ pub(crate) async fn task(house: &House, snapshot: TaskSnapshot) -> Result<wire::
 const HEAVIEST: u64 = 14 << 20;
 
 /// A task with its value, even if that is kept elsewhere because of its size.
-pub(crate) async fn in_full(house: &House, snapshot: TaskSnapshot) -> Result<wire::Task, Fault> {
+pub(crate) async fn in_full(
+    house: &House,
+    snapshot: TaskSnapshot,
+) -> Result<wire::Task, WireError> {
     let blob = match snapshot.task.ended() {
         Some(Outcome::Completed { value: Payload::Blob(blob), .. }) => Some(**blob),
         _ => None,
@@ -117,7 +120,7 @@ const ASKED: usize = 4_000;
 pub(crate) async fn open_question(
     house: &House,
     task: &Task,
-) -> Result<Option<wire::Question>, Fault> {
+) -> Result<Option<wire::Question>, WireError> {
     match task.state {
         TaskState::Waiting(WaitingOn::Input(number)) => {
             question(house, task, |asked| asked.number == number).await
@@ -127,7 +130,10 @@ pub(crate) async fn open_question(
 }
 
 /// What a task waits for leave to do.
-async fn open_approval(house: &House, task: &Task) -> Result<Option<wire::AskedLeave>, Fault> {
+async fn open_approval(
+    house: &House,
+    task: &Task,
+) -> Result<Option<wire::ApprovalSummary>, WireError> {
     if !matches!(task.state, TaskState::Waiting(WaitingOn::Approval(_))) {
         return Ok(None);
     }
@@ -136,9 +142,9 @@ async fn open_approval(house: &House, task: &Task) -> Result<Option<wire::AskedL
 }
 
 /// What is asked leave for, in short.
-pub(crate) fn asked_leave(asked: &Asked) -> wire::AskedLeave {
+pub(crate) fn asked_leave(asked: &Asked) -> wire::ApprovalSummary {
     let tool = asked.approval().map(|about| about.tool.to_string());
-    wire::AskedLeave { id: asked.id(), tool: tool.unwrap_or_default() }
+    wire::ApprovalSummary { id: asked.id(), tool: tool.unwrap_or_default() }
 }
 
 /// The open question of a task that is meant, of those that want words.
@@ -146,7 +152,7 @@ async fn question(
     house: &House,
     task: &Task,
     is_meant: impl Fn(&Question) -> bool,
-) -> Result<Option<wire::Question>, Fault> {
+) -> Result<Option<wire::Question>, WireError> {
     let told = |error| crate::fault::refusal(&error);
     let found = match house.runtime()?.task(&task.id().to_string()).await {
         Ok(found) => found.questions().await.map_err(told)?,
@@ -177,8 +183,8 @@ pub(crate) fn state(state: TaskState) -> wire::State {
     }
 }
 
-fn cancelled(cancel: &Cancel) -> wire::Cancelled {
-    wire::Cancelled {
+fn cancelled(cancel: &Cancel) -> wire::Cancel {
+    wire::Cancel {
         by: cancel.by.to_string(),
         reason: cancel.reason.to_string(),
         at: cancel.at.to_string(),
@@ -260,8 +266,8 @@ fn command(task: &Task) -> Option<wire::CommandLine> {
         cwd: shown.cwd,
         env: shown.env,
         restart: match shown.restart {
-            Restart::Never => wire::Restarting::Never,
-            Restart::OnCrash => wire::Restarting::OnCrash,
+            Restart::Never => wire::Restart::Never,
+            Restart::OnCrash => wire::Restart::OnCrash,
         },
     })
 }

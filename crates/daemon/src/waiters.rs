@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use offshoot_client::wire::{Code, Fault};
+use offshoot_client::wire::{Code, WireError};
 use offshoot_core::TaskId;
 use offshoot_runtime::ExternalWait;
 use parking_lot::Mutex;
@@ -40,7 +40,7 @@ impl Waiters {
 
     /// A place for a visitor from within this task's command. One that waits
     /// keeps its files, so not any number may.
-    pub(crate) fn enter(&self, within: Option<TaskId>) -> Result<Waiter, Fault> {
+    pub(crate) fn enter(&self, within: Option<TaskId>) -> Result<Waiter, WireError> {
         let Some(task) = within else { return Ok(Waiter(None)) };
         let mut waits = self.waits.lock();
         if !waits.contains_key(&task) && waits.len() as u64 >= self.limits.waiters {
@@ -50,7 +50,7 @@ impl Waiters {
         Ok(Waiter(Some(Place { task, waiters: self.clone() })))
     }
 
-    fn refusal(&self) -> Fault {
+    fn refusal(&self) -> WireError {
         let Limits { waiters, files, .. } = self.limits;
         let text = format!(
             "{waiters} commands wait for others already, and no more can: each keeps its files, \
@@ -59,7 +59,7 @@ impl Waiters {
         let hint = "spawn with --detach and do not wait inside the command, or allow more files \
                     (`ulimit -n`) and end the daemon, so that the next one has them: \
                     `offshoot daemon stop`";
-        Fault::new(Code::Cap, text).hint(hint)
+        WireError::new(Code::Cap, text).hint(hint)
     }
 }
 

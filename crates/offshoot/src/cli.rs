@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use offshoot_client::wire::{Code, Fault};
+use offshoot_client::wire::{Code, WireError};
 
 mod agents;
 mod approvals;
@@ -170,18 +170,18 @@ fn unparsed(error: &clap::Error) -> Exit {
 
 /// What clap says is wrong, in our own form. Its paragraphs are the error, a
 /// tip, the usage, and where to read more.
-fn misread(error: &clap::Error, command: &str) -> Fault {
+fn misread(error: &clap::Error, command: &str) -> WireError {
     use clap::error::ErrorKind;
     let more = format!("`{command} --help` says what there is");
     let kind = error.kind();
     match kind {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
             let said = format!("`{command}` needs to be told what to do");
-            return Fault::new(Code::BadRequest, said).hint(more);
+            return WireError::new(Code::BadRequest, said).hint(more);
         }
         ErrorKind::InvalidUtf8 => {
             let hint = "write it into a script, and have the script executed";
-            return Fault::new(Code::BadRequest, "an argument is not UTF-8").hint(hint);
+            return WireError::new(Code::BadRequest, "an argument is not UTF-8").hint(hint);
         }
         _ => {}
     }
@@ -199,7 +199,7 @@ fn misread(error: &clap::Error, command: &str) -> Fault {
         }
         _ => more,
     };
-    Fault::new(Code::BadRequest, error).hint(hint)
+    WireError::new(Code::BadRequest, error).hint(hint)
 }
 
 /// The command that a line asks for which could not be read, as far as it can be

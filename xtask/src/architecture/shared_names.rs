@@ -31,6 +31,7 @@ pub(crate) const ALL: &[SharedName] = &[
     // Records of the core.
     wire_pair("Activity", &["client", "core"]),
     wire_pair("Block", &["client", "core"]),
+    wire_pair("Cancel", &["client", "core"]),
     wire_pair("Lineage", &["client", "core"]),
     wire_pair("Outcome", &["client", "core"]),
     wire_pair("Progress", &["client", "core"]),
@@ -39,15 +40,18 @@ pub(crate) const ALL: &[SharedName] = &[
     wire_pair("Task", &["client", "core"]),
     // Values of the runtime.
     wire_pair("Reason", &["client", "runtime"]),
-    wire_pair("Waited", &["client", "runtime"]),
+    wire_pair("WaitEnd", &["client", "runtime"]),
+    wire_pair("WaitResult", &["client", "runtime"]),
     // Values of commands.
     wire_pair("Chunk", &["client", "backends"]),
+    wire_pair("Restart", &["client", "backends"]),
     wire_pair("Sealed", &["client", "backends"]),
     wire_pair("Stdin", &["client", "backends"]),
     // Values of agents.
-    wire_pair("Approval", &["client", "agent"]),
+    wire_pair("ApprovalRequest", &["client", "agent"]),
+    wire_pair("CallRefusal", &["client", "agent"]),
+    wire_pair("Decision", &["client", "agent"]),
     wire_pair("Profile", &["client", "agent"]),
-    wire_pair("Spent", &["client", "agent"]),
 ];
 
 const fn wire_pair(name: &'static str, crates: &'static [&'static str]) -> SharedName {

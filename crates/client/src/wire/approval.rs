@@ -6,7 +6,7 @@ use super::Sealed;
 
 /// One call for which an agent asks leave.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Approval {
+pub struct ApprovalRequest {
     /// What it is called when it is answered. Short, and the same as long as it
     /// is kept.
     pub id: String,
@@ -41,15 +41,15 @@ pub struct Approval {
     pub since: String,
     /// What became of it; none as long as it is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub closed: Option<Closing>,
+    pub closed: Option<ApprovalEnd>,
 }
 
 /// What became of something that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Closing {
+pub struct ApprovalEnd {
     /// What was answered; none if it was withdrawn, or its agent has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub verdict: Option<Verdict>,
+    pub decision: Option<Decision>,
     /// Who answered: `a person`, or what an agent is called.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
@@ -60,7 +60,7 @@ pub struct Closing {
 /// What is answered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "is")]
-pub enum Verdict {
+pub enum Decision {
     /// The call may be made.
     Once,
     /// It may, and so may all that fit the rule it was asked with.
@@ -92,14 +92,14 @@ pub struct ListApprovals {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Approvals {
     /// What is asked for, the agent that was sent off first before others.
-    pub approvals: Vec<Approval>,
+    pub approvals: Vec<ApprovalRequest>,
     /// Where the next page begins, if there is one.
     pub next: Option<String>,
 }
 
 /// Something that is asked for, as somebody calls it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sought {
+pub struct ApprovalRef {
     /// The session in which a handle means something.
     pub session: String,
     /// Its id; or a task's handle or id, if that one asks for one thing only.
@@ -108,11 +108,11 @@ pub struct Sought {
 
 /// An answer to what an agent asks leave for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Decision {
+pub struct DecideApproval {
     /// To what.
-    pub of: Sought,
+    pub of: ApprovalRef,
     /// The answer.
-    pub verdict: Verdict,
+    pub decision: Decision,
     /// Makes the request repeatable.
     pub key: String,
     /// The caller's keys and addresses, never stored. The agent gets those that

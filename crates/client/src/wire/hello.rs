@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 
 /// The protocol that this version speaks.
-pub const WIRE: u32 = 3;
+pub const WIRE: u32 = 4;
 
 /// What a client says first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,7 +17,7 @@ pub struct Hello {
     /// The data folder it wants.
     pub data: String,
     /// What it wants of an older daemon.
-    pub taking: Taking,
+    pub taking: Takeover,
     /// The task of whose command it is a process, if it is one: while the
     /// client waits for tasks, so does that one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -27,7 +27,7 @@ pub struct Hello {
 /// What a client wants of a daemon that is older than itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Taking {
+pub enum Takeover {
     /// That it makes room for a new one as soon as nothing executes that
     /// could not go on elsewhere.
     Over,
@@ -48,7 +48,7 @@ pub struct Welcome {
 
 impl Hello {
     /// What this version says.
-    pub fn new(data: &str, taking: Taking) -> Self {
+    pub fn new(data: &str, taking: Takeover) -> Self {
         let version = env!("CARGO_PKG_VERSION").to_owned();
         Self { wire: (WIRE, WIRE), version, data: data.to_owned(), taking, within: None }
     }
@@ -83,8 +83,10 @@ mod tests {
 
     #[test]
     fn a_later_version_is_newer() {
-        let hello =
-            |version: &str| Hello { version: version.into(), ..Hello::new("/data", Taking::Over) };
+        let hello = |version: &str| Hello {
+            version: version.into(),
+            ..Hello::new("/data", Takeover::Over)
+        };
         assert!(hello("0.10.0").is_newer_than("0.9.9"));
         assert!(hello("1.0.0").is_newer_than("nonsense"));
         for same_or_older in ["0.9.9", "0.9.8", "nonsense"] {

@@ -54,18 +54,18 @@ pub struct Profile {
 
 /// The profiles that can be chosen in a folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Profiles {
+pub struct ProfileList {
     /// Each of them.
     pub profiles: Vec<Profile>,
     /// What could not be read, and why.
     pub broken: Vec<String>,
     /// Whether what the folder brings may do more than narrow.
-    pub trust: Trust,
+    pub trust: DirTrust,
 }
 
 /// Whether a folder is trusted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Trust {
+pub struct DirTrust {
     /// The folder.
     pub folder: String,
     /// Whether a person has said so, and it still brings what it did then.
@@ -75,7 +75,7 @@ pub struct Trust {
 /// What is said of a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Trusting {
+pub enum TrustChange {
     /// It is trusted with what it brings now.
     Trust,
     /// It is trusted no more.

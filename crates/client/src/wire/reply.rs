@@ -3,23 +3,24 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Approval, Approvals, Fault, Grant, Profiles, Sessions, Status, Task, Tasks, Trust, Why,
+    ApprovalRequest, Approvals, DirTrust, Grant, ProfileList, Sessions, Status, Task, TaskWhy,
+    Tasks, WireError,
 };
 
 /// An answer. A request gets one of these, or a stream of them that ends with
-/// [`Reply::Done`] or [`Reply::Fault`].
+/// [`Reply::Done`] or [`Reply::Error`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Reply {
     /// It was not done.
-    Fault(Fault),
+    Error(WireError),
     /// It is done, and the stream is over.
     Done,
     /// One task.
     Task(Box<Task>),
     /// The agent that does what was asked.
-    Asked {
+    Run {
         /// Its task.
         task: Box<Task>,
         /// The message that asks it, if it was at work already. Then others may
@@ -36,16 +37,16 @@ pub enum Reply {
     /// A page of tasks.
     Tasks(Tasks),
     /// What a task waits on.
-    Why(Why),
+    Why(TaskWhy),
     /// The providers of models and what is known of them.
     Models {
         /// Each of them.
-        providers: Vec<Provider>,
+        providers: Vec<ProviderInfo>,
     },
     /// The tasks that were waited for, in the order of the request.
     Waited {
         /// Each of them.
-        tasks: Vec<Waited>,
+        tasks: Vec<WaitResult>,
     },
     /// The message is durable.
     Sent {
@@ -60,18 +61,18 @@ pub enum Reply {
     /// A page of what agents ask leave for.
     Approvals(Approvals),
     /// What an agent asks or has asked leave for, as it is now.
-    Approval(Box<Approval>),
+    Approval(Box<ApprovalRequest>),
     /// Leave that was given for ever.
     Grants {
         /// Each of it.
         grants: Vec<Grant>,
     },
     /// The profiles that can be chosen in a folder.
-    Profiles(Profiles),
+    Profiles(ProfileList),
     /// Folders, and whether they are trusted.
     Trust {
         /// Each of them.
-        folders: Vec<Trust>,
+        folders: Vec<DirTrust>,
     },
     /// The request to stop has reached this many live tasks.
     Reached {
@@ -93,7 +94,7 @@ pub enum Reply {
         number: u32,
     },
     /// What was read up to here; reading may go on from this place.
-    Place {
+    Position {
         /// The place.
         at: u64,
     },
@@ -105,14 +106,14 @@ pub enum Reply {
         blocks: u64,
     },
     /// Something happened in a session.
-    Happened(Box<Happened>),
+    Event(Box<SessionEvent>),
     /// The daemon has ended, all but its process.
-    Stopped(Stopped),
+    Shutdown(ShutdownReport),
 }
 
 /// What became of everything when a daemon was asked to end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stopped {
+pub struct ShutdownReport {
     /// How many tasks do not execute any more and have no end in the records:
     /// the next daemon settles them.
     pub unsettled: usize,
@@ -156,22 +157,22 @@ pub struct Block {
     pub text: String,
     /// Why the call of which it is the result was not made, if nobody was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub refused: Option<Refused>,
+    pub refused: Option<CallRefusal>,
 }
 
 /// Why a call was not made of which nobody was asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refused {
+pub struct CallRefusal {
     /// In words for a person.
     pub why: String,
     /// Whether it would have been asked for, had there been anybody to ask.
     #[serde(default)]
-    pub nobody: bool,
+    pub no_approver: bool,
 }
 
 /// A provider of models.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Provider {
+pub struct ProviderInfo {
     /// What stands before the slash in the names of its models.
     pub provider: String,
     /// The variables that may hold its key; none if it wants none.
@@ -179,12 +180,12 @@ pub struct Provider {
     /// Whether it can be asked with what the caller has.
     pub usable: bool,
     /// The models that are known. There may be others.
-    pub models: Vec<ListedModel>,
+    pub models: Vec<ModelInfo>,
 }
 
 /// A model that is known.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ListedModel {
+pub struct ModelInfo {
     /// Its name, with its provider's.
     pub name: String,
     /// How many tokens it can read.
@@ -197,9 +198,9 @@ pub struct ListedModel {
 
 /// A task that was waited for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Waited {
+pub struct WaitResult {
     /// Why the wait returned.
-    pub end: WaitedEnd,
+    pub end: WaitEnd,
     /// The task.
     pub task: Task,
 }
@@ -207,7 +208,7 @@ pub struct Waited {
 /// Why a wait returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum WaitedEnd {
+pub enum WaitEnd {
     /// The task has ended.
     Ended,
     /// It asks something.
@@ -221,7 +222,7 @@ pub enum WaitedEnd {
 
 /// Something that happened in a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Happened {
+pub struct SessionEvent {
     /// Where it stands in the log: events from here on are what follows it.
     pub cursor: u64,
     /// When.

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Decision, ListApprovals, Run, Sought, Trusting, Wait};
+use super::{ApprovalRef, DecideApproval, ListApprovals, Run, TrustChange, WaitTasks};
 
 /// A request. Each may be repeated if its answer was lost.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,37 +22,37 @@ pub enum Request {
         keys: Sealed,
     },
     /// A page of tasks.
-    List(List),
+    List(ListTasks),
     /// One task.
-    Show(Named),
+    Show(TaskName),
     /// What a task waits on.
-    Why(Named),
+    Why(TaskName),
     /// What a command wrote, or the conversation of an agent.
     Tail(Tail),
     /// Wait for tasks.
-    Wait(Wait),
+    Wait(WaitTasks),
     /// The ends of these tasks have been read.
     Ack {
         /// Their ids.
         tasks: Vec<String>,
     },
     /// A message to a task.
-    Send(Message),
+    Send(SendMessage),
     /// How far a message has come.
     Receipt {
         /// The task that it was for.
-        task: Named,
+        task: TaskName,
         /// Its id.
         message: String,
     },
     /// The answer to a question of a task.
-    Answer(Answer),
+    Answer(AnswerQuestion),
     /// A page of what agents ask leave for.
     Approvals(ListApprovals),
     /// One thing that an agent asks or has asked leave for.
-    Approval(Sought),
+    Approval(ApprovalRef),
     /// The answer to what an agent asks leave for. Not for processes of tasks.
-    Decide(Box<Decision>),
+    Decide(Box<DecideApproval>),
     /// Leave that was given for ever.
     Grants,
     /// Take leave back that was given for ever. Not for processes of tasks.
@@ -72,16 +72,16 @@ pub enum Request {
         /// The folder.
         folder: String,
         /// Which of the two.
-        trusting: Trusting,
+        trusting: TrustChange,
     },
     /// The folders that are trusted.
     Trusted,
     /// Stop a task and everything below it.
     Cancel {
         /// Which.
-        task: Named,
+        task: TaskName,
         /// How.
-        stop: Stop,
+        stop: CancelOptions,
     },
     /// A page of sessions.
     Sessions {
@@ -95,7 +95,7 @@ pub enum Request {
         /// Its name.
         session: String,
         /// How.
-        stop: Stop,
+        stop: CancelOptions,
     },
     /// Delete a session and everything in it.
     RemoveSession {
@@ -119,7 +119,7 @@ pub enum Request {
 
 /// A task, as somebody calls it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Named {
+pub struct TaskName {
     /// The session in which a handle means something.
     pub session: String,
     /// Its handle, `<parent>/<name>` or its id.
@@ -128,13 +128,13 @@ pub struct Named {
 
 /// A message to a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Message {
+pub struct SendMessage {
     /// Whom.
-    pub to: Named,
+    pub to: TaskName,
     /// What.
     pub text: String,
     /// Whether more may follow.
-    pub sequel: Sequel,
+    pub sequel: Continuation,
     /// Makes the request repeatable.
     pub key: String,
     /// The keys for models that are set where the message comes from.
@@ -144,9 +144,9 @@ pub struct Message {
 
 /// The answer to a question of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct AnswerQuestion {
     /// Whose.
-    pub to: Named,
+    pub to: TaskName,
     /// Which of its questions.
     pub number: u32,
     /// What.
@@ -156,7 +156,7 @@ pub struct Answer {
 /// Whether more messages may follow one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Sequel {
+pub enum Continuation {
     /// They may.
     #[default]
     More,
@@ -190,7 +190,7 @@ pub struct Spawn {
     /// How long it may take to stop.
     pub grace_ms: Option<u64>,
     /// What becomes of it if the daemon dies.
-    pub restart: Restarting,
+    pub restart: Restart,
     /// Makes the request repeatable.
     pub key: String,
     /// Whether the caller stays to read what it writes.
@@ -202,7 +202,7 @@ pub struct Spawn {
 /// What becomes of a command whose daemon dies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Restarting {
+pub enum Restart {
     /// It is lost.
     #[default]
     Never,
@@ -253,7 +253,7 @@ impl fmt::Debug for Sealed {
 
 /// Which tasks to list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct List {
+pub struct ListTasks {
     /// The session; all of them if there is none.
     pub session: Option<String>,
     /// Live ones, or finished ones too.
@@ -281,17 +281,17 @@ pub enum Scope {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tail {
     /// Whose.
-    pub task: Named,
+    pub task: TaskName,
     /// From where.
-    pub reading: Reading,
+    pub reading: TailStart,
     /// Whether to go on as it writes.
-    pub following: Following,
+    pub following: TailMode,
 }
 
 /// Where reading begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reading {
+pub enum TailStart {
     /// With what is kept of the beginning.
     Start,
     /// With the last lines, or the last blocks of a conversation.
@@ -303,7 +303,7 @@ pub enum Reading {
 /// Whether a reader stays for what is to come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Following {
+pub enum TailMode {
     /// It reads what there is.
     Stop,
     /// It goes on until the task has ended.
@@ -312,7 +312,7 @@ pub enum Following {
 
 /// How to stop something.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stop {
+pub struct CancelOptions {
     /// Why.
     pub reason: Option<String>,
     /// How long it may take before it is ended by force.

@@ -8,7 +8,7 @@ use super::Sealed;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
     /// In which session.
-    pub talk: Talk,
+    pub talk: RunSession,
     /// What to do, in words.
     pub task: String,
     /// The model that does it.
@@ -30,7 +30,7 @@ pub struct Run {
     pub budget: Option<String>,
     /// Whether there is a person to be asked for leave.
     #[serde(default)]
-    pub asking: Asking,
+    pub approver: RunApprover,
     /// Whether it may ask for pages of the public network.
     #[serde(default)]
     pub network: Network,
@@ -47,12 +47,12 @@ pub struct Run {
 /// Whether there is somebody to be asked for leave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Asking {
+pub enum RunApprover {
     /// A person, here or elsewhere.
     Person,
     /// Nobody: what would have to be asked for is denied.
     #[default]
-    Nobody,
+    None,
 }
 
 /// What of the network agents reach by themselves, beside their models.
@@ -69,7 +69,7 @@ pub enum Network {
 /// In which session an agent is asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Talk {
+pub enum RunSession {
     /// In a new one.
     New,
     /// In the one of this name, which is opened if it is new.

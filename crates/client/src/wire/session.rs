@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Session {
+pub struct SessionInfo {
     /// Its id.
     pub id: String,
     /// Its name.
@@ -27,7 +27,7 @@ pub struct Session {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sessions {
     /// The sessions, oldest first.
-    pub sessions: Vec<Session>,
+    pub sessions: Vec<SessionInfo>,
     /// Where the next page begins, if there is one.
     pub next: Option<String>,
 }

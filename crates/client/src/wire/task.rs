@@ -27,7 +27,7 @@ pub struct Task {
     pub question: Option<Question>,
     /// What it asks leave for, if it waits for that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub approval: Option<AskedLeave>,
+    pub approval: Option<ApprovalSummary>,
     /// How it ended, once it has.
     pub outcome: Option<Outcome>,
     /// Where it comes from.
@@ -43,7 +43,7 @@ pub struct Task {
     /// How many attempts have started.
     pub attempts: u32,
     /// The request to stop it, if there is one.
-    pub cancel: Option<Cancelled>,
+    pub cancel: Option<Cancel>,
     /// What it last reported.
     pub progress: Option<Progress>,
     /// What it is doing, if it tells.
@@ -56,7 +56,7 @@ pub struct Task {
     pub agent: Option<AgentBrief>,
     /// What it and all below it have spent of its budget, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub spent: Option<Spent>,
+    pub spent: Option<BudgetUse>,
     /// It has ended, and its end could not be written yet.
     pub settling: bool,
     /// It was stopped by force and is still there.
@@ -85,7 +85,7 @@ pub struct AgentBrief {
 /// What an agent and all below it have spent of its budget. Of what is not limited
 /// nothing is counted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spent {
+pub struct BudgetUse {
     /// What may be spent, as it is written.
     pub budget: String,
     /// How many tokens were read and written.
@@ -97,12 +97,12 @@ pub struct Spent {
     /// How long the agent has taken itself, in milliseconds.
     pub time_ms: u64,
     /// The same in words.
-    pub told: String,
+    pub text: String,
 }
 
 /// What a task asks leave for, in short.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AskedLeave {
+pub struct ApprovalSummary {
     /// What it is called when it is answered.
     pub id: String,
     /// The tool that would be called.
@@ -201,7 +201,7 @@ pub struct Outcome {
     pub causes: Vec<String>,
     /// Who stopped it, why and when.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cancelled: Option<Cancelled>,
+    pub cancelled: Option<Cancel>,
     /// Whether it was stopped by force.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub forced: bool,
@@ -250,7 +250,7 @@ impl Outcome {
 
 /// A request to stop a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cancelled {
+pub struct Cancel {
     /// Who asked.
     pub by: String,
     /// Why.
@@ -313,7 +313,7 @@ pub struct CommandLine {
     /// The names of the variables that were set for it.
     pub env: Vec<String>,
     /// What becomes of it if the daemon dies: `never` or `on_crash`.
-    pub restart: super::Restarting,
+    pub restart: super::Restart,
 }
 
 /// A page of tasks.
@@ -327,7 +327,7 @@ pub struct Tasks {
 
 /// What a task waits on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Why {
+pub struct TaskWhy {
     /// The task.
     pub id: String,
     /// Its handle.

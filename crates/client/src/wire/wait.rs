@@ -6,13 +6,13 @@ use super::Sealed;
 
 /// Which tasks to wait for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Wait {
+pub struct WaitTasks {
     /// The session in which their handles mean something.
     pub session: String,
     /// The tasks.
     pub tasks: Vec<String>,
     /// For how many of them.
-    pub waiting: Waiting,
+    pub mode: WaitMode,
     /// How long at the most.
     pub timeout_ms: Option<u64>,
     /// The caller's keys and addresses, never stored. Agents that are waited
@@ -21,16 +21,16 @@ pub struct Wait {
     pub keys: Sealed,
     /// What is done if one of them lacks something even with these.
     #[serde(default)]
-    pub lacking: Lacking,
+    pub on_missing: OnMissing,
     /// What is done if one of them asks for leave.
     #[serde(default)]
-    pub asked: Asked,
+    pub on_approval: OnApproval,
 }
 
 /// What a wait does if a task asks for leave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Asked {
+pub enum OnApproval {
     /// It returns, as for any question.
     #[default]
     Return,
@@ -41,7 +41,7 @@ pub enum Asked {
 /// What a wait does if a task lacks what it needs to go on, such as a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Lacking {
+pub enum OnMissing {
     /// It waits until somebody brings that.
     #[default]
     Wait,
@@ -52,7 +52,7 @@ pub enum Lacking {
 /// For how many tasks to wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Waiting {
+pub enum WaitMode {
     /// All of them.
     #[default]
     All,

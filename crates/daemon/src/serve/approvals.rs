@@ -2,7 +2,7 @@
 
 use offshoot_agent::{KIND, Leave};
 use offshoot_client::wire::{
-    self, Approvals, Code, Decision, Fault, ListApprovals, Reply, Sought, Verdict,
+    self, ApprovalRef, Approvals, Code, DecideApproval, Decision, ListApprovals, Reply, WireError,
 };
 use offshoot_core::{Resolution, TaskId, Visibility};
 use offshoot_runtime::Error;
@@ -31,7 +31,9 @@ const REASON: usize = 16 << 10;
 pub(super) async fn list(house: &House, list: ListApprovals) -> Answer {
     let below: Vec<TaskId> = list.below.iter().filter_map(|id| id.parse().ok()).collect();
     if below.len() < list.below.len() {
-        return Err(Fault::new(Code::BadRequest, "one of the tasks is not named by its id").into());
+        return Err(
+            WireError::new(Code::BadRequest, "one of the tasks is not named by its id").into()
+        );
     }
     let all = match &list.session {
         None => house.runtime()?.tasks(),
@@ -74,7 +76,7 @@ pub(super) async fn list(house: &House, list: ListApprovals) -> Answer {
 }
 
 /// One thing that an agent asks or has asked leave for.
-pub(super) async fn show(house: &House, sought: &Sought) -> Answer {
+pub(super) async fn show(house: &House, sought: &ApprovalRef) -> Answer {
     let found = asked::find(house, sought).await?;
     Ok(Reply::Approval(Box::new(found.shown(house).await?)))
 }
@@ -89,14 +91,14 @@ struct Given {
 }
 
 /// Answers what an agent asks leave for. The first answer stands.
-pub(super) async fn decide(house: &House, decision: Decision, origin: Origin) -> Answer {
-    origin.must_be_person(match decision.verdict {
-        Verdict::Denied { .. } => "to deny what an agent asks for",
+pub(super) async fn decide(house: &House, decision: DecideApproval, origin: Origin) -> Answer {
+    origin.must_be_person(match decision.decision {
+        Decision::Denied { .. } => "to deny what an agent asks for",
         _ => "to allow what an agent asks for",
     })?;
     let found = asked::find(house, &decision.of).await?;
     let shown = found.shown(house).await?;
-    let leave = leave(&decision.verdict, &shown)?;
+    let leave = leave(&decision.decision, &shown)?;
     let session = found.task.spec.lineage.session;
     house.keys.offer(session, &super::run::keys(&decision.keys));
     let (number, key) = (found.question.number, decision.key.clone());
@@ -124,7 +126,7 @@ async fn now(
 ) -> Result<Asked, Stopped> {
     let asked = asked::of_task(house, &task.record().await?).await?;
     let found = asked.into_iter().find(|asked| asked.question.number == number);
-    Ok(found.ok_or_else(|| Fault::new(Code::NotFound, "what was asked for is gone"))?)
+    Ok(found.ok_or_else(|| WireError::new(Code::NotFound, "what was asked for is gone"))?)
 }
 
 fn is_given(asked: &Asked, key: &str) -> bool {
@@ -137,20 +139,20 @@ fn is_given(asked: &Asked, key: &str) -> bool {
 }
 
 /// What the agent is answered.
-fn leave(verdict: &Verdict, asked: &wire::Approval) -> Result<Leave, Fault> {
+fn leave(verdict: &Decision, asked: &wire::ApprovalRequest) -> Result<Leave, WireError> {
     Ok(match verdict {
-        Verdict::Once => Leave::Once,
-        Verdict::Always if asked.always.is_none() => {
+        Decision::Once => Leave::Once,
+        Decision::Always if asked.always.is_none() => {
             let (agent, tool) = (&asked.agent, &asked.tool);
             let text = format!("what {agent} asks for ({tool}) cannot be allowed for ever");
-            return Err(Fault::new(Code::BadRequest, text).hint("leave out --always"));
+            return Err(WireError::new(Code::BadRequest, text).hint("leave out --always"));
         }
-        Verdict::Always => Leave::Always,
-        Verdict::Denied { reason } => {
+        Decision::Always => Leave::Always,
+        Decision::Denied { reason } => {
             if let Some(reason) = reason.as_ref().filter(|reason| reason.len() > REASON) {
                 let text = format!("a reason of {} bytes is too long", reason.len());
                 let hint = format!("{REASON} are the most: the agent reads all of it");
-                return Err(Fault::new(Code::BadRequest, text).hint(hint));
+                return Err(WireError::new(Code::BadRequest, text).hint(hint));
             }
             Leave::Denied { reason: reason.clone() }
         }
@@ -158,21 +160,21 @@ fn leave(verdict: &Verdict, asked: &wire::Approval) -> Result<Leave, Fault> {
 }
 
 /// Why an answer counts no more: who was first, and what was said.
-fn too_late(asked: &wire::Approval) -> Fault {
+fn too_late(asked: &wire::ApprovalRequest) -> WireError {
     let (id, agent, tool) = (&asked.id, &asked.agent, &asked.tool);
     let what = format!("{id} ({agent}: {tool})");
     let Some(closed) = &asked.closed else {
-        return Fault::new(Code::Other, format!("{what} could not be answered: try again"));
+        return WireError::new(Code::Other, format!("{what} could not be answered: try again"));
     };
     let at = &closed.at;
-    let text = match (&closed.verdict, &closed.by) {
+    let text = match (&closed.decision, &closed.by) {
         (Some(verdict), by) => {
             let by = by.as_deref().unwrap_or("somebody");
             let said = match verdict {
-                Verdict::Once => "allowed it once".to_owned(),
-                Verdict::Always => "allowed it for ever".to_owned(),
-                Verdict::Denied { reason: None } => "denied it".to_owned(),
-                Verdict::Denied { reason: Some(reason) } => {
+                Decision::Once => "allowed it once".to_owned(),
+                Decision::Always => "allowed it for ever".to_owned(),
+                Decision::Denied { reason: None } => "denied it".to_owned(),
+                Decision::Denied { reason: Some(reason) } => {
                     format!("denied it ({})", offshoot_core::text::cut(reason, 200))
                 }
             };
@@ -185,7 +187,7 @@ fn too_late(asked: &wire::Approval) -> Fault {
             )
         }
     };
-    Fault::new(Code::Answered, text)
+    WireError::new(Code::Answered, text)
         .hint("the first answer counts; nothing was changed by this one")
 }
 

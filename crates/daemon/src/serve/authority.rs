@@ -4,7 +4,7 @@
 //! too, and those have no more than that agent has, whatever is asked for them.
 
 use offshoot_agent::{BadBudget, Brief, Budget, KIND};
-use offshoot_client::wire::{Asking, Code, Fault, Network, Run};
+use offshoot_client::wire::{Code, Network, Run, RunApprover, WireError};
 use offshoot_core::permissions::{
     Approver, PermissionMode, Permissions, PolicyLayer, Rule, Verdict,
 };
@@ -24,9 +24,9 @@ const DEEPEST: usize = 64;
 /// What a new agent may do that this visitor asks for.
 pub(super) async fn of(house: &House, run: &Run, origin: Origin) -> Result<Permissions, Stopped> {
     let mode = mode(run.mode.as_deref())?;
-    let asks = match run.asking {
-        Asking::Person => Approver::Person,
-        Asking::Nobody => Approver::None,
+    let asks = match run.approver {
+        RunApprover::Person => Approver::Person,
+        RunApprover::None => Approver::None,
     };
     let layer = match run.network {
         Network::Pages => PolicyLayer::mode(mode),
@@ -41,7 +41,7 @@ pub(super) async fn of(house: &House, run: &Run, origin: Origin) -> Result<Permi
         Origin::Masked | Origin::Unseen => {
             let text = "whoever is not seen to be a person cannot have agents act more freely than \
                         with --mode ask";
-            let fault = Fault::new(Code::NotAPerson, text);
+            let fault = WireError::new(Code::NotAPerson, text);
             return Err(fault.hint("type it in a terminal of your own").into());
         }
     };
@@ -80,30 +80,31 @@ async fn agent_above(house: &House, task: TaskId) -> Result<Option<Task>, Stoppe
     Ok(None)
 }
 
-fn mode(said: Option<&str>) -> Result<PermissionMode, Fault> {
+fn mode(said: Option<&str>) -> Result<PermissionMode, WireError> {
     match said {
         Some("plan") => Ok(PermissionMode::Plan),
         None | Some("ask") => Ok(PermissionMode::Ask),
         Some("auto") => Ok(PermissionMode::Auto),
         Some(other) => {
             let text = format!("there is no mode {other:?}: use plan, ask or auto");
-            Err(Fault::new(Code::BadRequest, text))
+            Err(WireError::new(Code::BadRequest, text))
         }
     }
 }
 
 /// What a person says that the agent and all below it may spend.
-pub(super) fn budget(run: &Run) -> Result<Option<Budget>, Fault> {
-    let read = |error: BadBudget| Fault::from_error(Code::BadRequest, &error);
+pub(super) fn budget(run: &Run) -> Result<Option<Budget>, WireError> {
+    let read = |error: BadBudget| WireError::from_error(Code::BadRequest, &error);
     run.budget.as_deref().map(str::parse).transpose().map_err(read)
 }
 
 /// Refuses what would change how the agent of a conversation acts: that was said
 /// when it began.
-pub(super) fn stays_as_it_is(brief: &Brief, run: &Run) -> Result<(), Fault> {
+pub(super) fn stays_as_it_is(brief: &Brief, run: &Run) -> Result<(), WireError> {
     let refused = |what: &str, has: &str, flag: &str| {
         let text = format!("the agent of this session began {what} {has}");
-        Fault::new(Code::BadRequest, text).hint(format!("leave out {flag}, or begin a new session"))
+        WireError::new(Code::BadRequest, text)
+            .hint(format!("leave out {flag}, or begin a new session"))
     };
     let word = |mode: PermissionMode| crate::view::word(mode);
     let has = brief.authority.as_deref().map_or(PermissionMode::Auto, Permissions::mode);

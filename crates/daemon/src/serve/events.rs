@@ -1,6 +1,6 @@
 //! What happens in a session, as it happens.
 
-use offshoot_client::wire::{Happened, Reply};
+use offshoot_client::wire::{Reply, SessionEvent};
 use offshoot_core::Cursor;
 use offshoot_runtime::Error;
 
@@ -22,8 +22,8 @@ pub(super) async fn follow(
         events.snapshot().await?;
         // Whoever looks at the records after this misses nothing.
         let (cursor, at) = (events.cursor().number(), crate::house::now().to_string());
-        let from = Happened { cursor, at, change: "from".into(), task: None };
-        out.say(&Reply::Happened(Box::new(from))).await?;
+        let from = SessionEvent { cursor, at, change: "from".into(), task: None };
+        out.say(&Reply::Event(Box::new(from))).await?;
     }
     loop {
         let event = match events.next().await {
@@ -41,8 +41,8 @@ pub(super) async fn follow(
                     };
                     let cursor = events.cursor().number();
                     let at = crate::house::now().to_string();
-                    let happened = Happened { cursor, at, change: "snapshot".into(), task };
-                    out.say(&Reply::Happened(Box::new(happened))).await?;
+                    let happened = SessionEvent { cursor, at, change: "snapshot".into(), task };
+                    out.say(&Reply::Event(Box::new(happened))).await?;
                 }
                 continue;
             }
@@ -56,12 +56,12 @@ pub(super) async fn follow(
             Some(task) => Some(view::task(house, house.runtime()?.snapshot(task)).await?),
             None => None,
         };
-        let happened = Happened {
+        let happened = SessionEvent {
             cursor: event.cursor.number(),
             at: event.at.to_string(),
             change: view::word(&event.change),
             task,
         };
-        out.say(&Reply::Happened(Box::new(happened))).await?;
+        out.say(&Reply::Event(Box::new(happened))).await?;
     }
 }

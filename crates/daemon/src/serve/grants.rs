@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use offshoot_client::wire::{self, Code, Fault, Reply};
+use offshoot_client::wire::{self, Code, Reply, WireError};
 use offshoot_core::permissions::{BadRule, Rule};
 
 use super::Answer;
@@ -27,16 +27,18 @@ pub(super) fn list(house: &House) -> Answer {
 pub(super) fn revoke(house: &House, folder: &str, rule: Option<&str>, origin: Origin) -> Answer {
     origin.must_be_person("to take leave back")?;
     let rule: Option<Rule> = rule.map(str::parse).transpose().map_err(|error: BadRule| {
-        Fault::from_error(Code::BadRequest, &error).hint("`offshoot approvals grants` lists them")
+        WireError::from_error(Code::BadRequest, &error)
+            .hint("`offshoot approvals grants` lists them")
     })?;
     let gone = house.grants.revoke(Path::new(folder), rule.as_ref()).map_err(|error| {
-        let fault = Fault::new(Code::Store, "it could not be written that leave was taken back");
-        Fault { causes: vec![error.to_string()], ..fault }
+        let fault =
+            WireError::new(Code::Store, "it could not be written that leave was taken back");
+        WireError { causes: vec![error.to_string()], ..fault }
     })?;
     if gone.is_empty() {
         let what = rule.map(|rule| format!(" for {rule}")).unwrap_or_default();
         let text = format!("no leave was given for ever{what} in {folder}");
-        let fault = Fault::new(Code::NotFound, text);
+        let fault = WireError::new(Code::NotFound, text);
         return Err(fault.hint("`offshoot approvals grants` lists what was").into());
     }
     Ok(Reply::Grants { grants: gone.into_iter().map(shown).collect() })

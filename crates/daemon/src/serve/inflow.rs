@@ -46,7 +46,7 @@ impl Inflow {
                         return std::future::pending().await;
                     }
                 }
-                Ok(_) => return FrameError::Strange("a request where input was due".into()),
+                Ok(_) => return FrameError::Protocol("a request where input was due".into()),
                 Err(error) => return error,
             }
         }

@@ -1,6 +1,6 @@
 //! Messages to tasks.
 
-use offshoot_client::wire::{self, Code, Fault, Message, Named, Reply, Sequel};
+use offshoot_client::wire::{self, Code, Continuation, Reply, SendMessage, TaskName, WireError};
 use offshoot_core::{Caller, MessageState, QuestionKind, Receipt, Resolution};
 use offshoot_runtime::{Error, TaskRef};
 
@@ -10,7 +10,7 @@ use crate::fault::refusal_about;
 use crate::house::House;
 
 /// Sends a message to a task.
-pub(super) async fn send(house: &House, message: &Message) -> Answer {
+pub(super) async fn send(house: &House, message: &SendMessage) -> Answer {
     let mut task = house.task(&message.to).await?;
     let mut turn = None;
     if *task.spec().kind == *offshoot_agent::KIND {
@@ -23,8 +23,8 @@ pub(super) async fn send(house: &House, message: &Message) -> Answer {
     }
     let sending = task.send(&message.text).key(&message.key);
     let sending = match message.sequel {
-        Sequel::More => sending,
-        Sequel::End => sending.last(),
+        Continuation::More => sending,
+        Continuation::End => sending.last(),
     };
     let receipts = sending.await;
     drop(turn);
@@ -39,17 +39,17 @@ pub(super) async fn send(house: &House, message: &Message) -> Answer {
         }
     })?;
     let Some(receipt) = receipts.first() else {
-        return Err(Fault::new(Code::Other, "the message was queued for nobody").into());
+        return Err(WireError::new(Code::Other, "the message was queued for nobody").into());
     };
     Ok(sent(receipt))
 }
 
 /// How far a message to a task has come.
-pub(super) async fn receipt(house: &House, to: &Named, message: &str) -> Answer {
+pub(super) async fn receipt(house: &House, to: &TaskName, message: &str) -> Answer {
     let task = house.task(to).await?;
     let Ok(message) = message.parse() else {
         let text = format!("{message:?} is not the id of a message");
-        return Err(Fault::new(Code::BadRequest, text).into());
+        return Err(WireError::new(Code::BadRequest, text).into());
     };
     let session = house.existing_session(&to.session).await?;
     let receipt = Receipt { message, task: task.id(), state: MessageState::Queued };
@@ -71,9 +71,9 @@ fn sent(receipt: Receipt) -> Reply {
 }
 
 /// Refuses a text to an agent that is empty. To a command that is a line, too.
-fn says_something(text: &str) -> Result<(), Fault> {
+fn says_something(text: &str) -> Result<(), WireError> {
     match text.trim() {
-        "" => Err(Fault::new(Code::BadRequest, "nothing is said to the agent")
+        "" => Err(WireError::new(Code::BadRequest, "nothing is said to the agent")
             .hint("write what it shall read, such as: offshoot tasks send lead 'Be brief.'")),
         _ => Ok(()),
     }
@@ -81,7 +81,7 @@ fn says_something(text: &str) -> Result<(), Fault> {
 
 /// Answers a question of a task. One that is repeated because its reply was lost
 /// has answered it already.
-pub(super) async fn answer(house: &House, answer: &wire::Answer) -> Answer {
+pub(super) async fn answer(house: &House, answer: &wire::AnswerQuestion) -> Answer {
     let task = house.task(&answer.to).await?;
     if *task.spec().kind == *offshoot_agent::KIND {
         says_something(&answer.text)?;
@@ -93,7 +93,7 @@ pub(super) async fn answer(house: &House, answer: &wire::Answer) -> Answer {
         let id = asked::short_id(task.id(), answer.number);
         let text = format!("question {} of {} asks for leave", answer.number, task.handle());
         let hint = format!("`offshoot approve {id}` or `offshoot deny {id}` answers it");
-        return Err(Fault::new(Code::BadRequest, text).hint(hint).into());
+        return Err(WireError::new(Code::BadRequest, text).hint(hint).into());
     }
     match task.answer(answer.number, &answer.text).await {
         Ok(()) => {}
@@ -105,7 +105,7 @@ pub(super) async fn answer(house: &House, answer: &wire::Answer) -> Answer {
 }
 
 /// Whether a person has given this answer.
-async fn is_answered(task: &TaskRef, answer: &wire::Answer) -> Result<bool, Error> {
+async fn is_answered(task: &TaskRef, answer: &wire::AnswerQuestion) -> Result<bool, Error> {
     let asked = task.questions().await?;
     let asked = asked.into_iter().find(|asked| asked.number == answer.number);
     Ok(asked.is_some_and(|asked| match asked.closed {

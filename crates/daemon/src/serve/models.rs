@@ -1,6 +1,6 @@
 //! Which models there are.
 
-use offshoot_client::wire::{ListedModel, Provider, Reply, Sealed};
+use offshoot_client::wire::{ModelInfo, ProviderInfo, Reply, Sealed};
 use offshoot_models::{Keys, Listed, Model, Models, Offline};
 
 /// The providers, whether the caller can ask them, and the models that are
@@ -8,7 +8,7 @@ use offshoot_models::{Keys, Listed, Model, Models, Offline};
 pub(super) fn list(keys: &Sealed) -> Reply {
     let keys = super::run::keys(keys);
     let listed = Models::list(&keys).into_iter().map(|listed| shown(listed, &keys));
-    let offline = Provider {
+    let offline = ProviderInfo {
         provider: "offline".to_owned(),
         variables: Vec::new(),
         usable: true,
@@ -17,20 +17,20 @@ pub(super) fn list(keys: &Sealed) -> Reply {
     Reply::Models { providers: listed.chain([offline]).collect() }
 }
 
-fn free(offline: &Offline) -> ListedModel {
+fn free(offline: &Offline) -> ModelInfo {
     let name = offline.name().to_string();
-    ListedModel { name, window: 0, input: Some(0), output: Some(0) }
+    ModelInfo { name, window: 0, input: Some(0), output: Some(0) }
 }
 
-fn shown(listed: Listed, keys: &Keys) -> Provider {
+fn shown(listed: Listed, keys: &Keys) -> ProviderInfo {
     let Listed { provider, variables, models, .. } = listed;
-    Provider {
+    ProviderInfo {
         provider: provider.to_string(),
         variables: variables.iter().map(|name| (*name).to_owned()).collect(),
         usable: keys.access(provider).is_ok(),
         models: models
             .into_iter()
-            .map(|known| ListedModel {
+            .map(|known| ModelInfo {
                 name: known.name.to_string(),
                 window: known.facts.window,
                 input: known.price.map(|price| price.input),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use offshoot_agent::{Isolation, NoProfile, Origin as From, Profile, Roster, Standing};
-use offshoot_client::wire::{self, Code, Fault, Reply, Trusting};
+use offshoot_client::wire::{self, Code, Reply, TrustChange, WireError};
 use offshoot_core::permissions::{PermissionMode, PolicyLayer};
 use offshoot_profiles::{Holds, Instructions, Trust, TrustError};
 
@@ -18,7 +18,7 @@ pub(super) async fn apart<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Stopped> {
     let done = tokio::task::spawn_blocking(work).await;
-    Ok(done.map_err(|error| Fault::from_error(Code::Other, &error))?)
+    Ok(done.map_err(|error| WireError::from_error(Code::Other, &error))?)
 }
 
 /// The profile of this name for agents that work in this folder, and what the
@@ -54,8 +54,8 @@ pub(super) async fn usual(
     Ok((own, project))
 }
 
-fn no_profile(error: &NoProfile) -> Fault {
-    Fault::from_error(Code::BadRequest, error).hint("`offshoot agents ls` lists the profiles")
+fn no_profile(error: &NoProfile) -> WireError {
+    WireError::from_error(Code::BadRequest, error).hint("`offshoot agents ls` lists the profiles")
 }
 
 /// The profiles that can be chosen in a folder.
@@ -65,10 +65,10 @@ pub(super) async fn list(house: &House, folder: String) -> Answer {
     apart(move || {
         let (found, broken) = profiles.all(Some(Path::new(&folder)));
         let trusted = is_trusted(trust.as_ref(), Path::new(&folder));
-        Reply::Profiles(wire::Profiles {
+        Reply::Profiles(wire::ProfileList {
             profiles: found.iter().map(|profile| shown(profile, &tools)).collect(),
             broken: broken.iter().map(ToString::to_string).collect(),
-            trust: wire::Trust { folder, trusted },
+            trust: wire::DirTrust { folder, trusted },
         })
     })
     .await
@@ -83,20 +83,20 @@ fn is_trusted(trust: Option<&Trust>, folder: &Path) -> bool {
 }
 
 /// Trusts a folder with what it brings now, or does so no more.
-pub(super) async fn trust(folder: String, trusting: Trusting, origin: Origin) -> Answer {
+pub(super) async fn trust(folder: String, trusting: TrustChange, origin: Origin) -> Answer {
     origin.must_be_person("to say which folders are trusted")?;
     let changed = apart(move || {
         let trust = own()?;
         let folder = Path::new(&folder);
         let folders = match trusting {
-            Trusting::Trust => trust.add(folder),
-            Trusting::Remove => trust.remove(folder),
+            TrustChange::Trust => trust.add(folder),
+            TrustChange::Remove => trust.remove(folder),
         };
         folders.map_err(|error| refused(&error))
     })
     .await??;
-    let trusted = trusting == Trusting::Trust;
-    let named = |folder: PathBuf| wire::Trust { folder: path(&folder), trusted };
+    let trusted = trusting == TrustChange::Trust;
+    let named = |folder: PathBuf| wire::DirTrust { folder: path(&folder), trusted };
     Ok(Reply::Trust { folders: changed.into_iter().map(named).collect() })
 }
 
@@ -105,24 +105,24 @@ pub(super) async fn trusted() -> Answer {
     let listed = apart(|| own()?.list().map_err(|error| refused(&error))).await??;
     let named = listed
         .into_iter()
-        .map(|one| wire::Trust { folder: path(&one.folder), trusted: one.holds == Holds::Yes });
+        .map(|one| wire::DirTrust { folder: path(&one.folder), trusted: one.holds == Holds::Yes });
     Ok(Reply::Trust { folders: named.collect() })
 }
 
-fn own() -> Result<Trust, Fault> {
+fn own() -> Result<Trust, WireError> {
     Trust::own().ok_or_else(|| {
         let text = "there is no place for the list of trusted folders";
-        Fault::new(Code::Store, text).hint("set XDG_STATE_HOME or HOME where the daemon starts")
+        WireError::new(Code::Store, text).hint("set XDG_STATE_HOME or HOME where the daemon starts")
     })
 }
 
-fn refused(error: &TrustError) -> Fault {
+fn refused(error: &TrustError) -> WireError {
     let code = match error {
         TrustError::NoFolder { .. } => Code::NotFound,
         TrustError::NotTrustworthy { .. } => Code::BadRequest,
         _ => Code::Store,
     };
-    Fault::from_error(code, error)
+    WireError::from_error(code, error)
 }
 
 fn path(path: &Path) -> String {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use offshoot_agent::{Brief, Catalogue, KIND, NoModel};
-use offshoot_client::wire::{Code, Fault, Reply, Run, Sealed, Talk};
+use offshoot_client::wire::{Code, Reply, Run, RunSession, Sealed, WireError};
 use offshoot_core::permissions::Permissions;
 use offshoot_core::{LEAD, MessageId, Owner, Payload, SessionId, Sizes, Task};
 use offshoot_models::{BadModelName, Keys, ModelName, Provider};
@@ -61,7 +61,7 @@ pub(super) async fn run(house: &House, mut run: Run, origin: Origin) -> Answer {
     };
     let shown = view::task(house, task.snapshot().await?).await?;
     let message = message.map(|message| message.to_string());
-    Ok(Reply::Asked { task: Box::new(shown), message, before, notes })
+    Ok(Reply::Run { task: Box::new(shown), message, before, notes })
 }
 
 /// Whether this request has sent the agent off already, and its answer was lost.
@@ -73,12 +73,12 @@ fn is_repeated(lead: &Task, run: &Run) -> bool {
 
 /// Refuses variables that no command gets, and takes the others out of a request
 /// that does not come from a person; what is said of that.
-fn check_passed(run: &mut Run, origin: Origin) -> Result<Vec<String>, Fault> {
+fn check_passed(run: &mut Run, origin: Origin) -> Result<Vec<String>, WireError> {
     if let Some(name) = run.pass_env.0.keys().find(|name| !offshoot_tools::is_passable(name)) {
         let text = format!("the variable {name} cannot be passed to commands");
         let hint = "variables of Offshoot, and those that change what a shell or git does, are \
                     never passed: leave it out";
-        return Err(Fault::new(Code::BadRequest, text).hint(hint));
+        return Err(WireError::new(Code::BadRequest, text).hint(hint));
     }
     if run.pass_env.is_empty() || matches!(origin, Origin::Person) {
         return Ok(Vec::new());
@@ -89,10 +89,10 @@ fn check_passed(run: &mut Run, origin: Origin) -> Result<Vec<String>, Fault> {
 }
 
 /// Passes the variables of a request to the commands of its session.
-fn pass(house: &House, session: SessionId, run: &Run) -> Result<(), Fault> {
+fn pass(house: &House, session: SessionId, run: &Run) -> Result<(), WireError> {
     let passed = house.passed.give(session, &run.pass_env);
     passed.map_err(|error| {
-        let fault = Fault::from_error(Code::Other, &error);
+        let fault = WireError::from_error(Code::Other, &error);
         fault.hint("the names of passed variables are kept in the data directory: check its disk")
     })
 }
@@ -105,11 +105,11 @@ pub(super) fn keys(brought: &Sealed) -> Keys {
 async fn session_name(house: &House, run: &Run) -> Result<String, Stopped> {
     Ok(match &run.talk {
         // A request that is repeated finds the session that it has opened.
-        Talk::New => format!("run-{}", run.key.chars().take(8).collect::<String>()),
-        Talk::In(name) => name.clone(),
-        Talk::Latest => {
+        RunSession::New => format!("run-{}", run.key.chars().take(8).collect::<String>()),
+        RunSession::In(name) => name.clone(),
+        RunSession::Latest => {
             let session = latest(house).await?.ok_or_else(|| {
-                let none = Fault::new(Code::NotFound, "no conversation is kept here");
+                let none = WireError::new(Code::NotFound, "no conversation is kept here");
                 none.hint("leave out --continue to begin")
             })?;
             house.session_name(session).await?.to_string()
@@ -181,15 +181,15 @@ async fn begin(
     if let Some(budget) = authority::budget(run)? {
         brief.budget = brief.budget.within(budget).into();
     }
-    let said = |error| Fault::from_error(Code::BadRequest, &error);
+    let said = |error| WireError::from_error(Code::BadRequest, &error);
     // What an agent lacks is told by its record alone.
     let (bytes, most) = (Payload::encode(&brief).map_err(said)?.bytes(), Sizes::default().inline);
     if bytes > most as u64 {
         let text = format!("the task is too long: {bytes} bytes, where {most} are allowed");
-        let fault = Fault::new(Code::BadRequest, text);
+        let fault = WireError::new(Code::BadRequest, text);
         return Err(fault.hint("the agent is given all of it at once: shorten it").into());
     }
-    let said = |error| Fault::from_error(Code::BadRequest, &error);
+    let said = |error| WireError::from_error(Code::BadRequest, &error);
     let request = house.agents.request(&brief).map_err(said)?;
     let session = house.session(name).await?;
     house.keys.give(session.id(), keys);
@@ -210,16 +210,15 @@ async fn go_on(
     run: &Run,
     keys: &Keys,
 ) -> Result<(TaskRef, Option<MessageId>), Stopped> {
-    let brief: Brief = lead
-        .spec
-        .input
-        .decode()
-        .map_err(|error| Fault::from_error(Code::Other, &error).hint("begin a new session"))?;
+    let brief: Brief =
+        lead.spec.input.decode().map_err(|error| {
+            WireError::from_error(Code::Other, &error).hint("begin a new session")
+        })?;
     if let Some(said) = &run.model
         && model(said)? != brief.model
     {
         let said = format!("the agent of this session asks {}, not {said}", brief.model);
-        let fault = Fault::new(Code::BadRequest, said);
+        let fault = WireError::new(Code::BadRequest, said);
         return Err(fault.hint("leave out --model, or begin a new session").into());
     }
     authority::stays_as_it_is(&brief, run)?;
@@ -241,7 +240,7 @@ async fn go_on(
 
 /// Refuses what is set for another address than the agent's: it would neither be
 /// asked there nor where whoever set it expects it.
-fn stays_where_it_is(brief: &Brief, keys: &Keys) -> Result<(), Fault> {
+fn stays_where_it_is(brief: &Brief, keys: &Keys) -> Result<(), WireError> {
     let provider = brief.model.provider();
     let now = keys.only(provider).and_then(|keys| keys.endpoint(provider));
     match (&brief.endpoint, &now) {
@@ -252,26 +251,26 @@ fn stays_where_it_is(brief: &Brief, keys: &Keys) -> Result<(), Fault> {
     }
 }
 
-fn cannot_go_on(why: &impl std::error::Error) -> Fault {
+fn cannot_go_on(why: &impl std::error::Error) -> WireError {
     let said = format!("the agent of this session cannot go on: {why}");
-    Fault::new(Code::BadRequest, said).hint("or begin a new session")
+    WireError::new(Code::BadRequest, said).hint("or begin a new session")
 }
 
 /// Why a new agent cannot ask its model.
-fn unasked(error: NoModel) -> Fault {
+fn unasked(error: NoModel) -> WireError {
     match error {
-        NoModel::NoKey(_) => Fault::from_error(Code::BadRequest, &error)
+        NoModel::NoKey(_) => WireError::from_error(Code::BadRequest, &error)
             .hint("the model offline/survey needs no key, and neither does `offshoot demo`"),
         error => unusable(error),
     }
 }
 
-fn model(said: &str) -> Result<ModelName, Fault> {
+fn model(said: &str) -> Result<ModelName, WireError> {
     said.parse().map_err(|error: BadModelName| unusable(error))
 }
 
-fn unusable(error: impl std::error::Error) -> Fault {
-    Fault::from_error(Code::BadRequest, &error).hint("`offshoot models ls` lists the models")
+fn unusable(error: impl std::error::Error) -> WireError {
+    WireError::from_error(Code::BadRequest, &error).hint("`offshoot models ls` lists the models")
 }
 
 fn usual(keys: &Keys) -> Option<ModelName> {
@@ -280,8 +279,8 @@ fn usual(keys: &Keys) -> Option<ModelName> {
     ModelName::new(*provider, name).ok()
 }
 
-fn no_model() -> Fault {
-    Fault::new(Code::BadRequest, "there is no key for any model").hint(
+fn no_model() -> WireError {
+    WireError::new(Code::BadRequest, "there is no key for any model").hint(
         "set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or name a model with --model; \
          offline/survey needs no key, and neither does `offshoot demo`",
     )

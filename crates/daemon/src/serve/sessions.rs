@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use offshoot_client::wire::{Code, Fault, Reply, Session, Sessions};
+use offshoot_client::wire::{Code, Reply, SessionInfo, Sessions, WireError};
 use offshoot_core::{Owner, Session as Record};
 use offshoot_runtime::{Error, Runtime};
 use offshoot_store::StoreError;
@@ -39,11 +39,11 @@ pub(super) async fn list(house: &House, after: Option<String>, limit: usize) -> 
     Ok(Reply::Sessions(Sessions { sessions, next: page.next.map(cursor) }))
 }
 
-async fn shown(runtime: &Runtime, record: &Record) -> Result<Option<Session>, Error> {
+async fn shown(runtime: &Runtime, record: &Record) -> Result<Option<SessionInfo>, Error> {
     let Some(session) = runtime.find_session(record.name.as_str()).await? else { return Ok(None) };
     let counts = session.counts().await?;
     let first = runtime.tasks().owner(Owner::Session(record.id)).limit(1).await?;
-    Ok(Some(Session {
+    Ok(Some(SessionInfo {
         id: record.id.to_string(),
         name: record.name.as_str().to_owned(),
         opened_at: record.opened_at.to_string(),
@@ -92,13 +92,13 @@ pub(super) async fn remove(house: &House, name: &str) -> Answer {
 }
 
 /// Why a session is not removed whose tasks were left by a dead daemon.
-fn unsettled(house: &House, busy: &Error) -> Fault {
+fn unsettled(house: &House, busy: &Error) -> WireError {
     let text = format!(
         "{busy}; an earlier daemon left it, and how it ended cannot be written yet (the log says \
          why: {})",
         house.log.path().display()
     );
-    let fault = Fault::new(Code::Busy, text);
+    let fault = WireError::new(Code::Busy, text);
     match house.is_full() {
         true => no_room(fault, house.place.data()),
         false => fault.hint("it goes on by itself: try again in a while"),

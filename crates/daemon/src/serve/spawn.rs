@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use offshoot_backends::{Attach, Command, CommandsError, Restart, Seat, Surroundings};
-use offshoot_client::wire::{Attachment, Code, Fault, Named, Reply, Restarting, Spawn};
+use offshoot_client::wire::{self, Attachment, Code, Reply, Spawn, TaskName, WireError};
 use offshoot_core::{Name, Visibility};
 use offshoot_runtime::Error;
 
@@ -36,10 +36,10 @@ pub(super) async fn spawn(
     }
     let request = command(&spawn)
         .and_then(|command| house.commands.request(command, Some(around), attach))
-        .map_err(|error| Fault::from_error(Code::BadRequest, &error))?;
+        .map_err(|error| WireError::from_error(Code::BadRequest, &error))?;
     let parent = match &spawn.parent {
         Some(parent) => {
-            let named = Named { session: spawn.session.clone(), task: parent.clone() };
+            let named = TaskName { session: spawn.session.clone(), task: parent.clone() };
             Some(house.task(&named).await?)
         }
         None => None,
@@ -81,7 +81,7 @@ fn command(spawn: &Spawn) -> Result<Command, CommandsError> {
         command = command.env(name, value)?;
     }
     Ok(command.restart(match spawn.restart {
-        Restarting::Never => Restart::Never,
-        Restarting::OnCrash => Restart::OnCrash,
+        wire::Restart::Never => Restart::Never,
+        wire::Restart::OnCrash => Restart::OnCrash,
     }))
 }

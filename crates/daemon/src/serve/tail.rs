@@ -1,7 +1,7 @@
 //! What a command wrote, and writes; of an agent, what was said.
 
 use offshoot_backends::{Follower, Log, Piece, Seat, Stream, Writing};
-use offshoot_client::wire::{Chunk, Code, Fault, Following, Reading, Reply, StreamName, Tail};
+use offshoot_client::wire::{Chunk, Code, Reply, StreamName, Tail, TailMode, TailStart, WireError};
 use offshoot_core::TaskId;
 use offshoot_runtime::{Error, TaskRef};
 
@@ -27,17 +27,17 @@ pub(super) async fn tail(
     }
     let log = house.commands.log(task.id());
     let from = match tail.reading {
-        Reading::Start => 0,
-        Reading::From(place) => place,
-        Reading::Lines(lines) => {
+        TailStart::Start => 0,
+        TailStart::From(place) => place,
+        TailStart::Lines(lines) => {
             let lines = usize::try_from(lines).unwrap_or(usize::MAX);
             log.tail(lines).await.map_err(|error| unreadable(task.id(), &error))?
         }
     };
     let reader = Reader { task: &task, log: &log, at: from, attempt: 0 };
     match tail.following {
-        Following::Stop => reader.read_on(out).await?,
-        Following::Follow => {
+        TailMode::Stop => reader.read_on(out).await?,
+        TailMode::Follow => {
             let live = task.record().await?.is_live();
             let waiter = house.waiters.enter(within.filter(|_| live))?;
             let follower = log.follow(from).at_most(MOST);
@@ -147,11 +147,11 @@ impl Reader<'_> {
             out.pass(Chunk { stream, at: chunk.at.as_micros(), bytes: chunk.bytes }).await?;
         }
         self.at = piece.next;
-        out.say(&Reply::Place { at: self.at }).await
+        out.say(&Reply::Position { at: self.at }).await
     }
 }
 
 fn unreadable(task: TaskId, error: &std::io::Error) -> Stopped {
     let text = format!("the output of task {task} cannot be read");
-    Fault { causes: vec![error.to_string()], ..Fault::new(Code::Store, text) }.into()
+    WireError { causes: vec![error.to_string()], ..WireError::new(Code::Store, text) }.into()
 }

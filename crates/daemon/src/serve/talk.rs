@@ -1,7 +1,7 @@
 //! The conversation of an agent, as it grows.
 
 use offshoot_agent::Refused;
-use offshoot_client::wire::{self, Following, Reading, Reply, Tail};
+use offshoot_client::wire::{self, Reply, Tail, TailMode, TailStart};
 use offshoot_core::{Change, Cursor, TaskId};
 use offshoot_runtime::{Error, EventReader, TaskRef};
 
@@ -27,11 +27,11 @@ pub(super) async fn talk(
     out: &mut Out<'_>,
 ) -> Result<(), Stopped> {
     let (mut at, last) = match tail.reading {
-        Reading::Start => (0, USUAL),
-        Reading::From(place) => (place, MOST),
-        Reading::Lines(blocks) => (0, usize::try_from(blocks).unwrap_or(MOST).min(MOST)),
+        TailStart::Start => (0, USUAL),
+        TailStart::From(place) => (place, MOST),
+        TailStart::Lines(blocks) => (0, usize::try_from(blocks).unwrap_or(MOST).min(MOST)),
     };
-    if tail.following == Following::Stop {
+    if tail.following == TailMode::Stop {
         read(task, &mut at, last, out).await?;
         return Ok(());
     }
@@ -72,7 +72,8 @@ async fn read(task: &TaskRef, at: &mut u64, last: usize, out: &mut Out<'_>) -> R
         let refused = Refused::of(block.kind, &block.data);
         let shown = wire::Block {
             position: block.position,
-            refused: refused.map(|Refused { why, nobody }| wire::Refused { why, nobody }),
+            refused: refused
+                .map(|Refused { why, nobody }| wire::CallRefusal { why, no_approver: nobody }),
             kind: view::word(block.kind),
             name: block.name.map(|name| name.to_string()),
             text: block.text.unwrap_or_default(),
@@ -80,7 +81,7 @@ async fn read(task: &TaskRef, at: &mut u64, last: usize, out: &mut Out<'_>) -> R
         out.say(&Reply::Block(Box::new(shown))).await?;
     }
     *at = peeked.total;
-    out.say(&Reply::Place { at: *at }).await
+    out.say(&Reply::Position { at: *at }).await
 }
 
 /// Returns when the conversation of a task may have grown, or it may have ended.

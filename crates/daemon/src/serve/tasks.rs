@@ -1,6 +1,8 @@
 //! Tasks: a page of them, one of them, and what one waits on.
 
-use offshoot_client::wire::{self, Code, Fault, List, Named, Reply, Scope, Tasks, Why};
+use offshoot_client::wire::{
+    self, Code, ListTasks, Reply, Scope, TaskName, TaskWhy, Tasks, WireError,
+};
 use offshoot_core::{Owner, Phase, TaskState, Visibility, WaitingOn};
 use offshoot_store::PageCursor;
 
@@ -16,7 +18,7 @@ const LONGEST: usize = 1_000;
 const HEAVIEST: usize = 4 << 20;
 
 /// A page of tasks, the last spawned first.
-pub(super) async fn list(house: &House, list: List) -> Answer {
+pub(super) async fn list(house: &House, list: ListTasks) -> Answer {
     let runtime = house.runtime()?;
     let mut tasks = match &list.session {
         None => runtime.tasks(),
@@ -65,7 +67,7 @@ fn phase(state: &str) -> Result<Phase, Stopped> {
         None => {
             let known = wire::State::ALL.map(wire::State::word).join(", ");
             let text = format!("there is no state {state:?}: use one of {known}");
-            return Err(Fault::new(Code::BadRequest, text).into());
+            return Err(WireError::new(Code::BadRequest, text).into());
         }
     })
 }
@@ -79,12 +81,12 @@ pub(super) fn cursor(place: PageCursor) -> String {
 pub(super) fn parse_cursor(text: &str) -> Result<PageCursor, Stopped> {
     text.parse().map(PageCursor).map_err(|_| {
         let text = format!("{text:?} is no cursor: use the `next` of the page before");
-        Fault::new(Code::BadRequest, text).into()
+        WireError::new(Code::BadRequest, text).into()
     })
 }
 
 /// One task.
-pub(super) async fn show(house: &House, named: &Named) -> Answer {
+pub(super) async fn show(house: &House, named: &TaskName) -> Answer {
     let snapshot = house.task(named).await?.snapshot().await?;
     Ok(Reply::Task(Box::new(view::in_full(house, snapshot).await?)))
 }
@@ -106,7 +108,7 @@ enum Whose {
 }
 
 fn asks_leave(asked: &Asked, path: &str, whose: Whose) -> wire::Reason {
-    let wire::AskedLeave { id, tool } = view::asked_leave(asked);
+    let wire::ApprovalSummary { id, tool } = view::asked_leave(asked);
     let who = if whose == Whose::Own { "it" } else { path };
     let text = format!(
         "{who} asks leave to use {tool}: `offshoot approve {id}` or `offshoot deny {id}` answers, \
@@ -116,7 +118,7 @@ fn asks_leave(asked: &Asked, path: &str, whose: Whose) -> wire::Reason {
 }
 
 /// What a task waits on.
-pub(super) async fn why(house: &House, named: &Named) -> Answer {
+pub(super) async fn why(house: &House, named: &TaskName) -> Answer {
     let task = house.task(named).await?;
     let (why, record) = (task.why().await?, task.record().await?);
     let lacks = house.lacks(&record);
@@ -141,7 +143,7 @@ pub(super) async fn why(house: &House, named: &Named) -> Answer {
         let whose = if own { Whose::Own } else { Whose::Below };
         reasons.push(asks_leave(&asked, &path.handles, whose));
     }
-    Ok(Reply::Why(Why {
+    Ok(Reply::Why(TaskWhy {
         id: task.id().to_string(),
         handle: why.handle,
         state: view::state(why.state),

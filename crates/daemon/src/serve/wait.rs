@@ -3,10 +3,11 @@
 use std::time::{Duration, Instant};
 
 use offshoot_client::wire::{
-    self, Asked, Code, Fault, Lacking, Named, Reply, Wait, Waited, WaitedEnd, Waiting,
+    self, Code, OnApproval, OnMissing, Reply, TaskName, WaitEnd, WaitMode, WaitResult, WaitTasks,
+    WireError,
 };
 use offshoot_core::{TaskId, TaskState, WaitingOn};
-use offshoot_runtime::{Error, TaskRef, WaitEnd};
+use offshoot_runtime::{Error, TaskRef};
 
 use super::{Answer, Stopped};
 use crate::fault::refusal_about;
@@ -17,15 +18,15 @@ use crate::view;
 const MOST: usize = 10_000;
 
 /// Waits for tasks.
-pub(super) async fn wait(house: &House, wait: Wait, within: Option<TaskId>) -> Answer {
+pub(super) async fn wait(house: &House, wait: WaitTasks, within: Option<TaskId>) -> Answer {
     if wait.tasks.is_empty() || wait.tasks.len() > MOST {
         let text = format!("wait for 1 to {MOST} tasks, not for {}", wait.tasks.len());
-        return Err(Fault::new(Code::BadRequest, text).into());
+        return Err(WireError::new(Code::BadRequest, text).into());
     }
     let keys = super::run::keys(&wait.keys);
     let mut tasks = Vec::with_capacity(wait.tasks.len());
     for task in wait.tasks {
-        let named = Named { session: wait.session.clone(), task };
+        let named = TaskName { session: wait.session.clone(), task };
         let task = house.task(&named).await?;
         if within == Some(task.id()) {
             let error = Error::WaitsForItself(task.id());
@@ -36,7 +37,7 @@ pub(super) async fn wait(house: &House, wait: Wait, within: Option<TaskId>) -> A
         }
         tasks.push(task);
     }
-    if wait.lacking == Lacking::Return {
+    if wait.on_missing == OnMissing::Return {
         let lacking = lacking(house, &tasks).await?;
         if !lacking.is_empty() {
             return Ok(Reply::Waited { tasks: lacking });
@@ -50,7 +51,7 @@ pub(super) async fn wait(house: &House, wait: Wait, within: Option<TaskId>) -> A
         loop {
             let runtime = house.runtime()?;
             let mut waiting = runtime.wait(&tasks);
-            if wait.waiting == Waiting::Any {
+            if wait.mode == WaitMode::Any {
                 waiting = waiting.any();
             }
             if let Some(until) = until {
@@ -61,7 +62,7 @@ pub(super) async fn wait(house: &House, wait: Wait, within: Option<TaskId>) -> A
             let waited = waiting.await?;
             let asks = waited.iter().find(|waited| asks_leave(waited));
             match asks {
-                Some(asks) if wait.asked == Asked::Wait => {
+                Some(asks) if wait.on_approval == OnApproval::Wait => {
                     let Some(task) = tasks.iter().find(|task| task.id() == asks.task.id()) else {
                         return Ok::<_, Stopped>(waited);
                     };
@@ -84,23 +85,23 @@ pub(super) async fn wait(house: &House, wait: Wait, within: Option<TaskId>) -> A
     let mut found = Vec::with_capacity(tasks.len());
     for waited in waiter.during(house, waits).await? {
         let end = match waited.end {
-            WaitEnd::Ended => WaitedEnd::Ended,
-            WaitEnd::NeedsInput => WaitedEnd::NeedsInput,
-            WaitEnd::TimedOut => WaitedEnd::TimedOut,
+            offshoot_runtime::WaitEnd::Ended => WaitEnd::Ended,
+            offshoot_runtime::WaitEnd::NeedsInput => WaitEnd::NeedsInput,
+            offshoot_runtime::WaitEnd::TimedOut => WaitEnd::TimedOut,
         };
         let snapshot = house.runtime()?.snapshot(waited.task);
         let task = match tasks.len() {
             1 => view::in_full(house, snapshot).await?,
             _ => view::task(house, snapshot).await?,
         };
-        found.push(Waited { end, task });
+        found.push(WaitResult { end, task });
     }
     Ok(Reply::Waited { tasks: found })
 }
 
 /// Whether a wait returned because the task asks for leave.
 fn asks_leave(waited: &offshoot_runtime::WaitResult) -> bool {
-    waited.end == WaitEnd::NeedsInput
+    waited.end == offshoot_runtime::WaitEnd::NeedsInput
         && matches!(waited.task.state, TaskState::Waiting(WaitingOn::Approval(_)))
 }
 
@@ -116,7 +117,7 @@ async fn until_it_goes_on(task: &TaskRef, was: u64) -> Result<(), Error> {
 }
 
 /// Those of these tasks that cannot go on before somebody brings what they lack.
-async fn lacking(house: &House, tasks: &[TaskRef]) -> Result<Vec<Waited>, Stopped> {
+async fn lacking(house: &House, tasks: &[TaskRef]) -> Result<Vec<WaitResult>, Stopped> {
     let mut lacking = Vec::new();
     for task in tasks {
         let snapshot = task.snapshot().await?;
@@ -126,7 +127,7 @@ async fn lacking(house: &House, tasks: &[TaskRef]) -> Result<Vec<Waited>, Stoppe
                 "{what}, and `offshoot tasks wait` or a `run` in its session brings it"
             ));
             let task = wire::Task { lacks, ..view::task(house, snapshot).await? };
-            lacking.push(Waited { end: WaitedEnd::Lacks, task });
+            lacking.push(WaitResult { end: WaitEnd::Lacks, task });
         }
     }
     Ok(lacking)

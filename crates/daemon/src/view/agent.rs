@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use offshoot_agent::{Brief, Budget, Hitch, Spent};
-use offshoot_client::wire::{self, Fault};
+use offshoot_client::wire::{self, WireError};
 use offshoot_core::{ActivityKind, Task, TaskState};
 use offshoot_models::{Differs, MissingKey};
 use offshoot_runtime::Error;
@@ -29,7 +29,10 @@ pub(super) fn agent(task: &Task) -> Option<wire::AgentBrief> {
 }
 
 /// What an agent and all below it have spent until now, if that is limited.
-pub(super) async fn spent_now(house: &House, task: &Task) -> Result<Option<wire::Spent>, Fault> {
+pub(super) async fn spent_now(
+    house: &House,
+    task: &Task,
+) -> Result<Option<wire::BudgetUse>, WireError> {
     let told = |error| crate::fault::refusal(&error);
     match house.runtime()?.task(&task.id().to_string()).await {
         Ok(found) => Ok(house.agents.spent(&found).await.map_err(told)?.map(|one| spent(&one))),
@@ -39,7 +42,7 @@ pub(super) async fn spent_now(house: &House, task: &Task) -> Result<Option<wire:
 }
 
 /// The same, as the agent has last reported it.
-pub(super) fn reported_spent(task: &Task) -> Option<wire::Spent> {
+pub(super) fn reported_spent(task: &Task) -> Option<wire::BudgetUse> {
     let report = offshoot_agent::Report::of(task)?;
     report.spent.map(|one| spent(&one))
 }
@@ -54,7 +57,7 @@ fn noun(number: u64, one: &str) -> String {
     if number == 1 { one.to_owned() } else { format!("{one}s") }
 }
 
-fn spent(spent: &Spent) -> wire::Spent {
+fn spent(spent: &Spent) -> wire::BudgetUse {
     let Spent { limits, tokens, money, steps, time } = spent;
     let parts = [
         limits.money.map(|limit| format!("{money} of {limit}")),
@@ -62,13 +65,13 @@ fn spent(spent: &Spent) -> wire::Spent {
         limits.time.map(|limit| format!("{} of {}", whole(*time), whole(limit))),
         limits.steps.map(|limit| format!("{steps} of {limit} {}", noun(limit, "step"))),
     ];
-    wire::Spent {
+    wire::BudgetUse {
         budget: limits.to_string(),
         tokens: *tokens,
         nanodollars: money.0,
         steps: *steps,
         time_ms: u64::try_from(time.as_millis()).unwrap_or(u64::MAX),
-        told: parts.into_iter().flatten().collect::<Vec<_>>().join(", "),
+        text: parts.into_iter().flatten().collect::<Vec<_>>().join(", "),
     }
 }
 
@@ -133,7 +136,7 @@ mod tests {
     fn what_is_spent_is_told_as_budgets_are_written() {
         let limits = "10m, 1 step, 200k tokens".parse().unwrap();
         let time = Duration::from_millis(75_900);
-        let told = spent(&Spent { limits, tokens: 7, time, ..Spent::default() }).told;
+        let told = spent(&Spent { limits, tokens: 7, time, ..Spent::default() }).text;
         assert_eq!(told, "7 of 200000 tokens, 1m15s of 10m, 0 of 1 step");
     }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use hashbrown::HashMap;
-use offshoot_client::wire::{Code, Fault};
+use offshoot_client::wire::{Code, WireError};
 use parking_lot::Mutex;
 use rustix::process::Signal;
 use serde::Deserialize;
@@ -52,7 +52,7 @@ pub struct Said {
 /// How an error is printed with `--json`.
 #[derive(Debug, Deserialize)]
 struct Told {
-    error: Fault,
+    error: WireError,
 }
 
 impl Binary {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use offshoot_client::wire::Restarting;
+use offshoot_client::wire::Restart;
 
 use crate::rng::Rng;
 use crate::shell::errand::{Ending, Errand, Hearing, Hold, Script, Stray, Work, Written};
@@ -37,7 +37,7 @@ pub fn errand(rng: &mut Rng, number: usize, spot: Spot) -> Errand {
         name: rng.happens(700).then(|| format!("errand {number}")),
         session: spot.session,
         parent: spot.parent,
-        restart: if rng.happens(350) { Restarting::OnCrash } else { Restarting::Never },
+        restart: if rng.happens(350) { Restart::OnCrash } else { Restart::Never },
         timeout: (waits && rng.happens(80)).then(|| Duration::from_millis(20 + rng.bits() % 600)),
         grace: Duration::from_millis(rng.between(50, 400) as u64),
         work,

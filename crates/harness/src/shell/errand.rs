@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use offshoot_client::wire::Restarting;
+use offshoot_client::wire::Restart;
 
 use crate::shell::lines::Lines;
 
@@ -25,7 +25,7 @@ pub struct Errand {
     /// The errand below which it is sent off.
     pub parent: Option<usize>,
     /// What becomes of it if the daemon dies.
-    pub restart: Restarting,
+    pub restart: Restart,
     /// How long it may run.
     pub timeout: Option<Duration>,
     /// How long it may take to stop.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use jiff::Timestamp;
-use offshoot_client::Place;
+use offshoot_client::DaemonDir;
 use rustix::process::Signal;
 
 use crate::rng::Rng;
@@ -117,7 +117,7 @@ impl<'a> Killer<'a> {
 
     /// The daemon that listens, or last did.
     fn told(&self) -> Result<Option<i32>> {
-        let whereabouts = Place::at(self.stage.binary.data())?.whereabouts();
+        let whereabouts = DaemonDir::at(self.stage.binary.data())?.daemon_address();
         Ok(whereabouts.and_then(|whereabouts| i32::try_from(whereabouts.pid).ok()))
     }
 

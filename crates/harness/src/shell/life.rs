@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use hashbrown::HashMap;
-use offshoot_client::Place;
+use offshoot_client::DaemonDir;
 use rustix::process::Signal;
 
 use crate::rng::Rng;
@@ -125,8 +125,8 @@ impl Life {
 
     /// Stops the daemon; nothing of it is left.
     fn stop(&self, found: &mut Findings) -> Result<()> {
-        let place = Place::at(self.binary.data())?;
-        let socket = place.whereabouts().map(|whereabouts| whereabouts.socket);
+        let place = DaemonDir::at(self.binary.data())?;
+        let socket = place.daemon_address().map(|whereabouts| whereabouts.socket);
         let said = self.binary.call(&["daemon", "stop"])?;
         ensure!(said.is_done(), "the daemon cannot be stopped: {said}");
         let mut left = Vec::new();
@@ -134,7 +134,7 @@ impl Life {
             left.push(format!("process {pid}"));
         }
         left.extend(socket.filter(|socket| socket.exists()).map(|path| path.display().to_string()));
-        left.extend(place.whereabouts().map(|whereabouts| format!("{whereabouts:?}")));
+        left.extend(place.daemon_address().map(|whereabouts| format!("{whereabouts:?}")));
         for process in processes::concerning(&self.folder.work())? {
             if process.ours {
                 left.push(format!("process {}: {}", process.pid, process.line));

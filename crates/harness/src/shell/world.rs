@@ -4,9 +4,9 @@
 use anyhow::{Context, Result};
 use hashbrown::HashMap;
 use offshoot_client::wire::{
-    Following, Named, Reading, Reply, Request, StreamName, Tail, Task, Tasks,
+    Reply, Request, StreamName, Tail, TailMode, TailStart, Task, TaskName, Tasks,
 };
-use offshoot_client::{Client, Followed, Place, Start};
+use offshoot_client::{Client, DaemonDir, Start, StreamItem};
 
 use crate::shell::binary::Binary;
 use crate::shell::driver::Stage;
@@ -97,14 +97,14 @@ pub fn list(binary: &Binary, session: &str, which: &str) -> Result<Vec<Task>> {
 pub fn read_log(binary: &Binary, id: &str) -> Result<Log> {
     let executor = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     executor.block_on(async {
-        let client = Client::new(Place::at(binary.data())?, Start::Never);
-        let task = Named { session: "main".into(), task: id.into() };
-        let tail = Tail { task, reading: Reading::Start, following: Following::Stop };
+        let client = Client::new(DaemonDir::at(binary.data())?, Start::Never);
+        let task = TaskName { session: "main".into(), task: id.into() };
+        let tail = Tail { task, reading: TailStart::Start, following: TailMode::Stop };
         let mut stream = client.follow(&Request::Tail(tail)).await?;
         let mut log = Log::default();
         while let Some(item) = stream.next().await? {
             match item {
-                Followed::Output(chunk) => {
+                StreamItem::Output(chunk) => {
                     log.bytes.extend_from_slice(&chunk.bytes);
                     let last = log.output.last();
                     match chunk.stream {
@@ -112,8 +112,8 @@ pub fn read_log(binary: &Binary, id: &str) -> Result<Log> {
                         StreamName::Stderr => last.err.extend_from_slice(&chunk.bytes),
                     }
                 }
-                Followed::Said(Reply::Gap { bytes }) => log.output.misses(bytes),
-                Followed::Said(_) => {}
+                StreamItem::Reply(Reply::Gap { bytes }) => log.output.misses(bytes),
+                StreamItem::Reply(_) => {}
             }
         }
         Ok(log)

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use offshoot_client::Error;
-use offshoot_client::wire::{Code, Fault, Profile, Profiles, Reply, Request};
+use offshoot_client::wire::{Code, Profile, ProfileList, Reply, Request, WireError};
 
 use super::desk::Desk;
 use super::exit::Exit;
@@ -65,7 +65,7 @@ impl Agents {
 }
 
 /// The profiles that can be chosen in a folder.
-pub(crate) async fn profiles(desk: &Desk, folder: String) -> Result<Profiles, Trouble> {
+pub(crate) async fn profiles(desk: &Desk, folder: String) -> Result<ProfileList, Trouble> {
     match desk.ask(&Request::Profiles { folder }).await? {
         Reply::Profiles(profiles) => Ok(profiles),
         _ => Err(Error::WrongAnswer.into()),
@@ -133,11 +133,11 @@ impl Show {
 
 /// There is no profile of this name: those that there are, and why one that may
 /// be meant cannot be read.
-fn missing(desk: &Desk, name: &str, found: &Profiles) -> Fault {
+fn missing(desk: &Desk, name: &str, found: &ProfileList) -> WireError {
     let name = name.trim();
     let (meant, others): (Vec<_>, Vec<_>) =
         found.broken.iter().cloned().partition(|broken| is_file_of(broken, name));
-    let mut fault = Fault::new(Code::NotFound, format!("there is no profile {name:?} here"));
+    let mut fault = WireError::new(Code::NotFound, format!("there is no profile {name:?} here"));
     fault.causes = meant;
     let mut names: Vec<_> = found.profiles.iter().map(|one| one.name.as_str()).collect();
     let more = names.len().saturating_sub(NAMED);

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::panic::PanicHookInfo;
 
-use offshoot_client::wire::{Code, Fault};
+use offshoot_client::wire::{Code, WireError};
 
 use super::show::{self, Colour, Form, text};
 
@@ -16,7 +16,7 @@ pub(crate) fn be_told_shortly(form: Form) {
     }));
 }
 
-fn told(info: &PanicHookInfo<'_>) -> Fault {
+fn told(info: &PanicHookInfo<'_>) -> WireError {
     let said = info.payload_as_str().unwrap_or("no message");
     let place = info.location().map_or_else(String::new, |at| format!(" at {at}"));
     let said = format!(
@@ -26,5 +26,5 @@ fn told(info: &PanicHookInfo<'_>) -> Fault {
     );
     let issues = concat!(env!("CARGO_PKG_REPOSITORY"), "/issues");
     let hint = format!("tasks that were sent off go on; please report this at {issues}");
-    Fault::new(Code::Other, said).hint(hint)
+    WireError::new(Code::Other, said).hint(hint)
 }

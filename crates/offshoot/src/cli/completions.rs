@@ -10,7 +10,9 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, ValueEnum};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::{Elvish, EnvCompleter, Powershell, Shells};
-use offshoot_client::wire::{Approval, List, ListApprovals, Reply, Request, Scope, Session, Task};
+use offshoot_client::wire::{
+    ApprovalRequest, ListApprovals, ListTasks, Reply, Request, Scope, SessionInfo, Task,
+};
 
 use super::desk::Desk;
 use super::exit::Exit;
@@ -101,7 +103,7 @@ pub(crate) fn approvals() -> ArgValueCompleter {
                 _ => Vec::new(),
             }
         });
-        let named = |one: Approval| {
+        let named = |one: ApprovalRequest| {
             let help = format!("{}: {} {}", one.agent, one.tool, approval::in_short(&one));
             (one.id, text::line(&help))
         };
@@ -127,7 +129,7 @@ pub(crate) fn session_names() -> ArgValueCompleter {
             Ok(Reply::Sessions(page)) => page.sessions,
             _ => Vec::new(),
         });
-        let named = |session: Session| {
+        let named = |session: SessionInfo| {
             let help = format!("{} live, {} finished", session.live, session.finished);
             (session.name, help)
         };
@@ -142,7 +144,7 @@ fn all_sessions() -> Request {
 fn offer_tasks(typed: &OsStr, scope: Scope) -> Vec<CompletionCandidate> {
     let tasks = asked(async |desk| {
         let session = Some(desk.session.clone());
-        let list = List { session, scope, states: Vec::new(), cursor: None, limit: OFFERED };
+        let list = ListTasks { session, scope, states: Vec::new(), cursor: None, limit: OFFERED };
         match desk.ask(&Request::List(list)).await {
             Ok(Reply::Tasks(page)) => page.tasks,
             _ => Vec::new(),

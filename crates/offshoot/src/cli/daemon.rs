@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
-use offshoot_client::wire::{Code, Fault, Reply, Request, Stopped};
-use offshoot_client::{Client, Connection, Error, Place};
-use offshoot_daemon::Options;
+use offshoot_client::wire::{Code, Reply, Request, ShutdownReport, WireError};
+use offshoot_client::{Client, Connection, DaemonDir, Error};
+use offshoot_daemon::DaemonOptions;
 use offshoot_models::Keys;
 
 use super::exit::Exit;
@@ -71,13 +71,13 @@ impl Run {
         if self.apart {
             return start_apart();
         }
-        let ready = || -> Result<Options, Trouble> {
+        let ready = || -> Result<DaemonOptions, Trouble> {
             let idle = match self.idle {
                 Some(idle) => idle,
                 None => set_time("OFFSHOOT_IDLE")?.unwrap_or(IDLE),
             };
             let git_limit = set_time("OFFSHOOT_GIT_LIMIT")?;
-            Ok(Options { place: globals.place()?, idle, git_limit })
+            Ok(DaemonOptions { dir: globals.place()?, idle, git_limit })
         };
         match ready() {
             Ok(options) => Ok(offshoot_daemon::run(options)),
@@ -122,7 +122,7 @@ fn start_apart() -> Result<ExitCode, Trouble> {
 impl Stop {
     async fn run(self, client: &Client, screen: Screen) -> Result<Exit, Trouble> {
         let stopped = match client.connect().await {
-            Ok(daemon) => Some(quit(daemon, client.place(), screen).await?),
+            Ok(daemon) => Some(quit(daemon, client.dir(), screen).await?),
             Err(Error::NotRunning(_)) => None,
             Err(error) => return Err(error.into()),
         };
@@ -144,14 +144,14 @@ impl Stop {
 }
 
 /// That a daemon could not write how everything ended.
-fn unwritten(stopped: Stopped) -> Fault {
+fn unwritten(stopped: ShutdownReport) -> WireError {
     let tasks = match stopped.unsettled {
         1 => "1 task".to_owned(),
         several => format!("{several} tasks"),
     };
     let text = format!("the daemon has ended, but how {tasks} ended could not be written");
     let causes = stopped.why.into_iter().collect();
-    Fault { causes, ..Fault::new(Code::Store, text) }.hint(
+    WireError { causes, ..WireError::new(Code::Store, text) }.hint(
         "nothing is lost: the next command starts a daemon that settles what was left; if the disk \
          is full, free some space first",
     )
@@ -160,18 +160,18 @@ fn unwritten(stopped: Stopped) -> Fault {
 /// Asks a daemon to end, and waits until its process is gone.
 pub(super) async fn quit(
     mut daemon: Connection,
-    place: &Place,
+    place: &DaemonDir,
     screen: Screen,
-) -> Result<Stopped, Trouble> {
+) -> Result<ShutdownReport, Trouble> {
     let pid = daemon.welcome().pid;
     // Held before it is asked, so that its number cannot mean another process.
     let process = gone::Process::of(pid, place);
-    let mut stopped = Stopped::default();
+    let mut stopped = ShutdownReport::default();
     let ended = async {
         daemon.send(&Request::Quit).await?;
         loop {
             match daemon.reply().await? {
-                Reply::Stopped(told) => stopped = told,
+                Reply::Shutdown(told) => stopped = told,
                 _ => return Ok(()),
             }
         }

@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use offshoot_client::wire::{Asked, Lacking, Named, Reply, Request, Task, Wait, Waited, Waiting};
+use offshoot_client::wire::{
+    OnApproval, OnMissing, Reply, Request, Task, TaskName, WaitMode, WaitResult, WaitTasks,
+};
 use offshoot_client::{Client, Error};
 use serde::Serialize;
 
@@ -39,8 +41,8 @@ impl Desk {
     }
 
     /// A task, as the command line calls it.
-    pub(crate) fn named(&self, task: &str) -> Named {
-        Named { session: self.session.clone(), task: task.to_owned() }
+    pub(crate) fn named(&self, task: &str) -> TaskName {
+        TaskName { session: self.session.clone(), task: task.to_owned() }
     }
 
     /// Asks.
@@ -55,14 +57,14 @@ impl Desk {
 
     /// The record of a task once it has ended, or asks something that is no leave.
     pub(crate) async fn end_of(&self, task: String) -> Result<Task, Trouble> {
-        let request = Request::Wait(Wait {
+        let request = Request::Wait(WaitTasks {
             session: self.session.clone(),
             tasks: vec![task],
-            waiting: Waiting::All,
+            mode: WaitMode::All,
             timeout_ms: None,
             keys: keys(),
-            lacking: Lacking::Wait,
-            asked: Asked::Wait,
+            on_missing: OnMissing::Wait,
+            on_approval: OnApproval::Wait,
         });
         match waited_of(self.ask(&request).await?)?.pop() {
             Some(waited) => Ok(waited.task),
@@ -155,7 +157,7 @@ pub(crate) struct AskedAgent {
 /// The agent that was asked.
 pub(crate) fn asked_of(reply: Reply) -> Result<AskedAgent, Trouble> {
     match reply {
-        Reply::Asked { task, message, before, notes } => {
+        Reply::Run { task, message, before, notes } => {
             Ok(AskedAgent { task: *task, message, before, notes })
         }
         _ => Err(Error::WrongAnswer.into()),
@@ -163,7 +165,7 @@ pub(crate) fn asked_of(reply: Reply) -> Result<AskedAgent, Trouble> {
 }
 
 /// The tasks that were waited for.
-pub(crate) fn waited_of(reply: Reply) -> Result<Vec<Waited>, Trouble> {
+pub(crate) fn waited_of(reply: Reply) -> Result<Vec<WaitResult>, Trouble> {
     match reply {
         Reply::Waited { tasks } => Ok(tasks),
         _ => Err(Error::WrongAnswer.into()),

@@ -9,7 +9,9 @@ use std::path::Path;
 use clap::Args;
 use jiff::Timestamp;
 use offshoot_client::wire::{LogFile, Reply, Request, Status};
-use offshoot_client::{Client, Error, LONGEST_END, Place, PlaceError, Sought, Start, Whereabouts};
+use offshoot_client::{
+    Client, DaemonAddress, DaemonDir, DaemonDirError, DirLookup, Error, LONGEST_SHUTDOWN, Start,
+};
 use offshoot_daemon::Config;
 use offshoot_sandbox::Helper;
 use serde::Serialize;
@@ -140,11 +142,11 @@ async fn examine(globals: &Globals) -> Report {
         findings,
     };
     let (place, folder) = match globals.seek() {
-        Ok(Sought::There(place)) => {
+        Ok(DirLookup::Found(place)) => {
             let folder = Folder::examine(place.data(), &mut report.findings);
             (place, folder)
         }
-        Ok(Sought::Absent(place)) => {
+        Ok(DirLookup::Missing(place)) => {
             let folder = Folder::absent(place.data(), &mut report.findings);
             (place, folder)
         }
@@ -163,16 +165,16 @@ async fn examine(globals: &Globals) -> Report {
 }
 
 /// Asks the daemon that runs, and wonders if none answers.
-async fn ask(place: &Place, report: &mut Report) {
-    let told = place.whereabouts();
+async fn ask(place: &DaemonDir, report: &mut Report) {
+    let told = place.daemon_address();
     report.socket = match &told {
         Some(told) => Some(shown(&told.socket)),
         None => place.socket().ok().map(|socket| shown(&socket)),
     };
-    match place.check_socket_folder() {
+    match place.check_socket_dir() {
         Ok(()) => {}
         // It is made when it is needed.
-        Err(PlaceError::Unusable { error, .. }) if error.kind() == ErrorKind::NotFound => {}
+        Err(DaemonDirError::Unusable { error, .. }) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => {
             report.findings.add(Finding::of_trouble("socket", &Error::from(error).into()));
         }
@@ -205,14 +207,14 @@ fn compare(status: &Status, findings: &mut Findings) {
 }
 
 /// Nobody answers: that is as it should be, unless somebody should be there.
-fn absent(place: &Place, told: Option<Whereabouts>, findings: &mut Findings) {
+fn absent(place: &DaemonDir, told: Option<DaemonAddress>, findings: &mut Findings) {
     let last = log::read(place.data()).map(|log| log::Last::of(&log, Timestamp::now()));
     if let Some(holder) = folder::holder(place.data()) {
         if last == Some(log::Last::Ends) && holder.contains("(offshoot") {
             let said = format!("the daemon is ending ({holder}): it stops its commands");
             let way_out = format!(
                 "it is gone in {} at the most, and the next command waits for that",
-                time::long(u64::try_from(LONGEST_END.as_millis()).unwrap_or(u64::MAX))
+                time::long(u64::try_from(LONGEST_SHUTDOWN.as_millis()).unwrap_or(u64::MAX))
             );
             findings.add(Finding::odd("daemon", said).way_out(way_out));
             return;

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
-use offshoot_client::{Client, Place, Sought, Start};
+use offshoot_client::{Client, DaemonDir, DirLookup, Start};
 
 use super::completions;
 use super::show::{Form, Screen};
@@ -69,13 +69,13 @@ impl Globals {
     }
 
     /// The data folder, made if it is not there.
-    pub(crate) fn place(&self) -> Result<Place, Trouble> {
-        Ok(Place::find(self.data.as_deref())?)
+    pub(crate) fn place(&self) -> Result<DaemonDir, Trouble> {
+        Ok(DaemonDir::find(self.data.as_deref())?)
     }
 
     /// The data folder if it is there, else where it would be.
-    pub(crate) fn seek(&self) -> Result<Sought, Trouble> {
-        Ok(Place::seek(self.data.as_deref())?)
+    pub(crate) fn seek(&self) -> Result<DirLookup, Trouble> {
+        Ok(DaemonDir::look_up(self.data.as_deref())?)
     }
 
     /// A client that starts a daemon if none runs.
@@ -92,14 +92,14 @@ impl Globals {
         args.extend(options.iter().map(OsString::from));
         let client = Client::new(place, Start::OnDemand { program, args }).within(ambient());
         Ok(match self.form() {
-            Form::People => client.remarking(|said| Screen::new(Form::People).tell(said)),
+            Form::People => client.on_long_wait(|said| Screen::new(Form::People).tell(said)),
             Form::Json => client,
         })
     }
 
     /// A client of the daemon that runs, if one does. No folder is made for it.
     pub(crate) fn client_of_running(&self) -> Result<Client, Trouble> {
-        let (Sought::There(place) | Sought::Absent(place)) = self.seek()?;
+        let (DirLookup::Found(place) | DirLookup::Missing(place)) = self.seek()?;
         Ok(Client::new(place, Start::Never).within(ambient()))
     }
 

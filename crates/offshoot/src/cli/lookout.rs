@@ -1,7 +1,7 @@
 //! Looks out for what agents ask leave for, whichever daemon serves.
 
-use offshoot_client::Followed;
-use offshoot_client::wire::{Approval, Happened, ListApprovals, Reply, Request};
+use offshoot_client::StreamItem;
+use offshoot_client::wire::{ApprovalRequest, ListApprovals, Reply, Request, SessionEvent};
 use tokio::sync::watch;
 
 use super::desk::Desk;
@@ -12,7 +12,7 @@ const MOST: usize = 1_000;
 /// What some tasks of a session, and those below them, ask leave for.
 #[derive(Debug)]
 pub(crate) struct Lookout {
-    open: watch::Receiver<Vec<Approval>>,
+    open: watch::Receiver<Vec<ApprovalRequest>>,
 }
 
 impl Lookout {
@@ -25,7 +25,7 @@ impl Lookout {
 
     /// What is asked for, the first asked first, as soon as that is something
     /// else than before. It is safe to drop while it waits.
-    pub(crate) async fn next(&mut self) -> Vec<Approval> {
+    pub(crate) async fn next(&mut self) -> Vec<ApprovalRequest> {
         if self.open.changed().await.is_err() {
             std::future::pending::<()>().await;
         }
@@ -38,7 +38,7 @@ async fn watch(
     desk: Desk,
     session: String,
     below: Vec<String>,
-    told: watch::Sender<Vec<Approval>>,
+    told: watch::Sender<Vec<ApprovalRequest>>,
 ) {
     loop {
         let asked = Request::Events { session: session.clone(), cursor: None };
@@ -50,7 +50,7 @@ async fn watch(
                 () = told.closed() => return,
             };
             match happened {
-                Ok(Some(Followed::Said(Reply::Happened(happened)))) => {
+                Ok(Some(StreamItem::Reply(Reply::Event(happened)))) => {
                     if !concerns(&happened, &told) {
                         continue;
                     }
@@ -70,7 +70,7 @@ async fn watch(
 }
 
 /// Whether what is asked for may be something else now.
-fn concerns(happened: &Happened, told: &watch::Sender<Vec<Approval>>) -> bool {
+fn concerns(happened: &SessionEvent, told: &watch::Sender<Vec<ApprovalRequest>>) -> bool {
     match happened.change.as_str() {
         "from" | "snapshot" | "asked" | "question_closed" => true,
         "ended" => {
@@ -81,7 +81,7 @@ fn concerns(happened: &Happened, told: &watch::Sender<Vec<Approval>>) -> bool {
     }
 }
 
-async fn open(desk: &Desk, session: &str, below: &[String]) -> Option<Vec<Approval>> {
+async fn open(desk: &Desk, session: &str, below: &[String]) -> Option<Vec<ApprovalRequest>> {
     let (mut open, mut cursor) = (Vec::new(), None);
     loop {
         let list = ListApprovals {
@@ -99,6 +99,6 @@ async fn open(desk: &Desk, session: &str, below: &[String]) -> Option<Vec<Approv
             break;
         }
     }
-    open.sort_by(|one: &Approval, other| one.since.cmp(&other.since));
+    open.sort_by(|one: &ApprovalRequest, other| one.since.cmp(&other.since));
     Some(open)
 }

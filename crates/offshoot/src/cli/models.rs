@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use offshoot_client::Error;
-use offshoot_client::wire::{Provider, Reply, Request};
+use offshoot_client::wire::{ProviderInfo, Reply, Request};
 
 use super::desk::Desk;
 use super::exit::Exit;
@@ -62,7 +62,7 @@ impl Ls {
 }
 
 /// Which variable is missing for which providers.
-fn missing(providers: &[Provider]) -> Vec<String> {
+fn missing(providers: &[ProviderInfo]) -> Vec<String> {
     let unusable = providers.iter().filter(|one| !one.usable);
     let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
     for provider in unusable {
@@ -78,7 +78,7 @@ fn missing(providers: &[Provider]) -> Vec<String> {
     lines.iter().map(line).collect()
 }
 
-fn table(providers: &[Provider]) -> Table {
+fn table(providers: &[ProviderInfo]) -> Table {
     let mut table = Table::new([
         Column::firm("MODEL"),
         Column::stiff("TOKENS"),

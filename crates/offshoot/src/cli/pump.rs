@@ -5,8 +5,8 @@
 //! it dies, the next one is asked from the last such place on. What had come
 //! after that place comes again, and is not written again.
 
-use offshoot_client::wire::{Chunk, Reading, Reply, Request, StreamName, Tail, Task};
-use offshoot_client::{Error, Followed, Following as Stream};
+use offshoot_client::wire::{Chunk, Reply, Request, StreamName, Tail, TailStart, Task};
+use offshoot_client::{Error, ReplyStream as Stream, StreamItem};
 use serde::Serialize;
 
 use super::desk::Desk;
@@ -154,24 +154,24 @@ impl Pump {
         Ok(self.desk.client.follow(&Request::Tail(self.tail.clone())).await?)
     }
 
-    async fn take(&mut self, item: Followed) -> Result<(), Trouble> {
+    async fn take(&mut self, item: StreamItem) -> Result<(), Trouble> {
         match item {
-            Followed::Output(Chunk { stream: StreamName::Stdout, bytes, .. }) => {
+            StreamItem::Output(Chunk { stream: StreamName::Stdout, bytes, .. }) => {
                 self.out.write(bytes).await?;
             }
-            Followed::Output(Chunk { stream: StreamName::Stderr, bytes, .. }) => {
+            StreamItem::Output(Chunk { stream: StreamName::Stderr, bytes, .. }) => {
                 self.err.write(bytes).await?;
             }
-            Followed::Said(Reply::Place { at }) => {
+            StreamItem::Reply(Reply::Position { at }) => {
                 self.out.placed();
                 self.err.placed();
-                self.tail.reading = Reading::From(at);
+                self.tail.reading = TailStart::From(at);
             }
-            Followed::Said(Reply::Gap { bytes }) => {
+            StreamItem::Reply(Reply::Gap { bytes }) => {
                 self.missing = self.missing.saturating_add(bytes);
                 self.note(Note::MissingBytes(bytes)).await?;
             }
-            Followed::Said(Reply::Attempt { number }) if number > self.attempt => {
+            StreamItem::Reply(Reply::Attempt { number }) if number > self.attempt => {
                 self.out.begins_anew();
                 self.err.begins_anew();
                 if number > 1 {
@@ -179,8 +179,8 @@ impl Pump {
                 }
                 self.attempt = number;
             }
-            Followed::Said(Reply::Task(task)) => self.task = Some(*task),
-            Followed::Said(_) => {}
+            StreamItem::Reply(Reply::Task(task)) => self.task = Some(*task),
+            StreamItem::Reply(_) => {}
         }
         Ok(())
     }

@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use offshoot_client::wire::{
-    Asking, Network, Reply, Request, Run as Asked, Sealed, State, Stop, Talk, Task,
+    CancelOptions, Network, Reply, Request, Run as Asked, RunApprover, RunSession, Sealed, State,
+    Task,
 };
 use offshoot_daemon::Config;
 use offshoot_models::Keys;
@@ -156,20 +157,20 @@ impl Run {
                     "leave out --continue to go on with that session's, or unset the variable",
                 ));
             }
-            (true, Chosen::Nowhere) => Talk::Latest,
-            (false, Chosen::Here | Chosen::StoreWrapper) => Talk::In(desk.session.clone()),
-            (false, Chosen::Nowhere) => Talk::New,
+            (true, Chosen::Nowhere) => RunSession::Latest,
+            (false, Chosen::Here | Chosen::StoreWrapper) => RunSession::In(desk.session.clone()),
+            (false, Chosen::Nowhere) => RunSession::New,
         };
         let tty = match (screen.form, self.detach) {
             (Form::People, false) => Tty::find(),
             _ => None,
         };
         let asking = match self.ask {
-            Some(Whom::Person) => Asking::Person,
-            Some(Whom::Nobody) => Asking::Nobody,
+            Some(Whom::Person) => RunApprover::Person,
+            Some(Whom::Nobody) => RunApprover::None,
             // Whoever leaves an agent at work can come back to it.
-            None if self.detach || tty.is_some() => Asking::Person,
-            None => Asking::Nobody,
+            None if self.detach || tty.is_some() => RunApprover::Person,
+            None => RunApprover::None,
         };
         let folder = std::env::current_dir().map_err(|error| Trouble::other(&error))?;
         let asked = Asked {
@@ -181,7 +182,7 @@ impl Run {
             profile: self.profile.clone(),
             mode: self.mode.map(|mode| mode.word().to_owned()),
             budget: self.budget.clone(),
-            asking,
+            approver: asking,
             network: if self.fetch { Network::Pages } else { Network::Closed },
             keys: keys(),
             pass_env: passed(&self.pass_env)?,
@@ -198,9 +199,9 @@ impl Run {
             true => leave(&desk, &lead.task),
             false => {
                 let answers = match (asking, tty) {
-                    (Asking::Person, Some(tty)) => Answers::InPlace(tty),
+                    (RunApprover::Person, Some(tty)) => Answers::InPlace(tty),
                     // Whoever has asked the agent before may be there.
-                    (Asking::Nobody, _) if lead.message.is_none() => Answers::Denied,
+                    (RunApprover::None, _) if lead.message.is_none() => Answers::Denied,
                     _ => Answers::Elsewhere,
                 };
                 stay(desk, lead, interrupts, answers).await
@@ -350,7 +351,7 @@ async fn stay(
         }
     }
     if let Some(spent) = &ended.spent {
-        desk.screen.remark(&format!("offshoot: spent {}", text::line(&spent.told)));
+        desk.screen.remark(&format!("offshoot: spent {}", text::line(&spent.text)));
     }
     if let Some(message) = message {
         tell_unread(&desk, &ended, message).await;
@@ -404,7 +405,7 @@ async fn stop(desk: Desk, task: Task, wish: Wish) {
         _ => ("asked it to stop; Ctrl-C again stops it at once", None),
     };
     desk.screen.remark(&format!("\noffshoot: {}: {said}", text::line(&task.handle)));
-    let stop = Stop { reason: Some("Ctrl-C".to_owned()), grace_ms };
+    let stop = CancelOptions { reason: Some("Ctrl-C".to_owned()), grace_ms };
     let cancel = Request::Cancel { task: desk.named(&task.id), stop };
     if let Err(error) = desk.client.ask(&cancel).await {
         desk.screen.remark(&format!("offshoot: it could not be asked to stop: {error}"));

@@ -8,9 +8,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use offshoot_client::Error;
-use offshoot_client::wire::{
-    self, Attachment, Code, Named, Request, Restarting, Sealed, Stdin, Task,
-};
+use offshoot_client::wire::{self, Attachment, Code, Request, Sealed, Stdin, Task, TaskName};
 
 use super::desk::{Desk, task_of};
 use super::exit::Exit;
@@ -185,8 +183,8 @@ impl Spawn {
             timeout_ms: self.timeout.map(duration::millis),
             grace_ms: self.grace.map(duration::millis),
             restart: match self.restart {
-                Restart::Never => Restarting::Never,
-                Restart::OnCrash => Restarting::OnCrash,
+                Restart::Never => wire::Restart::Never,
+                Restart::OnCrash => wire::Restart::OnCrash,
             },
             key: uuid::Uuid::new_v4().to_string(),
             attachment,
@@ -201,7 +199,7 @@ impl Spawn {
             return Ok(self.parent.clone());
         }
         let Some(ambient) = ambient() else { return Ok(None) };
-        let task = Named { session: desk.session.clone(), task: ambient };
+        let task = TaskName { session: desk.session.clone(), task: ambient };
         let task = match desk.client.ask(&Request::Show(task)).await {
             Ok(reply) => task_of(reply)?,
             // It belongs to another data folder, or is no task at all.

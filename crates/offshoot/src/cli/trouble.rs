@@ -1,6 +1,6 @@
 //! What went wrong, and how the program ends for it.
 
-use offshoot_client::wire::{Code, Fault};
+use offshoot_client::wire::{Code, WireError};
 
 use super::exit::Exit;
 
@@ -10,7 +10,7 @@ pub(crate) enum Trouble {
     /// It is told, and the program ends so.
     Told {
         /// What is wrong.
-        fault: Box<Fault>,
+        fault: Box<WireError>,
         /// How the program ends.
         exit: Exit,
     },
@@ -21,17 +21,17 @@ pub(crate) enum Trouble {
 impl Trouble {
     /// The command line makes no sense.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Fault::new(Code::BadRequest, message).into()
+        WireError::new(Code::BadRequest, message).into()
     }
 
     /// Offshoot itself could not do it.
     pub(crate) fn failed(message: impl Into<String>) -> Self {
-        Fault::new(Code::Other, message).into()
+        WireError::new(Code::Other, message).into()
     }
 
     /// An error that nobody foresaw.
     pub(crate) fn other(error: &dyn std::error::Error) -> Self {
-        Fault::from_error(Code::Other, error).into()
+        WireError::from_error(Code::Other, error).into()
     }
 
     /// Our own output could not be written.
@@ -39,8 +39,8 @@ impl Trouble {
         match error.kind() {
             std::io::ErrorKind::BrokenPipe => Self::ReaderGone,
             _ => {
-                let fault = Fault::new(Code::Other, "the output could not be written");
-                Fault { causes: vec![error.to_string()], ..fault }.into()
+                let fault = WireError::new(Code::Other, "the output could not be written");
+                WireError { causes: vec![error.to_string()], ..fault }.into()
             }
         }
     }
@@ -64,8 +64,8 @@ impl Trouble {
     }
 }
 
-impl From<Fault> for Trouble {
-    fn from(fault: Fault) -> Self {
+impl From<WireError> for Trouble {
+    fn from(fault: WireError) -> Self {
         let exit = Exit::of_fault(fault.code);
         Self::Told { fault: Box::new(fault), exit }
     }
@@ -73,33 +73,33 @@ impl From<Fault> for Trouble {
 
 impl From<offshoot_client::Error> for Trouble {
     fn from(error: offshoot_client::Error) -> Self {
-        use offshoot_client::{Error, PlaceError};
+        use offshoot_client::{DaemonDirError, Error};
         let code = match &error {
             Error::Refused(_) => Code::Other,
-            Error::Held { .. } => Code::Locked,
-            Error::Place(_) => Code::Store,
+            Error::Locked { .. } => Code::Locked,
+            Error::DaemonDir(_) => Code::Store,
             Error::WrongAnswer => Code::Wire,
             _ => Code::Other,
         };
         match error {
             Error::Refused(fault) => fault.into(),
-            Error::NotRunning(_) => Self::from(Fault::from_error(code, &error))
+            Error::NotRunning(_) => Self::from(WireError::from_error(code, &error))
                 .hint("any other command starts one, such as `offshoot tasks ls`"),
-            Error::Place(PlaceError::Unusable { .. }) => {
-                Self::from(Fault::from_error(code, &error))
+            Error::DaemonDir(DaemonDirError::Unusable { .. }) => {
+                Self::from(WireError::from_error(code, &error))
                     .hint("choose another data folder with --data, or run `offshoot doctor`")
             }
-            Error::Stillborn { .. } | Error::KeepsDying { .. } | Error::NotStarted(_) => {
-                Self::from(Fault::from_error(code, &error))
+            Error::DiedAtStart { .. } | Error::KeepsDying { .. } | Error::NotStarted(_) => {
+                Self::from(WireError::from_error(code, &error))
                     .hint("`offshoot doctor` looks at the data folder and shows the log")
             }
-            _ => Fault::from_error(code, &error).into(),
+            _ => WireError::from_error(code, &error).into(),
         }
     }
 }
 
-impl From<offshoot_client::PlaceError> for Trouble {
-    fn from(error: offshoot_client::PlaceError) -> Self {
+impl From<offshoot_client::DaemonDirError> for Trouble {
+    fn from(error: offshoot_client::DaemonDirError) -> Self {
         offshoot_client::Error::from(error).into()
     }
 }
@@ -117,7 +117,8 @@ mod tests {
             (Code::NameTaken, Exit::Trouble),
             (Code::Locked, Exit::Trouble),
         ] {
-            let Trouble::Told { exit: found, .. } = Trouble::from(Fault::new(code, "no")) else {
+            let Trouble::Told { exit: found, .. } = Trouble::from(WireError::new(code, "no"))
+            else {
                 panic!("{code:?} is not told");
             };
             assert_eq!(found, exit, "{code:?}");
@@ -126,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_hint_of_the_daemon_stands() {
-        let fault = Fault::new(Code::NotFound, "no").hint("did you mean build-1?");
+        let fault = WireError::new(Code::NotFound, "no").hint("did you mean build-1?");
         let Trouble::Told { fault, .. } = Trouble::from(fault).hint("another") else { panic!() };
         assert_eq!(fault.hint.as_deref(), Some("did you mean build-1?"));
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use offshoot_client::Error;
-use offshoot_client::wire::{Profile, Reply, Request, Trust as Folder, Trusting};
+use offshoot_client::wire::{DirTrust as Folder, Profile, Reply, Request, TrustChange};
 
 use super::desk::Desk;
 use super::exit::Exit;
@@ -44,19 +44,19 @@ impl Trust {
             return list(&desk).await;
         }
         let folder = folder::named(self.folder)?;
-        let trusting = if self.remove { Trusting::Remove } else { Trusting::Trust };
+        let trusting = if self.remove { TrustChange::Remove } else { TrustChange::Trust };
         let folders = asked(&desk, &Request::Trust { folder: folder.clone(), trusting }).await?;
         let shown = text::line(&folder);
         let said = match (trusting, folders.is_empty()) {
-            (Trusting::Remove, true) => format!("{shown} was not trusted\n"),
-            (Trusting::Remove, false) => format!("{shown} is not trusted any more\n"),
-            (Trusting::Trust, true) => {
+            (TrustChange::Remove, true) => format!("{shown} was not trusted\n"),
+            (TrustChange::Remove, false) => format!("{shown} is not trusted any more\n"),
+            (TrustChange::Trust, true) => {
                 format!("{shown} brings nothing: there is nothing to trust\n")
             }
-            (Trusting::Trust, false) => format!("{shown} is trusted with this:\n"),
+            (TrustChange::Trust, false) => format!("{shown} is trusted with this:\n"),
         };
         desk.report(&serde_json::json!({ "folders": folders }), |_| said)?;
-        if trusting == Trusting::Trust && !folders.is_empty() && screen.form == Form::People {
+        if trusting == TrustChange::Trust && !folders.is_empty() && screen.form == Form::People {
             let mut brings = agents::profiles(&desk, folder).await?.profiles;
             brings.retain(|profile| profile.origin == "project");
             screen.say(&agents::table(&brings).render(screen.width, screen.out))?;

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use offshoot_client::wire::{Code, Named, Reply, Request, Restarting, Stop};
+use offshoot_client::wire::{CancelOptions, Code, Reply, Request, Restart, TaskName};
 use offshoot_client::{Frame, read_frame, write_frame};
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
@@ -25,21 +25,21 @@ async fn a_cancel_is_served_while_idle_connections_use_up_the_open_files() {
         let world = World::new();
         let mut daemon = world.daemon_with_files(files);
         let client = world.client_of_running();
-        let task = send_off(&client, "sleep 1000", Restarting::Never).await;
+        let task = send_off(&client, "sleep 1000", Restart::Never).await;
         let mut crowd = Vec::new();
         for _ in 0..connections {
             let mut stream = UnixStream::connect(world.socket()).await.unwrap();
             if greet {
-                let greeting = Frame::say(&hello(&world.data())).unwrap();
+                let greeting = Frame::json(&hello(&world.data())).unwrap();
                 // One that has been closed for another is as good.
                 write_frame(&mut stream, &greeting).await.ok();
             }
             crowd.push(stream);
         }
         let began = Instant::now();
-        let named = Named { session: "main".into(), task: task.id.clone() };
+        let named = TaskName { session: "main".into(), task: task.id.clone() };
         let client = world.client_of_running();
-        let stop = Stop { reason: None, grace_ms: None };
+        let stop = CancelOptions { reason: None, grace_ms: None };
         let cancelled = client.ask(&Request::Cancel { task: named, stop }).await;
         let took = began.elapsed();
         println!("{files} files, {connections} connections: cancelled after {took:?}");
@@ -83,11 +83,11 @@ async fn a_request_of_too_many_values_is_refused_before_they_are_read() {
     let many = format!(r#"{{"do":"status","x":[0{}]}}"#, ",0".repeat(LONG / 2 - 20));
     let stream = UnixStream::connect(world.socket()).await.unwrap();
     let (mut reader, mut writer) = stream.into_split();
-    write_frame(&mut writer, &Frame::say(&hello(&world.data())).unwrap()).await.unwrap();
+    write_frame(&mut writer, &Frame::json(&hello(&world.data())).unwrap()).await.unwrap();
     read_frame(&mut reader).await.unwrap();
-    write_frame(&mut writer, &Frame::Said(many.into_bytes())).await.unwrap();
+    write_frame(&mut writer, &Frame::Json(many.into_bytes())).await.unwrap();
     let reply = read_frame(&mut reader).await.unwrap().read().unwrap();
-    let Reply::Fault(fault) = reply else { panic!("{reply:?}") };
+    let Reply::Error(fault) = reply else { panic!("{reply:?}") };
     assert_eq!(fault.code, Code::TooLarge, "{fault:?}");
     let taken = peak_bytes(daemon) - before;
     println!("a request of {} values: {taken} bytes", LONG / 2);

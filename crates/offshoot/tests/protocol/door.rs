@@ -3,7 +3,7 @@
 use std::os::unix::fs::MetadataExt;
 
 use offshoot::store::OpenStore;
-use offshoot_client::wire::{Code, Fault, Reply, WIRE};
+use offshoot_client::wire::{Code, Reply, WIRE, WireError};
 use offshoot_client::{Connection, Error, Frame, FrameError, read_frame, write_frame};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -62,7 +62,7 @@ async fn requests_that_are_announced_and_not_sent_take_no_memory() {
     for _ in 0..CLIENTS {
         let stream = UnixStream::connect(world.socket()).await.unwrap();
         let (mut reader, mut writer) = stream.into_split();
-        write_frame(&mut writer, &Frame::say(&hello(&world.data())).unwrap()).await.unwrap();
+        write_frame(&mut writer, &Frame::json(&hello(&world.data())).unwrap()).await.unwrap();
         read_frame(&mut reader).await.unwrap();
         writer.write_all(&(16u32 << 20).to_be_bytes()).await.unwrap();
         writer.write_all(&vec![0; SENT]).await.unwrap();
@@ -82,17 +82,17 @@ async fn a_request_that_is_not_known_is_refused_and_the_next_one_served() {
     status(&world.client()).await;
     let stream = UnixStream::connect(world.socket()).await.unwrap();
     let (mut reader, mut writer) = stream.into_split();
-    write_frame(&mut writer, &Frame::say(&hello(&world.data())).unwrap()).await.unwrap();
+    write_frame(&mut writer, &Frame::json(&hello(&world.data())).unwrap()).await.unwrap();
     read_frame(&mut reader).await.unwrap();
     for strange in ["{\"do\":\"fly\"}", "[]", "not json", "{\"do\":\"show\"}"] {
-        let frame = Frame::Said(strange.as_bytes().to_vec());
+        let frame = Frame::Json(strange.as_bytes().to_vec());
         write_frame(&mut writer, &frame).await.unwrap();
-        let Reply::Fault(fault) = read_frame(&mut reader).await.unwrap().read().unwrap() else {
+        let Reply::Error(fault) = read_frame(&mut reader).await.unwrap().read().unwrap() else {
             panic!("{strange} was understood");
         };
         assert_eq!(fault.code, Code::BadRequest, "{strange}: {fault:?}");
     }
-    write_frame(&mut writer, &Frame::Said(b"{\"do\":\"status\"}".to_vec())).await.unwrap();
+    write_frame(&mut writer, &Frame::Json(b"{\"do\":\"status\"}".to_vec())).await.unwrap();
     let reply = read_frame(&mut reader).await.unwrap().read().unwrap();
     assert!(matches!(reply, Reply::Status(_)), "{reply:?}");
 }
@@ -102,10 +102,10 @@ async fn a_greeting_for_another_folder_is_refused() {
     let (world, other) = (World::new(), World::new());
     let daemon = status(&world.client()).await.pid;
     let refused = Connection::open(&world.socket(), &hello(&other.data())).await;
-    let Err(Error::Elsewhere { fault, process }) = refused else { panic!("{refused:?}") };
+    let Err(Error::WrongDirectory { error, process }) = refused else { panic!("{refused:?}") };
     assert_eq!(process, Some(daemon));
-    assert_eq!(fault.code, Code::Locked);
-    assert!(fault.message.contains(&*world.data().to_string_lossy()), "{fault}");
+    assert_eq!(error.code, Code::Locked);
+    assert!(error.message.contains(&*world.data().to_string_lossy()), "{error}");
 }
 
 #[tokio::test]
@@ -115,7 +115,7 @@ async fn a_protocol_that_the_daemon_does_not_speak_is_refused_with_both_versions
     let mut strange = hello(&world.data());
     strange.wire = (7, 9);
     let refused = Connection::open(&world.socket(), &strange).await;
-    let Err(Error::Refused(Fault { code, message, hint, .. })) = refused else {
+    let Err(Error::Refused(WireError { code, message, hint, .. })) = refused else {
         panic!("{refused:?}")
     };
     assert_eq!(code, Code::Wire);
@@ -129,7 +129,7 @@ async fn an_embedding_program_that_holds_the_folder_is_named() {
     let world = World::new();
     let store = offshoot::Sqlite::at(world.data()).open_store().await.unwrap();
     let refused = world.client().connect().await;
-    let Err(Error::Held { holder, .. }) = &refused else { panic!("{refused:?}") };
+    let Err(Error::Locked { holder, .. }) = &refused else { panic!("{refused:?}") };
     assert!(holder.contains(&format!("process {}", std::process::id())), "{holder}");
     let said = refused.unwrap_err().to_string();
     assert!(said.contains("serves nobody") && said.contains("--data"), "{said}");
@@ -158,6 +158,6 @@ async fn a_daemon_that_does_not_answer_is_not_waited_for_for_ever() {
     let socket = world.place().data().join("silent.sock");
     let _silent = tokio::net::UnixListener::bind(&socket).unwrap();
     let refused = Connection::open(&socket, &hello(&world.data())).await;
-    assert!(matches!(&refused, Err(Error::Silent { .. })), "{refused:?}");
+    assert!(matches!(&refused, Err(Error::Unresponsive { .. })), "{refused:?}");
     assert!(refused.unwrap_err().to_string().contains("SIGCONT"));
 }

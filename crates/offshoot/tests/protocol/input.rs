@@ -1,9 +1,9 @@
 //! The input of a command on its way through the daemon.
 
-use offshoot_client::wire::{
-    Attachment, Code, Reply, Request, Restarting, Spawn, State, Stdin, Task,
+use offshoot_client::wire::{Attachment, Code, Reply, Request, Restart, Spawn, State, Stdin, Task};
+use offshoot_client::{
+    Client, Error, Frame, InputSender, ReplyStream, StreamItem, read_frame, write_frame,
 };
-use offshoot_client::{Client, Error, Followed, Following, Frame, Input, read_frame, write_frame};
 use tokio::io::AsyncReadExt;
 use tokio::net::UnixStream;
 
@@ -14,21 +14,21 @@ fn fed(text: &str) -> Spawn {
 }
 
 /// Sends a command off that is to be passed its input.
-async fn send_off(client: &Client, spawn: Spawn) -> Following {
+async fn send_off(client: &Client, spawn: Spawn) -> ReplyStream {
     let mut stream = client.follow(&Request::Spawn(Box::new(spawn))).await.unwrap();
     let first = stream.next().await.unwrap();
-    assert!(matches!(first, Some(Followed::Said(Reply::Task(_)))), "{first:?}");
+    assert!(matches!(first, Some(StreamItem::Reply(Reply::Task(_)))), "{first:?}");
     stream
 }
 
 /// Everything that a command writes, and how it ended.
-async fn end(mut stream: Following) -> (Vec<u8>, Task) {
+async fn end(mut stream: ReplyStream) -> (Vec<u8>, Task) {
     let (mut written, mut last) = (Vec::new(), None);
     while let Some(item) = stream.next().await.unwrap() {
         match item {
-            Followed::Output(chunk) => written.extend(chunk.bytes),
-            Followed::Said(Reply::Task(task)) => last = Some(*task),
-            Followed::Said(_) => {}
+            StreamItem::Output(chunk) => written.extend(chunk.bytes),
+            StreamItem::Reply(Reply::Task(task)) => last = Some(*task),
+            StreamItem::Reply(_) => {}
         }
     }
     (written, last.unwrap())
@@ -41,13 +41,13 @@ async fn input_goes_through_piece_by_piece_and_its_end_is_told() {
     let mut stream = send_off(&client, fed("cat")).await;
     let mut input = stream.input().unwrap();
     assert!(stream.input().is_none(), "there is one");
-    input.pass(vec![0xff; Input::MOST]).await.unwrap();
+    input.pass(vec![0xff; InputSender::MOST]).await.unwrap();
     input.pass(Vec::new()).await.unwrap();
     input.pass(b"and this".to_vec()).await.unwrap();
     input.end().await.unwrap();
     let (written, task) = end(stream).await;
     assert_eq!(task.state, State::Completed);
-    assert_eq!(written.len(), Input::MOST + 8, "an empty piece is not the end");
+    assert_eq!(written.len(), InputSender::MOST + 8, "an empty piece is not the end");
     assert!(written.ends_with(b"\xffand this"));
 }
 
@@ -77,8 +77,8 @@ async fn an_input_that_breaks_off_ends_and_the_command_goes_on() {
     let mut seen = Vec::new();
     while !seen.ends_with(b"over\n") {
         match stream.next().await.unwrap().expect("it goes on") {
-            Followed::Output(chunk) => seen.extend(chunk.bytes),
-            Followed::Said(_) => {}
+            StreamItem::Output(chunk) => seen.extend(chunk.bytes),
+            StreamItem::Reply(_) => {}
         }
     }
     assert_eq!(seen, b"half\nover\n");
@@ -89,11 +89,11 @@ async fn a_request_amid_input_closes_the_connection_and_disturbs_nobody() {
     let world = World::new();
     let client = world.client();
     let before = status(&client).await.pid;
-    for strange in [Frame::say(&Request::Status).unwrap(), Frame::Input(vec![0; 65 << 10])] {
+    for strange in [Frame::json(&Request::Status).unwrap(), Frame::Input(vec![0; 65 << 10])] {
         let stream = UnixStream::connect(world.socket()).await.unwrap();
         let (mut reader, mut writer) = stream.into_split();
         let spawn = Request::Spawn(Box::new(fed("cat; exec sleep 1000")));
-        for said in [Frame::say(&hello(&world.data())).unwrap(), Frame::say(&spawn).unwrap()] {
+        for said in [Frame::json(&hello(&world.data())).unwrap(), Frame::json(&spawn).unwrap()] {
             write_frame(&mut writer, &said).await.unwrap();
         }
         write_frame(&mut writer, &strange).await.ok();
@@ -111,16 +111,16 @@ async fn a_connection_whose_input_has_ended_serves_the_next_request() {
     let (mut reader, mut writer) = stream.into_split();
     let spawn = Request::Spawn(Box::new(fed("cat")));
     let frames = [
-        Frame::say(&hello(&world.data())).unwrap(),
-        Frame::say(&spawn).unwrap(),
+        Frame::json(&hello(&world.data())).unwrap(),
+        Frame::json(&spawn).unwrap(),
         Frame::Input(b"x".to_vec()),
         Frame::Input(Vec::new()),
-        Frame::say(&Request::Status).unwrap(),
+        Frame::json(&Request::Status).unwrap(),
     ];
     for frame in frames {
         write_frame(&mut writer, &frame).await.unwrap();
     }
-    let done = Frame::say(&Reply::Done).unwrap();
+    let done = Frame::json(&Reply::Done).unwrap();
     while read_frame(&mut reader).await.unwrap() != done {}
     let reply = read_frame(&mut reader).await.unwrap().read().unwrap();
     assert!(matches!(reply, Reply::Status(_)), "{reply:?}");
@@ -130,7 +130,7 @@ async fn a_connection_whose_input_has_ended_serves_the_next_request() {
 async fn input_and_a_restart_are_refused_together() {
     let world = World::new();
     let client = world.client();
-    let spawn = Spawn { restart: Restarting::OnCrash, ..fed("cat") };
+    let spawn = Spawn { restart: Restart::OnCrash, ..fed("cat") };
     let mut stream = client.follow(&Request::Spawn(Box::new(spawn))).await.unwrap();
     let refused = stream.next().await;
     let Err(Error::Refused(fault)) = refused else { panic!("{refused:?}") };

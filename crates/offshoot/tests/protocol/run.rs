@@ -2,13 +2,13 @@
 
 use offshoot_client::Client;
 use offshoot_client::wire::{
-    Asked, Asking, Lacking, Named, Network, Reply, Request, Run, Sealed, Sessions, Talk, Task,
-    Wait, Waiting,
+    Network, OnApproval, OnMissing, Reply, Request, Run, RunApprover, RunSession, Sealed, Sessions,
+    Task, TaskName, WaitMode, WaitTasks,
 };
 
 use crate::support::World;
 
-fn run(world: &World, talk: Talk, key: &str) -> Request {
+fn run(world: &World, talk: RunSession, key: &str) -> Request {
     Request::Run(Box::new(Run {
         talk,
         task: "What is here?".into(),
@@ -18,7 +18,7 @@ fn run(world: &World, talk: Talk, key: &str) -> Request {
         profile: None,
         mode: None,
         budget: None,
-        asking: Asking::Nobody,
+        approver: RunApprover::None,
         network: Network::Closed,
         keys: Sealed::default(),
         pass_env: Sealed::default(),
@@ -28,18 +28,18 @@ fn run(world: &World, talk: Talk, key: &str) -> Request {
 
 /// The task that a request comes to, once it has ended.
 async fn ended(client: &Client, request: &Request) -> Task {
-    let Reply::Asked { task, .. } = client.ask(request).await.unwrap() else { panic!("no task") };
-    let wait = Wait {
+    let Reply::Run { task, .. } = client.ask(request).await.unwrap() else { panic!("no task") };
+    let wait = WaitTasks {
         session: task.session.clone(),
         tasks: vec![task.id.clone()],
-        waiting: Waiting::All,
+        mode: WaitMode::All,
         timeout_ms: None,
         keys: Sealed::default(),
-        lacking: Lacking::Wait,
-        asked: Asked::Return,
+        on_missing: OnMissing::Wait,
+        on_approval: OnApproval::Return,
     };
     client.ask(&Request::Wait(wait)).await.unwrap();
-    let named = Named { session: task.session.clone(), task: task.id };
+    let named = TaskName { session: task.session.clone(), task: task.id };
     match client.ask(&Request::Show(named)).await.unwrap() {
         Reply::Task(task) => *task,
         other => panic!("{other:?}"),
@@ -50,10 +50,10 @@ async fn ended(client: &Client, request: &Request) -> Task {
 async fn a_run_that_is_asked_for_again_is_the_same_one() {
     let world = World::new();
     let client = world.client();
-    let first = ended(&client, &run(&world, Talk::New, "aaaaaaaa1")).await;
-    let again = ended(&client, &run(&world, Talk::New, "aaaaaaaa1")).await;
+    let first = ended(&client, &run(&world, RunSession::New, "aaaaaaaa1")).await;
+    let again = ended(&client, &run(&world, RunSession::New, "aaaaaaaa1")).await;
     assert_eq!((&again.id, &again.ended_at), (&first.id, &first.ended_at));
-    let latest = || run(&world, Talk::Latest, "bbbbbbbb1");
+    let latest = || run(&world, RunSession::Latest, "bbbbbbbb1");
     let second = ended(&client, &latest()).await;
     assert_ne!(second.id, first.id, "it goes on for the first");
     assert_eq!(second.session, first.session);

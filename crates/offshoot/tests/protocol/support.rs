@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use offshoot_client::wire::{
-    Attachment, Following, Hello, Named, Reading, Reply, Request, Restarting, Sealed, Spawn,
-    Status, Stdin, Tail, Task,
+    Attachment, Hello, Reply, Request, Restart, Sealed, Spawn, Status, Stdin, Tail, TailMode,
+    TailStart, Task, TaskName,
 };
-use offshoot_client::{Client, Connection, Place, Start};
+use offshoot_client::{Client, Connection, DaemonDir, Start};
 use tempfile::TempDir;
 
 /// A data folder of one's own. Its daemon ends with it.
@@ -27,8 +27,8 @@ impl World {
         self.folder.path().join("data")
     }
 
-    pub(crate) fn place(&self) -> Place {
-        Place::at(&self.data()).unwrap()
+    pub(crate) fn place(&self) -> DaemonDir {
+        DaemonDir::at(&self.data()).unwrap()
     }
 
     /// What starts a daemon of this folder.
@@ -50,7 +50,7 @@ impl World {
 
     /// Where the daemon listens that runs.
     pub(crate) fn socket(&self) -> PathBuf {
-        self.place().whereabouts().expect("a daemon runs").socket
+        self.place().daemon_address().expect("a daemon runs").socket
     }
 
     /// A daemon that is this process's child, and listens.
@@ -90,8 +90,8 @@ impl Drop for World {
 
 /// The greeting of a client of this version.
 pub(crate) fn hello(data: &Path) -> Hello {
-    let place = Place::at(data).unwrap();
-    Hello::new(&place.data().to_string_lossy(), offshoot_client::wire::Taking::Over)
+    let place = DaemonDir::at(data).unwrap();
+    Hello::new(&place.data().to_string_lossy(), offshoot_client::wire::Takeover::Over)
 }
 
 /// How the daemon is that this client reaches.
@@ -103,7 +103,7 @@ pub(crate) async fn status(client: &Client) -> Status {
 }
 
 /// Sends a shell script off.
-pub(crate) async fn send_off(client: &Client, text: &str, restart: Restarting) -> Task {
+pub(crate) async fn send_off(client: &Client, text: &str, restart: Restart) -> Task {
     let spawn = Request::Spawn(Box::new(Spawn { restart, ..script(text) }));
     match client.ask(&spawn).await.unwrap() {
         Reply::Task(task) => *task,
@@ -114,9 +114,9 @@ pub(crate) async fn send_off(client: &Client, text: &str, restart: Restarting) -
 /// A request to follow what a task writes.
 pub(crate) fn tail(task: &str) -> Request {
     Request::Tail(Tail {
-        task: Named { session: "main".into(), task: task.into() },
-        reading: Reading::Start,
-        following: Following::Follow,
+        task: TaskName { session: "main".into(), task: task.into() },
+        reading: TailStart::Start,
+        following: TailMode::Follow,
     })
 }
 
@@ -133,7 +133,7 @@ pub(crate) fn script(script: &str) -> Spawn {
         umask: None,
         timeout_ms: None,
         grace_ms: None,
-        restart: Restarting::Never,
+        restart: Restart::Never,
         key: uuid(),
         attachment: Attachment::Detached,
         stdin: Stdin::Messages,

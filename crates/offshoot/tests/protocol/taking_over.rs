@@ -3,7 +3,8 @@
 use std::process::ExitStatus;
 
 use offshoot_client::wire::{
-    Asked, Code, Hello, Lacking, Request, Restarting, Sealed, State, Taking, Wait, Waiting,
+    Code, Hello, OnApproval, OnMissing, Request, Restart, Sealed, State, Takeover, WaitMode,
+    WaitTasks,
 };
 use offshoot_client::{Client, Connection, Error};
 use tokio::task::JoinSet;
@@ -11,14 +12,14 @@ use tokio::task::JoinSet;
 use crate::support::{World, gone, hello, send_off, status};
 
 async fn state_of(client: &Client, task: &str) -> State {
-    let wait = Wait {
+    let wait = WaitTasks {
         session: "main".into(),
         tasks: vec![task.to_owned()],
-        waiting: Waiting::All,
+        mode: WaitMode::All,
         timeout_ms: None,
         keys: Sealed::default(),
-        lacking: Lacking::Wait,
-        asked: Asked::Return,
+        on_missing: OnMissing::Wait,
+        on_approval: OnApproval::Return,
     };
     match client.ask(&Request::Wait(wait)).await.unwrap() {
         offshoot_client::wire::Reply::Waited { tasks } => tasks[0].task.state,
@@ -48,11 +49,11 @@ async fn a_daemon_without_work_and_visitors_ends_by_itself() {
     let world = World::new();
     let mut daemon = world.daemon(&["--idle", "100ms"]);
     let client = world.client_of_running();
-    let task = send_off(&client, "exit 0", Restarting::Never).await;
+    let task = send_off(&client, "exit 0", Restart::Never).await;
     assert_eq!(state_of(&client, &task.handle).await, State::Completed);
     drop(client);
     assert!(daemon.wait().unwrap().success());
-    assert_eq!(world.place().whereabouts(), None);
+    assert_eq!(world.place().daemon_address(), None);
     // The next one finds everything as it was.
     assert_eq!(state_of(&world.client(), &task.id).await, State::Completed);
 }
@@ -75,10 +76,10 @@ async fn a_daemon_that_executes_something_goes_on_for_newer_clients() {
     let world = World::new();
     let mut daemon = world.daemon(&[]);
     let client = world.client_of_running();
-    let task = send_off(&client, "exec sleep 600", Restarting::Never).await;
+    let task = send_off(&client, "exec sleep 600", Restart::Never).await;
     let served = Connection::open(&world.socket(), &newer(&world)).await.unwrap();
     assert_eq!(served.welcome().pid, daemon.id());
-    let modest = Hello { taking: Taking::AsItIs, ..newer(&world) };
+    let modest = Hello { taking: Takeover::AsItIs, ..newer(&world) };
     Connection::open(&world.socket(), &modest).await.unwrap();
     daemon.kill().unwrap();
     daemon.wait().unwrap();
@@ -98,7 +99,7 @@ async fn a_daemon_keeps_nothing_open_that_its_starter_had_open() {
         .output()
         .unwrap();
     assert!(started.status.success(), "{started:?}");
-    let pid = world.place().whereabouts().unwrap().pid;
+    let pid = world.place().daemon_address().unwrap().pid;
     let open = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten();
     let open: Vec<_> = open.filter_map(|entry| std::fs::read_link(entry.path()).ok()).collect();
     assert!(!open.is_empty() && !open.contains(&lock), "{open:?}");
@@ -110,15 +111,15 @@ async fn a_daemon_told_to_end_stops_its_commands_and_says_why() {
         let world = World::new();
         let mut daemon = world.daemon(&[]);
         let client = world.client_of_running();
-        let mortal = send_off(&client, "exec sleep 600", Restarting::Never).await;
-        let lasting = send_off(&client, "exec sleep 600", Restarting::OnCrash).await;
+        let mortal = send_off(&client, "exec sleep 600", Restart::Never).await;
+        let lasting = send_off(&client, "exec sleep 600", Restart::OnCrash).await;
         let pid = rustix::process::Pid::from_child(&daemon);
         rustix::process::kill_process(pid, signal).unwrap();
         let ended: ExitStatus = daemon.wait().unwrap();
         assert!(ended.success(), "{ended:?}");
         let client = world.client();
         assert_eq!(state_of(&client, &mortal.id).await, State::Cancelled);
-        let named = offshoot_client::wire::Named { session: "main".into(), task: lasting.id };
+        let named = offshoot_client::wire::TaskName { session: "main".into(), task: lasting.id };
         let shown = client.ask(&Request::Show(named)).await.unwrap();
         let offshoot_client::wire::Reply::Task(shown) = shown else { panic!("{shown:?}") };
         assert!(!shown.state.is_terminal(), "it is taken up again: {shown:?}");
@@ -129,15 +130,15 @@ async fn a_daemon_told_to_end_stops_its_commands_and_says_why() {
 async fn a_daemon_whose_socket_is_taken_away_listens_anew() {
     let world = World::new();
     let client = world.client();
-    let task = send_off(&client, "exec sleep 600", Restarting::Never).await;
+    let task = send_off(&client, "exec sleep 600", Restart::Never).await;
     let before = status(&client).await.pid;
     for taken in [world.socket(), world.data().join("daemon.json")] {
         std::fs::remove_file(taken).unwrap();
         // A client that comes meanwhile waits for it.
         assert_eq!(status(&world.client()).await.pid, before);
     }
-    let named = offshoot_client::wire::Named { session: "main".into(), task: task.id };
-    let stop = offshoot_client::wire::Stop::default();
+    let named = offshoot_client::wire::TaskName { session: "main".into(), task: task.id };
+    let stop = offshoot_client::wire::CancelOptions::default();
     client.ask(&Request::Cancel { task: named, stop }).await.unwrap();
 }
 

@@ -1,6 +1,6 @@
 //! What is told of a command is what it did.
 
-use offshoot_client::wire::{Outcome, Restarting, State, Task};
+use offshoot_client::wire::{Outcome, Restart, State, Task};
 
 use super::Findings;
 use crate::shell::effects::Effects;
@@ -22,7 +22,7 @@ pub fn check(books: &Books, world: &World, found: &mut Findings) {
                 format!("it holds {:?}", effects.strange)
             })?;
             let begun = effects.attempts.len();
-            ensure(entry.errand.restart == Restarting::OnCrash || begun <= 1, ONCE, || {
+            ensure(entry.errand.restart == Restart::OnCrash || begun <= 1, ONCE, || {
                 format!("it began {begun} times")
             })?;
             match world.of(number).next() {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use offshoot_client::wire::{Outcome, Restarting, State, Task};
+use offshoot_client::wire::{Outcome, Restart, State, Task};
 
 use super::Findings;
 use crate::shell::errand::{Ending, Work};
@@ -91,7 +91,7 @@ impl Story<'_> {
             },
             Some("signal") => outcome.signal.map(Ending::Signal) == self.natural(),
             Some("timeout") => errand.timeout.is_some(),
-            Some("crash_loop") => errand.restart == Restarting::OnCrash && self.kills() >= ATTEMPTS,
+            Some("crash_loop") => errand.restart == Restart::OnCrash && self.kills() >= ATTEMPTS,
             _ => errand.work == Work::Missing && outcome.start_error.is_some(),
         }
     }
@@ -121,7 +121,7 @@ impl Story<'_> {
     }
 
     fn check_loss(&self) -> Checked {
-        ensure(self.entry.errand.restart == Restarting::Never, LOST, || {
+        ensure(self.entry.errand.restart == Restart::Never, LOST, || {
             "it was to be started again, and is lost".into()
         })?;
         ensure(self.kills() > 0, LOST, || "no daemon was killed while it lived".into())

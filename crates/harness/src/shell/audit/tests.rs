@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use offshoot_client::wire::{Cancelled, CommandLine, Lineage, Outcome, Restarting, State, Task};
+use offshoot_client::wire::{Cancel, CommandLine, Lineage, Outcome, Restart, State, Task};
 
 use super::*;
 use crate::shell::effects::{Attempt, Effects};
@@ -39,7 +39,7 @@ fn errand(number: usize, hold: Hold) -> Errand {
         name: None,
         session: "a1".into(),
         parent: None,
-        restart: Restarting::Never,
+        restart: Restart::Never,
         timeout: None,
         grace: Duration::from_millis(100),
         work: Work::Script(Script { hold, ..Script::writing(before) }),
@@ -51,7 +51,7 @@ fn outcome(is: State) -> Outcome {
 }
 
 fn stopped(by: &str) -> Outcome {
-    let cancelled = Cancelled { by: by.into(), reason: "a whim".into(), at: "then".into() };
+    let cancelled = Cancel { by: by.into(), reason: "a whim".into(), at: "then".into() };
     Outcome { cancelled: Some(cancelled), ..outcome(State::Cancelled) }
 }
 
@@ -129,7 +129,7 @@ impl Stage {
 
         stage.add(errand(LOST, Hold::Gate), outcome(State::Lost), &[attempt(&[], 0)]);
 
-        let again = Errand { restart: Restarting::OnCrash, ..errand(RESTARTED, Hold::Gate) };
+        let again = Errand { restart: Restart::OnCrash, ..errand(RESTARTED, Hold::Gate) };
         let attempts = [attempt(&[], 0), attempt(&[], 1)];
         stage.add(again, outcome(State::Completed), &attempts);
 

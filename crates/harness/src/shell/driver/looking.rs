@@ -2,7 +2,7 @@
 //! what is told later.
 
 use anyhow::Result;
-use offshoot_client::wire::{Restarting, Sessions, State, Task, Tasks};
+use offshoot_client::wire::{Restart, Sessions, State, Task, Tasks};
 
 use super::{Driver, Heard, span};
 use crate::shell::errand::Errand;
@@ -153,7 +153,7 @@ impl Driver<'_> {
 /// streams nobody knows which comes first, and an attempt before the last may
 /// have been cut anywhere.
 fn begins_with(errand: &Errand) -> Option<Vec<u8>> {
-    let script = errand.script().filter(|_| errand.restart == Restarting::Never)?;
+    let script = errand.script().filter(|_| errand.restart == Restart::Never)?;
     if script.before.err.bytes() + script.after.err.bytes() > 0 {
         return None;
     }

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use anyhow::Result;
-use offshoot_client::wire::{Code, Restarting, Task};
+use offshoot_client::wire::{Code, Restart, Task};
 
 use super::{Driver, Heard, span};
 use crate::shell::binary::Said;
@@ -111,7 +111,7 @@ impl Driver<'_> {
     fn excuse_attached(&self, errand: &Errand, said: &Said) {
         let told = String::from_utf8_lossy(&said.err);
         let closed = ["takes no new tasks", "has ended"].iter().any(|text| told.contains(text));
-        let ran_ahead = errand.restart == Restarting::OnCrash
+        let ran_ahead = errand.restart == Restart::OnCrash
             && told.contains("the output was not passed on whole")
             && told.contains("attempt 2 begins here");
         match (closed, ran_ahead) {
@@ -147,7 +147,7 @@ impl Driver<'_> {
             ("--name", errand.name.clone()),
             ("--parent", parent),
             ("--timeout", errand.timeout.map(span)),
-            ("--restart", (errand.restart == Restarting::OnCrash).then(|| "on-crash".into())),
+            ("--restart", (errand.restart == Restart::OnCrash).then(|| "on-crash".into())),
         ] {
             if let Some(value) = value {
                 args.extend([option.to_owned(), value]);
@@ -174,7 +174,7 @@ fn own_code(errand: &Errand) -> Option<i32> {
 
 /// Whether an attached call has shown all that the command wrote.
 fn shown(errand: &Errand, said: &Said) -> Checked {
-    let (Work::Script(script), Restarting::Never) = (&errand.work, errand.restart) else {
+    let (Work::Script(script), Restart::Never) = (&errand.work, errand.restart) else {
         return Ok(());
     };
     let head = Streams { out: said.out.clone(), err: without_remarks(&said.err) };

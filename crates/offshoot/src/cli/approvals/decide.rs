@@ -2,7 +2,9 @@
 
 use clap::Args;
 use offshoot_client::Error;
-use offshoot_client::wire::{Approval, Decision, Reply, Request, Sought, Verdict};
+use offshoot_client::wire::{
+    ApprovalRef, ApprovalRequest, DecideApproval, Decision, Reply, Request,
+};
 
 use crate::cli::completions;
 use crate::cli::desk::Desk;
@@ -51,7 +53,7 @@ pub(crate) struct Deny {
 
 impl Approve {
     pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, Trouble> {
-        let verdict = if self.always { Verdict::Always } else { Verdict::Once };
+        let verdict = if self.always { Decision::Always } else { Decision::Once };
         decide(&Desk::new(globals, screen)?, self.id, verdict).await
     }
 }
@@ -59,36 +61,40 @@ impl Approve {
 impl Deny {
     pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, Trouble> {
         let reason = self.reason.filter(|reason| !reason.trim().is_empty());
-        decide(&Desk::new(globals, screen)?, self.id, Verdict::Denied { reason }).await
+        decide(&Desk::new(globals, screen)?, self.id, Decision::Denied { reason }).await
     }
 }
 
-async fn decide(desk: &Desk, id: String, verdict: Verdict) -> Result<Exit, Trouble> {
+async fn decide(desk: &Desk, id: String, verdict: Decision) -> Result<Exit, Trouble> {
     let decided = send(desk, id, verdict).await?;
     desk.report(&decided, told)?;
     Ok(Exit::Done)
 }
 
 /// Answers what is asked; what was asked, as it is then.
-pub(crate) async fn send(desk: &Desk, id: String, verdict: Verdict) -> Result<Approval, Trouble> {
-    let of = Sought { session: desk.session.clone(), id };
+pub(crate) async fn send(
+    desk: &Desk,
+    id: String,
+    verdict: Decision,
+) -> Result<ApprovalRequest, Trouble> {
+    let of = ApprovalRef { session: desk.session.clone(), id };
     let key = uuid::Uuid::new_v4().to_string();
-    let decision = Decision { of, verdict, key, keys: keys() };
+    let decision = DecideApproval { of, decision: verdict, key, keys: keys() };
     match desk.ask(&Request::Decide(Box::new(decision))).await? {
         Reply::Approval(decided) => Ok(*decided),
         _ => Err(Error::WrongAnswer.into()),
     }
 }
 
-fn told(decided: &Approval) -> String {
+fn told(decided: &ApprovalRequest) -> String {
     let (agent, tool) = (exact::on_one_line(&decided.agent), exact::on_one_line(&decided.tool));
-    let verdict = decided.closed.as_ref().and_then(|closed| closed.verdict.as_ref());
+    let verdict = decided.closed.as_ref().and_then(|closed| closed.decision.as_ref());
     let said = verdict.map(approval::said).unwrap_or_default();
     match (verdict, approval::covers(decided)) {
-        (Some(Verdict::Always), Some(covers)) => {
+        (Some(Decision::Always), Some(covers)) => {
             format!("{said}: {agent} may use {tool}, and so may others: {covers}\n")
         }
-        (Some(Verdict::Denied { .. }), _) => format!("{said}: {agent} may not use {tool} so\n"),
+        (Some(Decision::Denied { .. }), _) => format!("{said}: {agent} may not use {tool} so\n"),
         _ => format!("{said}: {agent} may use {tool}\n"),
     }
 }

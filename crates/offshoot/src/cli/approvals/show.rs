@@ -3,7 +3,7 @@
 use clap::Args;
 use jiff::Timestamp;
 use offshoot_client::Error;
-use offshoot_client::wire::{Approval, Reply, Request, Sought};
+use offshoot_client::wire::{ApprovalRef, ApprovalRequest, Reply, Request};
 
 use crate::cli::completions;
 use crate::cli::desk::Desk;
@@ -28,7 +28,7 @@ pub(crate) struct Show {
 
 impl Show {
     pub(crate) async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
-        let sought = Sought { session: desk.session.clone(), id: self.id };
+        let sought = ApprovalRef { session: desk.session.clone(), id: self.id };
         let found = match desk.ask(&Request::Approval(sought)).await? {
             Reply::Approval(found) => *found,
             _ => return Err(Error::WrongAnswer.into()),
@@ -38,7 +38,7 @@ impl Show {
     }
 }
 
-fn shown(found: &Approval, desk: &Desk) -> String {
+fn shown(found: &ApprovalRequest, desk: &Desk) -> String {
     let colour = desk.screen.out;
     let look = Look { width: desk.screen.width, colour, most: None, whole: "" };
     let mut shown = approval::asked(found, look);

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use offshoot_client::Place;
+use offshoot_client::DaemonDir;
 
 /// A process whose end is waited for.
 #[cfg(target_os = "linux")]
@@ -11,7 +11,7 @@ pub(super) struct Process(Option<std::os::fd::OwnedFd>);
 #[cfg(target_os = "linux")]
 impl Process {
     /// The process of this number, if there is one.
-    pub(super) fn of(pid: u32, _place: &Place) -> Self {
+    pub(super) fn of(pid: u32, _place: &DaemonDir) -> Self {
         use rustix::process::{Pid, PidfdFlags, pidfd_open};
         let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
         Self(pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()))
@@ -38,7 +38,7 @@ pub(super) struct Process(std::path::PathBuf);
 #[cfg(not(target_os = "linux"))]
 impl Process {
     /// The process that holds this folder.
-    pub(super) fn of(_pid: u32, place: &Place) -> Self {
+    pub(super) fn of(_pid: u32, place: &DaemonDir) -> Self {
         Self(place.data().join("lock"))
     }
 

@@ -1,7 +1,7 @@
 //! The acts of the agents: a lead sends others off, the daemon dies under them,
 //! and what they have counted comes home.
 
-use offshoot_client::wire::{Asking, Network, Request, Run, Sealed, State, Talk, Task};
+use offshoot_client::wire::{Network, Request, Run, RunApprover, RunSession, Sealed, State, Task};
 
 use super::Stage;
 use super::project::Project;
@@ -36,7 +36,7 @@ pub(super) async fn send_off(stage: &mut Stage) -> Result<Team, Trouble> {
     stage.typed("cd project")?;
     stage.typed(&format!("offshoot run --model {MODEL} {}", text::quoted(ASKED)))?;
     let run = Run {
-        talk: Talk::New,
+        talk: RunSession::New,
         task: ASKED.to_owned(),
         model: Some(MODEL.to_owned()),
         usual: None,
@@ -44,7 +44,7 @@ pub(super) async fn send_off(stage: &mut Stage) -> Result<Team, Trouble> {
         profile: None,
         mode: None,
         budget: None,
-        asking: Asking::Nobody,
+        approver: RunApprover::None,
         network: Network::Closed,
         keys: Sealed::default(),
         pass_env: Sealed::default(),

@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use offshoot_client::Followed;
-use offshoot_client::wire::{List, Reply, Request, Scope, State, Task};
+use offshoot_client::StreamItem;
+use offshoot_client::wire::{ListTasks, Reply, Request, Scope, State, Task};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -237,7 +237,7 @@ async fn watch(desk: Desk, tell: mpsc::Sender<Task>) {
     let events = Request::Events { session: desk.session.clone(), cursor: None };
     let Ok(mut events) = desk.client.follow(&events).await else { return };
     // What happens from here on is told; what was before is listed.
-    let list = List {
+    let list = ListTasks {
         session: Some(desk.session.clone()),
         scope: Scope::All,
         states: Vec::new(),
@@ -252,7 +252,7 @@ async fn watch(desk: Desk, tell: mpsc::Sender<Task>) {
         }
     }
     while let Ok(Some(item)) = events.next().await {
-        if let Followed::Said(Reply::Happened(happened)) = item
+        if let StreamItem::Reply(Reply::Event(happened)) = item
             && let Some(task) = happened.task
             && tell.send(task).await.is_err()
         {

@@ -5,7 +5,8 @@ mod commands;
 
 use offshoot_client::Error;
 use offshoot_client::wire::{
-    Asked, Lacking, List, Reply, Request, Scope, Sealed, State, Task, Wait, Waiting,
+    ListTasks, OnApproval, OnMissing, Reply, Request, Scope, Sealed, State, Task, WaitMode,
+    WaitTasks,
 };
 
 use super::Stage;
@@ -103,14 +104,14 @@ impl Proof {
 
 /// These tasks, which have ended.
 async fn ended(desk: &Desk, tasks: &[String]) -> Result<Vec<Task>, Trouble> {
-    let wait = Wait {
+    let wait = WaitTasks {
         session: desk.session.clone(),
         tasks: tasks.to_vec(),
-        waiting: Waiting::All,
+        mode: WaitMode::All,
         timeout_ms: Some(0),
         keys: Sealed::default(),
-        lacking: Lacking::Wait,
-        asked: Asked::Return,
+        on_missing: OnMissing::Wait,
+        on_approval: OnApproval::Return,
     };
     let waited = waited_of(desk.ask(&Request::Wait(wait)).await?)?;
     Ok(waited.into_iter().map(|waited| waited.task).collect())
@@ -118,7 +119,7 @@ async fn ended(desk: &Desk, tasks: &[String]) -> Result<Vec<Task>, Trouble> {
 
 /// All tasks of a session.
 async fn listed(desk: &Desk) -> Result<Vec<Task>, Trouble> {
-    let list = List {
+    let list = ListTasks {
         session: Some(desk.session.clone()),
         scope: Scope::All,
         states: Vec::new(),

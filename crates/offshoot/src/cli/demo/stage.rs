@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use offshoot_client::Error;
 use offshoot_client::wire::{
-    Attachment, Code, Fault, Message, Reply, Request, Restarting, Sealed, Sequel, Spawn, Status,
-    Stdin, Stop, Task,
+    Attachment, CancelOptions, Code, Continuation, Reply, Request, Restart, Sealed, SendMessage,
+    Spawn, Status, Stdin, Task, WireError,
 };
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -41,8 +41,10 @@ impl Folder {
             Ok(()) => Ok(Self(path)),
             Err(error) => {
                 let said = format!("the demo cannot make a folder in {}", temporary.display());
-                let fault =
-                    Fault { causes: vec![error.to_string()], ..Fault::new(Code::Other, said) };
+                let fault = WireError {
+                    causes: vec![error.to_string()],
+                    ..WireError::new(Code::Other, said)
+                };
                 Err(Trouble::from(fault).hint("set TMPDIR to a folder that is there and yours"))
             }
         }
@@ -74,7 +76,7 @@ pub(super) struct Errand<'a> {
     pub(super) name: &'a str,
     pub(super) script: &'a str,
     pub(super) parent: Option<&'a str>,
-    pub(super) restart: Restarting,
+    pub(super) restart: Restart,
     pub(super) ending: Ending,
 }
 
@@ -90,7 +92,7 @@ pub(super) enum Ending {
 impl<'a> Errand<'a> {
     /// This script, under this name.
     pub(super) fn new(name: &'a str, script: &'a str) -> Self {
-        let (restart, ending) = (Restarting::Never, Ending::Itself);
+        let (restart, ending) = (Restart::Never, Ending::Itself);
         Self { name, script, parent: None, restart, ending }
     }
 
@@ -101,7 +103,7 @@ impl<'a> Errand<'a> {
 
     /// Started again if the daemon dies.
     pub(super) fn restarting(self) -> Self {
-        Self { restart: Restarting::OnCrash, ..self }
+        Self { restart: Restart::OnCrash, ..self }
     }
 
     /// Ended if nothing comes that it waits for.
@@ -169,7 +171,7 @@ impl Stage {
         if let Some(parent) = errand.parent {
             typed.push_str(&format!(" --parent {parent}"));
         }
-        if errand.restart == Restarting::OnCrash {
+        if errand.restart == Restart::OnCrash {
             typed.push_str(" --restart on-crash");
         }
         let timeout_ms = match errand.ending {
@@ -206,7 +208,7 @@ impl Stage {
         let key = uuid::Uuid::new_v4().to_string();
         let (to, text) = (self.desk.named(to), text.to_owned());
         let keys = Sealed::default();
-        let message = Message { to, text, sequel: Sequel::More, key, keys };
+        let message = SendMessage { to, text, sequel: Continuation::More, key, keys };
         self.desk.ask(&Request::Send(message)).await?;
         Ok(())
     }
@@ -214,7 +216,7 @@ impl Stage {
     /// Stops a task and all below it; how many were reached.
     pub(super) async fn cancel(&mut self, task: &str, reason: &str) -> Result<usize, Trouble> {
         self.typed(&format!("offshoot tasks cancel {task} --grace 1s --reason '{reason}'"))?;
-        let stop = Stop { reason: Some(reason.to_owned()), grace_ms: Some(1_000) };
+        let stop = CancelOptions { reason: Some(reason.to_owned()), grace_ms: Some(1_000) };
         let request = Request::Cancel { task: self.desk.named(task), stop };
         match self.desk.ask(&request).await? {
             Reply::Reached { tasks } => Ok(tasks),
@@ -270,13 +272,13 @@ impl Stage {
         self.board.close();
         // One that is being started has to be met before it can be ended, so
         // that this starts one rather than finding none.
-        let stop = Stop { reason: Some("the demo is over".to_owned()), grace_ms: Some(0) };
+        let stop = CancelOptions { reason: Some("the demo is over".to_owned()), grace_ms: Some(0) };
         let cancel = Request::CancelSession { session: self.desk.session.clone(), stop };
         // Without a session there is nothing to be stopped.
         self.desk.client.ask(&cancel).await.ok();
         if let Ok(connection) = self.desk.client.connect().await {
             // What it cannot end ends by itself.
-            daemon::quit(connection, self.desk.client.place(), self.desk.screen).await.ok();
+            daemon::quit(connection, self.desk.client.dir(), self.desk.screen).await.ok();
         }
     }
 }

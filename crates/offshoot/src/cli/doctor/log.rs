@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use jiff::Timestamp;
-use offshoot_client::LONGEST_END;
+use offshoot_client::LONGEST_SHUTDOWN;
 use offshoot_client::wire::LogFile;
 
 /// How much of the end is looked at.
@@ -15,7 +15,7 @@ const END: u64 = 16 << 10;
 const LINES: usize = 5;
 
 /// After how many seconds a daemon that ends should have.
-const PATIENCE: i64 = LONGEST_END.as_secs().cast_signed() + 5;
+const PATIENCE: i64 = LONGEST_SHUTDOWN.as_secs().cast_signed() + 5;
 
 /// The last lines of the log in this folder, if there is one.
 pub(super) fn read(folder: &Path) -> Option<LogFile> {

@@ -1,8 +1,8 @@
 //! The store: whether it is sound, and its repair.
 
 use offshoot_client::wire::{Code, Reply, Request};
-use offshoot_client::{Client, Error, Place, Sought};
-use offshoot_daemon::Looked;
+use offshoot_client::{Client, DaemonDir, DirLookup, Error};
+use offshoot_daemon::StoreCheck;
 use offshoot_sqlite::{Loss, RepairReport, RepairResult, Sqlite};
 use serde_json::json;
 
@@ -28,10 +28,10 @@ pub(super) async fn ask(client: &Client, findings: &mut Findings) {
 }
 
 /// Reads the whole store of a directory that no process holds.
-pub(super) fn look(place: &Place, findings: &mut Findings) -> Result<(), Finding> {
-    let missing = match offshoot_daemon::look(place) {
-        Ok(Looked::Sound { missing }) => missing,
-        Ok(Looked::Damaged(fault)) => return Err(damaged(fault.into())),
+pub(super) fn look(place: &DaemonDir, findings: &mut Findings) -> Result<(), Finding> {
+    let missing = match offshoot_daemon::check_store(place) {
+        Ok(StoreCheck::Sound { missing }) => missing,
+        Ok(StoreCheck::Damaged(fault)) => return Err(damaged(fault.into())),
         // A repair would be refused for the same reason, which says what to do.
         Err(fault) => return Err(Finding::of_trouble("store", &fault.into())),
     };
@@ -52,8 +52,8 @@ fn damaged(trouble: Trouble) -> Finding {
 /// Saves what can be read of a damaged store into a new one.
 pub(super) async fn repair(globals: &Globals, screen: Screen) -> Result<Exit, Trouble> {
     let (repaired, report) = match globals.seek()? {
-        Sought::Absent(_) => (RepairResult::Sound, None),
-        Sought::There(place) => {
+        DirLookup::Missing(_) => (RepairResult::Sound, None),
+        DirLookup::Found(place) => {
             let repaired = offshoot_daemon::repair(&place).await.map_err(|fault| {
                 let locked = fault.code == Code::Locked;
                 let way_out = "end the daemon with `offshoot daemon stop`, and repeat this";

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use offshoot_client::Error;
-use offshoot_client::wire::{Approval, Code, Reply, Request, Sought, Task, Verdict};
+use offshoot_client::wire::{ApprovalRef, ApprovalRequest, Code, Decision, Reply, Request, Task};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
 
@@ -47,13 +47,13 @@ pub(super) struct Asks {
     desk: Desk,
     lookout: Lookout,
     answers: Answers,
-    waiting: VecDeque<Approval>,
+    waiting: VecDeque<ApprovalRequest>,
     /// What is asked now.
-    current: Option<Approval>,
+    current: Option<ApprovalRequest>,
     /// What was dealt with: answered here, or told.
     done: HashSet<String>,
     /// What was told here, and is to be answered elsewhere.
-    elsewhere: Vec<Approval>,
+    elsewhere: Vec<ApprovalRequest>,
     /// What became of those of it that are not open any more.
     fates: JoinSet<Fate>,
     /// What is under way.
@@ -67,25 +67,25 @@ pub(super) struct Asks {
 /// What came of what was under way.
 enum Done {
     /// It was answered from here, or not.
-    Answered(Box<Result<Approval, Trouble>>),
+    Answered(Box<Result<ApprovalRequest, Trouble>>),
     /// It is not open any more: what became of it.
-    Closed(Option<Box<Approval>>),
+    Closed(Option<Box<ApprovalRequest>>),
 }
 
 /// What was asked, and what became of it, if that is known.
-type Fate = (Approval, Option<Box<Approval>>);
+type Fate = (ApprovalRequest, Option<Box<ApprovalRequest>>);
 
 /// What a line means.
 #[derive(Debug, PartialEq, Eq)]
 enum Meant {
     /// An answer.
-    Answer(Verdict),
+    Answer(Decision),
     /// Nothing that could be one.
     Nothing,
 }
 
 /// What tells one question from any other.
-fn key(asked: &Approval) -> String {
+fn key(asked: &ApprovalRequest) -> String {
     format!("{}-{}", asked.task, asked.number)
 }
 
@@ -177,11 +177,11 @@ impl Asks {
 
     /// Asks what became of what is to be answered elsewhere and is not open any
     /// more.
-    fn follow(&mut self, open: &[Approval]) {
-        let is_open = |told: &Approval| open.iter().any(|one| key(one) == key(told));
+    fn follow(&mut self, open: &[ApprovalRequest]) {
+        let is_open = |told: &ApprovalRequest| open.iter().any(|one| key(one) == key(told));
         let gone: Vec<_> = self.elsewhere.extract_if(.., |told| !is_open(told)).collect();
         for asked in gone {
-            let sought = Sought { session: asked.session.clone(), id: key(&asked) };
+            let sought = ApprovalRef { session: asked.session.clone(), id: key(&asked) };
             let desk = self.desk.clone();
             self.fates.spawn(async move {
                 match desk.client.ask(&Request::Approval(sought)).await {
@@ -205,7 +205,7 @@ impl Asks {
     }
 
     /// Takes note of what is open now.
-    fn take(&mut self, open: Vec<Approval>) {
+    fn take(&mut self, open: Vec<ApprovalRequest>) {
         self.follow(&open);
         let current = self.current.as_ref().map(key);
         let is_gone = current.as_ref().is_some_and(|own| open.iter().all(|one| key(one) != *own));
@@ -221,7 +221,7 @@ impl Asks {
     /// Asks what became of what is asked here.
     fn find_out(&mut self) {
         let Some(current) = &self.current else { return };
-        let sought = Sought { session: current.session.clone(), id: key(current) };
+        let sought = ApprovalRef { session: current.session.clone(), id: key(current) };
         let desk = self.desk.clone();
         self.doing = Some(tokio::spawn(async move {
             match desk.client.ask(&Request::Approval(sought)).await {
@@ -254,7 +254,7 @@ impl Asks {
                 self.ask_next();
             }
             Answers::Denied => {
-                let denied = Verdict::Denied { reason: Some(NOBODY.to_owned()) };
+                let denied = Decision::Denied { reason: Some(NOBODY.to_owned()) };
                 self.answer(&next, denied);
                 self.current = Some(next);
             }
@@ -267,7 +267,7 @@ impl Asks {
     }
 
     /// Shows what is asked, and what can be answered.
-    fn show(&self, asked: &Approval) {
+    fn show(&self, asked: &ApprovalRequest) {
         let whole = format!("all: {}", self.desk.command_anywhere("approvals show", &[&asked.id]));
         let mut shown = format!("\n{}", approval::asked(asked, self.look(&whole)));
         if shown.lines().count() > HIGH {
@@ -283,7 +283,7 @@ impl Asks {
         write(&shown);
     }
 
-    fn choices(&self, asked: &Approval) -> String {
+    fn choices(&self, asked: &ApprovalRequest) -> String {
         let paint = |key: &str| self.desk.screen.err.paint(Part::Name, key);
         let (yes, always, no) = (paint("y"), paint("a"), paint("n"));
         let always = approval::covers(asked)
@@ -322,7 +322,7 @@ impl Asks {
         }
     }
 
-    fn answer(&mut self, asked: &Approval, verdict: Verdict) {
+    fn answer(&mut self, asked: &ApprovalRequest, verdict: Decision) {
         let desk = self.desk.clone();
         let id = key(asked);
         self.doing =
@@ -332,11 +332,11 @@ impl Asks {
     }
 
     /// Tells what came of an answer from here.
-    fn answered(&mut self, answered: Result<Approval, Trouble>) {
+    fn answered(&mut self, answered: Result<ApprovalRequest, Trouble>) {
         let Some(current) = self.current.clone() else { return };
         match answered {
             Ok(decided) => {
-                let said = decided.closed.as_ref().and_then(|closed| closed.verdict.as_ref());
+                let said = decided.closed.as_ref().and_then(|closed| closed.decision.as_ref());
                 let said = said.map(approval::said).unwrap_or_default();
                 self.say(&current, &said);
             }
@@ -356,7 +356,7 @@ impl Asks {
     }
 
     /// Says what became of a question, where it was asked here.
-    fn say(&self, asked: &Approval, said: &str) {
+    fn say(&self, asked: &ApprovalRequest, said: &str) {
         match self.answers {
             Answers::Denied => {
                 let (agent, tool) = (exact::on_one_line(&asked.agent), &asked.tool);
@@ -371,7 +371,7 @@ impl Asks {
     }
 
     /// Tells what became of what was asked here, and was answered elsewhere.
-    fn closed(&mut self, found: Option<&Approval>) {
+    fn closed(&mut self, found: Option<&ApprovalRequest>) {
         let Some(current) = self.current.take() else { return };
         self.done.insert(key(&current));
         let closed = found.and_then(|found| found.closed.as_ref());
@@ -392,10 +392,10 @@ fn meant(line: &str, always: Option<&str>) -> Meant {
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let (word, rest) = (word.to_lowercase(), rest.trim());
     match (word.as_str(), rest) {
-        ("y" | "yes", "") => Meant::Answer(Verdict::Once),
-        ("a" | "always", "") if always.is_some() => Meant::Answer(Verdict::Always),
-        ("n" | "no", "") => Meant::Answer(Verdict::Denied { reason: None }),
-        ("n" | "no", why) => Meant::Answer(Verdict::Denied { reason: Some(why.to_owned()) }),
+        ("y" | "yes", "") => Meant::Answer(Decision::Once),
+        ("a" | "always", "") if always.is_some() => Meant::Answer(Decision::Always),
+        ("n" | "no", "") => Meant::Answer(Decision::Denied { reason: None }),
+        ("n" | "no", why) => Meant::Answer(Decision::Denied { reason: Some(why.to_owned()) }),
         _ => Meant::Nothing,
     }
 }
@@ -406,13 +406,13 @@ mod tests {
 
     #[test]
     fn only_what_is_clear_is_an_answer() {
-        assert_eq!(meant("y", Some("write")), Meant::Answer(Verdict::Once));
-        assert_eq!(meant("YES", None), Meant::Answer(Verdict::Once));
-        assert_eq!(meant("a", Some("write")), Meant::Answer(Verdict::Always));
+        assert_eq!(meant("y", Some("write")), Meant::Answer(Decision::Once));
+        assert_eq!(meant("YES", None), Meant::Answer(Decision::Once));
+        assert_eq!(meant("a", Some("write")), Meant::Answer(Decision::Always));
         let reason = Some("use the test database".to_owned());
-        let denied = Meant::Answer(Verdict::Denied { reason });
+        let denied = Meant::Answer(Decision::Denied { reason });
         assert_eq!(meant("n use the test database", Some("write")), denied);
-        assert_eq!(meant("no", Some("write")), Meant::Answer(Verdict::Denied { reason: None }));
+        assert_eq!(meant("no", Some("write")), Meant::Answer(Decision::Denied { reason: None }));
         for unclear in ["", "yy", "y please", "a lot", "ok", "\u{1b}[A"] {
             assert_eq!(meant(unclear, Some("write")), Meant::Nothing, "{unclear:?}");
         }

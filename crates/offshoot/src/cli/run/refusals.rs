@@ -4,9 +4,9 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use offshoot_client::Followed;
+use offshoot_client::StreamItem;
 use offshoot_client::wire::{
-    Block, Following, Named, Reading, Refused, Reply, Request, Tail, Task,
+    Block, CallRefusal, Reply, Request, Tail, TailMode, TailStart, Task, TaskName,
 };
 
 use crate::cli::desk::Desk;
@@ -48,7 +48,7 @@ pub(super) struct Refusal {
     /// With what, on one line, if that is known.
     pub(super) what: Option<String>,
     /// Why it was not.
-    pub(super) refused: Refused,
+    pub(super) refused: CallRefusal,
 }
 
 impl Refusals {
@@ -62,20 +62,20 @@ impl Refusals {
     /// be read is left out: it is in the conversation.
     pub(super) async fn look(&mut self, desk: &Desk, task: &Task) -> Vec<Found> {
         let read = self.0.entry(task.id.clone()).or_default();
-        let reading = Reading::From(read.next);
-        let named = Named { session: task.session.clone(), task: task.id.clone() };
-        let tail = Tail { task: named, reading, following: Following::Stop };
+        let reading = TailStart::From(read.next);
+        let named = TaskName { session: task.session.clone(), task: task.id.clone() };
+        let tail = Tail { task: named, reading, following: TailMode::Stop };
         let Ok(mut stream) = desk.client.follow(&Request::Tail(tail)).await else {
             return Vec::new();
         };
         let mut found = Vec::new();
         while let Ok(Some(said)) = stream.next().await {
             match said {
-                Followed::Said(Reply::Block(block)) => {
+                StreamItem::Reply(Reply::Block(block)) => {
                     read.next = block.position + 1;
                     found.extend(read.take(*block));
                 }
-                Followed::Said(Reply::Place { at }) => read.next = at,
+                StreamItem::Reply(Reply::Position { at }) => read.next = at,
                 _ => {}
             }
         }
@@ -130,7 +130,7 @@ mod tests {
 
     /// The result of a call that was not made.
     fn denied() -> Block {
-        let refused = Some(Refused { why: "a rule forbids it".into(), nobody: false });
+        let refused = Some(CallRefusal { why: "a rule forbids it".into(), no_approver: false });
         Block { refused, ..block("tool_result", "The call was not made.") }
     }
 

@@ -205,7 +205,7 @@ impl Ticker {
         self.live.note(task);
         self.has_missed &= task.id != self.lead;
         if task.id == self.lead {
-            self.spent = task.spent.as_ref().map(|spent| spent.told.clone());
+            self.spent = task.spent.as_ref().map(|spent| spent.text.clone());
         }
         let question = task.question.as_ref().map(|question| question.number);
         let now = Seen { state: Some(task.state), hitch: task::hitch(task), question };
@@ -294,7 +294,7 @@ impl Ticker {
         let (agent, what) = (text::line(&task.handle), what.unwrap_or_default());
         self.remark(&format!("  {agent} {may_not} {tool}{what}: {why}"));
         if self.desk.screen.form == Form::People
-            && refusal.refused.nobody
+            && refusal.refused.no_approver
             && !std::mem::replace(&mut self.has_advised, true)
         {
             self.remark(&format!("    {ADVICE}"));

@@ -1,7 +1,7 @@
 //! Follows what happens below the lead of a run, whichever daemon serves.
 
-use offshoot_client::Followed;
-use offshoot_client::wire::{Happened, Reply, Request, Task};
+use offshoot_client::StreamItem;
+use offshoot_client::wire::{Reply, Request, SessionEvent, Task};
 use tokio::sync::mpsc::Sender;
 
 use super::refusals::{Found, Refusal, Refusals};
@@ -37,7 +37,7 @@ pub(super) async fn watch(desk: Desk, lead: String, mut refusals: Refusals, told
         };
         loop {
             let happened = match stream.next().await {
-                Ok(Some(Followed::Said(Reply::Happened(happened)))) => happened,
+                Ok(Some(StreamItem::Reply(Reply::Event(happened)))) => happened,
                 Ok(Some(_)) => continue,
                 Err(error) if error.is_broken_off() => break,
                 Ok(None) => return drop(told.send(Event::Broke("the log has ended".into())).await),
@@ -81,7 +81,7 @@ pub(super) async fn watch(desk: Desk, lead: String, mut refusals: Refusals, told
 
 /// How much of the log was gone before it was read, at the most: others may have
 /// written to it, too. What was before anything was read is nobody's loss.
-fn missed(place: u64, happened: &Happened) -> Option<u64> {
+fn missed(place: u64, happened: &SessionEvent) -> Option<u64> {
     let missed = happened.cursor.saturating_sub(place);
     (happened.change == "snapshot" && place > 0 && missed > 0).then_some(missed)
 }
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn what_was_gone_before_it_was_read_is_told_once() {
-        let happened = |cursor, change: &str| Happened {
+        let happened = |cursor, change: &str| SessionEvent {
             cursor,
             at: String::new(),
             change: change.to_owned(),

@@ -1,7 +1,7 @@
 //! What an agent asks leave for, as people read it before they answer.
 
 use jiff::Timestamp;
-use offshoot_client::wire::{Approval, Closing, Verdict};
+use offshoot_client::wire::{ApprovalEnd, ApprovalRequest, Decision};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 
@@ -34,7 +34,7 @@ pub(crate) struct Look<'a> {
 }
 
 /// Who asks for what, with every character of the arguments, and why.
-pub(crate) fn asked(approval: &Approval, look: Look<'_>) -> String {
+pub(crate) fn asked(approval: &ApprovalRequest, look: Look<'_>) -> String {
     let Look { colour, .. } = look;
     let agent = colour.paint(Part::Name, exact::on_one_line(&approval.agent));
     let tool = colour.paint(Part::Name, exact::on_one_line(&approval.tool));
@@ -150,7 +150,7 @@ fn compact(json: &str) -> String {
 }
 
 /// The arguments on one line, the most telling first.
-pub(crate) fn in_short(approval: &Approval) -> String {
+pub(crate) fn in_short(approval: &ApprovalRequest) -> String {
     shortest(&approval.arguments)
 }
 
@@ -169,7 +169,7 @@ pub(crate) fn shortest(arguments: &str) -> String {
 }
 
 /// What leave for ever would cover.
-pub(crate) fn covers(approval: &Approval) -> Option<String> {
+pub(crate) fn covers(approval: &ApprovalRequest) -> Option<String> {
     let rule = exact::on_one_line(approval.always.as_ref()?);
     // A rule about commands covers none that names a path elsewhere.
     let within = if rule.contains('(') { "on paths inside" } else { "in" };
@@ -180,9 +180,9 @@ pub(crate) fn covers(approval: &Approval) -> Option<String> {
 }
 
 /// What became of it, in a few words.
-pub(crate) fn closed(closing: &Closing) -> String {
+pub(crate) fn closed(closing: &ApprovalEnd) -> String {
     let by = closing.by.as_deref().map(|by| format!(" by {}", text::line(by))).unwrap_or_default();
-    match &closing.verdict {
+    match &closing.decision {
         Some(verdict) => format!("{}{by}", said(verdict)),
         None if closing.by.is_some() => format!("answered{by}"),
         None => "withdrawn".to_owned(),
@@ -190,12 +190,12 @@ pub(crate) fn closed(closing: &Closing) -> String {
 }
 
 /// An answer, in a few words.
-pub(crate) fn said(verdict: &Verdict) -> String {
+pub(crate) fn said(verdict: &Decision) -> String {
     match verdict {
-        Verdict::Once => "allowed once".to_owned(),
-        Verdict::Always => "allowed for ever".to_owned(),
-        Verdict::Denied { reason: None } => "denied".to_owned(),
-        Verdict::Denied { reason: Some(reason) } => {
+        Decision::Once => "allowed once".to_owned(),
+        Decision::Always => "allowed for ever".to_owned(),
+        Decision::Denied { reason: None } => "denied".to_owned(),
+        Decision::Denied { reason: Some(reason) } => {
             format!("denied ({})", text::cut(&text::line(reason), 200))
         }
     }
@@ -209,7 +209,7 @@ pub(crate) fn how_to_answer(desk: &Desk, id: &str) -> String {
 }
 
 /// Since when it is asked for.
-pub(crate) fn since(approval: &Approval, now: Timestamp) -> String {
+pub(crate) fn since(approval: &ApprovalRequest, now: Timestamp) -> String {
     time::ago(&approval.since, now)
 }
 
@@ -217,8 +217,8 @@ pub(crate) fn since(approval: &Approval, now: Timestamp) -> String {
 mod tests {
     use super::*;
 
-    fn approval(arguments: &str) -> Approval {
-        Approval {
+    fn approval(arguments: &str) -> ApprovalRequest {
+        ApprovalRequest {
             id: "9f3c1a-1".into(),
             session: "s".into(),
             task: "id".into(),
@@ -254,7 +254,8 @@ mod tests {
 
     #[test]
     fn where_a_child_in_a_worktree_would_act_is_shown() {
-        let approval = Approval { worktree: Some("/trees/a\u{1b}".into()), ..approval("{}") };
+        let approval =
+            ApprovalRequest { worktree: Some("/trees/a\u{1b}".into()), ..approval("{}") };
         let look = Look { width: None, colour: Colour::Plain, most: None, whole: "w" };
         let seen = asked(&approval, look);
         assert!(seen.contains("\n  in its worktree: /trees/a\\x1b\n"), "{seen}");

@@ -1,6 +1,6 @@
 //! Records to test with.
 
-use offshoot_client::wire::{Cancelled, CommandLine, Lineage, Outcome, Restarting, State, Task};
+use offshoot_client::wire::{Cancel, CommandLine, Lineage, Outcome, Restart, State, Task};
 
 /// A command of this handle, in this state.
 pub(crate) fn task(handle: &str, state: State) -> Task {
@@ -38,7 +38,7 @@ pub(crate) fn task(handle: &str, state: State) -> Task {
             argv: vec!["cargo".to_owned(), "build".to_owned()],
             cwd: "/home/me".to_owned(),
             env: Vec::new(),
-            restart: Restarting::Never,
+            restart: Restart::Never,
         }),
         agent: None,
         spent: None,
@@ -48,8 +48,8 @@ pub(crate) fn task(handle: &str, state: State) -> Task {
 }
 
 /// A request to stop.
-pub(crate) fn cancelled(reason: &str) -> Cancelled {
-    Cancelled {
+pub(crate) fn cancelled(reason: &str) -> Cancel {
+    Cancel {
         by: "host".to_owned(),
         reason: reason.to_owned(),
         at: "2026-01-02T03:04:08Z".to_owned(),

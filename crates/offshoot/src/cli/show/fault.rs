@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
-use offshoot_client::wire::Fault;
+use offshoot_client::wire::WireError;
 
 use super::colour::{Colour, Part};
 use super::screen::{Form, inert};
 use super::{text, time};
 
 /// An error as it is told: in words, or as a JSON object.
-pub(crate) fn told(fault: &Fault, form: Form, colour: Colour) -> String {
+pub(crate) fn told(fault: &WireError, form: Form, colour: Colour) -> String {
     match form {
         Form::People => render(fault, colour),
         Form::Json => {
@@ -31,7 +31,7 @@ fn timed(message: &str) -> Cow<'_, str> {
 }
 
 /// `error: what`, then what is behind it, then a hint.
-pub(crate) fn render(fault: &Fault, colour: Colour) -> String {
+pub(crate) fn render(fault: &WireError, colour: Colour) -> String {
     let mut shown =
         format!("{}: {}\n", colour.paint(Part::Bad, "error"), said(&timed(&fault.message)));
     // A cause that repeats what stands above it says nothing.
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn an_error_has_its_causes_and_a_hint() {
-        let mut fault = Fault::new(Code::Store, "the folder /data cannot be used");
+        let mut fault = WireError::new(Code::Store, "the folder /data cannot be used");
         fault.causes = vec!["disk I/O error".into(), "No space left on device\u{1b}[2J".into()];
         let fault = fault.hint("free some space");
         assert_eq!(
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn a_moment_is_told_as_all_others_are() {
-        let told = |message: &str| render(&Fault::new(Code::Answered, message), Colour::Plain);
+        let told = |message: &str| render(&WireError::new(Code::Answered, message), Colour::Plain);
         let late = told("it was answered before, at 2026-01-02T03:04:05Z");
         assert!(late.contains("before, ") && late.contains(" (2026-01-0"), "{late}");
         assert!(!late.contains("T03"), "{late}");
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn a_cause_that_was_said_already_is_not_said_again() {
-        let mut fault = Fault::new(Code::Other, "it failed: no such file");
+        let mut fault = WireError::new(Code::Other, "it failed: no such file");
         fault.causes = vec!["no such file".into()];
         assert_eq!(render(&fault, Colour::Plain), "error: it failed: no such file\n");
     }

@@ -1,7 +1,7 @@
 //! A task, as people read it: in a line, as a digest, and in full.
 
 use jiff::Timestamp;
-use offshoot_client::wire::{AskedLeave, Cancelled, Outcome, Restarting, State, Task};
+use offshoot_client::wire::{ApprovalSummary, Cancel, Outcome, Restart, State, Task};
 use serde_json::Value;
 
 use super::colour::{Colour, Part};
@@ -50,7 +50,7 @@ pub(crate) fn what(task: &Task) -> String {
 }
 
 /// What a task asks leave for, and how that is answered.
-fn leave(asked: &AskedLeave) -> String {
+fn leave(asked: &ApprovalSummary) -> String {
     format!("asks leave to use {}: offshoot approve {}", asked.tool, asked.id)
 }
 
@@ -153,7 +153,7 @@ fn signal_name(signal: i32) -> Option<&'static str> {
 }
 
 /// Why a task is stopped, by whom, and how.
-fn asked(cancel: &Cancelled, how: &str) -> String {
+fn asked(cancel: &Cancel, how: &str) -> String {
     match cancel.reason.trim() {
         "" => format!("by {}{how}", cancel.by),
         reason => format!("{reason} (by {}{how})", cancel.by),
@@ -254,7 +254,7 @@ pub(crate) fn in_full(task: &Task, now: Timestamp, colour: Colour) -> String {
     fields.add_some("leave", task.approval.as_ref().map(leave));
     fields.add_some("model error", hitch(task).map(|hitch| hitch_told(&hitch, now)));
     fields.add_some("progress", progress(task));
-    fields.add_some("spent", task.spent.as_ref().map(|spent| &spent.told));
+    fields.add_some("spent", task.spent.as_ref().map(|spent| &spent.text));
     report_fields(&mut fields, task);
     fields.add("kind", &task.kind);
     if let Some(command) = &task.command {
@@ -266,8 +266,8 @@ pub(crate) fn in_full(task: &Task, now: Timestamp, colour: Colour) -> String {
         fields.add(
             "restart",
             match command.restart {
-                Restarting::Never => "never: it is lost if the daemon dies",
-                Restarting::OnCrash => "on-crash: it is started again if the daemon dies",
+                Restart::Never => "never: it is lost if the daemon dies",
+                Restart::OnCrash => "on-crash: it is started again if the daemon dies",
             },
         );
     }

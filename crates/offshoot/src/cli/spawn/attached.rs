@@ -1,10 +1,10 @@
 //! Staying with a command: what it writes is passed on, and its end is ours.
 
 use offshoot_client::wire::{
-    Attachment, Code, Fault, Following, Reading, Reply, Request, Spawn, State, Stdin, Stop, Tail,
-    Task,
+    Attachment, CancelOptions, Code, Reply, Request, Spawn, State, Stdin, Tail, TailMode,
+    TailStart, Task, WireError,
 };
-use offshoot_client::{Error, Followed, Following as Stream, Input};
+use offshoot_client::{Error, InputSender, ReplyStream as Stream, StreamItem};
 
 use super::children;
 use super::feed::{self, Unread};
@@ -64,7 +64,7 @@ struct Sent {
     /// What it writes, if that comes with the answer.
     stream: Option<Stream>,
     /// Where our input goes, if it gets that.
-    input: Option<Input>,
+    input: Option<InputSender>,
 }
 
 /// Sends the command off. If the daemon dies before it has said so, the next
@@ -80,7 +80,7 @@ async fn send_off(desk: &Desk, spawn: Spawn) -> Result<Sent, Trouble> {
     loop {
         let mut stream = desk.client.follow(&request).await?;
         match stream.next().await {
-            Ok(Some(Followed::Said(Reply::Task(task)))) => {
+            Ok(Some(StreamItem::Reply(Reply::Task(task)))) => {
                 let input = if stdin == Stdin::Follows { stream.input() } else { None };
                 return Ok(Sent { task: *task, stream: Some(stream), input });
             }
@@ -104,7 +104,7 @@ async fn to_the_end(desk: Desk, task: String, stream: Option<Stream>) -> Result<
         err: (Outlet::stderr()?, Passing::Exact),
     };
     let named = desk.named(&task);
-    let tail = Tail { task: named, reading: Reading::Start, following: Following::Follow };
+    let tail = Tail { task: named, reading: TailStart::Start, following: TailMode::Follow };
     let pump = Pump::new(desk.clone(), tail, outlets);
     let mut ended = match stream {
         Some(stream) => pump.run_on(stream).await?,
@@ -116,7 +116,7 @@ async fn to_the_end(desk: Desk, task: String, stream: Option<Stream>) -> Result<
     Ok(ended)
 }
 
-async fn fed(desk: Desk, input: Input, unread: Unread) {
+async fn fed(desk: Desk, input: InputSender, unread: Unread) {
     feed::feed(input, &unread).await;
     if unread.why().is_some() {
         desk.screen.tell("offshoot: the input ends here, it cannot be read");
@@ -142,7 +142,7 @@ fn is_whole(desk: &Desk, ended: &Pumped, unread: &Unread) -> Result<(), Trouble>
     let how = how.filter(|how| !how.is_empty()).unwrap_or_else(|| task.state.word().to_owned());
     let see = desk.command("tasks show", &[&task.id]);
     let hint = format!("the command itself ended with: {how}; see {see}");
-    Err(Trouble::from(Fault { causes, ..Fault::new(Code::Other, said) }).hint(hint))
+    Err(Trouble::from(WireError { causes, ..WireError::new(Code::Other, said) }).hint(hint))
 }
 
 async fn stop(desk: Desk, task: Task, wish: Wish) {
@@ -151,7 +151,7 @@ async fn stop(desk: Desk, task: Task, wish: Wish) {
         _ => ("asked it to stop; Ctrl-C again stops it at once", None),
     };
     desk.screen.remark(&format!("\noffshoot: {}: {said}", text::line(&task.handle)));
-    let stop = Stop { reason: Some("Ctrl-C".to_owned()), grace_ms };
+    let stop = CancelOptions { reason: Some("Ctrl-C".to_owned()), grace_ms };
     let cancel = Request::Cancel { task: desk.named(&task.id), stop };
     if let Err(error) = desk.client.ask(&cancel).await {
         desk.screen.remark(&format!("offshoot: it could not be asked to stop: {error}"));

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use offshoot_client::wire::{List, Reply, Request, Scope, State, Task};
-use offshoot_client::{Error, Followed};
+use offshoot_client::wire::{ListTasks, Reply, Request, Scope, State, Task};
+use offshoot_client::{Error, StreamItem};
 
 use crate::cli::desk::Desk;
 use crate::cli::show::{size, text};
@@ -45,7 +45,7 @@ async fn left(desk: &Desk, task: &str) -> Result<Option<String>, Trouble> {
         seen = loop {
             match events.next().await? {
                 None => return Ok(None),
-                Some(Followed::Said(Reply::Happened(happened))) => match happened.task {
+                Some(StreamItem::Reply(Reply::Event(happened))) => match happened.task {
                     Some(happened) if happened.id == task => break happened,
                     _ => {}
                 },
@@ -64,7 +64,7 @@ fn has_ended_itself(task: &Task) -> bool {
 
 /// The handles of the live children of a task.
 async fn children(desk: &Desk, task: &Task) -> Result<Vec<String>, Trouble> {
-    let list = List {
+    let list = ListTasks {
         session: Some(desk.session.clone()),
         scope: Scope::Live,
         states: Vec::new(),

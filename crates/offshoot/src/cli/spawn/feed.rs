@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read};
 use std::os::fd::AsFd;
 use std::sync::{Arc, OnceLock};
 
-use offshoot_client::Input;
+use offshoot_client::InputSender;
 use tokio::sync::mpsc;
 
 /// How many pieces are read ahead. A command that does not read holds up the
@@ -31,7 +31,7 @@ impl Unread {
 
 /// Passes on all of our input, then its end. What cannot be read is noted; a
 /// command that wants no more, or a daemon that is gone, is no error.
-pub(super) async fn feed(mut to: Input, unread: &Unread) {
+pub(super) async fn feed(mut to: InputSender, unread: &Unread) {
     match read() {
         Err(error) => unread.note(&error),
         Ok(mut pieces) => {
@@ -73,7 +73,7 @@ fn read() -> std::io::Result<mpsc::Receiver<std::io::Result<Vec<u8>>>> {
 /// one that never blocks; `None` at the end.
 fn piece(mut file: &File) -> std::io::Result<Option<Vec<u8>>> {
     use rustix::event::{PollFd, PollFlags, poll};
-    let mut piece = vec![0; Input::MOST];
+    let mut piece = vec![0; InputSender::MOST];
     loop {
         match file.read(&mut piece) {
             Ok(0) => return Ok(None),

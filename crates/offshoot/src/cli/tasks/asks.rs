@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use offshoot_client::wire::{Approval, Task};
+use offshoot_client::wire::{ApprovalRequest, Task};
 use tokio::sync::mpsc::{Receiver, channel};
 
 use crate::cli::desk::Desk;
@@ -11,7 +11,7 @@ use crate::cli::trouble::Trouble;
 
 /// Whoever waits for a task would not see what holds it up further down.
 pub(super) struct Asks {
-    open: Receiver<Vec<Approval>>,
+    open: Receiver<Vec<ApprovalRequest>>,
     told: HashSet<String>,
 }
 
@@ -39,7 +39,7 @@ impl Asks {
     }
 
     /// What is newly asked for. It is safe to drop while it waits.
-    pub(super) async fn next(&mut self) -> Vec<Approval> {
+    pub(super) async fn next(&mut self) -> Vec<ApprovalRequest> {
         loop {
             let Some(mut open) = self.open.recv().await else { std::future::pending().await };
             open.retain(|asked| self.told.insert(format!("{}-{}", asked.task, asked.number)));
@@ -54,7 +54,7 @@ impl Asks {
 /// them. A request is withdrawn when its task, or one above, is cancelled.
 pub(super) async fn above(
     desk: &Desk,
-    open: &[Approval],
+    open: &[ApprovalRequest],
     tasks: &[String],
 ) -> Result<Vec<String>, Trouble> {
     let mut found = Vec::new();

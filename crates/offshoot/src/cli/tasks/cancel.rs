@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use offshoot_client::Error;
-use offshoot_client::wire::{Code, Reply, Request, Stop};
+use offshoot_client::wire::{CancelOptions, Code, Reply, Request};
 use serde::Serialize;
 
 use crate::cli::desk::Desk;
@@ -44,8 +44,8 @@ pub(crate) struct Stopping {
 
 impl Stopping {
     /// The request.
-    pub(crate) fn stop(self) -> Stop {
-        Stop { reason: self.reason, grace_ms: self.grace.map(duration::millis) }
+    pub(crate) fn stop(self) -> CancelOptions {
+        CancelOptions { reason: self.reason, grace_ms: self.grace.map(duration::millis) }
     }
 }
 

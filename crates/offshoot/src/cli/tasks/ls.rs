@@ -3,7 +3,7 @@
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use offshoot_client::Error;
-use offshoot_client::wire::{List, Reply, Request, Scope, State, Tasks};
+use offshoot_client::wire::{ListTasks, Reply, Request, Scope, State, Tasks};
 
 use crate::cli::desk::Desk;
 use crate::cli::exit::Exit;
@@ -75,7 +75,7 @@ impl Ls {
         loop {
             let cursor = read.next.take();
             let limit = self.limit - read.tasks.len();
-            let list = List { cursor, limit, ..self.request(desk) };
+            let list = ListTasks { cursor, limit, ..self.request(desk) };
             let page = match desk.ask(&Request::List(list)).await? {
                 Reply::Tasks(page) => page,
                 _ => return Err(Error::WrongAnswer.into()),
@@ -88,11 +88,11 @@ impl Ls {
         }
     }
 
-    fn request(&self, desk: &Desk) -> List {
+    fn request(&self, desk: &Desk) -> ListTasks {
         // A finished state is a wish for finished tasks.
         let finished = |word: &String| State::of(word).is_some_and(State::is_terminal);
         let all = self.all || self.states.iter().any(finished);
-        List {
+        ListTasks {
             session: (!self.all_sessions).then(|| desk.session.clone()),
             scope: if all { Scope::All } else { Scope::Live },
             states: self.states.clone(),

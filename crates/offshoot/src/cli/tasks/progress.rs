@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use offshoot_client::Followed;
+use offshoot_client::StreamItem;
 use offshoot_client::wire::{Reply, Request, Task};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
@@ -134,7 +134,7 @@ async fn watch(desk: Desk, told: Sender<Task>) {
     let asked = Request::Events { session: desk.session.clone(), cursor: None };
     let Ok(mut stream) = desk.client.follow(&asked).await else { return };
     while let Ok(Some(item)) = stream.next().await {
-        if let Followed::Said(Reply::Happened(happened)) = item
+        if let StreamItem::Reply(Reply::Event(happened)) = item
             && let Some(task) = happened.task
             && told.send(task).await.is_err()
         {

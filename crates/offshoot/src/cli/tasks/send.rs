@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read};
 
 use clap::Args;
 use offshoot_client::Error;
-use offshoot_client::wire::{Answer, Message, Reply, Request, Sequel, Task};
+use offshoot_client::wire::{AnswerQuestion, Continuation, Reply, Request, SendMessage, Task};
 
 use crate::cli::completions;
 use crate::cli::desk::Desk;
@@ -42,17 +42,17 @@ impl Send {
         let mut messages = Vec::new();
         match self.text.as_slice() {
             [] => {}
-            [dash] if dash == "-" => messages.push((input()?, Sequel::More)),
-            words => messages.push((words.join(" "), Sequel::More)),
+            [dash] if dash == "-" => messages.push((input()?, Continuation::More)),
+            words => messages.push((words.join(" "), Continuation::More)),
         }
         if self.eof {
-            messages.push((String::new(), Sequel::End));
+            messages.push((String::new(), Continuation::End));
         }
         let mut task = self.task;
         let mut all = Vec::with_capacity(messages.len());
         for (text, sequel) in messages {
             let sent = match &found.question {
-                Some(question) if all.is_empty() && sequel == Sequel::More => {
+                Some(question) if all.is_empty() && sequel == Continuation::More => {
                     answer(desk, &found, question.number, text).await?
                 }
                 _ => send(desk, &task, text, sequel).await?,
@@ -107,9 +107,14 @@ impl Sent {
     }
 }
 
-async fn send(desk: &Desk, task: &str, text: String, sequel: Sequel) -> Result<Sent, Trouble> {
+async fn send(
+    desk: &Desk,
+    task: &str,
+    text: String,
+    sequel: Continuation,
+) -> Result<Sent, Trouble> {
     let key = uuid::Uuid::new_v4().to_string();
-    let message = Message { to: desk.named(task), text, sequel, key, keys: keys() };
+    let message = SendMessage { to: desk.named(task), text, sequel, key, keys: keys() };
     match desk.ask(&Request::Send(message)).await? {
         Reply::Sent { message, task: taker, state } => Ok(Sent {
             message: Some(message),
@@ -125,7 +130,7 @@ async fn send(desk: &Desk, task: &str, text: String, sequel: Sequel) -> Result<S
 
 /// Says it to a task that waits for an answer: it is one.
 async fn answer(desk: &Desk, to: &Task, number: u32, text: String) -> Result<Sent, Trouble> {
-    desk.ask(&Request::Answer(Answer { to: desk.named(&to.id), number, text })).await?;
+    desk.ask(&Request::Answer(AnswerQuestion { to: desk.named(&to.id), number, text })).await?;
     Ok(Sent {
         message: None,
         task: to.id.clone(),

@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 
 use clap::Args;
-use offshoot_client::wire::{self, Following, Reading, StreamName, Task};
+use offshoot_client::wire::{self, StreamName, TailMode, TailStart, Task};
 
 use super::talk::{self, Shown};
 use crate::cli::desk::Desk;
@@ -67,7 +67,7 @@ impl Tail {
         let (tail, following) = (self.asked(desk, &task), self.following());
         let mut read = Pump::new(desk.clone(), tail, outlets).run().await?.task;
         // All that it wrote may be there a moment before its end is.
-        if following == Following::Follow && !read.state.is_terminal() {
+        if following == TailMode::Follow && !read.state.is_terminal() {
             read = desk.end_of(task.id).await?;
         }
         if form == Form::Json {
@@ -88,12 +88,12 @@ impl Tail {
     }
 
     fn asked(&self, desk: &Desk, task: &Task) -> wire::Tail {
-        let reading = self.lines.map_or(Reading::Start, Reading::Lines);
+        let reading = self.lines.map_or(TailStart::Start, TailStart::Lines);
         wire::Tail { task: desk.named(&task.id), reading, following: self.following() }
     }
 
-    fn following(&self) -> Following {
-        if self.follow { Following::Follow } else { Following::Stop }
+    fn following(&self) -> TailMode {
+        if self.follow { TailMode::Follow } else { TailMode::Stop }
     }
 
     fn passing(&self, form: Form, stream: StreamName) -> Passing {

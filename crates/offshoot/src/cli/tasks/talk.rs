@@ -1,7 +1,7 @@
 //! The conversation of an agent, as `tasks tail` shows it.
 
-use offshoot_client::wire::{Block, Following, Reading, Reply, Request, Tail, Task};
-use offshoot_client::{Error, Followed};
+use offshoot_client::wire::{Block, Reply, Request, Tail, TailMode, TailStart, Task};
+use offshoot_client::{Error, StreamItem};
 
 use crate::cli::desk::Desk;
 use crate::cli::show::{Form, Part, size, text};
@@ -28,7 +28,7 @@ pub(super) async fn show(desk: &Desk, mut tail: Tail, shown: Shown) -> Result<Ta
         let mut last = None;
         loop {
             let item = match stream.next().await {
-                Ok(Some(Followed::Said(said))) => said,
+                Ok(Some(StreamItem::Reply(said))) => said,
                 Ok(Some(_)) => continue,
                 Ok(None) => return last.ok_or_else(|| Error::WrongAnswer.into()),
                 Err(error) if error.is_broken_off() && breaks < BREAKS => {
@@ -42,15 +42,15 @@ pub(super) async fn show(desk: &Desk, mut tail: Tail, shown: Shown) -> Result<Ta
                     breaks = 0;
                     say(desk, &block, shown)?;
                     // If the stream breaks, nothing is said twice.
-                    tail.reading = Reading::From(block.position + 1);
+                    tail.reading = TailStart::From(block.position + 1);
                 }
                 Reply::Skipped { blocks } => skip(desk, blocks)?,
-                Reply::Place { at } => tail.reading = Reading::From(at),
+                Reply::Position { at } => tail.reading = TailStart::From(at),
                 Reply::Task(task) => last = Some(*task),
                 _ => {}
             }
         }
-        if tail.following == Following::Follow {
+        if tail.following == TailMode::Follow {
             desk.screen.tell("offshoot: the daemon went away; asking the next one");
         }
     }

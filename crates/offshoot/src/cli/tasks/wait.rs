@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use offshoot_client::wire::{
-    self, Approval, Asked, Lacking, Request, Task, Waited, WaitedEnd, Waiting,
+    self, ApprovalRequest, OnApproval, OnMissing, Request, Task, WaitEnd, WaitMode, WaitResult,
 };
 use serde::Serialize;
 use tokio::task::JoinSet;
@@ -52,7 +52,7 @@ pub(crate) struct Wait {
 /// is over.
 #[derive(Debug, Serialize)]
 struct Printed {
-    waited: WaitedEnd,
+    waited: WaitEnd,
     #[serde(flatten)]
     task: Task,
 }
@@ -62,7 +62,7 @@ enum Came<T> {
     /// What was waited for.
     Waited(T),
     /// Before that, somebody asks for leave.
-    Asked(Vec<Approval>),
+    Asked(Vec<ApprovalRequest>),
 }
 
 /// What a wait has told so far.
@@ -107,9 +107,9 @@ async fn any_of(
     until: Option<Instant>,
 ) -> Result<(), Trouble> {
     let ids: Vec<_> = tasks.into_iter().map(|task| task.id).collect();
-    let mut lacking = Lacking::Return;
+    let mut lacking = OnMissing::Return;
     let waited = loop {
-        let request = wait(told.desk, (ids.clone(), Waiting::Any), lacking, until);
+        let request = wait(told.desk, (ids.clone(), WaitMode::Any), lacking, until);
         let desk = told.desk;
         let mut asking = std::pin::pin!(desk.ask(&request));
         let waited = loop {
@@ -126,10 +126,10 @@ async fn any_of(
         if !told.explain(&waited) {
             break waited;
         }
-        lacking = Lacking::Wait;
+        lacking = OnMissing::Wait;
     };
     let (over, going): (Vec<_>, Vec<_>) =
-        waited.into_iter().partition(|waited| waited.end != WaitedEnd::TimedOut);
+        waited.into_iter().partition(|waited| waited.end != WaitEnd::TimedOut);
     let shown = if over.is_empty() { going } else { over };
     told.tell(shown)
 }
@@ -148,12 +148,12 @@ async fn all_of(
             && let Some(task) = open.pop_front()
         {
             if task.state.is_terminal() {
-                told.tell(vec![Waited { end: WaitedEnd::Ended, task }])?;
+                told.tell(vec![WaitResult { end: WaitEnd::Ended, task }])?;
                 continue;
             }
             let lacking =
-                if explained.contains(&task.id) { Lacking::Wait } else { Lacking::Return };
-            let request = wait(told.desk, (vec![task.id.clone()], Waiting::All), lacking, until);
+                if explained.contains(&task.id) { OnMissing::Wait } else { OnMissing::Return };
+            let request = wait(told.desk, (vec![task.id.clone()], WaitMode::All), lacking, until);
             let desk = told.desk.clone();
             let waits = waits.spawn(async move { waited_of(desk.ask(&request).await?) });
             going.insert(task.id, waits);
@@ -166,7 +166,7 @@ async fn all_of(
                 let ids: Vec<_> =
                     going.keys().chain(open.iter().map(|task: &Task| &task.id)).cloned().collect();
                 let held = told.held(&asked, &ids).await?;
-                for Waited { task, .. } in &held {
+                for WaitResult { task, .. } in &held {
                     if let Some(waits) = going.remove(&task.id) {
                         waits.abort();
                     }
@@ -190,15 +190,23 @@ async fn all_of(
 
 fn wait(
     desk: &Desk,
-    (tasks, waiting): (Vec<String>, Waiting),
-    lacking: Lacking,
+    (tasks, mode): (Vec<String>, WaitMode),
+    on_missing: OnMissing,
     until: Option<Instant>,
 ) -> Request {
     let left = until.map(|until| until.saturating_duration_since(Instant::now()));
     let timeout_ms = left.map(duration::millis);
     let (session, keys) = (desk.session.clone(), keys());
-    let asked = Asked::Return;
-    Request::Wait(wire::Wait { session, tasks, waiting, timeout_ms, keys, lacking, asked })
+    let on_approval = OnApproval::Return;
+    Request::Wait(wire::WaitTasks {
+        session,
+        tasks,
+        mode,
+        timeout_ms,
+        keys,
+        on_missing,
+        on_approval,
+    })
 }
 
 impl Told<'_> {
@@ -213,7 +221,11 @@ impl Told<'_> {
 
     /// Those of the tasks that need an answer to one below them; what is asked is
     /// told.
-    async fn held(&mut self, open: &[Approval], ids: &[String]) -> Result<Vec<Waited>, Trouble> {
+    async fn held(
+        &mut self,
+        open: &[ApprovalRequest],
+        ids: &[String],
+    ) -> Result<Vec<WaitResult>, Trouble> {
         let above = asks::above(self.desk, open, ids).await?;
         if above.is_empty() {
             return Ok(Vec::new());
@@ -229,20 +241,20 @@ impl Told<'_> {
         for id in above {
             let task = self.desk.show(&id).await?;
             let end = match task.state.is_terminal() {
-                true => WaitedEnd::Ended,
-                false => WaitedEnd::NeedsInput,
+                true => WaitEnd::Ended,
+                false => WaitEnd::NeedsInput,
             };
-            held.push(Waited { end, task });
+            held.push(WaitResult { end, task });
         }
         Ok(held)
     }
 
     /// Says why tasks that lack something are waited for in vain so far; whether
     /// there are any.
-    fn explain(&mut self, waited: &[Waited]) -> bool {
-        let lacking = waited.iter().filter(|waited| waited.end == WaitedEnd::Lacks);
+    fn explain(&mut self, waited: &[WaitResult]) -> bool {
+        let lacking = waited.iter().filter(|waited| waited.end == WaitEnd::Lacks);
         let mut any = false;
-        for Waited { task, .. } in lacking {
+        for WaitResult { task, .. } in lacking {
             any = true;
             self.progress.clear();
             let (handle, state) = (text::line(&task.handle), task.state.word());
@@ -252,8 +264,8 @@ impl Told<'_> {
         any
     }
 
-    fn tell(&mut self, waited: Vec<Waited>) -> Result<(), Trouble> {
-        for Waited { end, task } in waited {
+    fn tell(&mut self, waited: Vec<WaitResult>) -> Result<(), Trouble> {
+        for WaitResult { end, task } in waited {
             self.progress.over(&task);
             if self.desk.screen.form == Form::People && !self.deaf {
                 let whole = self.desk.command("tasks show", &["--result", &task.id]);
@@ -263,11 +275,11 @@ impl Told<'_> {
                     told => told?,
                 }
             }
-            if end == WaitedEnd::NeedsInput && task.question.is_some() {
+            if end == WaitEnd::NeedsInput && task.question.is_some() {
                 let answer = self.desk.command("tasks send", &[&task.id, "ANSWER"]);
                 self.desk.screen.remark(&format!("offshoot: anybody can answer: {answer}"));
             }
-            if let (WaitedEnd::NeedsInput, Some(asked)) = (end, &task.approval) {
+            if let (WaitEnd::NeedsInput, Some(asked)) = (end, &task.approval) {
                 let said = approval::how_to_answer(self.desk, &asked.id);
                 self.desk.screen.remark(&format!("offshoot: {said}"));
             }
@@ -288,13 +300,13 @@ impl Told<'_> {
         }
         let exit = self.printed.iter().fold(Exit::Done, |exit, printed| {
             exit.or_worse(match printed.waited {
-                WaitedEnd::Ended => Exit::of_state(printed.task.state),
-                WaitedEnd::NeedsInput => Exit::NeedsInput,
-                WaitedEnd::TimedOut | WaitedEnd::Lacks => Exit::TimedOut,
+                WaitEnd::Ended => Exit::of_state(printed.task.state),
+                WaitEnd::NeedsInput => Exit::NeedsInput,
+                WaitEnd::TimedOut | WaitEnd::Lacks => Exit::TimedOut,
             })
         });
         if !self.deaf {
-            let ended = self.printed.into_iter().filter(|p| p.waited == WaitedEnd::Ended);
+            let ended = self.printed.into_iter().filter(|p| p.waited == WaitEnd::Ended);
             self.desk.acknowledge(ended.map(|printed| printed.task.id).collect()).await;
         }
         Ok(exit)

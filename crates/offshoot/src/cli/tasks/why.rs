@@ -38,7 +38,7 @@ impl Why {
 
 impl Why {
     /// Says to people what there is to do about a task that waits for an answer.
-    async fn add_way_out(&self, desk: &Desk, why: &mut wire::Why) {
+    async fn add_way_out(&self, desk: &Desk, why: &mut wire::TaskWhy) {
         if desk.screen.form == Form::Json {
             return;
         }
@@ -59,7 +59,7 @@ impl Why {
     }
 }
 
-fn render(why: &wire::Why, now: Timestamp, colour: Colour) -> String {
+fn render(why: &wire::TaskWhy, now: Timestamp, colour: Colour) -> String {
     let handle = colour.paint(Part::Name, text::line(&why.handle));
     let state = colour.paint(Part::State(why.state), why.state.word());
     let mut shown = format!("{handle} is {state}, since {}\n", time::ago(&why.since, now));
@@ -112,7 +112,7 @@ mod tests {
         let timed = |text: &str| Reason { is: "timer".into(), text: text.into() };
         let until = timed("waits until 2026-01-02T03:06:15Z");
         let stop = timed("was asked to stop at 2026-01-02T03:04:05Z");
-        let why = wire::Why {
+        let why = wire::TaskWhy {
             id: "id".into(),
             handle: "build-1".into(),
             state: State::Queued,

@@ -1,7 +1,7 @@
 //! What the commands of the demo have proved.
 
-use offshoot_client::Followed;
-use offshoot_client::wire::{Following, Reading, Request, State, Tail};
+use offshoot_client::StreamItem;
+use offshoot_client::wire::{Request, State, Tail, TailMode, TailStart};
 
 use super::{Claims, ended, listed};
 use crate::cli::demo::Stage;
@@ -61,11 +61,11 @@ pub(super) async fn look(claims: &mut Claims, stage: &Stage) -> Result<(), Troub
 /// What a task wrote.
 async fn output(stage: &Stage, task: &str) -> Result<String, Trouble> {
     let tail =
-        Tail { task: stage.desk.named(task), reading: Reading::Start, following: Following::Stop };
+        Tail { task: stage.desk.named(task), reading: TailStart::Start, following: TailMode::Stop };
     let mut stream = stage.desk.client.follow(&Request::Tail(tail)).await?;
     let mut written = Vec::new();
     while let Some(item) = stream.next().await? {
-        if let Followed::Output(chunk) = item {
+        if let StreamItem::Output(chunk) = item {
             written.extend(chunk.bytes);
         }
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Why a request was not done: a code to act on, and words for people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Fault {
+pub struct WireError {
     /// What sort of fault.
     pub code: Code,
     /// What is wrong.
@@ -66,7 +66,7 @@ pub enum Code {
     Other,
 }
 
-impl Fault {
+impl WireError {
     /// A fault with a message.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), causes: Vec::new(), hint: None }
@@ -86,10 +86,10 @@ impl Fault {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for WireError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for WireError {}

@@ -12,9 +12,9 @@ use crate::frame::{Frame, PIECE, write_frame};
 /// Dropped before [`end`](Self::end) it gives up the stream that it came from:
 /// the command sees the end of its input, and nothing more is told of it.
 #[derive(Debug)]
-pub struct Input(OwnedWriteHalf);
+pub struct InputSender(OwnedWriteHalf);
 
-impl Input {
+impl InputSender {
     /// The most that goes at a time.
     pub const MOST: usize = PIECE;
 

@@ -14,7 +14,7 @@ use crate::error::Error;
 /// How long a daemon that has been told to end may take: it asks its commands
 /// to stop, writes how they ended and closes its store. Whoever wants the next
 /// one waits a little longer than that.
-pub const LONGEST_END: Duration = Duration::from_secs(55);
+pub const LONGEST_SHUTDOWN: Duration = Duration::from_secs(55);
 
 /// How much longer whoever waits for it does.
 const ALLOWANCE: Duration = Duration::from_secs(5);
@@ -30,21 +30,21 @@ const FIRST: Duration = Duration::from_millis(40);
 const LONGEST: Duration = Duration::from_secs(2);
 
 /// After what time a person is told whom they wait for.
-const REMARK: Duration = Duration::from_secs(3);
+const MESSAGE_AFTER: Duration = Duration::from_secs(3);
 
 /// What is said to a person who waits.
-pub(crate) type Remark = fn(&str);
+pub(crate) type WaitMessage = fn(&str);
 
 /// A wait for a folder that may be somebody's.
 #[derive(Debug)]
-pub(crate) struct Vigil {
+pub(crate) struct StartupWait {
     began: Instant,
     /// Since when somebody has it who is no daemon of ours by the name.
     strange: Option<Instant>,
     holder: Option<Holder>,
     next: Instant,
     pause: Duration,
-    remark: Option<Remark>,
+    message: Option<WaitMessage>,
 }
 
 #[derive(Debug)]
@@ -54,10 +54,10 @@ struct Holder {
     process: Option<Process>,
 }
 
-impl Vigil {
-    pub(crate) fn new(remark: Option<Remark>) -> Self {
+impl StartupWait {
+    pub(crate) fn new(message: Option<WaitMessage>) -> Self {
         let began = Instant::now();
-        Self { began, strange: None, holder: None, next: began, pause: FIRST, remark }
+        Self { began, strange: None, holder: None, next: began, pause: FIRST, message }
     }
 
     /// Whether it is worth while to start a daemon now.
@@ -72,12 +72,12 @@ impl Vigil {
         // A daemon is a stranger, too, until it has signed the lock.
         let over = if holder.contains("(offshoot") {
             self.strange = None;
-            self.began.elapsed() > LONGEST_END + ALLOWANCE
+            self.began.elapsed() > LONGEST_SHUTDOWN + ALLOWANCE
         } else {
             self.strange.get_or_insert_with(Instant::now).elapsed() > STRANGERS_PATIENCE
         };
         if over {
-            return Err(Error::Held { data: data.to_owned(), holder: holder.to_owned() });
+            return Err(Error::Locked { data: data.to_owned(), holder: holder.to_owned() });
         }
         let process = pid_of(holder).and_then(Process::of).filter(|process| !process.is_gone());
         self.holder = Some(Holder { name: holder.to_owned(), process });
@@ -89,11 +89,11 @@ impl Vigil {
     /// Waits a moment. A person is told once for whom.
     pub(crate) async fn pause(&mut self, data: &Path) {
         if let Some(holder) = &self.holder
-            && self.began.elapsed() > REMARK
-            && let Some(remark) = self.remark.take()
+            && self.began.elapsed() > MESSAGE_AFTER
+            && let Some(message) = self.message.take()
         {
             let data = data.display();
-            remark(&format!("waiting for {}, which has {data} and is not ready", holder.name));
+            message(&format!("waiting for {}, which has {data} and is not ready", holder.name));
         }
         tokio::time::sleep(PAUSE).await;
     }
@@ -145,17 +145,17 @@ impl Process {
 mod tests {
     use super::*;
 
-    fn met(times: u32, holder: &str) -> Vigil {
-        let mut vigil = Vigil::new(None);
+    fn met(times: u32, holder: &str) -> StartupWait {
+        let mut wait = StartupWait::new(None);
         for _ in 0..times {
-            vigil.meet(holder, Path::new("/data")).unwrap();
+            wait.meet(holder, Path::new("/data")).unwrap();
         }
-        vigil
+        wait
     }
 
     #[test]
     fn a_daemon_is_not_started_at_each_look_while_the_holder_lives() {
-        assert!(Vigil::new(None).is_due());
+        assert!(StartupWait::new(None).is_due());
         let holder = format!("process {} (offshoot, since ever)", std::process::id());
         assert!(!met(9, &holder).is_due());
         assert_eq!(met(9, &holder).pause, LONGEST);
@@ -165,11 +165,11 @@ mod tests {
     fn a_holder_that_has_gone_is_followed_at_once() {
         let mut child =
             std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
-        let vigil = met(9, &format!("process {} (offshoot, since ever)", child.id()));
-        assert!(!vigil.is_due());
+        let wait = met(9, &format!("process {} (offshoot, since ever)", child.id()));
+        assert!(!wait.is_due());
         drop(child.stdin.take());
         child.wait().unwrap();
-        assert!(vigil.is_due());
+        assert!(wait.is_due());
     }
 
     #[test]

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 /// Where the daemon says where it is.
-const WHEREABOUTS: &str = "daemon.json";
+const ADDRESS_FILE: &str = "daemon.json";
 
 /// What whoever holds the folder has locked.
 const LOCK: &str = "lock";
@@ -34,22 +34,22 @@ const LONGEST_SOCKET: usize = 103;
 
 /// A data folder: there, ours, and known by one name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct DaemonDir {
     data: PathBuf,
 }
 
 /// What is found where a data folder should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Sought {
+pub enum DirLookup {
     /// The folder.
-    There(Place),
+    Found(DaemonDir),
     /// Nothing: it would be made here, and its daemon listen there.
-    Absent(Place),
+    Missing(DaemonDir),
 }
 
 /// Where a daemon is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Whereabouts {
+pub struct DaemonAddress {
     /// Its process.
     pub pid: u32,
     /// Its version.
@@ -61,7 +61,7 @@ pub struct Whereabouts {
 /// Why a data folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum PlaceError {
+pub enum DaemonDirError {
     /// Nobody said which folder, and there is no home.
     #[error("there is no data folder: set --data, OFFSHOOT_DATA or HOME")]
     Nowhere,
@@ -70,7 +70,7 @@ pub enum PlaceError {
     Empty,
     /// Something is in the way.
     #[error("{0} is not a folder: choose another data folder with --data")]
-    NotAFolder(PathBuf),
+    NotADirectory(PathBuf),
     /// It belongs to somebody else.
     #[error("{path} belongs to user {owner}, not to you (user {us}): choose another with --data")]
     NotOurs {
@@ -101,36 +101,36 @@ pub enum PlaceError {
     SocketTooLong(PathBuf),
 }
 
-impl Place {
+impl DaemonDir {
     /// The folder that `data` names, else the one of the environment, else the
     /// user's own. It is made if it is not there.
-    pub fn find(data: Option<&Path>) -> Result<Self, PlaceError> {
+    pub fn find(data: Option<&Path>) -> Result<Self, DaemonDirError> {
         Self::at(&wanted(data)?)
     }
 
     /// The same folder if it is there, else where it would be made. Nothing is
     /// changed.
-    pub fn seek(data: Option<&Path>) -> Result<Sought, PlaceError> {
+    pub fn look_up(data: Option<&Path>) -> Result<DirLookup, DaemonDirError> {
         let data = wanted(data)?;
         match std::fs::symlink_metadata(&data) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                Ok(Sought::Absent(Self { data: to_be(&data) }))
+                Ok(DirLookup::Missing(Self { data: to_be(&data) }))
             }
-            _ => Self::known(&data).map(Sought::There),
+            _ => Self::known(&data).map(DirLookup::Found),
         }
     }
 
     /// This folder, made if it is not there.
-    pub fn at(data: &Path) -> Result<Self, PlaceError> {
+    pub fn at(data: &Path) -> Result<Self, DaemonDirError> {
         if data.as_os_str().is_empty() {
-            return Err(PlaceError::Empty);
+            return Err(DaemonDirError::Empty);
         }
         let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(data);
         made.map_err(|error| unusable(data, error))?;
         Self::known(data)
     }
 
-    fn known(data: &Path) -> Result<Self, PlaceError> {
+    fn known(data: &Path) -> Result<Self, DaemonDirError> {
         let data = std::fs::canonicalize(data).map_err(|error| unusable(data, error))?;
         check_ours(&data)?;
         Ok(Self { data })
@@ -162,7 +162,7 @@ impl Place {
     }
 
     /// Where the daemon listens that this process would start.
-    pub fn socket(&self) -> Result<PathBuf, PlaceError> {
+    pub fn socket(&self) -> Result<PathBuf, DaemonDirError> {
         let mut name = OsString::from(format!("{:016x}", short_hash(&self.data)));
         name.push(".sock");
         let set = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
@@ -171,7 +171,7 @@ impl Place {
             None => self.fallback(Path::new(SHARED), Path::new(&name)),
         };
         if socket.as_os_str().len() > LONGEST_SOCKET {
-            return Err(PlaceError::SocketTooLong(socket));
+            return Err(DaemonDirError::SocketTooLong(socket));
         }
         Ok(socket)
     }
@@ -192,20 +192,20 @@ impl Place {
 
     /// Makes the directory in which the daemon listens, private to its user. Returns
     /// the path of the socket.
-    pub fn make_socket_folder(&self) -> Result<PathBuf, PlaceError> {
-        make_folder_of(|| self.socket())
+    pub fn make_socket_dir(&self) -> Result<PathBuf, DaemonDirError> {
+        make_parent_of(|| self.socket())
     }
 
     /// Whether the folder in which the daemon listens is fit for it. One that
     /// is not there is an [`Unusable`](PlaceError::Unusable) one.
-    pub fn check_socket_folder(&self) -> Result<(), PlaceError> {
+    pub fn check_socket_dir(&self) -> Result<(), DaemonDirError> {
         let socket = self.socket()?;
         check_private(socket.parent().unwrap_or(Path::new("/")))
     }
 
     /// Whether anybody has held the folder: it has a lock then. One that was
-    /// made again in place of another has none.
-    pub(crate) fn has_been_held(&self) -> bool {
+    /// made again in dir of another has none.
+    pub(crate) fn has_lock(&self) -> bool {
         self.data.join(LOCK).exists()
     }
 
@@ -219,17 +219,17 @@ impl Place {
     }
 
     /// Where the daemon of this folder is, or last was.
-    pub fn whereabouts(&self) -> Option<Whereabouts> {
-        let path = self.data.join(WHEREABOUTS);
+    pub fn daemon_address(&self) -> Option<DaemonAddress> {
+        let path = self.data.join(ADDRESS_FILE);
         let told = path.is_file().then(|| std::fs::read(path).ok()).flatten()?;
         serde_json::from_slice(&told).ok()
     }
 
     /// Says where the daemon of this folder is.
-    pub fn tell(&self, whereabouts: &Whereabouts) -> Result<(), PlaceError> {
-        let path = self.data.join(WHEREABOUTS);
-        let draft = self.data.join(format!("{WHEREABOUTS}.new"));
-        let note = serde_json::to_vec(whereabouts);
+    pub fn write_address(&self, address: &DaemonAddress) -> Result<(), DaemonDirError> {
+        let path = self.data.join(ADDRESS_FILE);
+        let draft = self.data.join(format!("{ADDRESS_FILE}.new"));
+        let note = serde_json::to_vec(address);
         let mut options = std::fs::OpenOptions::new();
         options.write(true).mode(0o600);
         let told = || -> std::io::Result<()> {
@@ -253,22 +253,22 @@ impl Place {
                 drafted => drafted.and_then(|()| std::fs::rename(&draft, &path)),
             }
         };
-        told().map_err(|error| PlaceError::Unusable { path: path.clone(), error })
+        told().map_err(|error| DaemonDirError::Unusable { path: path.clone(), error })
     }
 
     /// Takes back where the daemon is: it listens no more.
-    pub fn untell(&self) {
+    pub fn remove_address(&self) {
         // Worth a try only: a client that follows it finds nobody there.
-        std::fs::remove_file(self.data.join(WHEREABOUTS)).ok();
+        std::fs::remove_file(self.data.join(ADDRESS_FILE)).ok();
     }
 }
 
 /// The folder that is meant: the one that is named, else the one of the
 /// environment, else the user's own.
-fn wanted(data: Option<&Path>) -> Result<PathBuf, PlaceError> {
+fn wanted(data: Option<&Path>) -> Result<PathBuf, DaemonDirError> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     match data {
-        Some(data) if data.as_os_str().is_empty() => Err(PlaceError::Empty),
+        Some(data) if data.as_os_str().is_empty() => Err(DaemonDirError::Empty),
         Some(data) => Ok(data.to_owned()),
         None => match (set("OFFSHOOT_DATA"), set("XDG_DATA_HOME"), set("HOME")) {
             (Some(data), ..) => Ok(data.into()),
@@ -276,7 +276,7 @@ fn wanted(data: Option<&Path>) -> Result<PathBuf, PlaceError> {
                 Ok(Path::new(&data).join("offshoot"))
             }
             (None, _, Some(home)) => Ok(Path::new(&home).join(".local/share/offshoot")),
-            (None, _, None) => Err(PlaceError::Nowhere),
+            (None, _, None) => Err(DaemonDirError::Nowhere),
         },
     }
 }
@@ -291,35 +291,38 @@ fn to_be(path: &Path) -> PathBuf {
     named.unwrap_or(path)
 }
 
-fn unusable(path: &Path, error: std::io::Error) -> PlaceError {
+fn unusable(path: &Path, error: std::io::Error) -> DaemonDirError {
     match error.kind() {
         ErrorKind::NotADirectory | ErrorKind::AlreadyExists => {
-            PlaceError::NotAFolder(path.to_owned())
+            DaemonDirError::NotADirectory(path.to_owned())
         }
-        _ => PlaceError::Unusable { path: path.to_owned(), error },
+        _ => DaemonDirError::Unusable { path: path.to_owned(), error },
     }
 }
 
-fn check_ours(path: &Path) -> Result<(), PlaceError> {
+fn check_ours(path: &Path) -> Result<(), DaemonDirError> {
     let found = std::fs::metadata(path)
-        .map_err(|error| PlaceError::Unusable { path: path.to_owned(), error })?;
+        .map_err(|error| DaemonDirError::Unusable { path: path.to_owned(), error })?;
     if !found.is_dir() {
-        return Err(PlaceError::NotAFolder(path.to_owned()));
+        return Err(DaemonDirError::NotADirectory(path.to_owned()));
     }
     let us = rustix::process::geteuid().as_raw();
     match found.uid() {
         owner if owner == us => Ok(()),
-        owner => Err(PlaceError::NotOurs { path: path.to_owned(), owner, us }),
+        owner => Err(DaemonDirError::NotOurs { path: path.to_owned(), owner, us }),
     }
 }
 
 /// Makes the directory of the socket that `choose` chooses; the socket's path.
-fn make_folder_of(choose: impl Fn() -> Result<PathBuf, PlaceError>) -> Result<PathBuf, PlaceError> {
+fn make_parent_of(
+    choose: impl Fn() -> Result<PathBuf, DaemonDirError>,
+) -> Result<PathBuf, DaemonDirError> {
     let mut socket = choose()?;
     loop {
         let folder = socket.parent().unwrap_or(Path::new("/"));
         let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
-        let made = made.map_err(|error| PlaceError::Unusable { path: folder.to_owned(), error });
+        let made =
+            made.map_err(|error| DaemonDirError::Unusable { path: folder.to_owned(), error });
         match made.and_then(|()| check_private(folder)) {
             Ok(()) => return Ok(socket),
             // Another user may have made it a moment ago.
@@ -332,17 +335,17 @@ fn make_folder_of(choose: impl Fn() -> Result<PathBuf, PlaceError>) -> Result<Pa
 }
 
 /// Whether a directory is ours and closed to others.
-fn check_private(folder: &Path) -> Result<(), PlaceError> {
-    let unusable = |error| PlaceError::Unusable { path: folder.to_owned(), error };
+fn check_private(folder: &Path) -> Result<(), DaemonDirError> {
+    let unusable = |error| DaemonDirError::Unusable { path: folder.to_owned(), error };
     // A link is refused: another user may have chosen where it leads.
     let found = std::fs::symlink_metadata(folder).map_err(unusable)?;
     if !found.is_dir() {
-        return Err(PlaceError::NotAFolder(folder.to_owned()));
+        return Err(DaemonDirError::NotADirectory(folder.to_owned()));
     }
     check_ours(folder)?;
     match found.mode() & 0o077 {
         0 => Ok(()),
-        _ => Err(PlaceError::Open(folder.to_owned())),
+        _ => Err(DaemonDirError::Open(folder.to_owned())),
     }
 }
 
@@ -361,89 +364,89 @@ mod tests {
     fn every_spelling_of_a_path_is_one_place() {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().join("data");
-        let place = Place::at(&data).unwrap();
+        let dir = DaemonDir::at(&data).unwrap();
         assert_eq!(std::fs::metadata(&data).unwrap().mode() & 0o777, 0o700);
-        assert_eq!(Place::at(&folder.path().join("./data/../data")).unwrap(), place);
-        assert_eq!(place.socket().unwrap(), Place::at(&data).unwrap().socket().unwrap());
+        assert_eq!(DaemonDir::at(&folder.path().join("./data/../data")).unwrap(), dir);
+        assert_eq!(dir.socket().unwrap(), DaemonDir::at(&data).unwrap().socket().unwrap());
     }
 
     #[test]
     fn a_folder_that_is_sought_is_not_made() {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().join("data");
-        let Sought::Absent(sought) = Place::seek(Some(&data)).unwrap() else { panic!() };
+        let DirLookup::Missing(sought) = DaemonDir::look_up(Some(&data)).unwrap() else { panic!() };
         assert!(!data.exists());
-        assert_eq!(Place::at(&data).unwrap(), sought);
-        assert_eq!(Place::seek(Some(&data)).unwrap(), Sought::There(sought));
+        assert_eq!(DaemonDir::at(&data).unwrap(), sought);
+        assert_eq!(DaemonDir::look_up(Some(&data)).unwrap(), DirLookup::Found(sought));
     }
 
     #[test]
     fn worktrees_are_outside_and_of_one_data_folder() {
         let folder = tempfile::tempdir().unwrap();
-        let [one, other] = ["a", "b"].map(|name| Place::at(&folder.path().join(name)).unwrap());
+        let [one, other] = ["a", "b"].map(|name| DaemonDir::at(&folder.path().join(name)).unwrap());
         assert!(one.worktrees().is_absolute() && !one.worktrees().starts_with(one.data()));
         assert_ne!(one.worktrees(), other.worktrees());
     }
 
     /// A data directory, and a stand-in for the directory that all users share.
-    fn beside_others() -> (tempfile::TempDir, Place, PathBuf) {
+    fn beside_others() -> (tempfile::TempDir, DaemonDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
         let shared = folder.path().join("shared");
         std::fs::create_dir(&shared).unwrap();
-        let place = Place::at(&folder.path().join("data")).unwrap();
-        (folder, place, shared)
+        let dir = DaemonDir::at(&folder.path().join("data")).unwrap();
+        (folder, dir, shared)
     }
 
     /// The socket that both sides choose without XDG_RUNTIME_DIR.
-    fn chosen(place: &Place, shared: &Path) -> PathBuf {
-        place.fallback(shared, Path::new("x.sock"))
+    fn chosen(dir: &DaemonDir, shared: &Path) -> PathBuf {
+        dir.fallback(shared, Path::new("x.sock"))
     }
 
     #[test]
     fn a_directory_that_another_user_made_first_does_not_block_the_start() {
-        let (_folder, place, shared) = beside_others();
+        let (_folder, dir, shared) = beside_others();
         let us = rustix::process::geteuid();
         if !us.is_root() {
             println!("skipped: only root can make a directory of another user");
             return;
         }
         let theirs = shared.join(format!("offshoot-{}", us.as_raw()));
-        assert_eq!(chosen(&place, &shared), theirs.join("x.sock"));
+        assert_eq!(chosen(&dir, &shared), theirs.join("x.sock"));
         std::fs::create_dir(&theirs).unwrap();
         let other = rustix::fs::Uid::from_raw(65_534);
         rustix::fs::chown(&theirs, Some(other), None).unwrap();
-        let own = place.data().join(RUN);
-        assert_eq!(chosen(&place, &shared), own.join("x.sock"));
-        check_made(&place, &shared);
+        let own = dir.data().join(RUN);
+        assert_eq!(chosen(&dir, &shared), own.join("x.sock"));
+        check_made(&dir, &shared);
     }
 
     #[test]
     fn a_link_or_a_file_in_the_shared_place_does_not_block_the_start() {
-        let (folder, place, shared) = beside_others();
+        let (folder, dir, shared) = beside_others();
         let us = rustix::process::geteuid().as_raw();
         let usual = shared.join(format!("offshoot-{us}"));
         let private = folder.path().join("private");
         std::fs::DirBuilder::new().mode(0o700).create(&private).unwrap();
         std::os::unix::fs::symlink(&private, &usual).unwrap();
-        check_made(&place, &shared);
+        check_made(&dir, &shared);
         assert_eq!(std::fs::read_dir(&private).unwrap().count(), 0);
         std::fs::remove_file(&usual).unwrap();
         std::fs::write(&usual, "").unwrap();
-        check_made(&place, &shared);
+        check_made(&dir, &shared);
     }
 
     /// The daemon makes a private directory in its data directory, and both sides
-    /// agree on it, also after the shared place is free again.
-    fn check_made(place: &Place, shared: &Path) {
-        let own = place.data().join(RUN);
-        let socket = make_folder_of(|| Ok(chosen(place, shared))).unwrap();
+    /// agree on it, also after the shared dir is free again.
+    fn check_made(dir: &DaemonDir, shared: &Path) {
+        let own = dir.data().join(RUN);
+        let socket = make_parent_of(|| Ok(chosen(dir, shared))).unwrap();
         assert_eq!(socket, own.join("x.sock"));
         assert_eq!(std::fs::metadata(&own).unwrap().mode() & 0o777, 0o700);
         std::fs::write(own.join("x.sock"), "").unwrap();
         let elsewhere = tempfile::tempdir().unwrap();
-        assert_eq!(chosen(place, elsewhere.path()), own.join("x.sock"));
+        assert_eq!(chosen(dir, elsewhere.path()), own.join("x.sock"));
         std::fs::remove_file(own.join("x.sock")).unwrap();
-        assert_ne!(chosen(place, elsewhere.path()), own.join("x.sock"));
+        assert_ne!(chosen(dir, elsewhere.path()), own.join("x.sock"));
     }
 
     #[test]
@@ -452,23 +455,23 @@ mod tests {
         let file = folder.path().join("file");
         std::fs::write(&file, "").unwrap();
         for path in [file.clone(), file.join("below")] {
-            let refused = Place::at(&path).unwrap_err();
-            assert!(matches!(refused, PlaceError::NotAFolder(_)), "{refused:?}");
+            let refused = DaemonDir::at(&path).unwrap_err();
+            assert!(matches!(refused, DaemonDirError::NotADirectory(_)), "{refused:?}");
         }
-        assert!(matches!(Place::at(Path::new("")), Err(PlaceError::Empty)));
+        assert!(matches!(DaemonDir::at(Path::new("")), Err(DaemonDirError::Empty)));
     }
 
     #[test]
     fn whereabouts_are_told_and_taken_back() {
         let folder = tempfile::tempdir().unwrap();
-        let place = Place::at(folder.path()).unwrap();
-        assert_eq!(place.whereabouts(), None);
-        let here = Whereabouts { pid: 7, version: "1.0.0".into(), socket: "/run/x.sock".into() };
-        place.tell(&here).unwrap();
-        assert_eq!(place.whereabouts(), Some(here));
-        let mode = std::fs::metadata(folder.path().join(WHEREABOUTS)).unwrap().mode();
+        let dir = DaemonDir::at(folder.path()).unwrap();
+        assert_eq!(dir.daemon_address(), None);
+        let here = DaemonAddress { pid: 7, version: "1.0.0".into(), socket: "/run/x.sock".into() };
+        dir.write_address(&here).unwrap();
+        assert_eq!(dir.daemon_address(), Some(here));
+        let mode = std::fs::metadata(folder.path().join(ADDRESS_FILE)).unwrap().mode();
         assert_eq!(mode & 0o777, 0o600);
-        place.untell();
-        assert_eq!(place.whereabouts(), None);
+        dir.remove_address();
+        assert_eq!(dir.daemon_address(), None);
     }
 }
