@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_core::{Payload, PayloadError, SessionId, text};
-use offshoot_models::{Gate, Model, Prices};
-use offshoot_runtime::TaskRequest;
+use offshoot_models::{Gate, Model, Money, Prices};
+use offshoot_runtime::{Error, TaskRef, TaskRequest};
 use offshoot_sandbox::Helper;
 use serde_json::Value;
 
@@ -20,8 +20,8 @@ use crate::flights::Flights;
 use crate::grants::{Granting, Grants};
 use crate::model_source::{ModelSource, ModelUnavailable, SingleModel};
 use crate::profile::{Profile, ProfileError, ProfileSource, ProfileUnavailable};
-use crate::purse::Pool;
-use crate::spend::UnknownPrice;
+use crate::purse::{Pool, Thing};
+use crate::spend::{Spent, UnknownPrice};
 use crate::tool::Tool;
 use crate::worktree::Worktrees;
 
@@ -126,7 +126,7 @@ impl AgentShared {
     }
 
     /// The model of an agent of this session, and the gate before it.
-    pub(crate) fn find(
+    pub(crate) fn model(
         &self,
         brief: &Brief,
         session: SessionId,
@@ -276,5 +276,30 @@ impl Agents {
     /// What agents say at the moment.
     pub fn deltas(&self) -> &Deltas {
         &self.0.deltas
+    }
+
+    /// What was spent of an agent's own budget until now by it and all below it,
+    /// if it has one. What calls in flight have reserved is not part of it, nor is
+    /// the time unless the agent is at work here.
+    pub async fn spent(&self, agent: &TaskRef) -> Result<Option<Spent>, Error> {
+        let Ok(brief) = agent.spec().input.decode::<Brief>() else { return Ok(None) };
+        if brief.budget.is_unlimited() {
+            return Ok(None);
+        }
+        let held = self.0.flights.held(agent.id());
+        let mut spent = Spent { limits: *brief.budget, ..Spent::default() };
+        let pool = Pool { task: agent.id(), limits: *brief.budget };
+        for (thing, _) in pool.limited() {
+            let counted = agent.counted(thing.name()).await?.saturating_sub(thing.of(&held));
+            match thing {
+                Thing::Tokens => spent.tokens = counted,
+                Thing::Money => spent.money = Money(counted),
+                Thing::Steps => spent.steps = counted,
+            }
+        }
+        if let Some(clock) = self.0.clocks.of(agent.id()) {
+            spent.time = clock.used();
+        }
+        Ok(Some(spent))
     }
 }

@@ -314,7 +314,7 @@ async fn brief(cx: &ToolContext, asked: &Arguments) -> Result<Brief, ToolError> 
         brief.model = model.parse().map_err(|error| ToolError::of(&error))?;
     }
     brief.endpoint = endpoint(cx, &brief.model).await?;
-    let found = cx.shared.find(&brief, cx.cx.lineage().session);
+    let found = cx.shared.model(&brief, cx.cx.lineage().session);
     let (found, _) = found.map_err(|error| ToolError::of(&error))?;
     if asked.isolation == Isolates::Worktree {
         brief.isolation = Isolation::Worktree;
