@@ -2,7 +2,7 @@
 //!
 //! All calls of an answer are made at once. Each result is journalled as it
 //! comes, and all of them enter the history together, in the order of the
-//! calls: a model never sees half of them. A call for which leave is asked waits
+//! calls: a model never sees half of them. A call that needs an approval waits
 //! for it while the others are made.
 
 mod call;
@@ -17,20 +17,21 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use offshoot_core::{ActivityKind, TaskId, text};
 use offshoot_models::{ToolCall, ToolResult};
-use offshoot_runtime::{BodyError, Context, StepError};
+use offshoot_runtime::{BodyError, Context, Error, StepError};
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 use self::call::{guarded, left};
 use crate::agents::Seat;
+use crate::approval::{self, ApprovalWaits, Judgement, StopCause};
 use crate::block::Entry;
 use crate::brief::Brief;
 use crate::control::{is_brought, sends_off};
 use crate::conversation::{Closing, Conversation};
 use crate::delta::Delta;
-use crate::leave::{self, Judged, Pleas, Stop};
 use crate::life::{Life, Trouble, WHILE};
 use crate::looks::{self, Looks};
+use crate::mail::interrupted;
 use crate::output;
 use crate::rest::wait_for_change;
 use crate::sendings::Sendings;
@@ -123,7 +124,7 @@ impl Life {
     /// Gives each call of an agent that stops what is known of it: what an attempt
     /// before this one has kept, or that it was begun, or that it was not made.
     pub(crate) async fn give_up(&mut self, calls: Vec<ToolCall>) -> Result<(), Trouble> {
-        leave::withdraw(&self.cx, self.talk.step()).await?;
+        approval::withdraw(&self.cx, self.talk.step()).await?;
         const STOPPED: &str = "The call was not made: the agent was asked to stop.";
         let mut outputs = Vec::new();
         for (number, call) in calls.iter().enumerate() {
@@ -223,18 +224,21 @@ impl Life {
         let sendings = Sendings::new(sending.map(|(number, _)| number).take(AT_ONCE).collect());
         let hands =
             Hands { seat, cx, brief, tools, step, branch, looks, changed, company, sendings };
-        let mut pleas = Pleas::default();
+        let mut waits = ApprovalWaits::default();
         let ran = {
             let mut running = FuturesUnordered::new();
             for (number, call) in calls.iter().enumerate().take(AT_ONCE) {
                 match hands.judge(number, call) {
-                    Judged::Goes => running.push(hands.run(number, call)),
-                    Judged::Refused(output) => outputs[number] = Some(output),
-                    Judged::Asks(plea) => pleas.push(number, plea),
+                    Judgement::Allowed => running.push(hands.run(number, call)),
+                    Judgement::Refused(output) => outputs[number] = Some(output),
+                    Judgement::NeedsApproval(wait) => {
+                        let cx = cx.clone();
+                        waits.push(number, wait, async move { interrupted(&cx).await });
+                    }
                 }
             }
             let all = pin!(async {
-                while let Some(next) = next(&mut running, &mut pleas).await {
+                while let Some(next) = next(&mut running, &mut waits).await {
                     match next {
                         Next::Made(made) => {
                             let (number, output) = made?;
@@ -264,8 +268,8 @@ impl Life {
         };
         match ran {
             Ran::All => {}
-            Ran::Cancelled => Box::pin(pleas.stop(Stop::Cancelled, outputs)).await?,
-            Ran::Late => Box::pin(pleas.stop(Stop::Late, outputs)).await?,
+            Ran::Cancelled => Box::pin(waits.stop(StopCause::Cancelled, outputs)).await?,
+            Ran::Late => Box::pin(waits.stop(StopCause::Late, outputs)).await?,
         }
         Ok(ran)
     }
@@ -275,21 +279,21 @@ impl Life {
 enum Next {
     /// It was made.
     Made(Result<(usize, Output), Trouble>),
-    /// Leave for it was given, or this is why not.
-    Settled(usize, Result<Option<Output>, Trouble>),
+    /// It was approved, or is not made and has this result.
+    Settled(usize, Result<Option<Output>, Error>),
 }
 
 /// What happens next; nothing if all calls have ended.
 async fn next(
     running: &mut FuturesUnordered<impl Future<Output = Result<(usize, Output), Trouble>>>,
-    pleas: &mut Pleas,
+    waits: &mut ApprovalWaits,
 ) -> Option<Next> {
     let poll = |task: &mut std::task::Context<'_>| {
         let made = running.poll_next_unpin(task);
         if let Poll::Ready(Some(made)) = made {
             return Poll::Ready(Some(Next::Made(made)));
         }
-        match pleas.poll_next(task) {
+        match waits.poll_next(task) {
             Poll::Ready(Some((number, told))) => Poll::Ready(Some(Next::Settled(number, told))),
             Poll::Ready(None) if made.is_ready() => Poll::Ready(None),
             Poll::Ready(None) | Poll::Pending => Poll::Pending,
@@ -300,17 +304,17 @@ async fn next(
 
 impl Hands<'_> {
     /// What is said of a call before it is made. Others do not wait for one to send
-    /// an agent off for which leave is asked, or that is not made.
-    fn judge(&self, number: usize, call: &ToolCall) -> Judged {
+    /// an agent off that waits for an approval, or that is not made.
+    fn judge(&self, number: usize, call: &ToolCall) -> Judgement {
         if let Some(output) = refused(call) {
             self.sendings.sent(number);
-            return Judged::Refused(output);
+            return Judgement::Refused(output);
         }
         // That there is none is told when it is called.
-        let Some(tool) = self.tools.find(&call.name) else { return Judged::Goes };
+        let Some(tool) = self.tools.find(&call.name) else { return Judgement::Allowed };
         let cx = self.context((number, &self.key(number)), call);
-        let judged = leave::judge(tool, cx, &call.arguments);
-        if !matches!(judged, Judged::Goes) {
+        let judged = approval::judge(tool, cx, &call.arguments);
+        if !matches!(judged, Judgement::Allowed) {
             self.sendings.sent(number);
         }
         judged

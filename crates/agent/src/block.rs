@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::conversation::Finished;
-use crate::refused::Refused;
+use crate::refusal::CallRefusal;
 
 /// The form of the data that is written now.
 const VERSION: u32 = 1;
@@ -29,7 +29,7 @@ pub(crate) enum Entry {
     /// What became of a call.
     Result(ToolResult),
     /// The same of a call that was not made, and why.
-    Refused(ToolResult, Box<Refused>),
+    Refused(ToolResult, Box<CallRefusal>),
     /// What was said before is summed up here.
     Summary(Summary),
     /// The conversation begins as another one's.
@@ -167,7 +167,7 @@ struct Returned {
     images: Vec<Image>,
     /// For whoever looks; what is read back is a result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    refused: Option<Box<Refused>>,
+    refused: Option<Box<CallRefusal>>,
 }
 
 // What a block of kind `Other` is, by its name.

@@ -4,8 +4,8 @@
 use offshoot_core::{Caller, DeliveryMode, Question, QuestionKind, RowBody, TaskId};
 use offshoot_runtime::{Context, Error, InboxRow, InboxRows};
 
+use crate::approval;
 use crate::block::{Entry, Kept};
-use crate::leave;
 use crate::life::{Life, Trouble};
 use crate::notice::{self, Names, OWNER};
 use crate::output;
@@ -129,14 +129,14 @@ impl Life {
         Ok((names, kept))
     }
 
-    /// How a question of one of the agent's tasks reads if it asks for leave.
+    /// The text of a question of one of the agent's tasks, if it is an approval request.
     pub(crate) fn request(
         &self,
         (handle, asked): (&str, Option<&Question>),
         longest: usize,
     ) -> Option<String> {
         let asked = asked.filter(|asked| asked.wants == QuestionKind::Approval)?;
-        Some(leave::request((handle, asked), self.brief.authority.as_deref(), longest))
+        Some(approval::request_text((handle, asked), self.brief.authority.as_deref(), longest))
     }
 
     /// What the agent calls a task that speaks to it.

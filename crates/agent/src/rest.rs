@@ -9,12 +9,12 @@ use offshoot_core::{Addressee, FailureKind, Owner, Payload, TaskState, WaitingOn
 use offshoot_models::Stop;
 use offshoot_runtime::{Context, TaskRef};
 
+use crate::approval;
 use crate::block::Entry;
 use crate::brief::Brief;
 use crate::control;
 use crate::delta::Delta;
 use crate::finish::FINISH;
-use crate::leave;
 use crate::life::{Life, Next, Trouble};
 use crate::mail::{When, question, steered, wanted};
 use crate::notice::envelope;
@@ -159,7 +159,7 @@ impl Life {
         let said = self.brief.dialect.reword(
             "You have ended your turn, but these tasks wait for your answers, and nothing goes on \
              before you answer them or stop them with cancel_task. Questions are answered with \
-             send_message, requests for leave with answer_request:",
+             send_message, approval requests with answer_request:",
         );
         let said = format!("{said}\n{}", asked.join("\n"));
         let text = envelope(REMINDER, &[], &said);
@@ -253,7 +253,7 @@ enum Asks {
     Nobody,
     /// The agent.
     Agent,
-    /// The agent, for leave that it cannot give. So a person is asked.
+    /// The agent, which cannot approve the call. So a person is asked.
     InVain,
 }
 
@@ -268,7 +268,11 @@ async fn children(cx: &Context, brief: &Brief) -> Result<Vec<Child>, Trouble> {
                 match question(cx, task.id(), number).await? {
                     Some(asked) if asked.addressee == Addressee::Owner => {
                         let authority = brief.authority.as_deref();
-                        if leave::may_give(authority, &asked) { Asks::Agent } else { Asks::InVain }
+                        if approval::may_approve(authority, &asked) {
+                            Asks::Agent
+                        } else {
+                            Asks::InVain
+                        }
                     }
                     _ => Asks::Nobody,
                 }
