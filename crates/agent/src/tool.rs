@@ -24,10 +24,10 @@ use offshoot_runtime::{BackendBody, BoxFuture, Context, SpawnBuilder, TaskReques
 use serde::{Deserialize, Serialize};
 
 use crate::conversation::Start;
-use crate::mail;
+use crate::conversation::refusal::CallRefusal;
+use crate::delivery;
 use crate::notice;
-use crate::refusal::CallRefusal;
-use crate::sendings::Turn;
+use crate::spawn_order::SpawnTurn;
 
 pub(crate) use arguments::read;
 pub(crate) use function::schema_of;
@@ -113,10 +113,10 @@ pub struct ToolContext {
     pub(crate) key: Arc<str>,
     /// What the model calls the call.
     pub(crate) call: Arc<str>,
-    pub(crate) seat: Arc<crate::agents::Seat>,
+    pub(crate) shared: Arc<crate::agents::AgentShared>,
     pub(crate) branch: Branch,
     /// Where it stands among the calls of its answer that send agents off.
-    pub(crate) turn: Turn,
+    pub(crate) turn: SpawnTurn,
     pub(crate) brief: Arc<crate::brief::Brief>,
     /// How long what this call sends off may run, if that is said.
     pub(crate) lasts: Option<Duration>,
@@ -165,7 +165,7 @@ impl ToolContext {
     /// none unless it works in a worktree of its own, or of one that sent it off.
     /// Blocks as files do.
     pub fn commits_to(&self) -> Vec<PathBuf> {
-        let (trees, folder) = (self.seat.worktrees.as_ref(), self.folder());
+        let (trees, folder) = (self.shared.worktrees.as_ref(), self.folder());
         trees.zip(folder).map(|(trees, folder)| trees.commits_to(folder)).unwrap_or_default()
     }
 
@@ -192,7 +192,7 @@ impl ToolContext {
     /// Resolves when there is a message for the agent that is not meant for the
     /// end of its turn: for a call that looks out for messages itself.
     pub async fn spoken_to(&self) {
-        mail::steered(&self.cx).await;
+        delivery::steered(&self.cx).await;
     }
 }
 

@@ -9,7 +9,7 @@ use offshoot_core::{Question, text};
 use super::judge::may_approve;
 use super::request::ApprovalRequest;
 use crate::budget::Budget;
-use crate::refusal::CallRefusal;
+use crate::conversation::refusal::CallRefusal;
 use crate::tool::Output;
 
 /// The longest reason of a denial in a result, in characters.

@@ -84,7 +84,7 @@ impl ApprovalWait {
             return self.apply((&agent, earlier.as_ref()), closed, NoDecision::Unknown).await;
         }
         let directory = self.grant_directory().await?;
-        let granted = self.cx.seat.grants.cover(directory.as_deref(), &self.access).await;
+        let granted = self.cx.shared.grants.cover(directory.as_deref(), &self.access).await;
         if granted && earlier.is_none() {
             return Ok(None);
         }
@@ -209,13 +209,13 @@ impl ApprovalWait {
 
     async fn is_granted(&self) -> Result<bool, Error> {
         let directory = self.grant_directory().await?;
-        Ok(self.cx.seat.grants.cover(directory.as_deref(), &self.access).await)
+        Ok(self.cx.shared.grants.cover(directory.as_deref(), &self.access).await)
     }
 
     /// The time until the deadline.
     fn time_left(&self, earlier: Option<&Question>) -> Duration {
         let waited = earlier.map(|earlier| self.cx.cx.now().since(earlier.at));
-        self.cx.seat.limits.approval.saturating_sub(waited.unwrap_or_default())
+        self.cx.shared.limits.approval.saturating_sub(waited.unwrap_or_default())
     }
 
     /// Resolves when the wait ends without a decision.
@@ -225,14 +225,14 @@ impl ApprovalWait {
         directory: Option<PathBuf>,
         (stop, interrupted): (watch::Receiver<Option<StopCause>>, I),
     ) -> impl Future<Output = NoDecision> + Send + use<I> {
-        let (seat, access) = (self.cx.seat.clone(), self.access.clone());
+        let (shared, access) = (self.cx.shared.clone(), self.access.clone());
         async move {
             tokio::select! {
                 biased;
                 () = interrupted => NoDecision::Interrupted,
                 cause = stopped(stop) => NoDecision::Stopped(cause),
-                () = tokio::time::sleep(left) => NoDecision::Overdue(seat.limits.approval),
-                () = seat.grants.covered(directory.as_deref(), &access) => NoDecision::Granted,
+                () = tokio::time::sleep(left) => NoDecision::Overdue(shared.limits.approval),
+                () = shared.grants.covered(directory.as_deref(), &access) => NoDecision::Granted,
             }
         }
     }
@@ -255,7 +255,7 @@ impl ApprovalWait {
             }
             Resolution::Withdrawn { at } => {
                 let waited = earlier.map(|earlier| at.since(earlier.at));
-                let limit = self.cx.seat.limits.approval;
+                let limit = self.cx.shared.limits.approval;
                 let overdue = waited.is_some_and(|waited| waited >= limit);
                 let why = if overdue { NoDecision::Overdue(limit) } else { why };
                 return Ok(Some(self.undecided(why)));
@@ -274,7 +274,7 @@ impl ApprovalWait {
             Ok(Decision::Always) => {
                 if let (false, Some(rule)) = (by_agent, &self.access.lasting) {
                     let directory = self.grant_directory().await?;
-                    self.cx.seat.grants.add(directory.as_deref(), rule).await;
+                    self.cx.shared.grants.add(directory.as_deref(), rule).await;
                 }
                 Ok(None)
             }

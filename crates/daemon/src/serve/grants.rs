@@ -31,8 +31,7 @@ pub(super) fn revoke(house: &House, folder: &str, rule: Option<&str>, origin: Or
             .hint("`offshoot approvals grants` lists them")
     })?;
     let gone = house.grants.revoke(Path::new(folder), rule.as_ref()).map_err(|error| {
-        let fault =
-            WireError::new(Code::Store, "the revocation could not be written");
+        let fault = WireError::new(Code::Store, "the revocation could not be written");
         WireError { causes: vec![error.to_string()], ..fault }
     })?;
     if gone.is_empty() {

@@ -127,8 +127,7 @@ fn each_of_two_is_asked_in_its_own_turn_with_nothing_hidden() {
     // Both are asked at once, so either may stand first.
     let mut asked = first;
     for _ in 0..2 {
-        if asked.contains("lead wants to use survey\n  path\n    │ .\n  deep\n    │ true\n")
-        {
+        if asked.contains("lead wants to use survey\n  path\n    │ .\n  deep\n    │ true\n") {
             sitting.types("y");
             asked = sitting.until("allowed once");
         } else {
