@@ -152,7 +152,7 @@ async fn s7_3_an_answer_that_is_no_decision_denies_the_call() -> Test {
         until_asked(&agent, 1).await;
         agent.answer(1, &word).await?;
         let told: String = agent.wait().await?.decode()?;
-        assert!(told.contains("counts as denied"), "{word}: {told}");
+        assert!(told.contains("so it is denied"), "{word}: {told}");
         assert!(ledger.lines().is_empty(), "{word}");
     }
     Ok(())

@@ -32,7 +32,7 @@ async fn assert_withdrawn(agent: &TaskRef) -> Test {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s5_5_a_request_that_nobody_answers_in_time_counts_as_denied() -> Test {
+async fn s5_5_a_request_without_an_answer_in_time_is_denied() -> Test {
     let limits = Limits { approval: Duration::from_secs(3_600), ..Limits::default() };
     let (world, ledger) = world_with(&["a", "b"], |agents| agents.limits(limits)).await;
     let begun = tokio::time::Instant::now();

@@ -256,7 +256,7 @@ async fn s7_3_an_agent_cannot_approve_its_own_call() -> Test {
     let world = World::with(script, |agents| agents.tool(tool).tool(forge)).await;
     let agent = world.agent_of(&world.asking("write")).await;
     let told: String = ended(&agent).await.decode()?;
-    assert!(told.contains("cannot give it") && told.ends_with("| answered"), "{told}");
+    assert!(told.contains("cannot approve it") && told.ends_with("| answered"), "{told}");
     assert!(ledger.lines().is_empty());
     Ok(())
 }

@@ -153,9 +153,9 @@ fn what_makes_no_sense_is_told_and_changes_nothing() {
     let (world, model) = (World::new(), family());
     let id = id(&asked(&world, &model));
     for (args, code, told) in [
-        (&["approve", "ffffff-1"][..], 5, "nothing is called \"ffffff-1\""),
-        (&["approve", "\u{1b}[2J"], 5, "nothing is called"),
-        (&["deny", ""], 5, "nothing is called"),
+        (&["approve", "ffffff-1"][..], 5, "no approval request has the id \"ffffff-1\""),
+        (&["approve", "\u{1b}[2J"], 5, "no approval request has the id"),
+        (&["deny", ""], 5, "no approval request has the id"),
         (&["approve", &id, "--always"], 2, "cannot have a standing grant"),
         (&["approve"], 2, "required"),
         (&["approvals", "show", "nobody-7"], 5, "`offshoot approvals ls` lists"),
