@@ -1,4 +1,4 @@
-//! The agents of a daemon: their models, tools, profiles and grants.
+//! The models, tools, profiles and grants of the daemon's agents.
 
 use std::path::PathBuf;
 

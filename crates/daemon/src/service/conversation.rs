@@ -1,6 +1,6 @@
 //! The conversation of an agent, as it grows.
 
-use offshoot_agent::Refusal;
+use offshoot_agent::CallRefusal;
 use offshoot_client::wire::{self, Reply, Tail, TailMode, TailStart};
 use offshoot_core::{Change, Cursor, TaskId};
 use offshoot_runtime::{Error, EventReader, TaskRef};
@@ -74,11 +74,11 @@ async fn read(
         replies.reply(&Reply::Skipped { blocks: first - *at }).await?;
     }
     for block in peeked.blocks {
-        let refused = Refusal::of(block.kind, &block.data);
+        let refused = CallRefusal::of(block.kind, &block.data);
         let shown = wire::Block {
             position: block.position,
             refused: refused
-                .map(|Refusal { why, nobody }| wire::CallRefusal { why, no_approver: nobody }),
+                .map(|CallRefusal { why, no_approver }| wire::CallRefusal { why, no_approver }),
             kind: view::word(block.kind),
             name: block.name.map(|name| name.to_string()),
             text: block.text.unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! Leave that was given for ever.
+//! Standing grants: list and revoke.
 
 use std::path::Path;
 
@@ -30,18 +30,18 @@ pub(super) fn revoke(
     rule: Option<&str>,
     origin: RequestOrigin,
 ) -> Answer {
-    origin.must_be_person("to take leave back")?;
+    origin.must_be_person("to revoke a grant")?;
     let rule: Option<Rule> = rule.map(str::parse).transpose().map_err(|error: BadRule| {
         WireError::from_error(Code::BadRequest, &error)
             .hint("`offshoot approvals grants` lists them")
     })?;
     let gone = daemon.grants.revoke(Path::new(folder), rule.as_ref()).map_err(|error| {
-        let text = "the grants could not be written, so nothing was revoked";
+        let text = "the revocation could not be written";
         WireError { causes: vec![error.to_string()], ..WireError::new(Code::Store, text) }
     })?;
     if gone.is_empty() {
         let what = rule.map(|rule| format!(" for {rule}")).unwrap_or_default();
-        let text = format!("no leave was given for ever{what} in {folder}");
+        let text = format!("there is no standing grant{what} in {folder}");
         let error = WireError::new(Code::NotFound, text);
         return Err(error.hint("`offshoot approvals grants` lists what was").into());
     }

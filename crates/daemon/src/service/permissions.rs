@@ -57,7 +57,7 @@ pub(super) async fn of(
 }
 
 /// Refuses to let what an agent runs speak for a person in a conversation: the
-/// agent that it reaches may have more leave than the one it comes from.
+/// agent that it reaches may have more permissions than the one it comes from.
 pub(super) async fn may_speak(daemon: &Daemon, origin: RequestOrigin) -> Result<(), ServiceError> {
     let held = match origin {
         RequestOrigin::Person => false,
