@@ -24,8 +24,6 @@ mod delta;
 mod dialect;
 mod finish_tool;
 mod flights;
-mod grants;
-mod leave;
 mod loop_exit;
 mod model_delay;
 mod model_source;
@@ -40,14 +38,15 @@ mod tool;
 mod worktree;
 
 pub use agents::{Agents, BriefError, Limits};
-pub use approval::{Approval, Asked, Leave, NotAnswered};
+pub use approval::{
+    ApprovalError, ApprovalRequest, Decision, GrantStore, MemoryGrants, PendingApproval, covers,
+};
 pub use backend::AgentBackend;
 pub use brief::{Brief, BriefContext, Isolation};
 pub use budget::{BadBudget, Budget};
-pub use conversation::refusal::Refusal;
+pub use conversation::refusal::CallRefusal;
 pub use delta::{Delta, DeltaStream, Deltas};
 pub use dialect::Dialect;
-pub use grants::{Grants, GrantsInMemory, covers};
 pub use model_delay::ModelDelay;
 pub use model_source::{ModelSource, ModelUnavailable, Providers};
 pub use profile::{

@@ -16,7 +16,7 @@ use crate::report::AgentReport;
 /// The tag of the envelope.
 const TAG: &str = "notice";
 
-/// The kind of notice that tells of a request for leave.
+/// The kind of notice for an approval request.
 pub(crate) const REQUEST: &str = "request";
 
 /// The kind of notice that repeats open questions.
@@ -40,7 +40,7 @@ pub(crate) struct RowDetails {
     pub(crate) sender: Option<String>,
     /// What the question is.
     pub(crate) question: Option<Question>,
-    /// How it reads if it is a request for leave.
+    /// The text of the approval request, if it is one.
     pub(crate) request: Option<String>,
     /// How tools and tasks are called to the agent.
     pub(crate) dialect: Dialect,

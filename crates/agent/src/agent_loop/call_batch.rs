@@ -14,17 +14,18 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use offshoot_core::{ActivityKind, TaskId, text};
 use offshoot_models::{ToolCall, ToolResult};
-use offshoot_runtime::{BodyError, StepError};
+use offshoot_runtime::{BodyError, Error, StepError};
 
 use crate::agent_loop::tool_runner::{
     BatchSize, ToolRunner, left_behind, refused_by_reader, unknown_effect, without_output,
 };
 use crate::agent_loop::{AgentLoop, CONVERSATION_HOLD};
+use crate::approval::{self, ApprovalWaits, Judgement, StopCause};
 use crate::control::sends_off;
 use crate::conversation::entry::Entry;
 use crate::conversation::{Closing, Conversation, stored_output};
+use crate::delivery::interrupted;
 use crate::delta::Delta;
-use crate::leave::{self, Judged, Pleas, Stop};
 use crate::loop_exit::LoopExit;
 use crate::spawn_order::SpawnOrder;
 use crate::tool::{Effect, Output};
@@ -68,7 +69,7 @@ enum CallEvent {
     /// A call has ended.
     Ended(Result<(usize, Output), LoopExit>),
     /// An approval request is settled: the call may run, or this is its output.
-    Settled(usize, Result<Option<Output>, LoopExit>),
+    Settled(usize, Result<Option<Output>, Error>),
 }
 
 impl AgentLoop {
@@ -100,7 +101,7 @@ impl AgentLoop {
     /// Gives each call of a cancelled agent its known outcome: the output that an
     /// earlier attempt journalled, or that it began, or that it did not run.
     pub(super) async fn abandon_calls(&mut self, calls: Vec<ToolCall>) -> Result<(), LoopExit> {
-        leave::withdraw(&self.cx, self.conversation.step()).await?;
+        approval::withdraw(&self.cx, self.conversation.step()).await?;
         const STOPPED: &str = "The call was not made: the agent was asked to stop.";
         let mut outputs = Vec::new();
         for (number, call) in calls.iter().enumerate() {
@@ -202,18 +203,21 @@ impl AgentLoop {
         let order = SpawnOrder::new(spawns.map(|(number, _)| number).take(MOST_CALLS).collect());
         let size = if calls.len() == 1 { BatchSize::Single } else { BatchSize::Several };
         let runner = ToolRunner::new((shared, cx, brief, tools), conversation, size, order);
-        let mut pleas = Pleas::default();
+        let mut waits = ApprovalWaits::default();
         let end = {
             let mut running = FuturesUnordered::new();
             for (number, call) in calls.iter().enumerate().take(MOST_CALLS) {
                 match runner.judge(number, call) {
-                    Judged::Goes => running.push(runner.run(number, call)),
-                    Judged::Refused(output) => outputs[number] = Some(output),
-                    Judged::Asks(plea) => pleas.push(number, plea),
+                    Judgement::Allowed => running.push(runner.run(number, call)),
+                    Judgement::Refused(output) => outputs[number] = Some(output),
+                    Judgement::NeedsApproval(wait) => {
+                        let cx = cx.clone();
+                        waits.push(number, wait, async move { interrupted(&cx).await });
+                    }
                 }
             }
             let mut all = pin!(async {
-                while let Some(event) = next_event(&mut running, &mut pleas).await {
+                while let Some(event) = next_event(&mut running, &mut waits).await {
                     match event {
                         CallEvent::Ended(ended) => {
                             let (number, output) = ended?;
@@ -252,8 +256,8 @@ impl AgentLoop {
         };
         match end {
             BatchEnd::Complete => {}
-            BatchEnd::Cancelled => Box::pin(pleas.stop(Stop::Cancelled, outputs)).await?,
-            BatchEnd::TimedOut => Box::pin(pleas.stop(Stop::Late, outputs)).await?,
+            BatchEnd::Cancelled => Box::pin(waits.stop(StopCause::Cancelled, outputs)).await?,
+            BatchEnd::TimedOut => Box::pin(waits.stop(StopCause::Late, outputs)).await?,
         }
         Ok(end)
     }
@@ -262,14 +266,14 @@ impl AgentLoop {
 /// Waits for the next event. Returns `None` once all calls have ended.
 async fn next_event(
     running: &mut FuturesUnordered<impl Future<Output = Result<(usize, Output), LoopExit>>>,
-    pleas: &mut Pleas,
+    waits: &mut ApprovalWaits,
 ) -> Option<CallEvent> {
     let poll = |task: &mut std::task::Context<'_>| {
         let ended = running.poll_next_unpin(task);
         if let Poll::Ready(Some(ended)) = ended {
             return Poll::Ready(Some(CallEvent::Ended(ended)));
         }
-        match pleas.poll_next(task) {
+        match waits.poll_next(task) {
             Poll::Ready(Some((number, output))) => {
                 Poll::Ready(Some(CallEvent::Settled(number, output)))
             }

@@ -5,9 +5,9 @@ use std::time::Duration;
 use offshoot_core::{Addressee, Owner, TaskState, WaitingOn};
 use offshoot_runtime::{Context, TaskRef};
 
+use crate::approval;
 use crate::brief::Brief;
 use crate::delivery::{question, steered};
-use crate::leave;
 use crate::loop_exit::LoopExit;
 
 /// The most tasks that an agent looks at individually. A result of any other task
@@ -45,7 +45,7 @@ pub(super) async fn live_children(cx: &Context, brief: &Brief) -> Result<Vec<Chi
             TaskState::Waiting(WaitingOn::Approval(number)) => {
                 match question(cx, task.id(), number).await? {
                     Some(asked) if asked.addressee == Addressee::Owner => {
-                        match leave::may_give(brief.authority.as_deref(), &asked) {
+                        match approval::may_approve(brief.authority.as_deref(), &asked) {
                             true => Answerer::Agent,
                             false => Answerer::PersonInstead,
                         }

@@ -4,10 +4,10 @@ use offshoot_core::{Caller, Question, QuestionKind, RowBody, TaskId};
 use offshoot_runtime::{Error, InboxRow, InboxRows};
 
 use crate::agent_loop::AgentLoop;
+use crate::approval;
 use crate::conversation::entry::{Entry, StoredOutput};
 use crate::conversation::stored_output;
 use crate::delivery::{DeliveryPoint, is_due, question};
-use crate::leave;
 use crate::loop_exit::LoopExit;
 use crate::notice::{self, OWNER, RowDetails};
 
@@ -130,7 +130,7 @@ impl AgentLoop {
         longest: usize,
     ) -> Option<String> {
         let question = question.filter(|asked| asked.wants == QuestionKind::Approval)?;
-        Some(leave::request((handle, question), self.brief.authority.as_deref(), longest))
+        Some(approval::request_text((handle, question), self.brief.authority.as_deref(), longest))
     }
 
     /// The name by which the agent knows the sender of a message.

@@ -13,12 +13,12 @@ use tokio::sync::OnceCell;
 
 use crate::agent_loop::children::wait_for_change;
 use crate::agents::AgentShared;
+use crate::approval::{self, Judgement};
 use crate::brief::Brief;
 use crate::control::is_brought;
 use crate::conversation::poll_guard::{self, PollGuard};
 use crate::conversation::{Branch, Conversation};
 use crate::delivery;
-use crate::leave::{self, Judged};
 use crate::loop_exit::LoopExit;
 use crate::spawn_order::SpawnOrder;
 use crate::tool::{Effect, Output, Span, Tool, ToolContext, ToolError, Toolbox};
@@ -68,16 +68,16 @@ impl<'a> ToolRunner<'a> {
     /// Decides whether a call runs, is refused or needs approval.
     ///
     /// Other calls do not wait for a spawn that is refused or needs approval.
-    pub(super) fn judge(&self, number: usize, call: &ToolCall) -> Judged {
+    pub(super) fn judge(&self, number: usize, call: &ToolCall) -> Judgement {
         if let Some(output) = refused_by_reader(call) {
             self.spawn_order.finish(number);
-            return Judged::Refused(output);
+            return Judgement::Refused(output);
         }
         // An unknown tool is reported when it is called.
-        let Some(tool) = self.tools.find(&call.name) else { return Judged::Goes };
+        let Some(tool) = self.tools.find(&call.name) else { return Judgement::Allowed };
         let cx = self.context((number, &self.key(number)), call);
-        let judged = leave::judge(tool, cx, &call.arguments);
-        if !matches!(judged, Judged::Goes) {
+        let judged = approval::judge(tool, cx, &call.arguments);
+        if !matches!(judged, Judgement::Allowed) {
             self.spawn_order.finish(number);
         }
         judged

@@ -158,7 +158,7 @@ impl AgentLoop {
         let body = self.brief.dialect.reword(
             "You have ended your turn, but these tasks wait for your answers, and nothing goes on \
              before you answer them or stop them with cancel_task. Questions are answered with \
-             send_message, requests for leave with answer_request:",
+             send_message, approval requests with answer_request:",
         );
         let body = format!("{body}\n{}", lines.join("\n"));
         let text = envelope(REMINDER, &[], &body);
