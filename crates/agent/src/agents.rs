@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_core::{Payload, PayloadError, SessionId, text};
-use offshoot_models::{Differs, Endpoint, Gate, Model, ModelName, Prices};
+use offshoot_models::{Endpoint, EndpointMismatch, Gate, Model, ModelName, Prices};
 use offshoot_runtime::{BoxFuture, TaskRequest};
 use offshoot_sandbox::Helper;
 use serde_json::Value;
@@ -50,7 +50,7 @@ pub trait Catalogue: Send + Sync + fmt::Debug + 'static {
         began: &Endpoint,
     ) -> Result<(Arc<dyn Model>, Gate), NoModel> {
         let now = self.endpoint(model, Some(session));
-        let met = began.met_by(model.provider(), now.as_ref());
+        let met = began.check(model.provider(), now.as_ref());
         met.map_err(NoModel::NoKey)?;
         self.find(model, session)
     }
@@ -73,7 +73,7 @@ pub enum NoModel {
     /// Its provider wants a key that nobody has given, or is elsewhere than when
     /// the agent began.
     #[error(transparent)]
-    NoKey(Differs),
+    NoKey(EndpointMismatch),
     /// Nobody is called so.
     #[error("{0}")]
     Unknown(String),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use offshoot_core::SessionId;
 use offshoot_models::{
-    CannotOpen, Endpoint, Gate, Gates, Keys, Model, ModelName, Models, Offline, Provider,
+    Endpoint, Gate, Gates, Keys, Model, ModelName, Models, Offline, OpenError, Provider,
 };
 use offshoot_runtime::BoxFuture;
 
@@ -47,7 +47,7 @@ impl Catalogue for Providers {
             return Ok((Arc::new(found.ok_or_else(unknown)?), Gate::default()));
         }
         let found = self.models.open(model, &self.keys).map_err(|error| match error {
-            CannotOpen::MissingKey(missing) => NoModel::NoKey(missing.into()),
+            OpenError::MissingKey(missing) => NoModel::NoKey(missing.into()),
             error => NoModel::Unknown(error.to_string()),
         })?;
         Ok((found, self.gates.before(model.provider(), &self.keys)))
@@ -66,7 +66,7 @@ impl Catalogue for Providers {
 #[cfg(test)]
 mod tests {
     use offshoot_core::Stamp;
-    use offshoot_models::Differs;
+    use offshoot_models::EndpointMismatch;
 
     use super::*;
 
@@ -81,7 +81,7 @@ mod tests {
         assert_eq!(find("offline/survey").unwrap(), "offline/survey");
         assert!(matches!(find("offline/poem"), Err(NoModel::Unknown(_))));
         match find("anthropic/claude-haiku-4-5") {
-            Err(NoModel::NoKey(Differs::MissingKey(missing))) => {
+            Err(NoModel::NoKey(EndpointMismatch::MissingKey(missing))) => {
                 assert_eq!(missing.variable, "ANTHROPIC_API_KEY");
             }
             other => panic!("{other:?}"),
@@ -92,14 +92,14 @@ mod tests {
     fn an_agent_that_began_at_another_address_is_not_asked_for_here() {
         let at = |address: &'static str| {
             let set = move |name: &str| (name == "OLLAMA_HOST").then(|| address.to_owned());
-            Providers::with(Keys::found(set))
+            Providers::with(Keys::from_lookup(set))
         };
         let session = SessionId::mint(Stamp::from_millis(1), 1);
         let model = "ollama/qwen3".parse().unwrap();
         let began = at("127.0.0.1:1").endpoint(&model, None).unwrap();
         assert!(at("http://127.0.0.1:1/").find_at(&model, session, &began).is_ok());
         match at("127.0.0.1:2").find_at(&model, session, &began) {
-            Err(NoModel::NoKey(Differs::Elsewhere { variable, began, now })) => {
+            Err(NoModel::NoKey(EndpointMismatch::Elsewhere { variable, began, now })) => {
                 let at = (variable, began.as_str(), now.as_str());
                 assert_eq!(at, ("OLLAMA_HOST", "http://127.0.0.1:1", "http://127.0.0.1:2"));
             }

@@ -131,8 +131,8 @@ impl Life {
     }
 
     fn need(&self, asking: Asking) -> Need {
-        let (facts, preface) =
-            (self.model.facts(), self.purse.as_ref().map_or(0, |purse| purse.preface));
+        let (limits, preface) =
+            (self.model.limits(), self.purse.as_ref().map_or(0, |purse| purse.preface));
         let whole = self.input();
         let input = match asking {
             Asking::Answer | Asking::LastWords { shown: None } => whole,
@@ -143,8 +143,8 @@ impl Life {
                 preface + estimate::messages(&self.to_sum_up(messages, shown))
             }
         };
-        let rest = facts.window.saturating_sub(self.talk.size()).max(LEAST);
-        let output = facts.output.min(rest);
+        let rest = limits.window.saturating_sub(self.talk.size()).max(LEAST);
+        let output = limits.output.min(rest);
         match asking {
             Asking::Answer => Need { input, output, steps: 1, closing: Some(whole) },
             Asking::Summary { .. } => Need { input, output, steps: 0, closing: Some(whole) },

@@ -43,7 +43,7 @@ pub(crate) enum Summed {
 impl Life {
     /// Whether the next call would come near to what the model can read.
     pub(crate) fn is_long(&self) -> bool {
-        self.talk.size() > self.model.facts().window / 100 * FULL
+        self.talk.size() > self.model.limits().window / 100 * FULL
     }
 
     /// Sums up what was said before the last two steps.

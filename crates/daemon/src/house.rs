@@ -9,7 +9,7 @@ use offshoot_backends::Commands;
 use offshoot_client::wire::{Code, Hello, ShutdownReport, TaskName, WireError};
 use offshoot_client::{DaemonDir, FrameMemory};
 use offshoot_core::{Blob, Caps, Ceiling, Name, Phase, Question, SessionId, Stamp, Task, TaskId};
-use offshoot_models::{Differs, Keys};
+use offshoot_models::{EndpointMismatch, Keys};
 use offshoot_profiles::Profiles;
 use offshoot_runtime::{Runtime, Session, TaskRef};
 use offshoot_sandbox::Helper;
@@ -331,7 +331,7 @@ impl House {
     }
 
     /// What a task that has not ended lacks to be executed here.
-    pub(crate) fn lacks(&self, task: &Task) -> Option<Differs> {
+    pub(crate) fn lacks(&self, task: &Task) -> Option<EndpointMismatch> {
         let is_agent = *task.spec.kind == *offshoot_agent::KIND;
         (is_agent && task.is_live()).then(|| self.agents.backend().missing(task)).flatten()
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use offshoot_agent::{Agents, Brief, Catalogue, KIND, NoModel};
 use offshoot_core::SessionId;
-use offshoot_models::{Call, Differs, Endpoint, Gate, Model, ModelName, Scripted, Turn};
+use offshoot_models::{Call, Endpoint, EndpointMismatch, Gate, Model, ModelName, Scripted, Turn};
 use offshoot_runtime::{BoxFuture, Runtime};
 use offshoot_store::{FaultPoint, FaultyStore, InjectedFault, Memory, Store};
 use serde_json::json;
@@ -23,7 +23,7 @@ impl Catalogue for Locked {
     fn find(&self, name: &ModelName, _: SessionId) -> Result<(Arc<dyn Model>, Gate), NoModel> {
         match *self.unlocked.borrow() || name.to_string() == "openai/child" {
             true => Ok((Arc::new(self.model.clone()), Gate::default())),
-            false => Err(NoModel::NoKey(Differs::NoKey("OPENAI_API_KEY".into()))),
+            false => Err(NoModel::NoKey(EndpointMismatch::NoKey("OPENAI_API_KEY".into()))),
         }
     }
 
