@@ -25,7 +25,7 @@ use self::call::{guarded, left};
 use crate::agents::Seat;
 use crate::block::Entry;
 use crate::brief::Brief;
-use crate::control::{is_brought, sends_off};
+use crate::control::{is_provided, sends_off};
 use crate::conversation::{Closing, Conversation};
 use crate::delta::Delta;
 use crate::leave::{self, Judged, Pleas, Stop};
@@ -166,7 +166,7 @@ impl Life {
                 continue;
             };
             output.text = output.read(|task| told.contains(&task) || self.talk.tells(task));
-            told.extend(output.told());
+            told.extend(output.reported_ends());
             let place = self.talk.blocks() + kept.len() as u64;
             if let Some(whole) = output::shorten(&mut output.text, share, (self.cx.id(), place)) {
                 kept.push(Entry::Output(whole));
@@ -336,7 +336,7 @@ impl Hands<'_> {
     /// The output, unless it is that of a look which shows once more what others
     /// have shown.
     fn news(&self, call: &ToolCall, output: Output) -> Option<Output> {
-        let tool = self.tools.find(&call.name).filter(|_| !is_brought(self.seat, &call.name));
+        let tool = self.tools.find(&call.name).filter(|_| !is_provided(self.seat, &call.name));
         let is_look = tool.is_some_and(|tool| looks::is_looking(tool.known_as()));
         let is_old = is_look && self.looks.lock().note(call, &output.read(|_| false));
         (!is_old).then_some(output)
@@ -420,7 +420,7 @@ fn refused(call: &ToolCall) -> Option<Output> {
 /// The tasks whose ends are told by outputs.
 fn tells(outputs: &[Option<Output>]) -> Vec<TaskId> {
     let mut told = Vec::new();
-    for task in outputs.iter().flatten().flat_map(Output::told) {
+    for task in outputs.iter().flatten().flat_map(Output::reported_ends) {
         if !told.contains(task) {
             told.push(*task);
         }

@@ -15,8 +15,9 @@ use crate::KIND;
 use crate::backend::AgentBackend;
 use crate::brief::Brief;
 use crate::clock::Clocks;
-use crate::control::Shelf;
+use crate::control::ToolCache;
 use crate::delta::Deltas;
+use crate::dialect::{Dialects, ToolMap, UnknownDialect};
 use crate::flights::Flights;
 use crate::grants::{Granting, Grants};
 use crate::profile::{NoProfile, Profile, Roster, Unfit};
@@ -85,6 +86,9 @@ pub enum BadBrief {
     /// It cannot be written down.
     #[error(transparent)]
     Payload(#[from] PayloadError),
+    /// Its dialect is not registered.
+    #[error(transparent)]
+    UnknownDialect(#[from] UnknownDialect),
     /// It limits money, and nobody knows what its model costs.
     #[error(transparent)]
     UnknownPrice(#[from] UnknownPrice),
@@ -160,7 +164,9 @@ pub(crate) struct Seat {
     pub(crate) catalogue: Arc<dyn Catalogue>,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     /// The tools of agents that want nothing of their own, made once.
-    pub(crate) shelf: Shelf,
+    pub(crate) tool_cache: ToolCache,
+    /// The dialects that agents can have.
+    pub(crate) dialects: Dialects,
     pub(crate) limits: Limits,
     pub(crate) prices: Prices,
     pub(crate) deltas: Deltas,
@@ -211,7 +217,8 @@ impl Agents {
         Self(Arc::new(Seat {
             catalogue: Arc::new(catalogue),
             tools: Vec::new(),
-            shelf: Shelf::default(),
+            tool_cache: ToolCache::new(1),
+            dialects: Dialects::default(),
             limits: Limits::default(),
             prices: Prices::default(),
             deltas: Deltas::default(),
@@ -233,7 +240,16 @@ impl Agents {
     pub fn tool(self, tool: impl Tool) -> Self {
         self.change(|seat| {
             seat.tools.push(Arc::new(tool));
-            seat.shelf = Shelf::default();
+            seat.tool_cache = ToolCache::new(seat.dialects.count());
+        })
+    }
+
+    /// With these dialects. Of two that have the same name the last stays.
+    #[must_use]
+    pub fn dialects(self, maps: impl IntoIterator<Item = Arc<dyn ToolMap>>) -> Self {
+        self.change(|seat| {
+            maps.into_iter().for_each(|map| seat.dialects.register(map));
+            seat.tool_cache = ToolCache::new(seat.dialects.count());
         })
     }
 
@@ -242,7 +258,7 @@ impl Agents {
     pub fn profiles(self, roster: impl Roster) -> Self {
         self.change(|seat| {
             seat.roster = Some(Arc::new(roster));
-            seat.shelf = Shelf::default();
+            seat.tool_cache = ToolCache::new(seat.dialects.count());
         })
     }
 
@@ -314,6 +330,7 @@ impl Agents {
             let known = self.0.prices.of(&brief.model).is_some();
             known.then_some(()).ok_or_else(|| UnknownPrice { model: brief.model.clone() })?;
         }
+        self.0.dialects.position(&brief.dialect)?;
         let now = || self.0.catalogue.endpoint(&brief.model, None);
         let payload = match brief.endpoint.is_none().then(now).flatten() {
             Some(now) => Payload::encode(&brief.clone().endpoint(now))?,

@@ -25,6 +25,7 @@ mod delta;
 mod dialect;
 mod estimate;
 mod finish;
+mod finish_alias;
 mod flights;
 mod grants;
 mod hitch;
@@ -55,7 +56,8 @@ pub use backend::AgentBackend;
 pub use brief::{Brief, Context as BriefContext, Isolation};
 pub use budget::{BadBudget, Budget};
 pub use delta::{Delta, Deltas, Watching};
-pub use dialect::Dialect;
+pub use dialect::{DialectName, OfferedTools, ToolMap, UnknownDialect};
+pub use finish_alias::FinishAlias;
 pub use grants::{Grants, GrantsInMemory, covers};
 pub use hitch::Hitch;
 pub use profile::{NoProfile, Origin, Profile, Roster, Standing, Unfit};
@@ -66,10 +68,19 @@ pub use report::Report;
 pub use shared::project_ancestors;
 pub use spend::{Spent, UnknownPrice};
 pub use tool::{
-    Effect, Function, Output, Ran, Returns, Span, Tool, ToolContext, ToolError, survey,
-    survey_hiding,
+    CommandOutcome, Effect, Function, Output, Returns, Span, Tool, ToolContext, ToolError,
+    parse_arguments, schema_of, survey, survey_hiding,
 };
 pub use worktree::{Fate, GIT_LIMIT, Worktree, WorktreeState};
+
+/// The operations of the built-in tools, for tools that perform them with other
+/// arguments.
+pub mod operations {
+    pub use crate::control::{
+        CancelOutcome, IN_WORKTREE, SendOutcome, SpawnedAgent, TaskWait, WaitedTasks, cancel_task,
+        result, send_message, spawn_agent,
+    };
+}
 
 /// The kind of task that an agent is.
 pub const KIND: &str = "agent";

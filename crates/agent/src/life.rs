@@ -170,7 +170,9 @@ impl Life {
     /// Reads the conversation from the history.
     pub(crate) async fn recall(&mut self) -> Result<(), Trouble> {
         let finishes = match self.brief.result_schema {
-            Some(_) => Finishes::ByTool(self.brief.dialect.finish(&self.tools)),
+            Some(_) => {
+                Finishes::ByTool(control::finish_name(&self.seat, &self.brief.dialect, &self.tools))
+            }
             None => Finishes::BySaying,
         };
         // Whatever was under way is known by now, or stays counted as reserved.

@@ -92,13 +92,16 @@ impl Life {
 
     /// What a row leaves to be looked up.
     /// What a task says at too great length is kept at this place, to be read on.
-    async fn names(
-        &self,
+    async fn names<'a>(
+        &'a self,
         row: InboxRow<'_>,
         allowance: usize,
         place: u64,
-    ) -> Result<(Names, Option<Kept>), Trouble> {
-        let mut names = Names { dialect: self.brief.dialect, ..Names::default() };
+    ) -> Result<(Names<'a>, Option<Kept>), Trouble> {
+        let mut names = Names {
+            dialect: Some(self.seat.dialects.get(&self.brief.dialect)),
+            ..Names::default()
+        };
         let mut long = None;
         match row.body() {
             RowBody::Message(message) => {

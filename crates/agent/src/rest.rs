@@ -156,7 +156,7 @@ impl Life {
             });
         }
         asked.truncate(TOLD);
-        let said = self.brief.dialect.reword(
+        let said = self.seat.dialects.get(&self.brief.dialect).reword(
             "You have ended your turn, but these tasks wait for your answers, and nothing goes on \
              before you answer them or stop them with cancel_task. Questions are answered with \
              send_message, requests for leave with answer_request:",
@@ -224,7 +224,9 @@ impl Life {
             };
             return Err(Trouble::failure(kind, words));
         }
-        let wanted = lack.wanted().replace(FINISH, self.brief.dialect.finish(&self.tools));
+        let wanted = lack
+            .wanted()
+            .replace(FINISH, control::finish_name(&self.seat, &self.brief.dialect, &self.tools));
         let text = envelope(REPAIR, &[], &wanted);
         self.write(vec![Entry::Notice { text }], None, &[]).await?;
         Ok(Next::Goes)

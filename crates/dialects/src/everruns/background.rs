@@ -4,23 +4,23 @@
 //! Theirs writes files that can be read meanwhile. Ours has none, so that these keys
 //! are nothing; what a command writes is read with `command_output`.
 
+use offshoot_agent::{OfferedTools, Output, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{WORDS, id};
-use crate::dialect::instead::{COMMAND, Meant, instead};
-use crate::dialect::naming::hex;
-use crate::dialect::{Said, Scene};
-use crate::tool::{Output, ToolError};
+use super::{NAMES, id};
+use crate::adapt::{AdaptedCall, RUN_COMMAND, adapt};
+use crate::alias::ToolAlias;
+use crate::task_ids::hex;
 
 /// What theirs and ours call the tool that runs commands.
-const COMMANDS: [&str; 2] = [COMMAND, "bash"];
+const COMMANDS: [&str; 2] = [RUN_COMMAND, "bash"];
 
-pub(super) fn phrase(scene: &Scene) -> Option<Said> {
+pub(super) fn alias(offered: &OfferedTools) -> Option<ToolAlias> {
     let told = "Has run_command run a command in the background. It returns at once and WITHOUT any \
                 result: how the command ends comes to you later by itself.";
-    instead(&scene.brought, COMMAND, ("spawn_background", told), background)
+    adapt(&offered.provided, RUN_COMMAND, ("spawn_background", told), background)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -38,11 +38,11 @@ struct Background {
     signal_on_completion: Option<bool>,
 }
 
-fn background(asked: Background) -> Result<Meant, ToolError> {
+fn background(asked: Background) -> Result<AdaptedCall, ToolError> {
     let Background { tool, mut args, title, schedule, signal_on_completion } = asked;
     if !COMMANDS.contains(&tool.trim()) {
         return Err(ToolError::new(format!(
-            "Nothing was started: only {COMMAND} runs in the background, not {tool:?}. To have \
+            "Nothing was started: only {RUN_COMMAND} runs in the background, not {tool:?}. To have \
              something else done meanwhile use spawn_agent."
         )));
     }
@@ -53,15 +53,15 @@ fn background(asked: Background) -> Result<Meant, ToolError> {
         ));
     }
     args.insert("background".to_owned(), json!(true));
-    Ok(Meant::with(Value::Object(args)).told(move |ran| {
-        let mut note = ran.said(WORDS);
+    Ok(AdaptedCall::new(Value::Object(args)).format(move |report| {
+        let mut note = report.summary(NAMES);
         if signal_on_completion == Some(false) {
             note.push_str(" signal_on_completion=false has no effect here.");
         }
         Output::json(&json!({
-            "run_id": format!("bg_{}", hex(ran.task.id())),
+            "run_id": format!("bg_{}", hex(report.task.id())),
             "resource_id": null,
-            "task_id": id(&ran.task),
+            "task_id": id(&report.task),
             "title": title,
             "tool": tool,
             "status": "running",

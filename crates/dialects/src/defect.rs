@@ -6,35 +6,33 @@
 //! Defect has no word for messages and shows no results, so ours stay for both: an
 //! agent may ask something, and a long answer must be readable.
 
+use offshoot_agent::{FinishAlias, KIND, Output, ToolContext, ToolError};
 use offshoot_core::{BlockKind, Task};
 use offshoot_runtime::TaskRef;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::deeds::{self, Begun, ENDLESS, Sending, profile_of, waiting};
-use super::naming::{self, Naming};
-use super::phrase::{Words, looks, manages};
-use super::standing::{self, Standing};
-use super::{Goal, Said};
-use crate::KIND;
-use crate::tool::{Output, ToolContext, ToolError};
+use crate::alias::{ToolAlias, ToolNames, managing, read_only};
+use crate::operations::{self, NO_LIMIT, SpawnArguments, SpawnCall, profile_of, task_wait};
+use crate::task_ids::{self, IdFormat};
+use crate::task_status::{self, TaskStatus};
 
-pub(super) const WORDS: Words = &[
+pub(super) const NAMES: ToolNames = &[
     ("list_tasks", "inspect_background_task"),
     ("with wait_tasks", "by ending your turn"),
     ("cancel_task", "cancel_background_task"),
 ];
 
-pub(super) const KEEPS: &[&str] = &["send_message", "inspect_task"];
+pub(super) const KEPT_TOOLS: &[&str] = &["send_message", "inspect_task"];
 
-pub(super) const GOAL: Goal =
-    Goal { word: "goal_done", hands_in: &[r#"{"summary":"done"}"#], ends_nothing: &[] };
+pub(super) const FINISH_ALIAS: FinishAlias =
+    FinishAlias { name: "goal_done", results: &[r#"{"summary":"done"}"#], other_arguments: &[] };
 
-const NAMING: Naming = Naming { before: "bg-", stem: KIND };
+const ID_FORMAT: IdFormat = IdFormat { prefix: "bg-", kind: KIND };
 
-pub(super) fn phrases() -> Vec<Said> {
+pub(super) fn aliases() -> Vec<ToolAlias> {
     vec![
-        manages(
+        managing(
             "spawn_agent",
             (
                 "spawn_agent",
@@ -44,7 +42,7 @@ pub(super) fn phrases() -> Vec<Said> {
             ),
             spawn,
         ),
-        looks(
+        read_only(
             "list_tasks",
             (
                 "inspect_background_task",
@@ -53,7 +51,7 @@ pub(super) fn phrases() -> Vec<Said> {
             ),
             inspect,
         ),
-        manages(
+        managing(
             "cancel_task",
             (
                 "cancel_background_task",
@@ -67,11 +65,11 @@ pub(super) fn phrases() -> Vec<Said> {
 
 /// The id of a task.
 pub(super) fn id(task: &Task) -> String {
-    NAMING.id(task)
+    ID_FORMAT.id(task)
 }
 
 async fn find(cx: &ToolContext, written: &str) -> Result<TaskRef, ToolError> {
-    Ok(naming::find(cx, &[NAMING], written).await?)
+    Ok(task_ids::find(cx, &[ID_FORMAT], written).await?)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -92,26 +90,32 @@ fn spawn(cx: ToolContext, asked: Spawn) -> impl Future<Output = Result<Output, T
     let begun = Box::pin(begin(cx, asked));
     async move {
         match begun.await? {
-            Begun::Told(output) => Ok(output),
-            Begun::Awaited(wait) => {
-                let stand = wait.over().await?;
-                Box::pin(deeds::answer((wait, stand), NAMING, "send_message")).await
+            SpawnCall::Done(output) => Ok(output),
+            SpawnCall::Waits(wait) => {
+                let waited_tasks = wait.wait().await?;
+                Box::pin(operations::foreground_result(
+                    (wait, waited_tasks),
+                    ID_FORMAT,
+                    "send_message",
+                ))
+                .await
             }
         }
     }
 }
 
-async fn begin(cx: ToolContext, asked: Spawn) -> Result<Begun, ToolError> {
+async fn begin(cx: ToolContext, asked: Spawn) -> Result<SpawnCall, ToolError> {
     let profile = profile_of(&cx, &asked.profile)?;
-    let sending = Sending::of(&asked.task).with("profile", profile).with("model", asked.model);
+    let arguments =
+        SpawnArguments::new(&asked.task).with("profile", profile).with("model", asked.model);
     if !asked.run_in_background {
-        let task = sending.off(&cx).await?;
-        return Ok(Begun::Awaited(waiting(&cx, vec![task], ENDLESS)));
+        let task = arguments.spawn_task(&cx).await?;
+        return Ok(SpawnCall::Waits(task_wait(&cx, vec![task], NO_LIMIT)));
     }
-    let off = sending.sent(&cx).await?;
-    let (id, label) = (NAMING.of(off.task.handle()), asked.profile.trim());
-    let told = format!("The sub-agent {label} is background task `{id}`. {}", off.told(&id));
-    Ok(Begun::Told(Output::text(told)))
+    let child = arguments.spawn(&cx).await?;
+    let (id, label) = (ID_FORMAT.of_handle(child.task.handle()), asked.profile.trim());
+    let told = format!("The sub-agent {label} is background task `{id}`. {}", child.note(&id));
+    Ok(SpawnCall::Done(Output::text(told)))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -144,13 +148,13 @@ async fn inspect(cx: ToolContext, asked: Inspect) -> Result<Output, ToolError> {
         }
         return Ok(Output::text(lines.join("\n")));
     }
-    let all = deeds::tasks(&cx).await?;
+    let all = operations::list_tasks(&cx).await?;
     if all.is_empty() {
         return Ok(Output::text("There are no background tasks."));
     }
     lines.push(format!("{} background tasks:", all.len()));
     for record in &all {
-        let task = cx.cx.task(&record.id().to_string()).await?;
+        let task = cx.task().task(&record.id().to_string()).await?;
         let total = task.peek().last(1).limit(0).await?.total;
         let (id, label) = (id(record), label(record));
         lines.push(format!("- {id} ({label}) [{}] — {total} blocks", status(record)));
@@ -160,15 +164,15 @@ async fn inspect(cx: ToolContext, asked: Inspect) -> Result<Output, ToolError> {
 
 /// The profile of an agent; of anything else, what it is.
 fn label(task: &Task) -> String {
-    standing::profile(task).unwrap_or_else(|| task.spec.kind.to_string())
+    task_status::profile(task).unwrap_or_else(|| task.spec.kind.to_string())
 }
 
 fn status(task: &Task) -> &'static str {
-    match Standing::of(task) {
-        Standing::Queued | Standing::Running | Standing::Asking => "running",
-        Standing::Completed => "completed",
-        Standing::Failed | Standing::Lost => "failed",
-        Standing::Cancelled => "canceled",
+    match TaskStatus::of(task) {
+        TaskStatus::Queued | TaskStatus::Running | TaskStatus::NeedsInput => "running",
+        TaskStatus::Completed => "completed",
+        TaskStatus::Failed | TaskStatus::Lost => "failed",
+        TaskStatus::Cancelled => "canceled",
     }
 }
 
@@ -192,7 +196,7 @@ struct Cancel {
 
 async fn cancel(cx: ToolContext, asked: Cancel) -> Result<Output, ToolError> {
     let task = find(&cx, &asked.task_id).await?;
-    let record = deeds::stop(&task, None).await?.record;
+    let record = operations::cancel(&task, None).await?.record;
     let id = id(&record);
     Ok(Output::text(match record.state.is_terminal() {
         true => format!("Background task `{id}` has already finished ({}).", status(&record)),

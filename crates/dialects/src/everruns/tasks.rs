@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use offshoot_agent::operations::{SendOutcome, send_message};
+use offshoot_agent::{KIND, Output, ToolContext, ToolError};
 use offshoot_core::{BlockKind, DeliveryMode, Outcome, Stamp, Task, digest, text};
 use offshoot_runtime::{PeekBlock, TaskRef};
 use schemars::JsonSchema;
@@ -9,14 +11,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{FOREGROUND, executor, find, id, subagent_id, task_id};
-use crate::KIND;
-use crate::control;
-use crate::dialect::Said;
-use crate::dialect::deeds::{self, SPOKEN_TO, waiting};
-use crate::dialect::naming::{hex, missing};
-use crate::dialect::phrase::{looks, manages, waits};
-use crate::dialect::standing::{self, Standing, is_asking, telling};
-use crate::tool::{Output, ToolContext, ToolError};
+use crate::alias::{ToolAlias, managing, read_only, waiting};
+use crate::operations::{self, MESSAGE_ARRIVED, task_wait};
+use crate::task_ids::{hex, missing};
+use crate::task_status::{self, TaskStatus, mark_reported, needs_answer};
 
 /// How much of a result a task shows.
 const SUMMARY: usize = 2_048;
@@ -28,24 +26,24 @@ const MESSAGES: usize = 20;
 const LEAST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(86_400);
 
-pub(super) fn phrases() -> [Said; 5] {
+pub(super) fn aliases() -> [ToolAlias; 5] {
     [
-        looks(
+        read_only(
             "list_tasks",
             ("list_tasks", "Lists your background tasks. Results come to you by themselves."),
             list,
         ),
-        looks(
+        read_only(
             "inspect_task",
             ("get_task", "Shows one of your tasks and the end of its conversation."),
             get,
         ),
-        manages(
+        managing(
             "send_message",
             ("message_task", "Says something to a task, or answers what it asks."),
             message_task,
         ),
-        manages(
+        managing(
             "cancel_task",
             (
                 "cancel_task",
@@ -53,7 +51,7 @@ pub(super) fn phrases() -> [Said; 5] {
             ),
             cancel,
         ),
-        waits(
+        waiting(
             "wait_tasks",
             (
                 "wait_task",
@@ -66,13 +64,13 @@ pub(super) fn phrases() -> [Said; 5] {
 }
 
 fn state(task: &Task) -> &'static str {
-    match Standing::of(task) {
-        Standing::Queued => "queued",
-        Standing::Running => "running",
-        Standing::Asking => "awaiting_input",
-        Standing::Completed => "succeeded",
-        Standing::Failed | Standing::Lost => "failed",
-        Standing::Cancelled => "canceled",
+    match TaskStatus::of(task) {
+        TaskStatus::Queued => "queued",
+        TaskStatus::Running => "running",
+        TaskStatus::NeedsInput => "awaiting_input",
+        TaskStatus::Completed => "succeeded",
+        TaskStatus::Failed | TaskStatus::Lost => "failed",
+        TaskStatus::Cancelled => "canceled",
     }
 }
 
@@ -122,7 +120,7 @@ impl States {
 }
 
 async fn list(cx: ToolContext, asked: List) -> Result<Output, ToolError> {
-    let all = deeds::tasks(&cx).await?;
+    let all = operations::list_tasks(&cx).await?;
     let wanted = all.iter().filter(|task| {
         asked.state.is_none_or(|wanted| wanted.word() == state(task))
             && asked.kind.as_deref().is_none_or(|wanted| wanted == kind(task))
@@ -147,15 +145,15 @@ async fn list(cx: ToolContext, asked: List) -> Result<Output, ToolError> {
 
 /// What a state leaves to be said.
 fn detail(task: &Task) -> Option<String> {
-    match Standing::of(task) {
-        Standing::Running if task.cancel.is_some() => Some("asked to stop".to_owned()),
-        Standing::Running | Standing::Lost => Some(task.state.to_string()),
+    match TaskStatus::of(task) {
+        TaskStatus::Running if task.cancel.is_some() => Some("asked to stop".to_owned()),
+        TaskStatus::Running | TaskStatus::Lost => Some(task.state.to_string()),
         _ => None,
     }
 }
 
 fn progress(task: &Task) -> Option<Value> {
-    standing::note(task).map(|note| json!({"label": note}))
+    task_status::progress_note(task).map(|note| json!({"label": note}))
 }
 
 fn summary(task: &Task) -> Option<String> {
@@ -171,12 +169,12 @@ fn summary(task: &Task) -> Option<String> {
 
 /// A task with all that is known of it.
 async fn whole(task: &TaskRef, record: &Task) -> Result<Value, ToolError> {
-    let request = standing::question(task)
+    let request = task_status::question(task)
         .await?
         .map(|asked| json!({"id": request_id(asked.number), "prompt": asked.text}));
-    let error = matches!(Standing::of(record), Standing::Failed | Standing::Lost);
+    let error = matches!(TaskStatus::of(record), TaskStatus::Failed | TaskStatus::Lost);
     let error = match error {
-        true => standing::result_of(task).await?,
+        true => task_status::result_of(task).await?,
         false => None,
     };
     let error = error.map(|message| json!({"kind": record.state.to_string(), "message": message}));
@@ -185,7 +183,7 @@ async fn whole(task: &TaskRef, record: &Task) -> Result<Value, ToolError> {
         "session_id": format!("session_{}", hex(record.spec.lineage.session)),
         "kind": kind(record),
         "display_name": record.handle(),
-        "spec": {"task": standing::purpose(record), "blueprint": standing::profile(record)},
+        "spec": {"task": task_status::purpose(record), "blueprint": task_status::profile(record)},
         "state": state(record),
         "attempt": record.attempts,
         "wake_policy": record.spec.wake,
@@ -260,7 +258,7 @@ struct MessageTask {
 async fn message_task(cx: ToolContext, asked: MessageTask) -> Result<Output, ToolError> {
     let task = find(&cx, &asked.task_id).await?;
     if let Some(wanted) = &asked.in_reply_to {
-        let open = standing::question(&task).await?.map(|asked| request_id(asked.number));
+        let open = task_status::question(&task).await?.map(|asked| request_id(asked.number));
         // A call that is repeated has answered it.
         let is_known = task.questions().await?.iter().any(|one| request_id(one.number) == *wanted);
         if !is_known || open.is_some_and(|open| open != *wanted) {
@@ -272,9 +270,9 @@ async fn message_task(cx: ToolContext, asked: MessageTask) -> Result<Output, Too
     }
     let to = task.id().to_string();
     let (task, message) =
-        match control::say(&cx, (&to, DeliveryMode::Steer), &asked.message).await? {
-            control::Said::Answered(task, number) => (task.id(), request_id(number)),
-            control::Said::Sent(receipts) => match receipts.first() {
+        match send_message(&cx, (&to, DeliveryMode::Steer), &asked.message).await? {
+            SendOutcome::Answered(task, number) => (task.id(), request_id(number)),
+            SendOutcome::Sent(receipts) => match receipts.first() {
                 Some(receipt) => (receipt.task, format!("tmsg_{}", hex(receipt.message))),
                 None => return Err(ToolError::new("Nobody was told.")),
             },
@@ -289,7 +287,7 @@ async fn message_task(cx: ToolContext, asked: MessageTask) -> Result<Output, Too
 
 async fn cancel(cx: ToolContext, asked: One) -> Result<Output, ToolError> {
     let task = find(&cx, &asked.task_id).await?;
-    let stopping = deeds::stop(&task, None).await?;
+    let stopping = operations::cancel(&task, None).await?;
     Output::json(&json!({
         "task_id": id(&stopping.record),
         "state": state(&stopping.record),
@@ -312,25 +310,25 @@ fn wait(cx: ToolContext, asked: WaitFor) -> impl Future<Output = Result<Output, 
     let begun = Box::pin(async move {
         let task = find(&cx, &asked.task_id).await?;
         let span = asked.timeout_seconds.map_or(FOREGROUND, Duration::from_secs);
-        Ok::<_, ToolError>(waiting(&cx, vec![task], span.clamp(LEAST, LONGEST)))
+        Ok::<_, ToolError>(task_wait(&cx, vec![task], span.clamp(LEAST, LONGEST)))
     });
     async move {
         let wait = begun.await?;
-        let stand = wait.over().await?;
+        let waited_tasks = wait.wait().await?;
         Box::pin(async move {
-            let (task, waited) = match (wait.tasks.first(), stand.tasks.first()) {
+            let (task, waited) = match (wait.tasks.first(), waited_tasks.tasks.first()) {
                 (Some(task), Some(waited)) => (task, waited),
                 _ => return Err(missing("task")),
             };
             let record = &waited.task;
-            let is_over = !stand.is_spoken_to && !waited.is_ended() && !is_asking(waited);
+            let is_over = !waited_tasks.has_message && !waited.is_ended() && !needs_answer(waited);
             let mut told = json!({"task": whole(task, record).await?, "timed_out": is_over});
-            if stand.is_spoken_to {
-                told["message"] = json!(SPOKEN_TO);
+            if waited_tasks.has_message {
+                told["message"] = json!(MESSAGE_ARRIVED);
             } else if is_over {
-                told["message"] = json!(deeds::open(record.handle()));
+                told["message"] = json!(operations::running_note(record.handle()));
             }
-            Ok(telling(Output::json(&told)?, &stand))
+            Ok(mark_reported(Output::json(&told)?, &waited_tasks))
         })
         .await
     }

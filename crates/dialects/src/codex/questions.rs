@@ -5,14 +5,13 @@
 
 use std::sync::Arc;
 
+use offshoot_agent::{OfferedTools, Output, Tool, ToolContext, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, json};
 
-use crate::dialect::instead::named;
-use crate::dialect::phrase::manages;
-use crate::dialect::{Said, Scene};
-use crate::tool::{Output, Tool, ToolContext, ToolError};
+use crate::adapt::find_tool;
+use crate::alias::{ToolAlias, managing};
 
 /// The tool of ours that asks.
 const ASK: &str = "ask";
@@ -20,12 +19,12 @@ const ASK: &str = "ask";
 /// How many questions a call may put.
 const MOST: usize = 3;
 
-pub(super) fn phrase(scene: &Scene) -> Option<Said> {
-    let ask = named(&scene.ours, ASK)?;
+pub(super) fn alias(offered: &OfferedTools) -> Option<ToolAlias> {
+    let ask = find_tool(&offered.built_in, ASK)?;
     let told = "Asks whoever you work for one to three questions, one after the other, and waits \
                 until each is answered.";
     let request = move |cx, asked| request(cx, asked, ask.clone());
-    Some(manages(ASK, ("request_user_input", told), request))
+    Some(managing(ASK, ("request_user_input", told), request))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -87,8 +86,7 @@ async fn request(cx: ToolContext, asked: Request, ask: Arc<dyn Tool>) -> Result<
     let mut answers = Map::new();
     for (at, question) in questions.iter().enumerate() {
         // Each is a question of its own, also when the call is repeated.
-        let key = format!("{} {at}", cx.key).into();
-        let cx = ToolContext { key, ..cx.clone() };
+        let cx = cx.clone().keyed(&format!("{} {at}", cx.key()));
         let put = json!({"question": question.text()}).to_string();
         let answer = ask.call(cx, put).await?.text;
         answers.insert(question.id.clone(), json!({"answers": [answer]}));

@@ -9,23 +9,22 @@ mod tasks;
 
 use std::time::Duration;
 
+use offshoot_agent::operations::{CancelOutcome, SendOutcome, WaitedTasks, send_message};
+use offshoot_agent::{KIND, OfferedTools, Output, ToolContext, ToolError};
 use offshoot_core::{DeliveryMode, Task, TaskId};
 use offshoot_runtime::TaskRef;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::deeds::{self, Sending, profile_of, waiting};
-use super::instead::COMMAND;
-use super::naming::hex;
-use super::phrase::{Words, looks, manages};
-use super::standing::{self, Standing, telling};
-use super::{Said, Scene, naming};
-use crate::KIND;
-use crate::control::{self, Stand};
-use crate::tool::{Output, ToolContext, ToolError};
+use crate::adapt::RUN_COMMAND;
+use crate::alias::{ToolAlias, ToolNames, managing, read_only};
+use crate::operations::{self, SpawnArguments, profile_of, task_wait};
+use crate::task_ids;
+use crate::task_ids::hex;
+use crate::task_status::{self, TaskStatus, mark_reported};
 
-pub(super) const WORDS: Words = &[
+pub(super) const NAMES: ToolNames = &[
     ("spawn_agent", "spawn_subagent"),
     ("list_tasks", "list_tasks"),
     ("inspect_task", "get_subagents"),
@@ -34,14 +33,14 @@ pub(super) const WORDS: Words = &[
 ];
 
 /// What runs commands stays: theirs only sends them off.
-pub(super) const KEEPS: &[&str] = &[COMMAND];
+pub(super) const KEPT_TOOLS: &[&str] = &[RUN_COMMAND];
 
 /// How long a call waits for an agent.
 const FOREGROUND: Duration = Duration::from_secs(300);
 
-pub(super) fn phrases(scene: &Scene) -> Vec<Said> {
-    let mut phrases = vec![
-        manages(
+pub(super) fn aliases(offered: &OfferedTools) -> Vec<ToolAlias> {
+    let mut aliases = vec![
+        managing(
             "spawn_agent",
             (
                 "spawn_subagent",
@@ -51,12 +50,12 @@ pub(super) fn phrases(scene: &Scene) -> Vec<Said> {
             ),
             spawn,
         ),
-        looks(
+        read_only(
             "list_tasks",
             ("get_subagents", "Lists your sub-agents, or shows one of them with its whole result."),
             subagents,
         ),
-        manages(
+        managing(
             "send_message",
             (
                 "message_subagent",
@@ -66,9 +65,9 @@ pub(super) fn phrases(scene: &Scene) -> Vec<Said> {
             message_subagent,
         ),
     ];
-    phrases.extend(tasks::phrases());
-    phrases.extend(background::phrase(scene));
-    phrases
+    aliases.extend(tasks::aliases());
+    aliases.extend(background::alias(offered));
+    aliases
 }
 
 /// The id of a task.
@@ -90,16 +89,16 @@ async fn find(cx: &ToolContext, written: &str) -> Result<TaskRef, ToolError> {
     let digits =
         ["task_", "session_", "bg_"].iter().find_map(|before| written.strip_prefix(before));
     let own = digits.and_then(|digits| digits.parse::<TaskId>().ok()).map(|id| id.to_string());
-    Ok(naming::find(cx, &[], own.as_deref().unwrap_or(written)).await?)
+    Ok(task_ids::find(cx, &[], own.as_deref().unwrap_or(written)).await?)
 }
 
 fn status(task: &Task) -> &'static str {
-    match Standing::of(task) {
-        Standing::Queued => "spawning",
-        Standing::Running | Standing::Asking => "running",
-        Standing::Completed => "completed",
-        Standing::Failed | Standing::Lost => "failed",
-        Standing::Cancelled => "cancelled",
+    match TaskStatus::of(task) {
+        TaskStatus::Queued => "spawning",
+        TaskStatus::Running | TaskStatus::NeedsInput => "running",
+        TaskStatus::Completed => "completed",
+        TaskStatus::Failed | TaskStatus::Lost => "failed",
+        TaskStatus::Cancelled => "cancelled",
     }
 }
 
@@ -123,37 +122,41 @@ fn spawn(cx: ToolContext, asked: Spawn) -> impl Future<Output = Result<Output, T
         }
         let blueprint = asked.blueprint.as_deref();
         let profile = blueprint.map(|role| profile_of(&cx, role)).transpose()?.flatten();
-        let sending = Sending::of(&asked.task).with("name", Some(asked.name));
-        let sending = sending.with("profile", profile).with("config", asked.config);
-        let task = sending.off(&cx).await?;
-        Ok((waiting(&cx, vec![task], FOREGROUND), asked.blueprint))
+        let arguments = SpawnArguments::new(&asked.task).with("name", Some(asked.name));
+        let arguments = arguments.with("profile", profile).with("config", asked.config);
+        let task = arguments.spawn_task(&cx).await?;
+        Ok((task_wait(&cx, vec![task], FOREGROUND), asked.blueprint))
     });
     async move {
         let (wait, blueprint) = begun.await?;
-        let stand = wait.over().await?;
-        Box::pin(ended(stand, |told| told.insert("blueprint".to_owned(), json!(blueprint)))).await
+        let waited_tasks = wait.wait().await?;
+        Box::pin(ended(waited_tasks, |told| told.insert("blueprint".to_owned(), json!(blueprint))))
+            .await
     }
 }
 
 /// How an agent stands that was waited for.
 async fn ended<T>(
-    stand: Stand,
+    waited_tasks: WaitedTasks,
     more: impl FnOnce(&mut Map<String, Value>) -> T,
 ) -> Result<Output, ToolError> {
-    let Some(waited) = stand.tasks.first() else { return Err(naming::missing("list of tasks")) };
+    let Some(waited) = waited_tasks.tasks.first() else {
+        return Err(task_ids::missing("list of tasks"));
+    };
     let task = &waited.task;
     let mut told = Map::new();
     told.insert("subagent_id".to_owned(), json!(subagent_id(task.id())));
     told.insert("name".to_owned(), json!(task.handle()));
     told.insert("status".to_owned(), json!(status(task)));
-    told.insert("result".to_owned(), json!(standing::result(waited).await?));
+    told.insert("result".to_owned(), json!(task_status::result(waited).await?));
     told.insert("task_id".to_owned(), json!(id(task)));
     if !waited.is_ended() {
-        let note = deeds::note(&stand, waited, "message_task, after get_task");
+        let note =
+            operations::unfinished_note(&waited_tasks, waited, "message_task, after get_task");
         told.insert("note".to_owned(), json!(note));
     }
     more(&mut told);
-    Ok(telling(Output::json(&told)?, &stand))
+    Ok(mark_reported(Output::json(&told)?, &waited_tasks))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -181,31 +184,31 @@ async fn subagents(cx: ToolContext, asked: Subagents) -> Result<Output, ToolErro
         json!({
             "subagent_id": subagent_id(task.id()),
             "name": task.handle(),
-            "task": standing::purpose(task),
+            "task": task_status::purpose(task),
             "status": status(task),
             "created_at": task.spec.spawned_at,
-            "blueprint_id": standing::profile(task),
+            "blueprint_id": task_status::profile(task),
         })
     };
     if let Some(name) = &asked.name_or_id {
         let task = find(&cx, name).await?;
         let record = task.record().await?;
         let mut told = shown(&record);
-        let session = match Standing::of(&record) {
-            Standing::Running => "running",
+        let session = match TaskStatus::of(&record) {
+            TaskStatus::Running => "running",
             _ => "idle",
         };
         told["session_status"] = json!(session);
-        told["result"] = json!(standing::result_of(&task).await?);
+        told["result"] = json!(task_status::result_of(&task).await?);
         return Output::json(&told);
     }
-    let wanted = |task: &Task| match (asked.status_filter, Standing::of(task)) {
-        (Filter::All, _) | (Filter::Completed, Standing::Completed) => true,
-        (Filter::Failed, Standing::Failed | Standing::Lost) => true,
+    let wanted = |task: &Task| match (asked.status_filter, TaskStatus::of(task)) {
+        (Filter::All, _) | (Filter::Completed, TaskStatus::Completed) => true,
+        (Filter::Failed, TaskStatus::Failed | TaskStatus::Lost) => true,
         (Filter::Running, standing) => !standing.is_ended(),
         _ => false,
     };
-    let all = deeds::tasks(&cx).await?;
+    let all = operations::list_tasks(&cx).await?;
     let agents = all.iter().filter(|task| &*task.spec.kind == KIND && wanted(task));
     let subagents: Vec<_> = agents.map(shown).collect();
     Output::json(&json!({"count": subagents.len(), "subagents": subagents}))
@@ -233,32 +236,32 @@ fn message_subagent(
             return Ok(Err(Box::pin(stopped(task, asked.message)).await?));
         }
         let to = task.id().to_string();
-        let task = match control::say(&cx, (&to, DeliveryMode::Steer), &asked.message).await? {
-            control::Said::Answered(task, _) => task,
-            control::Said::Sent(receipts) => match receipts.first() {
+        let task = match send_message(&cx, (&to, DeliveryMode::Steer), &asked.message).await? {
+            SendOutcome::Answered(task, _) => task,
+            SendOutcome::Sent(receipts) => match receipts.first() {
                 // One that had ended goes on in another task.
-                Some(receipt) => cx.cx.task(&receipt.task.to_string()).await?,
+                Some(receipt) => cx.task().task(&receipt.task.to_string()).await?,
                 None => task,
             },
         };
-        Ok::<_, ToolError>(Ok(waiting(&cx, vec![task], FOREGROUND)))
+        Ok::<_, ToolError>(Ok(task_wait(&cx, vec![task], FOREGROUND)))
     });
     async move {
         let wait = match begun.await? {
             Ok(wait) => wait,
             Err(output) => return Ok(output),
         };
-        let stand = wait.over().await?;
+        let waited_tasks = wait.wait().await?;
         let delivered = |told: &mut Map<String, Value>| {
             told.remove("task_id");
             told.insert("delivered".to_owned(), json!(true));
         };
-        Box::pin(ended(stand, delivered)).await
+        Box::pin(ended(waited_tasks, delivered)).await
     }
 }
 
 async fn stopped(task: TaskRef, reason: String) -> Result<Output, ToolError> {
-    let stopping = deeds::stop(&task, Some(&reason)).await?;
+    let stopping = operations::cancel(&task, Some(&reason)).await?;
     Output::json(&json!({
         "subagent_id": subagent_id(task.id()),
         "name": task.handle(),
@@ -269,7 +272,7 @@ async fn stopped(task: TaskRef, reason: String) -> Result<Output, ToolError> {
 }
 
 /// What became of a request to stop.
-fn executor(stopping: &control::Stopping) -> String {
+fn executor(stopping: &CancelOutcome) -> String {
     match stopping.reached {
         0 if stopping.record.state.is_terminal() => "it had ended before: nothing was stopped",
         _ => "asked to stop, with everything below it; its end comes to you as a notice",

@@ -8,45 +8,42 @@
 
 use std::sync::Arc;
 
+use offshoot_agent::operations::{SendOutcome, send_message};
+use offshoot_agent::{KIND, OfferedTools, Output, Report, ToolContext, ToolError};
 use offshoot_core::{DeliveryMode, Task};
 use offshoot_runtime::{Error, TaskRef};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::deeds::{self, ENDLESS, Sending, profile_of, waiting};
-use super::naming::{self, Naming, missing};
-use super::phrase::{Words, manages};
-use super::standing::{self, Standing, telling};
-use super::{Said, Scene};
-use crate::KIND;
-use crate::control;
-use crate::report::Report;
-use crate::tool::{Function, Output, ToolContext, ToolError};
+use crate::alias::{ToolAlias, ToolNames, managing};
+use crate::operations::{self, NO_LIMIT, SpawnArguments, profile_of, task_wait};
+use crate::task_ids::{self, IdFormat, missing};
+use crate::task_status::{self, TaskStatus, mark_reported};
 
-pub(super) const WORDS: Words = &[
+pub(super) const NAMES: ToolNames = &[
     ("spawn_agent", "the agent_run tools"),
     ("list_tasks", "inspect_task"),
     ("with wait_tasks", "by ending your turn"),
 ];
 
-pub(super) const KEEPS: &[&str] = &["inspect_task"];
+pub(super) const KEPT_TOOLS: &[&str] = &["inspect_task"];
 
-const NAMING: Naming = Naming { before: "bg_", stem: KIND };
+const ID_FORMAT: IdFormat = IdFormat { prefix: "bg_", kind: KIND };
 
 /// What an agent is called that is made of no profile.
 const GENERAL: &str = "agent";
 
-pub(super) fn phrases(scene: &Scene) -> Vec<Said> {
-    let mut phrases: Vec<_> = scene
+pub(super) fn aliases(offered: &OfferedTools) -> Vec<ToolAlias> {
+    let mut aliases: Vec<_> = offered
         .profiles
         .iter()
         .map(|profile| delegate(&profile.name, &profile.description))
         .collect();
-    if phrases.is_empty() {
-        phrases.push(delegate(GENERAL, "It does whatever it is told to."));
+    if aliases.is_empty() {
+        aliases.push(delegate(GENERAL, "It does whatever it is told to."));
     }
-    phrases.push(manages(
+    aliases.push(managing(
         "cancel_task",
         (
             "cancel_task",
@@ -54,7 +51,7 @@ pub(super) fn phrases(scene: &Scene) -> Vec<Said> {
         ),
         cancel,
     ));
-    phrases.push(manages(
+    aliases.push(managing(
         "send_message",
         (
             "send_message",
@@ -63,21 +60,21 @@ pub(super) fn phrases(scene: &Scene) -> Vec<Said> {
         ),
         send,
     ));
-    phrases
+    aliases
 }
 
 /// The id of a task.
 pub(super) fn id(task: &Task) -> String {
-    NAMING.id(task)
+    ID_FORMAT.id(task)
 }
 
 /// The tool that asks one agent.
-fn delegate(agent: &str, description: &str) -> Said {
+fn delegate(agent: &str, description: &str) -> ToolAlias {
     let name = format!("agent_run_{}", plain(agent));
     let told = format!("Has the agent {agent} do something and returns its answer. {description}");
     let agent: Arc<str> = agent.into();
     let run = move |cx: ToolContext, asked: Run| run(cx, agent.clone(), asked);
-    ("spawn_agent", Arc::new(Function::new(&name, &told, run).idempotent().watchful().managing()))
+    managing("spawn_agent", (&name, &told), run)
 }
 
 /// A name as providers take one.
@@ -101,19 +98,26 @@ fn run(
 ) -> impl Future<Output = Result<Output, ToolError>> {
     let of = agent.clone();
     let begun = Box::pin(async move {
-        let sending = Sending::of(&asked.prompt).with("profile", profile_of(&cx, &of)?);
-        let task = sending.off(&cx).await?;
-        Ok::<_, ToolError>(waiting(&cx, vec![task], ENDLESS))
+        let arguments = SpawnArguments::new(&asked.prompt).with("profile", profile_of(&cx, &of)?);
+        let task = arguments.spawn_task(&cx).await?;
+        Ok::<_, ToolError>(task_wait(&cx, vec![task], NO_LIMIT))
     });
     async move {
         let wait = begun.await?;
-        let stand = wait.over().await?;
+        let waited_tasks = wait.wait().await?;
         Box::pin(async move {
-            let Some(waited) = stand.tasks.first() else { return Err(missing("list of tasks")) };
-            if Standing::of(&waited.task) != Standing::Completed {
-                return deeds::answer((wait, stand), NAMING, "send_message").await;
+            let Some(waited) = waited_tasks.tasks.first() else {
+                return Err(missing("list of tasks"));
+            };
+            if TaskStatus::of(&waited.task) != TaskStatus::Completed {
+                return operations::foreground_result(
+                    (wait, waited_tasks),
+                    ID_FORMAT,
+                    "send_message",
+                )
+                .await;
             }
-            let answer = standing::result(waited).await?;
+            let answer = task_status::result(waited).await?;
             let steps = Report::of(&waited.task).map_or(0, |report| report.steps);
             let told = Output::json(&json!({
                 "agent_id": &*agent,
@@ -122,7 +126,7 @@ fn run(
                 "output": {"text": answer},
                 "steps": steps,
             }))?;
-            Ok(telling(told, &stand))
+            Ok(mark_reported(told, &waited_tasks))
         })
         .await
     }
@@ -150,8 +154,8 @@ enum Target {
 
 async fn cancel(cx: ToolContext, asked: Cancel) -> Result<Output, ToolError> {
     let task = match &asked.target {
-        Target::Own {} => cx.cx.task(&cx.cx.id().to_string()).await?,
-        Target::Child { name } => match naming::find(&cx, &[NAMING], name).await {
+        Target::Own {} => cx.task().task(&cx.task().id().to_string()).await?,
+        Target::Child { name } => match task_ids::find(&cx, &[ID_FORMAT], name).await {
             Ok(task) => task,
             Err(Error::NotFound { .. } | Error::Forbidden(_)) => {
                 return Output::json(&none_stopped(name));
@@ -159,7 +163,7 @@ async fn cancel(cx: ToolContext, asked: Cancel) -> Result<Output, ToolError> {
             Err(error) => return Err(error.into()),
         },
     };
-    let stopping = deeds::stop(&task, None).await?;
+    let stopping = operations::cancel(&task, None).await?;
     let record = &stopping.record;
     if stopping.reached == 0 && record.state.is_terminal() {
         return Output::json(&none_stopped(&id(record)));
@@ -213,10 +217,10 @@ enum Recipient {
 
 async fn send(cx: ToolContext, asked: Send) -> Result<Output, ToolError> {
     let to = match &asked.to {
-        Recipient::Parent {} if cx.cx.lineage().parent.is_none() => Err("recipient_not_found"),
+        Recipient::Parent {} if cx.task().lineage().parent.is_none() => Err("recipient_not_found"),
         Recipient::Parent {} => Ok("parent".to_owned()),
         Recipient::Agent { .. } => Err("permission_denied"),
-        Recipient::Child { name } => match naming::find(&cx, &[NAMING], name).await {
+        Recipient::Child { name } => match task_ids::find(&cx, &[ID_FORMAT], name).await {
             Ok(task) => Ok(task.id().to_string()),
             Err(Error::NotFound { .. } | Error::Name(_)) => Err("recipient_not_found"),
             Err(Error::Forbidden(_)) => Err("permission_denied"),
@@ -224,9 +228,9 @@ async fn send(cx: ToolContext, asked: Send) -> Result<Output, ToolError> {
         },
     };
     let sent = match &to {
-        Ok(to) => match control::say(&cx, (to, DeliveryMode::Steer), &asked.message).await {
-            Ok(control::Said::Answered(task, number)) => Ok(answered(&task, number)),
-            Ok(control::Said::Sent(receipts)) => match receipts.first() {
+        Ok(to) => match send_message(&cx, (to, DeliveryMode::Steer), &asked.message).await {
+            Ok(SendOutcome::Answered(task, number)) => Ok(answered(&task, number)),
+            Ok(SendOutcome::Sent(receipts)) => match receipts.first() {
                 Some(receipt) => Ok(receipt.message.to_string()),
                 None => Err("recipient_not_found".to_owned()),
             },
@@ -242,5 +246,5 @@ async fn send(cx: ToolContext, asked: Send) -> Result<Output, ToolError> {
 
 /// What an answer is called: which question of whom it answers.
 fn answered(task: &TaskRef, number: u32) -> String {
-    format!("{}/{number}", NAMING.of(task.handle()))
+    format!("{}/{number}", ID_FORMAT.of_handle(task.handle()))
 }

@@ -12,33 +12,31 @@
 
 use std::time::Duration;
 
+use offshoot_agent::operations::{SendOutcome, TaskWait, send_message};
+use offshoot_agent::{KIND, OfferedTools, Output, ToolContext, ToolError};
 use offshoot_core::{DeliveryMode, Task};
 use offshoot_runtime::{TaskRef, WaitResult};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::deeds::{self, SPOKEN_TO, Sending, profile_of, waiting};
-use super::phrase::{Words, looks, manages, waits};
-use super::standing::{Standing, is_asking};
-use super::{Said, Scene, codex, naming};
-use crate::KIND;
-use crate::control;
-use crate::mail;
-use crate::tool::{Output, ToolContext, ToolError};
+use crate::alias::{ToolAlias, ToolNames, managing, read_only, waiting};
+use crate::operations::{self, MESSAGE_ARRIVED, SpawnArguments, profile_of, task_wait};
+use crate::task_status::{TaskStatus, needs_answer};
+use crate::{codex, task_ids};
 
-pub(super) const WORDS: Words = &[
+pub(super) const NAMES: ToolNames = &[
     ("list_tasks", "list_agents"),
     ("wait_tasks", "wait_agent"),
     ("cancel_task", "interrupt_agent"),
 ];
 
-pub(super) const KEEPS: &[&str] = &["inspect_task"];
+pub(super) const KEPT_TOOLS: &[&str] = &["inspect_task"];
 
-pub(super) fn phrases(scene: &Scene) -> Vec<Said> {
-    let mut phrases = vec![
-        manages("spawn_agent", ("spawn_agent", codex::SPAWN), spawn),
-        manages(
+pub(super) fn aliases(offered: &OfferedTools) -> Vec<ToolAlias> {
+    let mut aliases = vec![
+        managing("spawn_agent", ("spawn_agent", codex::SPAWN), spawn),
+        managing(
             "send_message",
             (
                 "send_message",
@@ -47,7 +45,7 @@ pub(super) fn phrases(scene: &Scene) -> Vec<Said> {
             ),
             |cx, asked| send(cx, asked, DeliveryMode::Steer),
         ),
-        manages(
+        managing(
             "send_message",
             (
                 "followup_task",
@@ -56,7 +54,7 @@ pub(super) fn phrases(scene: &Scene) -> Vec<Said> {
             ),
             |cx, asked| send(cx, asked, DeliveryMode::FollowUp),
         ),
-        waits(
+        waiting(
             "wait_tasks",
             (
                 "wait_agent",
@@ -66,7 +64,7 @@ pub(super) fn phrases(scene: &Scene) -> Vec<Said> {
             ),
             wait,
         ),
-        manages(
+        managing(
             "cancel_task",
             (
                 "interrupt_agent",
@@ -74,14 +72,14 @@ pub(super) fn phrases(scene: &Scene) -> Vec<Said> {
             ),
             interrupt,
         ),
-        looks(
+        read_only(
             "list_tasks",
             ("list_agents", "Lists your agents. Results come to you by themselves."),
             list,
         ),
     ];
-    phrases.extend(codex::common(scene, WORDS));
-    phrases
+    aliases.extend(codex::common(offered, NAMES));
+    aliases
 }
 
 /// The path of the one that nobody has sent off.
@@ -103,10 +101,10 @@ async fn find(cx: &ToolContext, target: &str) -> Result<TaskRef, ToolError> {
         return Err(ToolError::new("Nothing was done: nobody has sent /root off."));
     }
     let name = target.rsplit('/').next().unwrap_or(target);
-    if *name == *cx.cx.handle() {
+    if *name == *cx.task().handle() {
         return Err(ToolError::new("Nothing was done: that is you. Name another agent."));
     }
-    Ok(naming::find(cx, &[], name).await?)
+    Ok(task_ids::find(cx, &[], name).await?)
 }
 
 fn is_root(target: &str) -> bool {
@@ -115,8 +113,8 @@ fn is_root(target: &str) -> bool {
 
 /// How an agent stands.
 async fn status(waited: &WaitResult) -> Result<Value, ToolError> {
-    match Standing::of(&waited.task) {
-        Standing::Cancelled => Ok(json!("interrupted")),
+    match TaskStatus::of(&waited.task) {
+        TaskStatus::Cancelled => Ok(json!("interrupted")),
         _ => codex::status(waited).await,
     }
 }
@@ -152,11 +150,11 @@ async fn spawn(cx: ToolContext, asked: Spawn) -> Result<Output, ToolError> {
     let context = context(asked.fork_turns.as_deref())?;
     let role = asked.agent_type.as_deref();
     let profile = role.map(|role| profile_of(&cx, role)).transpose()?.flatten();
-    let sending = Sending::of(&asked.message).with("name", Some(asked.task_name));
-    let sending = sending.with("context", context).with("profile", profile);
-    let off = sending.with("model", asked.model).sent(&cx).await?;
-    let path = path(off.task.handle());
-    let mut note = off.told(&path);
+    let arguments = SpawnArguments::new(&asked.message).with("name", Some(asked.task_name));
+    let arguments = arguments.with("context", context).with("profile", profile);
+    let child = arguments.with("model", asked.model).spawn(&cx).await?;
+    let path = path(child.task.handle());
+    let mut note = child.note(&path);
     if asked.reasoning_effort.is_some() || asked.service_tier.is_some() {
         note.push_str(codex::NO_EFFECT);
     }
@@ -204,11 +202,11 @@ async fn send(cx: ToolContext, asked: Send, mode: DeliveryMode) -> Result<Output
         )));
     }
     let to = task.id().to_string();
-    let said = control::say(&cx, (&to, mode), &asked.message).await?;
-    let control::Said::Sent(receipts) = said else { return Ok(Output::text("")) };
+    let said = send_message(&cx, (&to, mode), &asked.message).await?;
+    let SendOutcome::Sent(receipts) = said else { return Ok(Output::text("")) };
     match receipts.first() {
         Some(receipt) if receipt.task != task.id() => {
-            let goes_on = cx.cx.task(&receipt.task.to_string()).await?;
+            let goes_on = cx.task().task(&receipt.task.to_string()).await?;
             let path = path(goes_on.handle());
             Ok(Output::text(format!("It had ended: it goes on as {path}.")))
         }
@@ -220,8 +218,8 @@ async fn send(cx: ToolContext, asked: Send, mode: DeliveryMode) -> Result<Output
 /// Says something to the one that nobody has sent off, if it has sent off the agent
 /// itself: nobody speaks past his owner.
 async fn tell_root(cx: &ToolContext, message: &str) -> Result<Output, ToolError> {
-    match cx.cx.lineage().depth {
-        1 => control::say(cx, ("parent", DeliveryMode::Steer), message)
+    match cx.task().lineage().depth {
+        1 => send_message(cx, ("parent", DeliveryMode::Steer), message)
             .await
             .map(|_| Output::text("")),
         0 => Err(ToolError::new("Nothing was said: you are /root.")),
@@ -253,15 +251,15 @@ fn wait(cx: ToolContext, asked: WaitFor) -> impl Future<Output = Result<Output, 
             true => format!(" timeout_ms was raised to {LEAST}."),
             false => String::new(),
         };
-        cx.turn.comes().await;
+        cx.preceding_spawns().await;
         // What has come since the last answer is read when this call returns.
-        if mail::is_due_now(&cx.cx).await? {
+        if cx.has_unread().await? {
             return Ok(Err(told(&format!("{COME}{raised}"), false)?));
         }
-        let all = deeds::tasks(&cx).await?;
+        let all = operations::list_tasks(&cx).await?;
         let mut live = Vec::new();
         for task in all.iter().filter(|task| !task.state.is_terminal()) {
-            live.push(cx.cx.task(&task.id().to_string()).await?);
+            live.push(cx.task().task(&task.id().to_string()).await?);
         }
         if live.is_empty() {
             return Ok(Err(told(
@@ -270,21 +268,22 @@ fn wait(cx: ToolContext, asked: WaitFor) -> impl Future<Output = Result<Output, 
             )?));
         }
         let span = Duration::from_millis(millis.max(LEAST));
-        Ok(Ok((control::Wait { any: true, ..waiting(&cx, live, span) }, raised)))
+        Ok(Ok((TaskWait { any: true, ..task_wait(&cx, live, span) }, raised)))
     });
     async move {
         let (wait, raised) = match begun.await? {
             Ok(begun) => begun,
             Err(output) => return Ok(output),
         };
-        let stand = wait.over().await?;
-        let asking = stand.tasks.iter().filter(|waited| is_asking(waited));
-        let mut said: Vec<_> =
-            asking.map(|waited| deeds::asks(&id(&waited.task), "send_message")).collect();
-        if stand.is_spoken_to {
-            said.push(SPOKEN_TO.to_owned());
+        let waited_tasks = wait.wait().await?;
+        let asking = waited_tasks.tasks.iter().filter(|waited| needs_answer(waited));
+        let mut said: Vec<_> = asking
+            .map(|waited| operations::question_note(&id(&waited.task), "send_message"))
+            .collect();
+        if waited_tasks.has_message {
+            said.push(MESSAGE_ARRIVED.to_owned());
         }
-        let is_over = said.is_empty() && !stand.tasks.iter().any(WaitResult::is_ended);
+        let is_over = said.is_empty() && !waited_tasks.tasks.iter().any(WaitResult::is_ended);
         let told_first = if is_over { "The time is over, and nothing has come." } else { COME };
         said.insert(0, format!("{told_first}{raised}"));
         told(&said.join("\n"), is_over)
@@ -309,7 +308,7 @@ async fn interrupt(cx: ToolContext, asked: Interrupt) -> Result<Output, ToolErro
     let task = find(&cx, &asked.target).await?;
     let before = task.wait().timeout(Duration::ZERO).await?;
     let before = status(&before).await?;
-    deeds::stop(&task, None).await?;
+    operations::cancel(&task, None).await?;
     Output::json(&json!({"previous_status": before}))
 }
 
@@ -333,13 +332,13 @@ async fn list(cx: ToolContext, asked: List) -> Result<Output, ToolError> {
     let mut agents = Vec::new();
     if is_below(ROOT) {
         // How it stands is known to nobody below it.
-        let status = (cx.cx.lineage().depth == 0).then_some("running");
+        let status = (cx.task().lineage().depth == 0).then_some("running");
         agents.push(json!({"agent_name": ROOT, "agent_status": status}));
     }
-    for task in deeds::tasks(&cx).await?.iter().filter(|task| &*task.spec.kind == KIND) {
+    for task in operations::list_tasks(&cx).await?.iter().filter(|task| &*task.spec.kind == KIND) {
         let path = id(task);
         if is_below(&path) {
-            let task = cx.cx.task(&task.id().to_string()).await?;
+            let task = cx.task().task(&task.id().to_string()).await?;
             let waited = task.wait().timeout(Duration::ZERO).await?;
             agents.push(json!({"agent_name": path, "agent_status": status(&waited).await?}));
         }

@@ -7,23 +7,20 @@
 
 mod commands;
 
+use offshoot_agent::operations::{IN_WORKTREE, SendOutcome, WaitedTasks, send_message};
+use offshoot_agent::{KIND, OfferedTools, Output, Report, ToolContext, ToolError};
 use offshoot_core::{DeliveryMode, Task, TaskId};
 use offshoot_runtime::TaskRef;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::deeds::{self, Begun, ENDLESS, Sending, profile_of, waiting};
-use super::naming::{self, missing};
-use super::phrase::{Words, looks, manages};
-use super::standing::{self, Standing, telling};
-use super::{Said, Scene};
-use crate::KIND;
-use crate::control::{self, Stand};
-use crate::report::Report;
-use crate::tool::{Output, ToolContext, ToolError};
+use crate::alias::{ToolAlias, ToolNames, managing, read_only};
+use crate::operations::{self, NO_LIMIT, SpawnArguments, SpawnCall, profile_of, task_wait};
+use crate::task_ids::{self, missing};
+use crate::task_status::{self, TaskStatus, mark_reported};
 
-pub(super) const WORDS: Words = &[
+pub(super) const NAMES: ToolNames = &[
     ("spawn_agent", "Agent"),
     ("list_tasks", "ListAgents"),
     ("with wait_tasks", "by ending your turn"),
@@ -32,11 +29,11 @@ pub(super) const WORDS: Words = &[
     ("cancel_task", "TaskStop"),
 ];
 
-pub(super) const KEEPS: &[&str] = &["inspect_task"];
+pub(super) const KEPT_TOOLS: &[&str] = &["inspect_task"];
 
-pub(super) fn phrases(scene: &Scene) -> Vec<Said> {
-    let mut phrases = vec![
-        manages(
+pub(super) fn aliases(offered: &OfferedTools) -> Vec<ToolAlias> {
+    let mut aliases = vec![
+        managing(
             "spawn_agent",
             (
                 "Agent",
@@ -46,7 +43,7 @@ pub(super) fn phrases(scene: &Scene) -> Vec<Said> {
             ),
             spawn,
         ),
-        manages(
+        managing(
             "send_message",
             (
                 "SendMessage",
@@ -56,7 +53,7 @@ pub(super) fn phrases(scene: &Scene) -> Vec<Said> {
             ),
             send,
         ),
-        manages(
+        managing(
             "cancel_task",
             (
                 "TaskStop",
@@ -65,10 +62,10 @@ pub(super) fn phrases(scene: &Scene) -> Vec<Said> {
             ),
             stop,
         ),
-        looks("list_tasks", ("ListAgents", "Lists what you have sent off."), list),
+        read_only("list_tasks", ("ListAgents", "Lists what you have sent off."), list),
     ];
-    phrases.extend(commands::phrases(scene));
-    phrases
+    aliases.extend(commands::aliases(offered));
+    aliases
 }
 
 /// The id of a task.
@@ -83,7 +80,7 @@ fn agent_id(id: TaskId) -> String {
 async fn find(cx: &ToolContext, written: &str) -> Result<TaskRef, ToolError> {
     let own = written.trim().strip_prefix('a').and_then(|id| id.parse::<TaskId>().ok());
     let own = own.map(|id| id.to_string());
-    Ok(naming::find(cx, &[], own.as_deref().unwrap_or(written)).await?)
+    Ok(task_ids::find(cx, &[], own.as_deref().unwrap_or(written)).await?)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -131,16 +128,16 @@ fn spawn(cx: ToolContext, asked: Agent) -> impl Future<Output = Result<Output, T
     let begun = Box::pin(begin(cx, asked));
     async move {
         match begun.await? {
-            Begun::Told(output) => Ok(output),
-            Begun::Awaited(wait) => {
-                let stand = wait.over().await?;
-                Box::pin(ended(stand)).await
+            SpawnCall::Done(output) => Ok(output),
+            SpawnCall::Waits(wait) => {
+                let waited_tasks = wait.wait().await?;
+                Box::pin(ended(waited_tasks)).await
             }
         }
     }
 }
 
-async fn begin(cx: ToolContext, asked: Agent) -> Result<Begun, ToolError> {
+async fn begin(cx: ToolContext, asked: Agent) -> Result<SpawnCall, ToolError> {
     if asked.isolation == Some(Isolation::Remote) {
         return Err(ToolError::new("Nothing was started: isolation=\"remote\" is nowhere here."));
     }
@@ -156,21 +153,23 @@ async fn begin(cx: ToolContext, asked: Agent) -> Result<Begun, ToolError> {
         other => (None, other.is_some()),
     };
     let worktree = asked.isolation.map(|_| "worktree");
-    let sending = Sending::of(&asked.prompt).with("name", asked.name).with("profile", profile);
-    let sending = sending.with("model", model).with("context", fork).with("isolation", worktree);
+    let arguments =
+        SpawnArguments::new(&asked.prompt).with("name", asked.name).with("profile", profile);
+    let arguments =
+        arguments.with("model", model).with("context", fork).with("isolation", worktree);
     if asked.run_in_background == Some(false) {
-        let task = sending.off(&cx).await?;
-        return Ok(Begun::Awaited(waiting(&cx, vec![task], ENDLESS)));
+        let task = arguments.spawn_task(&cx).await?;
+        return Ok(SpawnCall::Waits(task_wait(&cx, vec![task], NO_LIMIT)));
     }
-    let off = sending.sent(&cx).await?;
-    let (task, mut note) = (&off.task, off.told(off.task.handle()));
+    let child = arguments.spawn(&cx).await?;
+    let (task, mut note) = (&child.task, child.note(child.task.handle()));
     if worktree.is_some() {
-        note = format!("{note} {}", control::APART);
+        note = format!("{note} {}", IN_WORKTREE);
     }
     if unknown || asked.effort.is_some() {
         note.push_str(" Its model and effort are as yours: what you said of them has no effect.");
     }
-    Ok(Begun::Told(Output::json(&json!({
+    Ok(SpawnCall::Done(Output::json(&json!({
         "status": "async_launched",
         "agentId": agent_id(task.id()),
         "description": asked.description,
@@ -180,37 +179,37 @@ async fn begin(cx: ToolContext, asked: Agent) -> Result<Begun, ToolError> {
     }))?))
 }
 
-async fn ended(stand: Stand) -> Result<Output, ToolError> {
-    let Some(waited) = stand.tasks.first() else { return Err(missing("list of tasks")) };
+async fn ended(waited_tasks: WaitedTasks) -> Result<Output, ToolError> {
+    let Some(waited) = waited_tasks.tasks.first() else { return Err(missing("list of tasks")) };
     let record = &waited.task;
     let id = id(record);
     if !waited.is_ended() {
-        let note = deeds::note(&stand, waited, "SendMessage");
+        let note = operations::unfinished_note(&waited_tasks, waited, "SendMessage");
         return Output::json(&json!({
             "status": "async_launched",
             "agentId": id,
-            "prompt": standing::purpose(record),
+            "prompt": task_status::purpose(record),
             "outputFile": null,
             "note": note,
         }));
     }
-    if Standing::of(record) != Standing::Completed {
+    if TaskStatus::of(record) != TaskStatus::Completed {
         let why = Output::failure(offshoot_core::digest(record, usize::MAX));
-        return Ok(telling(why, &stand));
+        return Ok(mark_reported(why, &waited_tasks));
     }
     let report = Report::of(record).unwrap_or_default();
     let span = record.since.since(record.spec.spawned_at);
     let told = Output::json(&json!({
         "status": "completed",
         "agentId": id,
-        "prompt": standing::purpose(record),
-        "content": [{"type": "text", "text": standing::result(waited).await?}],
+        "prompt": task_status::purpose(record),
+        "content": [{"type": "text", "text": task_status::result(waited).await?}],
         "totalDurationMs": u64::try_from(span.as_millis()).unwrap_or(u64::MAX),
         "totalTokens": report.usage.total(),
         "totalToolUseCount": report.tool_calls,
         "usage": report.usage,
     }))?;
-    Ok(telling(told, &stand))
+    Ok(mark_reported(told, &waited_tasks))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -236,11 +235,11 @@ async fn send(cx: ToolContext, asked: Send) -> Result<Output, ToolError> {
         "main" => "parent".to_owned(),
         written => find(&cx, written).await?.id().to_string(),
     };
-    let told = match control::say(&cx, (&to, DeliveryMode::Steer), &asked.message).await? {
-        control::Said::Answered(task, number) => {
+    let told = match send_message(&cx, (&to, DeliveryMode::Steer), &asked.message).await? {
+        SendOutcome::Answered(task, number) => {
             format!("Answered question {number} of {}.", task.handle())
         }
-        control::Said::Sent(receipts) => match receipts.first() {
+        SendOutcome::Sent(receipts) => match receipts.first() {
             Some(receipt) if to != "parent" && receipt.task.to_string() != to => {
                 format!("It had ended: it goes on as {}.", agent_id(receipt.task))
             }
@@ -265,7 +264,7 @@ async fn stop(cx: ToolContext, asked: Stop) -> Result<Output, ToolError> {
         return Err(ToolError::new("Say task_id: the id or name of the task to stop."));
     };
     let task = find(&cx, &written).await?;
-    let record = deeds::stop(&task, None).await?.record;
+    let record = operations::cancel(&task, None).await?.record;
     let message = match record.state.is_terminal() {
         true => format!("{} had ended before: nothing was stopped.", record.handle()),
         false => format!("{} was asked to stop. It has not stopped yet.", record.handle()),
@@ -283,7 +282,7 @@ async fn stop(cx: ToolContext, asked: Stop) -> Result<Output, ToolError> {
 struct Nothing {}
 
 async fn list(cx: ToolContext, _: Nothing) -> Result<Output, ToolError> {
-    let all = deeds::tasks(&cx).await?;
+    let all = operations::list_tasks(&cx).await?;
     if all.is_empty() {
         return Ok(Output::text("You have sent nobody off."));
     }

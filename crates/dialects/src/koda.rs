@@ -9,25 +9,23 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use offshoot_agent::operations::WaitedTasks;
+use offshoot_agent::{KIND, OfferedTools, Origin, Output, Profile, Report, ToolContext, ToolError};
 use offshoot_core::{FailureKind, Outcome, Stamp, Task};
 use offshoot_runtime::{Error, TaskRef, WaitResult};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::deeds::{self, Begun, ENDLESS, SPOKEN_TO, Sending, profile_of, waiting};
-use super::instead::{COMMAND, Meant, instead};
-use super::naming::{self, Naming};
-use super::phrase::{Words, looks, manages, waits};
-use super::standing::{self, Standing, is_asking, telling};
-use super::{Said, Scene};
-use crate::KIND;
-use crate::control::Stand;
-use crate::profile::{Origin, Profile};
-use crate::report::Report;
-use crate::tool::{Output, ToolContext, ToolError};
+use crate::adapt::{AdaptedCall, RUN_COMMAND, adapt};
+use crate::alias::{ToolAlias, ToolNames, managing, read_only, waiting};
+use crate::operations::{
+    self, MESSAGE_ARRIVED, NO_LIMIT, SpawnArguments, SpawnCall, profile_of, task_wait,
+};
+use crate::task_ids::{self, IdFormat};
+use crate::task_status::{self, TaskStatus, mark_reported, needs_answer};
 
-pub(super) const WORDS: Words = &[
+pub(super) const NAMES: ToolNames = &[
     ("spawn_agent", "InvokeAgent"),
     ("list_tasks", "ListBackgroundTasks"),
     ("inspect_task", "WaitTask"),
@@ -35,16 +33,16 @@ pub(super) const WORDS: Words = &[
     ("cancel_task", "CancelTask"),
 ];
 
-pub(super) const KEEPS: &[&str] = &["send_message"];
+pub(super) const KEPT_TOOLS: &[&str] = &["send_message"];
 
-const AGENT: Naming = Naming { before: "agent:", stem: KIND };
-const PROCESS: Naming = Naming { before: "process:", stem: "command" };
+const AGENT: IdFormat = IdFormat { prefix: "agent:", kind: KIND };
+const PROCESS: IdFormat = IdFormat { prefix: "process:", kind: "command" };
 /// A number alone is an agent's.
-const BARE: Naming = Naming { before: "", stem: KIND };
+const BARE: IdFormat = IdFormat { prefix: "", kind: KIND };
 
-pub(super) fn phrases(scene: &Scene) -> Vec<Said> {
-    let mut phrases = vec![
-        manages(
+pub(super) fn aliases(offered: &OfferedTools) -> Vec<ToolAlias> {
+    let mut aliases = vec![
+        managing(
             "spawn_agent",
             (
                 "InvokeAgent",
@@ -53,8 +51,12 @@ pub(super) fn phrases(scene: &Scene) -> Vec<Said> {
             ),
             invoke,
         ),
-        looks("spawn_agent", ("ListAgents", "Lists the agents that InvokeAgent knows."), agents),
-        looks(
+        read_only(
+            "spawn_agent",
+            ("ListAgents", "Lists the agents that InvokeAgent knows."),
+            agents,
+        ),
+        read_only(
             "list_tasks",
             (
                 "ListBackgroundTasks",
@@ -62,7 +64,7 @@ pub(super) fn phrases(scene: &Scene) -> Vec<Said> {
             ),
             list,
         ),
-        manages(
+        managing(
             "cancel_task",
             (
                 "CancelTask",
@@ -71,7 +73,7 @@ pub(super) fn phrases(scene: &Scene) -> Vec<Said> {
             ),
             cancel,
         ),
-        waits(
+        waiting(
             "wait_tasks",
             (
                 "WaitTask",
@@ -82,10 +84,10 @@ pub(super) fn phrases(scene: &Scene) -> Vec<Said> {
         ),
     ];
     let bash = "Runs a command. With background it runs while you go on, and its end comes to you.";
-    phrases.extend(instead(&scene.brought, COMMAND, ("Bash", bash), command));
+    aliases.extend(adapt(&offered.provided, RUN_COMMAND, ("Bash", bash), command));
     let user = "Asks whoever you work for, and waits until the answer comes.";
-    phrases.extend(instead(&scene.ours, "ask", ("AskUser", user), question));
-    phrases
+    aliases.extend(adapt(&offered.built_in, "ask", ("AskUser", user), question));
+    aliases
 }
 
 /// The id of a task.
@@ -93,12 +95,12 @@ pub(super) fn id(task: &Task) -> String {
     naming(task).id(task)
 }
 
-fn naming(task: &Task) -> Naming {
+fn naming(task: &Task) -> IdFormat {
     if &*task.spec.kind == KIND { AGENT } else { PROCESS }
 }
 
 async fn find(cx: &ToolContext, written: &str) -> Result<TaskRef, Error> {
-    naming::find(cx, &[AGENT, PROCESS, BARE], written).await
+    task_ids::find(cx, &[AGENT, PROCESS, BARE], written).await
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -123,27 +125,29 @@ fn invoke(cx: ToolContext, asked: Invoke) -> impl Future<Output = Result<Output,
     let begun = Box::pin(begin(cx, asked));
     async move {
         match begun.await? {
-            Begun::Told(output) => Ok(output),
-            Begun::Awaited(wait) => {
-                let stand = wait.over().await?;
-                Box::pin(deeds::answer((wait, stand), AGENT, "send_message")).await
+            SpawnCall::Done(output) => Ok(output),
+            SpawnCall::Waits(wait) => {
+                let waited_tasks = wait.wait().await?;
+                Box::pin(operations::foreground_result((wait, waited_tasks), AGENT, "send_message"))
+                    .await
             }
         }
     }
 }
 
-async fn begin(cx: ToolContext, asked: Invoke) -> Result<Begun, ToolError> {
+async fn begin(cx: ToolContext, asked: Invoke) -> Result<SpawnCall, ToolError> {
     let name = asked.agent_name.trim();
     let fork = (name == "fork").then_some("fork");
     let profile = if fork.is_some() { None } else { profile_of(&cx, name)? };
-    let sending = Sending::of(&asked.prompt).with("context", fork).with("profile", profile);
+    let arguments =
+        SpawnArguments::new(&asked.prompt).with("context", fork).with("profile", profile);
     if !asked.background {
-        let task = sending.off(&cx).await?;
-        return Ok(Begun::Awaited(waiting(&cx, vec![task], ENDLESS)));
+        let task = arguments.spawn_task(&cx).await?;
+        return Ok(SpawnCall::Waits(task_wait(&cx, vec![task], NO_LIMIT)));
     }
-    let off = sending.sent(&cx).await?;
-    let id = AGENT.of(off.task.handle());
-    Ok(Begun::Told(Output::text(format!("The agent {name} ({id}): {}", off.told(&id)))))
+    let child = arguments.spawn(&cx).await?;
+    let id = AGENT.of_handle(child.task.handle());
+    Ok(SpawnCall::Done(Output::text(format!("The agent {name} ({id}): {}", child.note(&id)))))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -158,7 +162,7 @@ struct Agents {
 const PROMPT: usize = 500;
 
 async fn agents(cx: ToolContext, asked: Agents) -> Result<Output, ToolError> {
-    let known = cx.seat.roster.as_ref().map(|roster| roster.all(cx.folder()).0);
+    let known = cx.profile_source().map(|source| source.all(cx.folder()).0);
     let mut lines = vec![
         "task: does whatever it is told to.".to_owned(),
         "fork: the same, and knows your conversation.".to_owned(),
@@ -186,8 +190,8 @@ fn shown(profile: &Profile, detail: bool) -> String {
 struct Nothing {}
 
 async fn list(cx: ToolContext, _: Nothing) -> Result<Output, ToolError> {
-    let all = deeds::tasks(&cx).await?;
-    Output::json(&all.iter().map(|task| entry(cx.cx.now(), task)).collect::<Vec<_>>())
+    let all = operations::list_tasks(&cx).await?;
+    Output::json(&all.iter().map(|task| entry(cx.task().now(), task)).collect::<Vec<_>>())
 }
 
 /// A task as a list shows it.
@@ -196,7 +200,7 @@ fn entry(now: Stamp, task: &Task) -> Value {
     let mut told = json!({
         "task_id": id(task),
         "task_type": if agent { "agent" } else { "process" },
-        "description": standing::purpose(task).unwrap_or_else(|| task.handle().to_owned()),
+        "description": task_status::purpose(task).unwrap_or_else(|| task.handle().to_owned()),
         "status": if agent { status(task) } else { process(task).0 },
         "age_secs": now.since(task.spec.spawned_at).as_secs(),
     });
@@ -207,12 +211,12 @@ fn entry(now: Stamp, task: &Task) -> Value {
 }
 
 fn status(task: &Task) -> &'static str {
-    match Standing::of(task) {
-        Standing::Queued => "pending",
-        Standing::Running | Standing::Asking => "running",
-        Standing::Completed => "completed",
-        Standing::Failed | Standing::Lost => "errored",
-        Standing::Cancelled => "cancelled",
+    match TaskStatus::of(task) {
+        TaskStatus::Queued => "pending",
+        TaskStatus::Running | TaskStatus::NeedsInput => "running",
+        TaskStatus::Completed => "completed",
+        TaskStatus::Failed | TaskStatus::Lost => "errored",
+        TaskStatus::Cancelled => "cancelled",
     }
 }
 
@@ -227,7 +231,7 @@ fn process(task: &Task) -> (&'static str, Option<i32>) {
         },
         Some(Outcome::Cancelled { .. } | Outcome::Lost { .. }) => "killed",
     };
-    (status, standing::exit(task))
+    (status, task_status::exit_code(task))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -239,7 +243,7 @@ struct Cancel {
 
 async fn cancel(cx: ToolContext, asked: Cancel) -> Result<Output, ToolError> {
     let task = find(&cx, &asked.task_id).await?;
-    let record = deeds::stop(&task, None).await?.record;
+    let record = operations::cancel(&task, None).await?.record;
     if record.state.is_terminal() && record.cancel.is_none() {
         return Err(ToolError::new(format!(
             "{} had ended before ({}): nothing was stopped.",
@@ -282,15 +286,15 @@ fn wait(cx: ToolContext, asked: WaitFor) -> impl Future<Output = Result<Output, 
             });
         }
         let span = Duration::from_secs(asked.timeout_secs.unwrap_or(60).clamp(1, 300));
-        Ok((waiting(&cx, found, span), places))
+        Ok((task_wait(&cx, found, span), places))
     });
     async move {
         let (wait, places) = begun.await?;
-        let stand = match wait.tasks.is_empty() {
-            true => Stand { tasks: Vec::new(), is_spoken_to: false },
-            false => wait.over().await?,
+        let waited_tasks = match wait.tasks.is_empty() {
+            true => WaitedTasks { tasks: Vec::new(), has_message: false },
+            false => wait.wait().await?,
         };
-        Box::pin(told(wait.cx.now(), places, stand)).await
+        Box::pin(told(wait.cx.now(), places, waited_tasks)).await
     }
 }
 
@@ -311,13 +315,17 @@ fn wrong(written: &str, error: Error) -> Value {
     json!({"task_id": written, "status": status, "error": error})
 }
 
-async fn told(now: Stamp, places: Vec<Place>, stand: Stand) -> Result<Output, ToolError> {
+async fn told(
+    now: Stamp,
+    places: Vec<Place>,
+    waited_tasks: WaitedTasks,
+) -> Result<Output, ToolError> {
     let mut tasks = Vec::new();
     let mut summary = BTreeMap::from([("total".to_owned(), places.len())]);
     for place in places {
         let entry = match place {
-            Place::Found(at) => match stand.tasks.get(at) {
-                Some(waited) => ended(now, waited, stand.is_spoken_to).await?,
+            Place::Found(at) => match waited_tasks.tasks.get(at) {
+                Some(waited) => ended(now, waited, waited_tasks.has_message).await?,
                 None => continue,
             },
             Place::Wrong(entry) => entry,
@@ -326,20 +334,20 @@ async fn told(now: Stamp, places: Vec<Place>, stand: Stand) -> Result<Output, To
         *summary.entry(status).or_default() += 1;
         tasks.push(entry);
     }
-    Ok(telling(Output::json(&json!({"tasks": tasks, "summary": summary}))?, &stand))
+    Ok(mark_reported(Output::json(&json!({"tasks": tasks, "summary": summary}))?, &waited_tasks))
 }
 
 async fn ended(now: Stamp, waited: &WaitResult, spoken_to: bool) -> Result<Value, ToolError> {
     let (task, id) = (&waited.task, id(&waited.task));
     if !waited.is_ended() {
         let current = entry(now, task);
-        return Ok(match is_asking(waited) {
+        return Ok(match needs_answer(waited) {
             true => {
-                let note = deeds::asks(&id, "send_message");
+                let note = operations::question_note(&id, "send_message");
                 json!({"task_id": id, "status": "awaiting_input", "current": current, "note": note})
             }
             _ if spoken_to => {
-                json!({"task_id": id, "status": "interrupted", "current": current, "note": SPOKEN_TO})
+                json!({"task_id": id, "status": "interrupted", "current": current, "note": MESSAGE_ARRIVED})
             }
             _ => json!({"task_id": id, "status": "timed_out", "current": current}),
         });
@@ -348,16 +356,16 @@ async fn ended(now: Stamp, waited: &WaitResult, spoken_to: bool) -> Result<Value
         let (status, code) = process(task);
         return Ok(json!({"task_id": id, "status": status, "exit_code": code}));
     }
-    if Standing::of(task) == Standing::Cancelled {
+    if TaskStatus::of(task) == TaskStatus::Cancelled {
         return Ok(json!({"task_id": id, "status": "cancelled"}));
     }
     let events: Vec<_> = Report::of(task).map(|report| report.told()).into_iter().collect();
     Ok(json!({
         "task_id": id,
         "status": status(task),
-        "agent_name": standing::profile(task).unwrap_or_else(general),
-        "prompt": standing::purpose(task),
-        "output": standing::result(waited).await?,
+        "agent_name": task_status::profile(task).unwrap_or_else(general),
+        "prompt": task_status::purpose(task),
+        "output": task_status::result(waited).await?,
         "events": events,
     }))
 }
@@ -374,23 +382,23 @@ struct Bash {
     background: bool,
 }
 
-fn command(asked: Bash) -> Result<Meant, ToolError> {
+fn command(asked: Bash) -> Result<AdaptedCall, ToolError> {
     let Bash { command, timeout, background } = asked;
     let meant = match background {
         true => json!({"command": command, "background": true}),
         false => json!({"command": command, "timeout_seconds": timeout.unwrap_or(60).min(300)}),
     };
-    Ok(Meant::with(meant).told(move |ran| {
-        let id = id(&ran.task);
-        let before = match ran.is_ended {
+    Ok(AdaptedCall::new(meant).format(move |report| {
+        let id = id(&report.task);
+        let before = match report.is_ended {
             true => String::new(),
             false => format!("Process {id}: {command}\nTo end it call CancelTask with {id:?}.\n"),
         };
-        let after = match ran.wrote.as_str() {
+        let after = match report.output.as_str() {
             "" => String::new(),
             wrote => format!("\n{wrote}"),
         };
-        Ok(Output::text(format!("{before}{}{after}", ran.said(WORDS))))
+        Ok(Output::text(format!("{before}{}{after}", report.summary(NAMES))))
     }))
 }
 
@@ -404,8 +412,8 @@ struct AskUser {
     options: Vec<String>,
 }
 
-fn question(asked: AskUser) -> Result<Meant, ToolError> {
+fn question(asked: AskUser) -> Result<AdaptedCall, ToolError> {
     let options = asked.options.iter().map(|option| format!("\n- {option}"));
     let question = format!("{}{}", asked.question, options.collect::<String>());
-    Ok(Meant::with(json!({"question": question})))
+    Ok(AdaptedCall::new(json!({"question": question})))
 }

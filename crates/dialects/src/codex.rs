@@ -12,21 +12,20 @@ mod questions;
 
 use std::time::Duration;
 
+use offshoot_agent::operations::{SendOutcome, TaskWait, WaitedTasks, send_message};
+use offshoot_agent::{FinishAlias, OfferedTools, Output, ToolContext, ToolError};
 use offshoot_core::DeliveryMode;
 use offshoot_runtime::{Error, WaitResult};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::deeds::{self, SPOKEN_TO, Sending, profile_of, waiting};
-use super::naming;
-use super::phrase::{Words, looks, manages, waits};
-use super::standing::{self, Standing, is_asking, telling};
-use super::{Goal, Said, Scene};
-use crate::control::{self, Stand, Wait};
-use crate::tool::{Output, ToolContext, ToolError};
+use crate::alias::{ToolAlias, ToolNames, managing, read_only, waiting};
+use crate::operations::{self, MESSAGE_ARRIVED, SpawnArguments, profile_of, task_wait};
+use crate::task_ids;
+use crate::task_status::{self, TaskStatus, mark_reported, needs_answer};
 
-pub(super) const WORDS: Words = &[
+pub(super) const NAMES: ToolNames = &[
     ("list_tasks", "wait_agent"),
     ("inspect_task", "resume_agent"),
     ("wait_tasks", "wait_agent"),
@@ -34,23 +33,23 @@ pub(super) const WORDS: Words = &[
     ("cancel_task", "close_agent"),
 ];
 
-pub(super) const KEEPS: &[&str] = &[];
+pub(super) const KEPT_TOOLS: &[&str] = &[];
 
 /// Who pauses ends nothing.
-pub(super) const GOAL: Goal = Goal {
-    word: "update_goal",
-    hands_in: &[r#"{"status":"complete"}"#, r#"{"status":"blocked"}"#],
-    ends_nothing: &[r#"{"status":"paused"}"#],
+pub(super) const FINISH_ALIAS: FinishAlias = FinishAlias {
+    name: "update_goal",
+    results: &[r#"{"status":"complete"}"#, r#"{"status":"blocked"}"#],
+    other_arguments: &[r#"{"status":"paused"}"#],
 };
 
-/// What a model is told of sending an agent off.
+/// What a model is told of spawning an agent.
 pub(super) const SPAWN: &str = "Sends an agent off to do a task. It returns at once and WITHOUT any \
      result: that comes to you later by itself.";
 
-pub(super) fn phrases(scene: &Scene) -> Vec<Said> {
-    let mut phrases = vec![
-        manages("spawn_agent", ("spawn_agent", SPAWN), spawn),
-        manages(
+pub(super) fn aliases(offered: &OfferedTools) -> Vec<ToolAlias> {
+    let mut aliases = vec![
+        managing("spawn_agent", ("spawn_agent", SPAWN), spawn),
+        managing(
             "send_message",
             (
                 "send_input",
@@ -59,7 +58,7 @@ pub(super) fn phrases(scene: &Scene) -> Vec<Said> {
             ),
             send,
         ),
-        waits(
+        waiting(
             "wait_tasks",
             (
                 "wait_agent",
@@ -68,35 +67,41 @@ pub(super) fn phrases(scene: &Scene) -> Vec<Said> {
             ),
             wait,
         ),
-        looks(
+        read_only(
             "inspect_task",
             ("resume_agent", "Says how an agent stands. With send_input it goes on."),
             resume,
         ),
-        manages(
+        managing(
             "cancel_task",
             ("close_agent", "Asks an agent, and everything below it, to stop."),
             close,
         ),
     ];
-    phrases.extend(common(scene, WORDS));
-    phrases
+    aliases.extend(common(offered, NAMES));
+    aliases
 }
 
 /// What both of their sets of tools have.
-pub(super) fn common(scene: &Scene, words: Words) -> impl Iterator<Item = Said> + use<> {
-    let common = [commands::exec(scene, words), commands::write(scene), questions::phrase(scene)];
+pub(super) fn common(
+    offered: &OfferedTools,
+    words: ToolNames,
+) -> impl Iterator<Item = ToolAlias> + use<> {
+    let common =
+        [commands::exec(offered, words), commands::write(offered), questions::alias(offered)];
     common.into_iter().flatten()
 }
 
 /// How an agent stands.
 pub(super) async fn status(waited: &WaitResult) -> Result<Value, ToolError> {
-    Ok(match Standing::of(&waited.task) {
-        Standing::Queued => json!("pending_init"),
-        Standing::Running | Standing::Asking => json!("running"),
-        Standing::Cancelled => json!("shutdown"),
-        Standing::Completed => json!({"completed": standing::result(waited).await?}),
-        Standing::Failed | Standing::Lost => json!({"errored": standing::result(waited).await?}),
+    Ok(match TaskStatus::of(&waited.task) {
+        TaskStatus::Queued => json!("pending_init"),
+        TaskStatus::Running | TaskStatus::NeedsInput => json!("running"),
+        TaskStatus::Cancelled => json!("shutdown"),
+        TaskStatus::Completed => json!({"completed": task_status::result(waited).await?}),
+        TaskStatus::Failed | TaskStatus::Lost => {
+            json!({"errored": task_status::result(waited).await?})
+        }
     })
 }
 
@@ -177,10 +182,11 @@ async fn spawn(cx: ToolContext, asked: Spawn) -> Result<Output, ToolError> {
     let message = said(asked.message, asked.items)?;
     let role = asked.agent_type.as_deref();
     let profile = role.map(|role| profile_of(&cx, role)).transpose()?.flatten();
-    let sending = Sending::of(&message).with("profile", profile).with("model", asked.model);
-    let sending = sending.with("context", asked.fork_context.then_some("fork"));
-    let off = sending.sent(&cx).await?;
-    let (task, mut note) = (&off.task, off.told(off.task.handle()));
+    let arguments =
+        SpawnArguments::new(&message).with("profile", profile).with("model", asked.model);
+    let arguments = arguments.with("context", asked.fork_context.then_some("fork"));
+    let child = arguments.spawn(&cx).await?;
+    let (task, mut note) = (&child.task, child.note(child.task.handle()));
     if asked.reasoning_effort.is_some() || asked.service_tier.is_some() {
         note.push_str(NO_EFFECT);
     }
@@ -204,12 +210,12 @@ struct Send {
 
 async fn send(cx: ToolContext, asked: Send) -> Result<Output, ToolError> {
     let message = said(asked.message, asked.items)?;
-    let task = naming::find(&cx, &[], &asked.target).await?;
+    let task = task_ids::find(&cx, &[], &asked.target).await?;
     let mode = if asked.interrupt { DeliveryMode::Interrupt } else { DeliveryMode::Steer };
     let to = task.id().to_string();
-    Output::json(&match control::say(&cx, (&to, mode), &message).await? {
-        control::Said::Answered(_, number) => json!({"submission_id": format!("{to}/{number}")}),
-        control::Said::Sent(receipts) => match receipts.first() {
+    Output::json(&match send_message(&cx, (&to, mode), &message).await? {
+        SendOutcome::Answered(_, number) => json!({"submission_id": format!("{to}/{number}")}),
+        SendOutcome::Sent(receipts) => match receipts.first() {
             Some(receipt) if receipt.task != task.id() => json!({
                 "submission_id": receipt.message,
                 "note": format!("It had ended: it goes on as {}.", receipt.task),
@@ -237,13 +243,13 @@ fn wait(cx: ToolContext, asked: WaitFor) -> impl Future<Output = Result<Output, 
     let begun = Box::pin(prepare(cx, asked));
     async move {
         let (wait, names, unknown) = begun.await?;
-        let stand = wait.over().await?;
-        Box::pin(told(stand, names, unknown)).await
+        let waited_tasks = wait.wait().await?;
+        Box::pin(told(waited_tasks, names, unknown)).await
     }
 }
 
 /// What is waited for, what the model calls each, and which are unknown.
-type Prepared = (Wait, Vec<String>, Map<String, Value>);
+type Prepared = (TaskWait, Vec<String>, Map<String, Value>);
 
 async fn prepare(cx: ToolContext, asked: WaitFor) -> Result<Prepared, ToolError> {
     if asked.targets.is_empty() || asked.targets.len() > MOST {
@@ -255,7 +261,7 @@ async fn prepare(cx: ToolContext, asked: WaitFor) -> Result<Prepared, ToolError>
     }
     let (mut found, mut names, mut unknown) = (Vec::new(), Vec::new(), Map::new());
     for target in asked.targets {
-        match naming::find(&cx, &[], &target).await {
+        match task_ids::find(&cx, &[], &target).await {
             Ok(task) => {
                 found.push(task);
                 names.push(target);
@@ -271,32 +277,32 @@ async fn prepare(cx: ToolContext, asked: WaitFor) -> Result<Prepared, ToolError>
         true => Duration::from_millis(millis.unsigned_abs().clamp(10_000, 3_600_000)),
         false => Duration::ZERO,
     };
-    let wait = Wait { any: true, ..waiting(&cx, found, span) };
+    let wait = TaskWait { any: true, ..task_wait(&cx, found, span) };
     Ok((wait, names, unknown))
 }
 
 async fn told(
-    stand: Stand,
+    waited_tasks: WaitedTasks,
     names: Vec<String>,
     mut statuses: Map<String, Value>,
 ) -> Result<Output, ToolError> {
     let mut notes = Vec::new();
-    for (name, waited) in names.into_iter().zip(&stand.tasks) {
+    for (name, waited) in names.into_iter().zip(&waited_tasks.tasks) {
         if waited.is_ended() {
             statuses.insert(name, status(waited).await?);
-        } else if is_asking(waited) {
-            notes.push(deeds::asks(&name, "send_input"));
+        } else if needs_answer(waited) {
+            notes.push(operations::question_note(&name, "send_input"));
         }
     }
-    if stand.is_spoken_to {
-        notes.push(SPOKEN_TO.to_owned());
+    if waited_tasks.has_message {
+        notes.push(MESSAGE_ARRIVED.to_owned());
     }
     let is_over = statuses.is_empty() && notes.is_empty();
     let mut told = json!({"status": statuses, "timed_out": is_over});
     if !notes.is_empty() {
         told["note"] = json!(notes.join("\n"));
     }
-    Ok(telling(Output::json(&told)?, &stand))
+    Ok(mark_reported(Output::json(&told)?, &waited_tasks))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -307,7 +313,7 @@ struct Resume {
 }
 
 async fn resume(cx: ToolContext, asked: Resume) -> Result<Output, ToolError> {
-    let task = naming::find(&cx, &[], &asked.id).await?;
+    let task = task_ids::find(&cx, &[], &asked.id).await?;
     let waited = task.wait().timeout(Duration::ZERO).await?;
     Output::json(&json!({"status": status(&waited).await?}))
 }
@@ -320,9 +326,9 @@ struct Close {
 }
 
 async fn close(cx: ToolContext, asked: Close) -> Result<Output, ToolError> {
-    let task = naming::find(&cx, &[], &asked.target).await?;
+    let task = task_ids::find(&cx, &[], &asked.target).await?;
     let before = task.wait().timeout(Duration::ZERO).await?;
     let before = status(&before).await?;
-    deeds::stop(&task, None).await?;
+    operations::cancel(&task, None).await?;
     Output::json(&json!({"previous_status": before}))
 }

@@ -8,28 +8,27 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use offshoot_agent::{OfferedTools, Output, Tool, ToolContext, ToolError};
 use offshoot_core::{Task, digest};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::dialect::deeds::waiting;
-use crate::dialect::instead::{COMMAND, Meant, WRITTEN, instead, named};
-use crate::dialect::naming::{Naming, missing};
-use crate::dialect::phrase::{Words, waits};
-use crate::dialect::standing::{self, telling};
-use crate::dialect::{Said, Scene};
-use crate::tool::{Output, Tool, ToolContext, ToolError};
+use crate::adapt::{AdaptedCall, COMMAND_OUTPUT, RUN_COMMAND, adapt, find_tool};
+use crate::alias::{ToolAlias, ToolNames, waiting};
+use crate::operations::task_wait;
+use crate::task_ids::{IdFormat, missing};
+use crate::task_status::{self, mark_reported};
 
 /// What a command is called.
-const SESSION: Naming = Naming { before: "", stem: "command" };
+const SESSION: IdFormat = IdFormat { prefix: "", kind: "command" };
 
 /// `exec_command`, if there is a tool that runs commands.
-pub(super) fn exec(scene: &Scene, words: Words) -> Option<Said> {
+pub(super) fn exec(offered: &OfferedTools, words: ToolNames) -> Option<ToolAlias> {
     let told = "Runs a command and returns what it wrote. If it has not ended in time it goes on as \
                 a session, and its end comes to you by itself.";
     let exec = move |asked| command(asked, words);
-    instead(&scene.brought, COMMAND, ("exec_command", told), exec)
+    adapt(&offered.provided, RUN_COMMAND, ("exec_command", told), exec)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -62,7 +61,7 @@ struct Exec {
     prefix_rule: Option<Vec<String>>,
 }
 
-fn command(asked: Exec, words: Words) -> Result<Meant, ToolError> {
+fn command(asked: Exec, words: ToolNames) -> Result<AdaptedCall, ToolError> {
     if asked.sandbox_permissions.is_some_and(|wanted| wanted != "use_default") {
         return Err(ToolError::new(
             "Nothing was run: sandbox_permissions cannot be set by a call. Leave it out.",
@@ -74,26 +73,26 @@ fn command(asked: Exec, words: Words) -> Result<Meant, ToolError> {
         meant["folder"] = json!(folder);
     }
     let is_idle = asked.tty == Some(true) || asked.login.is_some() || asked.shell.is_some();
-    Ok(Meant::with(meant).told(move |ran| {
-        let mut said = match ran.exit() {
+    Ok(AdaptedCall::new(meant).format(move |report| {
+        let mut said = match report.exit_code() {
             Some(0) => Vec::new(),
-            _ => vec![ran.said(words)],
+            _ => vec![report.summary(words)],
         };
         if is_idle {
             said.push("tty, login and shell have no effect here.".to_owned());
         }
-        let ended = ran.is_ended.then_some(&ran.task);
-        let state = state(ended, ran.task.handle());
-        Ok(Output::text(lines((ran.took, state), &said.join("\n"), &ran.wrote)))
+        let ended = report.is_ended.then_some(&report.task);
+        let state = state(ended, report.task.handle());
+        Ok(Output::text(lines((report.elapsed, state), &said.join("\n"), &report.output)))
     }))
 }
 
 /// How a command stands: this one has ended, if one has.
 fn state(ended: Option<&Task>, handle: &str) -> String {
-    match ended.map(standing::exit) {
+    match ended.map(task_status::exit_code) {
         Some(Some(code)) => format!("Process exited with code {code}"),
         Some(None) => "Process ended without an exit code".to_owned(),
-        None => format!("Process running with session ID {}", SESSION.of(handle)),
+        None => format!("Process running with session ID {}", SESSION.of_handle(handle)),
     }
 }
 
@@ -104,12 +103,12 @@ fn lines((took, state): (Duration, String), said: &str, wrote: &str) -> String {
 }
 
 /// `write_stdin`, if there is a tool that reads what commands have written.
-pub(super) fn write(scene: &Scene) -> Option<Said> {
-    let written = named(&scene.brought, WRITTEN)?;
+pub(super) fn write(offered: &OfferedTools) -> Option<ToolAlias> {
+    let written = find_tool(&offered.provided, COMMAND_OUTPUT)?;
     let told = "Shows what a command that goes on as a session has written last, after waiting a \
                 while for its end. Commands get no input, so chars is empty.";
     let poll = move |cx, asked| poll(cx, asked, written.clone());
-    Some(waits(WRITTEN, ("write_stdin", told), poll))
+    Some(waiting(COMMAND_OUTPUT, ("write_stdin", told), poll))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -139,7 +138,7 @@ fn poll(
     asked: Write,
     written: Arc<dyn Tool>,
 ) -> impl Future<Output = Result<Output, ToolError>> {
-    let (agent, since) = (cx.clone(), cx.cx.now());
+    let (agent, since) = (cx.clone(), cx.task().now());
     let begun = Box::pin(async move {
         if !asked.chars.is_empty() {
             return Err(ToolError::new(
@@ -147,28 +146,30 @@ fn poll(
                  options or files. To stop this one use cancel_task.",
             ));
         }
-        let handle = format!("{}-{}", SESSION.stem, asked.session_id);
-        let task = cx.cx.task(&handle).await?;
+        let handle = format!("{}-{}", SESSION.kind, asked.session_id);
+        let task = cx.task().task(&handle).await?;
         // Theirs are not known: what is seen is that a poll takes some seconds.
         let millis = asked.yield_time_ms.unwrap_or(5_000).clamp(5_000, 30_000);
-        Ok(waiting(&cx, vec![task], Duration::from_millis(millis)))
+        Ok(task_wait(&cx, vec![task], Duration::from_millis(millis)))
     });
     async move {
-        let stand = begun.await?.over().await?;
+        let waited_tasks = begun.await?.wait().await?;
         Box::pin(async move {
-            let Some(waited) = stand.tasks.first() else { return Err(missing("session_id")) };
+            let Some(waited) = waited_tasks.tasks.first() else {
+                return Err(missing("session_id"));
+            };
             let ended = waited.is_ended().then_some(&waited.task);
             let shown = json!({"task": waited.task.handle()}).to_string();
             // Read after it has ended, so that nothing of it is left out.
             let wrote = written.call(agent.clone(), shown).await?.text;
             let said = match ended {
-                Some(task) if standing::exit(task) != Some(0) => digest(task, DIGEST),
+                Some(task) if task_status::exit_code(task) != Some(0) => digest(task, DIGEST),
                 Some(_) => String::new(),
                 None => GOES_ON.to_owned(),
             };
             let state = state(ended, waited.task.handle());
-            let took = agent.cx.now().since(since);
-            Ok(telling(Output::text(lines((took, state), &said, &wrote)), &stand))
+            let took = agent.task().now().since(since);
+            Ok(mark_reported(Output::text(lines((took, state), &said, &wrote)), &waited_tasks))
         })
         .await
     }

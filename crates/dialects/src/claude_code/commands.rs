@@ -2,23 +2,23 @@
 
 use std::time::Duration;
 
+use offshoot_agent::{OfferedTools, Output, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{WORDS, id};
-use crate::dialect::instead::{COMMAND, Command, Meant, instead};
-use crate::dialect::standing::Standing;
-use crate::dialect::{Said, Scene};
-use crate::tool::{Output, ToolError};
+use super::{NAMES, id};
+use crate::adapt::{AdaptedCall, CommandReport, RUN_COMMAND, adapt};
+use crate::alias::ToolAlias;
+use crate::task_status::TaskStatus;
 
-pub(super) fn phrases(scene: &Scene) -> impl Iterator<Item = Said> + use<> {
+pub(super) fn aliases(offered: &OfferedTools) -> impl Iterator<Item = ToolAlias> + use<> {
     let bash = "Runs a command. With run_in_background it runs while you go on, and its end comes \
                 to you.";
     let watch = "Runs a command in the background until it ends or its time is over. Its end comes \
                  to you; single lines do not, but can be read.";
-    let bash = instead(&scene.brought, COMMAND, ("Bash", bash), command);
-    let watch = instead(&scene.brought, COMMAND, ("Monitor", watch), monitor);
+    let bash = adapt(&offered.provided, RUN_COMMAND, ("Bash", bash), command);
+    let watch = adapt(&offered.provided, RUN_COMMAND, ("Monitor", watch), monitor);
     bash.into_iter().chain(watch)
 }
 
@@ -48,7 +48,7 @@ const MOST: u64 = 600_000;
 /// For how many one runs in the background at the most, if it is said for how many.
 const LONGEST: u64 = 7_200_000;
 
-fn command(asked: Bash) -> Result<Meant, ToolError> {
+fn command(asked: Bash) -> Result<AdaptedCall, ToolError> {
     if asked.unconfined {
         return Err(ToolError::new(
             "Nothing was run: dangerouslyDisableSandbox cannot be set by a call.",
@@ -56,31 +56,33 @@ fn command(asked: Bash) -> Result<Meant, ToolError> {
     }
     if asked.run_in_background {
         let span = asked.timeout.map(|millis| Duration::from_millis(millis.clamp(1, LONGEST)));
-        let meant = Meant::with(json!({"command": asked.command, "background": true}));
-        return Ok(meant.lasting(span).told(|ran| shown(ran, None)));
+        let meant = AdaptedCall::new(json!({"command": asked.command, "background": true}));
+        return Ok(meant.time_limit(span).format(|report| shown(report, None)));
     }
     let seconds = asked.timeout.unwrap_or(USUAL).min(MOST).div_ceil(1_000);
     let meant = json!({"command": asked.command, "timeout_seconds": seconds});
-    Ok(Meant::with(meant).told(move |ran| shown(ran, Some(seconds * 1_000))))
+    Ok(AdaptedCall::new(meant).format(move |report| shown(report, Some(seconds * 1_000))))
 }
 
 /// A command as `Bash` tells of it. What it writes comes as one: nothing is known
 /// of `stderr` alone. Whether it failed is in the note, which is ours.
-fn shown(ran: &Command, waited: Option<u64>) -> Result<Output, ToolError> {
+fn shown(report: &CommandReport, waited: Option<u64>) -> Result<Output, ToolError> {
     let mut told = json!({
-        "stdout": ran.wrote,
+        "stdout": report.output,
         "stderr": null,
-        "interrupted": ran.is_ended && Standing::of(&ran.task) == Standing::Cancelled,
+        "interrupted": report.is_ended && TaskStatus::of(&report.task) == TaskStatus::Cancelled,
     });
-    if !ran.is_ended {
-        told["backgroundTaskId"] = json!(id(&ran.task));
+    if !report.is_ended {
+        told["backgroundTaskId"] = json!(id(&report.task));
         // A message may have ended the wait before.
-        if let Some(millis) = waited.filter(|millis| ran.took >= Duration::from_millis(*millis)) {
+        if let Some(millis) =
+            waited.filter(|millis| report.elapsed >= Duration::from_millis(*millis))
+        {
             told["timedOutAfterMs"] = json!(millis);
         }
     }
-    if ran.exit() != Some(0) {
-        told["note"] = json!(ran.said(WORDS));
+    if report.exit_code() != Some(0) {
+        told["note"] = json!(report.summary(NAMES));
     }
     Output::json(&told)
 }
@@ -102,7 +104,7 @@ struct Monitor {
 
 /// Theirs tells each line as an event. Ours tells the end; what is written until
 /// then can be read.
-fn monitor(asked: Monitor) -> Result<Meant, ToolError> {
+fn monitor(asked: Monitor) -> Result<AdaptedCall, ToolError> {
     let (None, Some(command)) = (asked.ws, asked.command) else {
         return Err(ToolError::new(
             "Nothing was started: only a command can be watched here. Say command, and leave out \
@@ -110,9 +112,9 @@ fn monitor(asked: Monitor) -> Result<Meant, ToolError> {
         ));
     };
     let millis = asked.timeout_ms.unwrap_or(300_000).clamp(1_000, 1_800_000);
-    let meant = Meant::with(json!({"command": command, "background": true}));
-    Ok(meant.lasting(Some(Duration::from_millis(millis))).told(move |ran| {
-        let (id, note) = (id(&ran.task), ran.said(WORDS));
+    let meant = AdaptedCall::new(json!({"command": command, "background": true}));
+    Ok(meant.time_limit(Some(Duration::from_millis(millis))).format(move |report| {
+        let (id, note) = (id(&report.task), report.summary(NAMES));
         Output::json(&json!({"taskId": id, "timeoutMs": millis, "note": note}))
     }))
 }
