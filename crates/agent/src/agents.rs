@@ -1,13 +1,12 @@
 //! What all agents of a process share, and how they become a kind of task.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_core::{Payload, PayloadError, SessionId, text};
-use offshoot_models::{Differs, Endpoint, Gate, Model, ModelName, Prices};
-use offshoot_runtime::{BoxFuture, TaskRequest};
+use offshoot_models::{Gate, Model, Prices};
+use offshoot_runtime::TaskRequest;
 use offshoot_sandbox::Helper;
 use serde_json::Value;
 
@@ -20,69 +19,16 @@ use crate::delta::Deltas;
 use crate::dialect::{Dialects, ToolMap, UnknownDialect};
 use crate::flights::Flights;
 use crate::grants::{Granting, Grants};
-use crate::profile::{NoProfile, Profile, Roster, Unfit};
+use crate::model_source::{ModelSource, ModelUnavailable, SingleModel};
+use crate::profile::{Profile, ProfileError, ProfileSource, ProfileUnavailable};
 use crate::purse::Pool;
 use crate::spend::UnknownPrice;
 use crate::tool::Tool;
 use crate::worktree::Worktrees;
 
-/// Finds models by their names.
-pub trait Catalogue: Send + Sync + fmt::Debug + 'static {
-    /// The model of this name for an agent of this session, and the gate before
-    /// it.
-    fn find(
-        &self,
-        model: &ModelName,
-        session: SessionId,
-    ) -> Result<(Arc<dyn Model>, Gate), NoModel>;
-
-    /// Where the provider of this model is asked for an agent of this session, or
-    /// for one of any session; none if that is nowhere or does not matter. An
-    /// agent that began there is never asked for elsewhere.
-    fn endpoint(&self, _model: &ModelName, _session: Option<SessionId>) -> Option<Endpoint> {
-        None
-    }
-
-    /// The same as [`find`](Self::find), for an agent that began there.
-    fn find_at(
-        &self,
-        model: &ModelName,
-        session: SessionId,
-        began: &Endpoint,
-    ) -> Result<(Arc<dyn Model>, Gate), NoModel> {
-        let now = self.endpoint(model, Some(session));
-        let met = began.met_by(model.provider(), now.as_ref());
-        met.map_err(NoModel::NoKey)?;
-        self.find(model, session)
-    }
-
-    /// Resolves once a model that lacked its key has it, at the address where its
-    /// agent began.
-    fn has_key(
-        &self,
-        _model: &ModelName,
-        _session: SessionId,
-        _began: Option<&Endpoint>,
-    ) -> BoxFuture<()> {
-        Box::pin(std::future::ready(()))
-    }
-}
-
-/// Why there is no model of a name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoModel {
-    /// Its provider wants a key that nobody has given, or is elsewhere than when
-    /// the agent began.
-    #[error(transparent)]
-    NoKey(Differs),
-    /// Nobody is called so.
-    #[error("{0}")]
-    Unknown(String),
-}
-
 /// A brief that no agent can follow.
 #[derive(Debug, thiserror::Error)]
-pub enum BadBrief {
+pub enum BriefError {
     /// It cannot be written down.
     #[error(transparent)]
     Payload(#[from] PayloadError),
@@ -92,19 +38,6 @@ pub enum BadBrief {
     /// It limits money, and nobody knows what its model costs.
     #[error(transparent)]
     UnknownPrice(#[from] UnknownPrice),
-}
-
-/// A single model for all agents, whatever they call it.
-#[derive(Debug)]
-struct Only {
-    model: Arc<dyn Model>,
-    gate: Gate,
-}
-
-impl Catalogue for Only {
-    fn find(&self, _: &ModelName, _: SessionId) -> Result<(Arc<dyn Model>, Gate), NoModel> {
-        Ok((self.model.clone(), self.gate.clone()))
-    }
 }
 
 /// How far agents may go.
@@ -156,12 +89,12 @@ impl Default for Limits {
 /// Register [`Agents::backend`] for [`KIND`] when a runtime opens, and spawn
 /// [`Agents::request`]s.
 #[derive(Clone, Debug)]
-pub struct Agents(pub(crate) Arc<Seat>);
+pub struct Agents(pub(crate) Arc<AgentShared>);
 
 /// What an agent's loop and tools get at.
 #[derive(Clone, Debug)]
-pub(crate) struct Seat {
-    pub(crate) catalogue: Arc<dyn Catalogue>,
+pub(crate) struct AgentShared {
+    pub(crate) models: Arc<dyn ModelSource>,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     /// The tools of agents that want nothing of their own, made once.
     pub(crate) tool_cache: ToolCache,
@@ -171,7 +104,7 @@ pub(crate) struct Seat {
     pub(crate) prices: Prices,
     pub(crate) deltas: Deltas,
     /// Where profiles are found, if there are any.
-    pub(crate) roster: Option<Arc<dyn Roster>>,
+    pub(crate) profiles: Option<Arc<dyn ProfileSource>>,
     /// What people have given lasting leave for.
     pub(crate) grants: Granting,
     /// Where the worktrees of isolated agents are, if there is a place.
@@ -182,18 +115,18 @@ pub(crate) struct Seat {
     pub(crate) clocks: Clocks,
 }
 
-impl Seat {
+impl AgentShared {
     /// The profile of this name for agents that work in this folder.
     pub(crate) fn profile(
         &self,
         name: &str,
         folder: Option<&Path>,
-    ) -> Result<Arc<Profile>, NoProfile> {
-        match &self.roster {
-            Some(roster) => roster.find(name, folder),
+    ) -> Result<Arc<Profile>, ProfileUnavailable> {
+        match &self.profiles {
+            Some(profiles) => profiles.find(name, folder),
             None => {
                 let name = text::cut(name, 80).into_owned();
-                Err(NoProfile::Unknown { name, known: "none".to_owned() })
+                Err(ProfileUnavailable::Unknown { name, known: "none".to_owned() })
             }
         }
     }
@@ -203,26 +136,26 @@ impl Seat {
         &self,
         brief: &Brief,
         session: SessionId,
-    ) -> Result<(Arc<dyn Model>, Gate), NoModel> {
+    ) -> Result<(Arc<dyn Model>, Gate), ModelUnavailable> {
         match &brief.endpoint {
-            Some(began) => self.catalogue.find_at(&brief.model, session, began),
-            None => self.catalogue.find(&brief.model, session),
+            Some(began) => self.models.find_at(&brief.model, session, began),
+            None => self.models.find(&brief.model, session),
         }
     }
 }
 
 impl Agents {
     /// Agents that find their models here, without tools of their own yet.
-    pub fn new(catalogue: impl Catalogue) -> Self {
-        Self(Arc::new(Seat {
-            catalogue: Arc::new(catalogue),
+    pub fn new(models: impl ModelSource) -> Self {
+        Self(Arc::new(AgentShared {
+            models: Arc::new(models),
             tools: Vec::new(),
             tool_cache: ToolCache::new(1),
             dialects: Dialects::default(),
             limits: Limits::default(),
             prices: Prices::default(),
             deltas: Deltas::default(),
-            roster: None,
+            profiles: None,
             grants: Granting::default(),
             worktrees: None,
             flights: Flights::default(),
@@ -232,33 +165,33 @@ impl Agents {
 
     /// Agents that all have this model.
     pub fn with_model(model: impl Model) -> Self {
-        Self::new(Only { model: Arc::new(model), gate: Gate::default() })
+        Self::new(SingleModel { model: Arc::new(model), gate: Gate::default() })
     }
 
     /// With this tool, too. Of two that have the same name the first stays.
     #[must_use]
     pub fn tool(self, tool: impl Tool) -> Self {
-        self.change(|seat| {
-            seat.tools.push(Arc::new(tool));
-            seat.tool_cache = ToolCache::new(seat.dialects.count());
+        self.change(|shared| {
+            shared.tools.push(Arc::new(tool));
+            shared.tool_cache = ToolCache::new(shared.dialects.count());
         })
     }
 
     /// With these dialects. Of two that have the same name the last stays.
     #[must_use]
     pub fn dialects(self, maps: impl IntoIterator<Item = Arc<dyn ToolMap>>) -> Self {
-        self.change(|seat| {
-            maps.into_iter().for_each(|map| seat.dialects.register(map));
-            seat.tool_cache = ToolCache::new(seat.dialects.count());
+        self.change(|shared| {
+            maps.into_iter().for_each(|map| shared.dialects.register(map));
+            shared.tool_cache = ToolCache::new(shared.dialects.count());
         })
     }
 
     /// With these profiles to choose from.
     #[must_use]
-    pub fn profiles(self, roster: impl Roster) -> Self {
-        self.change(|seat| {
-            seat.roster = Some(Arc::new(roster));
-            seat.tool_cache = ToolCache::new(seat.dialects.count());
+    pub fn profiles(self, profiles: impl ProfileSource) -> Self {
+        self.change(|shared| {
+            shared.profiles = Some(Arc::new(profiles));
+            shared.tool_cache = ToolCache::new(shared.dialects.count());
         })
     }
 
@@ -266,19 +199,19 @@ impl Agents {
     /// is for one call.
     #[must_use]
     pub fn grants(self, grants: impl Grants) -> Self {
-        self.change(|seat| seat.grants = Granting::by(grants))
+        self.change(|shared| shared.grants = Granting::by(grants))
     }
 
     /// With these limits.
     #[must_use]
     pub fn limits(self, limits: Limits) -> Self {
-        self.change(|seat| seat.limits = limits)
+        self.change(|shared| shared.limits = limits)
     }
 
     /// With these prices.
     #[must_use]
     pub fn prices(self, prices: Prices) -> Self {
-        self.change(|seat| seat.prices = prices)
+        self.change(|shared| shared.prices = prices)
     }
 
     /// With this folder for the worktrees of agents that are isolated; without
@@ -287,7 +220,7 @@ impl Agents {
     /// somebody's work.
     #[must_use]
     pub fn worktrees(self, folder: impl Into<PathBuf>) -> Self {
-        self.change(|seat| seat.worktrees = Some(Worktrees::at(folder.into())))
+        self.change(|shared| shared.worktrees = Some(Worktrees::at(folder.into())))
     }
 
     /// With this time limit for each operation of git on a worktree: to find the
@@ -296,8 +229,8 @@ impl Agents {
     /// Set the directory for worktrees before.
     #[must_use]
     pub fn git_limit(self, limit: Duration) -> Self {
-        self.change(|seat| {
-            seat.worktrees = seat.worktrees.take().map(|trees| trees.limited_to(limit));
+        self.change(|shared| {
+            shared.worktrees = shared.worktrees.take().map(|trees| trees.limited_to(limit));
         })
     }
 
@@ -306,15 +239,15 @@ impl Agents {
     /// and worktrees alone. Say the worktrees' folder before.
     #[must_use]
     pub fn confined(self, helper: Helper, hidden: Vec<PathBuf>) -> Self {
-        self.change(|seat| {
-            seat.worktrees = seat.worktrees.take().map(|trees| trees.confined(helper, hidden));
+        self.change(|shared| {
+            shared.worktrees = shared.worktrees.take().map(|trees| trees.confined(helper, hidden));
         })
     }
 
-    fn change(self, change: impl FnOnce(&mut Seat)) -> Self {
-        let mut seat = Arc::unwrap_or_clone(self.0);
-        change(&mut seat);
-        Self(Arc::new(seat))
+    fn change(self, change: impl FnOnce(&mut AgentShared)) -> Self {
+        let mut shared = Arc::unwrap_or_clone(self.0);
+        change(&mut shared);
+        Self(Arc::new(shared))
     }
 
     /// What executes agents, to be registered for [`KIND`].
@@ -325,13 +258,13 @@ impl Agents {
     /// A request for an agent that does this. It keeps to the address where its
     /// provider is now, unless the brief says another. A limit on money is refused
     /// where nobody knows what its model costs.
-    pub fn request(&self, brief: &Brief) -> Result<TaskRequest, BadBrief> {
+    pub fn request(&self, brief: &Brief) -> Result<TaskRequest, BriefError> {
         if brief.budget.money.is_some() || brief.pools.iter().any(Pool::limits_money) {
             let known = self.0.prices.of(&brief.model).is_some();
             known.then_some(()).ok_or_else(|| UnknownPrice { model: brief.model.clone() })?;
         }
         self.0.dialects.position(&brief.dialect)?;
-        let now = || self.0.catalogue.endpoint(&brief.model, None);
+        let now = || self.0.models.endpoint(&brief.model, None);
         let payload = match brief.endpoint.is_none().then(now).flatten() {
             Some(now) => Payload::encode(&brief.clone().endpoint(now))?,
             None => Payload::encode(brief)?,
@@ -346,7 +279,7 @@ impl Agents {
         profile: &str,
         config: Option<&Value>,
         brief: Brief,
-    ) -> Result<Brief, Unfit> {
+    ) -> Result<Brief, ProfileError> {
         let profile = self.0.profile(profile, brief.folder.as_deref())?;
         let told = profile.configured(config)?;
         Ok(profile.applied_to(brief).told(told))

@@ -19,10 +19,10 @@ use hashbrown::HashMap;
 use offshoot_runtime::Context;
 use parking_lot::Mutex;
 
-use crate::agents::Seat;
+use crate::agents::AgentShared;
 use crate::brief::Brief;
 use crate::dialect::{DialectName, OfferedTools, ToolMap, UnknownDialect};
-use crate::finish::{BadSchema, FINISH, Finish};
+use crate::finish_tool::{FINISH, Finish, SchemaError};
 use crate::profile::Profile;
 use crate::tool::{Tool, Toolbox};
 
@@ -91,7 +91,7 @@ impl Place {
         Self { may_spawn: cx.may_have_children(), is_sent: cx.lineage().parent.is_some() }
     }
 
-    /// Where that is on the shelf.
+    /// Where that is on the tool_cache.
     fn at(self) -> usize {
         usize::from(self.may_spawn) + 2 * usize::from(self.is_sent)
     }
@@ -122,61 +122,61 @@ impl Place {
 
     /// What an agent of this shape has: the tools of the user first, which nothing
     /// replaces. One of ours that is called the same is not offered.
-    fn shaped(self, seat: &Seat, shape: &Shape, profiles: Vec<Arc<Profile>>) -> Toolbox {
+    fn shaped(self, shared: &AgentShared, shape: &Shape, profiles: Vec<Arc<Profile>>) -> Toolbox {
         let is_offered =
             |tool: &Arc<dyn Tool>| !shape.lacks.iter().any(|lacking| **lacking == *tool.known_as());
-        let tools = seat.tools.iter().cloned().chain(self.tools(&shape.profiles));
+        let tools = shared.tools.iter().cloned().chain(self.tools(&shape.profiles));
         let tools = tools.filter(is_offered);
-        let (provided, built_in) = tools.partition(|tool| is_provided(seat, &tool.spec().name));
+        let (provided, built_in) = tools.partition(|tool| is_provided(shared, &tool.spec().name));
         let offered = OfferedTools { provided, built_in, profiles };
-        Toolbox::new(seat.dialects.at(shape.dialect).tools(offered))
+        Toolbox::new(shared.dialects.at(shape.dialect).tools(offered))
     }
 
     /// What an agent that stands here is told about sending others off.
-    fn sending(self, seat: &Seat, dialect: &dyn ToolMap) -> String {
-        let nobody = dialect.lists_profiles() && seat.roster.is_none();
-        match self.may_spawn && !nobody && !is_provided(seat, SPAWN) {
+    fn sending(self, shared: &AgentShared, dialect: &dyn ToolMap) -> String {
+        let nobody = dialect.lists_profiles() && shared.profiles.is_none();
+        match self.may_spawn && !nobody && !is_provided(shared, SPAWN) {
             true => dialect.reword(SENDING),
             false => String::new(),
         }
     }
 
     /// What is on the shelf for an agent that stands here.
-    fn shared(self, seat: &Seat, dialect: usize) -> &Shared {
-        seat.tool_cache.0.whole[dialect][self.at()].get_or_init(|| {
+    fn shared(self, shared: &AgentShared, dialect: usize) -> &Shared {
+        shared.tool_cache.0.whole[dialect][self.at()].get_or_init(|| {
             let shape = Shape { place: self.at(), dialect, ..Shape::default() };
-            let tools = Arc::new(self.shaped(seat, &shape, Vec::new()));
-            let sending = self.sending(seat, seat.dialects.at(dialect));
+            let tools = Arc::new(self.shaped(shared, &shape, Vec::new()));
+            let sending = self.sending(shared, shared.dialects.at(dialect));
             Shared { tools, system: [NOTICES, &sending].concat().into() }
         })
     }
 
     /// Our tools under their own names.
-    fn native(self, seat: &Seat) -> &Toolbox {
-        &self.shared(seat, NATIVE).tools
+    fn native(self, shared: &AgentShared) -> &Toolbox {
+        &self.shared(shared, NATIVE).tools
     }
 
     /// The tools of an agent that stands here, as far as its brief offers them.
     fn offered(
         self,
-        seat: &Seat,
+        shared: &AgentShared,
         (brief, dialect): (&Brief, usize),
         choice: Choice,
     ) -> Arc<Toolbox> {
         // What is offered is decided by our names, whatever a dialect calls it.
-        let all = self.native(seat).specs();
-        let lacks = all.iter().map(|spec| &spec.name).filter(|tool| !offers(seat, brief, tool));
+        let all = self.native(shared).specs();
+        let lacks = all.iter().map(|spec| &spec.name).filter(|tool| !offers(shared, brief, tool));
         let lacks: Box<[_]> = lacks.cloned().collect();
         let Choice { words, profiles } = choice;
         if lacks.is_empty() && words.is_empty() {
-            return self.shared(seat, dialect).tools.clone();
+            return self.shared(shared, dialect).tools.clone();
         }
         let shape = Shape { place: self.at(), dialect, lacks, profiles: words.into() };
-        if let Some(made) = seat.tool_cache.0.shaped.lock().get(&shape) {
+        if let Some(made) = shared.tool_cache.0.shaped.lock().get(&shape) {
             return made.clone();
         }
-        let made = Arc::new(self.shaped(seat, &shape, profiles));
-        let mut shaped = seat.tool_cache.0.shaped.lock();
+        let made = Arc::new(self.shaped(shared, &shape, profiles));
+        let mut shaped = shared.tool_cache.0.shaped.lock();
         if shaped.len() >= SHAPES {
             shaped.clear();
         }
@@ -185,21 +185,21 @@ impl Place {
 }
 
 /// Whether an agent is offered a tool.
-fn offers(seat: &Seat, brief: &Brief, tool: &str) -> bool {
+fn offers(shared: &AgentShared, brief: &Brief, tool: &str) -> bool {
     let nobody = brief.agents.as_ref().is_some_and(|agents| agents.is_empty());
     let is_offered = brief.authority.as_ref().is_none_or(|authority| authority.offers(tool));
-    is_offered && !(nobody && tool == SPAWN && !is_provided(seat, SPAWN))
+    is_offered && !(nobody && tool == SPAWN && !is_provided(shared, SPAWN))
 }
 
 /// Whether a tool sends others off. One of the user's that is called as ours is
 /// something else.
-pub(crate) fn sends_off(seat: &Seat, tool: &Arc<dyn Tool>) -> bool {
-    tool.known_as() == SPAWN && !is_provided(seat, &tool.spec().name)
+pub(crate) fn sends_off(shared: &AgentShared, tool: &Arc<dyn Tool>) -> bool {
+    tool.known_as() == SPAWN && !is_provided(shared, &tool.spec().name)
 }
 
 /// Whether the tool of this name is one of the user's.
-pub(crate) fn is_provided(seat: &Seat, name: &str) -> bool {
-    seat.tools.iter().any(|tool| &*tool.spec().name == name)
+pub(crate) fn is_provided(shared: &AgentShared, name: &str) -> bool {
+    shared.tools.iter().any(|tool| &*tool.spec().name == name)
 }
 
 /// Why an agent cannot have tools.
@@ -210,38 +210,43 @@ pub(crate) enum NoToolbox {
     UnknownDialect(#[from] UnknownDialect),
     /// Its result schema cannot be used.
     #[error(transparent)]
-    BadSchema(#[from] BadSchema),
+    SchemaError(#[from] SchemaError),
 }
 
 /// The name of `finish` among these tools of a dialect.
-pub(crate) fn finish_name(seat: &Seat, dialect: &DialectName, tools: &Toolbox) -> &'static str {
-    let alias = seat.dialects.get(dialect).finish_alias().map(|alias| alias.name);
+pub(crate) fn finish_name(
+    shared: &AgentShared,
+    dialect: &DialectName,
+    tools: &Toolbox,
+) -> &'static str {
+    let alias = shared.dialects.get(dialect).finish_alias().map(|alias| alias.name);
     let is_finish = |name: &&str| tools.find(name).is_some_and(|tool| tool.known_as() == FINISH);
     alias.filter(is_finish).unwrap_or(FINISH)
 }
 
 /// The tools of an agent.
 pub(crate) async fn toolbox(
-    seat: &Seat,
+    shared: &AgentShared,
     cx: &Context,
     brief: &Brief,
 ) -> Result<Arc<Toolbox>, NoToolbox> {
-    let dialect = seat.dialects.position(&brief.dialect)?;
+    let dialect = shared.dialects.position(&brief.dialect)?;
     let place = Place::of(cx);
-    let choice = match place.may_spawn && !is_provided(seat, SPAWN) && offers(seat, brief, SPAWN) {
-        true => spawn_agent::profiles(seat, brief).await,
-        false => Choice::default(),
-    };
-    let tools = place.offered(seat, (brief, dialect), choice);
+    let choice =
+        match place.may_spawn && !is_provided(shared, SPAWN) && offers(shared, brief, SPAWN) {
+            true => spawn_agent::profiles(shared, brief).await,
+            false => Choice::default(),
+        };
+    let tools = place.offered(shared, (brief, dialect), choice);
     Ok(match &brief.result_schema {
         None => tools,
         // It would never be ours that is called.
-        Some(_) if place.native(seat).find(FINISH).is_some() => {
-            return Err(BadSchema::taken().into());
+        Some(_) if place.native(shared).find(FINISH).is_some() => {
+            return Err(SchemaError::taken().into());
         }
         Some(schema) => {
             // A provided tool keeps its name.
-            let alias = seat.dialects.at(dialect).finish_alias();
+            let alias = shared.dialects.at(dialect).finish_alias();
             let alias = alias.filter(|alias| tools.find(alias.name).is_none());
             Arc::new(tools.with(Arc::new(Finish::new(schema)?.called(alias))))
         }
@@ -249,19 +254,19 @@ pub(crate) async fn toolbox(
 }
 
 /// The names of all the tools that an agent can have.
-pub(crate) fn known(seat: &Seat) -> impl Iterator<Item = Arc<str>> + use<> {
+pub(crate) fn known(shared: &AgentShared) -> impl Iterator<Item = Arc<str>> + use<> {
     let place = Place { may_spawn: true, is_sent: true };
-    let specs = place.native(seat).specs();
+    let specs = place.native(shared).specs();
     let names: Vec<_> = specs.iter().map(|spec| spec.name.clone()).collect();
     names.into_iter().chain([Arc::from(FINISH)])
 }
 
 /// What an agent is told about itself, before what its brief says.
-pub(crate) fn system(seat: &Seat, cx: &Context, brief: &Brief) -> Arc<str> {
+pub(crate) fn system(shared: &AgentShared, cx: &Context, brief: &Brief) -> Arc<str> {
     let place = Place::of(cx);
-    let may_spawn = place.may_spawn && offers(seat, brief, SPAWN);
-    let dialect = seat.dialects.position(&brief.dialect).unwrap_or(NATIVE);
-    let shared = &Place { may_spawn, ..place }.shared(seat, dialect).system;
+    let may_spawn = place.may_spawn && offers(shared, brief, SPAWN);
+    let dialect = shared.dialects.position(&brief.dialect).unwrap_or(NATIVE);
+    let shared = &Place { may_spawn, ..place }.shared(shared, dialect).system;
     match brief.system.as_str() {
         "" => shared.clone(),
         more => format!("{shared}\n{more}").into(),

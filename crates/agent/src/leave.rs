@@ -30,8 +30,8 @@ use tokio::task::spawn_blocking;
 
 use crate::approval::{Approval, Leave};
 use crate::brief::{Brief, Isolation};
-use crate::life::Trouble;
-use crate::mail::interrupted;
+use crate::delivery::interrupted;
+use crate::loop_exit::LoopExit;
 use crate::tool::{Output, Tool, ToolContext};
 
 pub(crate) use outside::first_outside;
@@ -134,7 +134,7 @@ enum GaveUp {
 }
 
 /// What there is to say of a call for which leave was asked: nothing if it is made.
-type Settled = Result<Option<Output>, Trouble>;
+type Settled = Result<Option<Output>, LoopExit>;
 
 impl Plea {
     /// Asks for leave and waits for the answer; why the call is not made, if it is
@@ -164,7 +164,7 @@ impl Plea {
             return self.read((&own, before.as_ref()), closed, GaveUp::Forgotten).await;
         }
         let folder = self.folder().await?;
-        let granted = self.cx.seat.grants.has(folder.as_deref(), &self.wish).await;
+        let granted = self.cx.shared.grants.has(folder.as_deref(), &self.wish).await;
         if granted && before.is_none() {
             return Ok(None);
         }
@@ -264,13 +264,13 @@ impl Plea {
     }
 
     /// The agent itself, as a task.
-    async fn own(&self) -> Result<TaskRef, Trouble> {
+    async fn own(&self) -> Result<TaskRef, LoopExit> {
         let cx = &self.cx.cx;
         Ok(cx.task(&cx.id().to_string()).await?)
     }
 
     /// The question that was put for this call, if one was.
-    async fn asked(&self, own: &TaskRef) -> Result<Option<Question>, Trouble> {
+    async fn asked(&self, own: &TaskRef) -> Result<Option<Question>, LoopExit> {
         let key = self.key();
         let asked = own.questions().await?;
         Ok(asked.into_iter().find(|asked| asked.key.as_deref() == Some(&key)))
@@ -278,22 +278,22 @@ impl Plea {
 
     /// The folder to which lasting leave belongs: of an agent that has a worktree
     /// the one from which that was taken, which outlives it.
-    async fn folder(&self) -> Result<Option<PathBuf>, Trouble> {
+    async fn folder(&self) -> Result<Option<PathBuf>, LoopExit> {
         match self.cx.brief.isolation {
             Isolation::None => Ok(self.cx.brief.folder.clone()),
             Isolation::Worktree => Ok(self.cx.cx.input::<Brief>().await?.folder),
         }
     }
 
-    async fn is_granted(&self) -> Result<bool, Trouble> {
+    async fn is_granted(&self) -> Result<bool, LoopExit> {
         let folder = self.folder().await?;
-        Ok(self.cx.seat.grants.has(folder.as_deref(), &self.wish).await)
+        Ok(self.cx.shared.grants.has(folder.as_deref(), &self.wish).await)
     }
 
     /// How long there is to answer.
     fn left(&self, before: Option<&Question>) -> Duration {
         let waited = before.map(|before| self.cx.cx.now().since(before.at));
-        self.cx.seat.limits.leave.saturating_sub(waited.unwrap_or_default())
+        self.cx.shared.limits.leave.saturating_sub(waited.unwrap_or_default())
     }
 
     /// Resolves when the wait is over without an answer.
@@ -303,7 +303,7 @@ impl Plea {
         folder: Option<PathBuf>,
         mut stop: watch::Receiver<Option<Stop>>,
     ) -> impl Future<Output = GaveUp> + Send + use<> {
-        let (agent, seat, wish) = (self.cx.cx.clone(), self.cx.seat.clone(), self.wish.clone());
+        let (agent, shared, wish) = (self.cx.cx.clone(), self.cx.shared.clone(), self.wish.clone());
         async move {
             let stopped = pin!(async {
                 let stopped = stop.wait_for(Option::is_some).await;
@@ -311,12 +311,12 @@ impl Plea {
             });
             let (interrupted, overdue) =
                 (pin!(interrupted(&agent)), pin!(tokio::time::sleep(left)));
-            let granted = pin!(seat.grants.comes(folder.as_deref(), &wish));
+            let granted = pin!(shared.grants.comes(folder.as_deref(), &wish));
             let by_itself = select(interrupted, stopped);
             match select(by_itself, select(overdue, granted)).await {
                 Either::Left((Either::Left(_), _)) => GaveUp::Interrupted,
                 Either::Left((Either::Right((stop, _)), _)) => GaveUp::Stopped(stop),
-                Either::Right((Either::Left(_), _)) => GaveUp::Overdue(seat.limits.leave),
+                Either::Right((Either::Left(_), _)) => GaveUp::Overdue(shared.limits.leave),
                 Either::Right((Either::Right(_), _)) => GaveUp::Granted,
             }
         }
@@ -340,7 +340,7 @@ impl Plea {
             }
             Resolution::Withdrawn { at } => {
                 let asked = before.map(|before| at.since(before.at));
-                let limit = self.cx.seat.limits.leave;
+                let limit = self.cx.shared.limits.leave;
                 let overdue = asked.is_some_and(|waited| waited >= limit);
                 let why = if overdue { GaveUp::Overdue(limit) } else { why };
                 return Ok(Some(self.unanswered(why)));
@@ -360,7 +360,7 @@ impl Plea {
             Ok(Leave::Always) => {
                 if let (false, Some(rule)) = (by_agent, &self.wish.lasting) {
                     let folder = self.folder().await?;
-                    self.cx.seat.grants.give(folder.as_deref(), rule).await;
+                    self.cx.shared.grants.give(folder.as_deref(), rule).await;
                 }
                 Ok(None)
             }
@@ -391,7 +391,7 @@ fn again(cx: &Context, before: &Question) -> QuestionRequest {
 }
 
 /// Withdraws what an attempt before this one has asked for the calls of a step.
-pub(crate) async fn withdraw(cx: &Context, step: u64) -> Result<(), Trouble> {
+pub(crate) async fn withdraw(cx: &Context, step: u64) -> Result<(), LoopExit> {
     let prefix = key(&format!("{step}."));
     let asked = cx.task(&cx.id().to_string()).await?.questions().await?;
     let open = asked.iter().filter(|asked| {
@@ -443,7 +443,7 @@ impl Pleas {
         &mut self,
         why: Stop,
         outputs: &mut [Option<Output>],
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), LoopExit> {
         let Some(waiting) = &self.0 else { return Ok(()) };
         waiting.stop.send_replace(Some(why));
         while let Some((number, settled)) = poll_fn(|task| self.poll_next(task)).await {

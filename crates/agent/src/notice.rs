@@ -9,9 +9,9 @@ use std::fmt::Write;
 use offshoot_core::{Caller, Message, Outcome, Question, RowBody, Task, TaskId, digest, text};
 use offshoot_runtime::InboxRow;
 
-use crate::block::Entry;
+use crate::conversation::entry::Entry;
 use crate::dialect::ToolMap;
-use crate::report::Report;
+use crate::report::AgentReport;
 
 /// The tag of the envelope.
 const TAG: &str = "notice";
@@ -109,9 +109,9 @@ fn result_in(task: &Task, allowance: usize, dialect: Option<&dyn ToolMap>) -> St
         None => "unfinished",
     };
     let id = task.id().to_string();
-    let report = Report::of(task);
-    let done = report.as_ref().map(Report::told);
-    let left = report.as_ref().and_then(Report::left);
+    let report = AgentReport::of(task);
+    let done = report.as_ref().map(AgentReport::told);
+    let left = report.as_ref().and_then(AgentReport::left);
     let left = left.map(|left| (left.path.to_string_lossy(), left.branch.as_str()));
     let mut attributes = vec![("task", task.handle()), ("id", &id), ("outcome", outcome)];
     if let Some(done) = &done {

@@ -24,11 +24,11 @@ use offshoot_runtime::{BackendBody, BoxFuture, Context, SpawnBuilder, TaskReques
 use serde::{Deserialize, Serialize};
 
 use crate::conversation::Start;
-use crate::mail;
+use crate::conversation::refusal::Refusal;
+use crate::delivery;
 use crate::notice;
-use crate::profile::Roster;
-use crate::refused::Refused;
-use crate::sendings::Turn;
+use crate::profile::ProfileSource;
+use crate::spawn_order::SpawnTurn;
 
 pub use arguments::parse_arguments;
 pub use command_outcome::CommandOutcome;
@@ -114,10 +114,10 @@ pub struct ToolContext {
     pub(crate) key: Arc<str>,
     /// What the model calls the call.
     pub(crate) call: Arc<str>,
-    pub(crate) seat: Arc<crate::agents::Seat>,
+    pub(crate) shared: Arc<crate::agents::AgentShared>,
     pub(crate) branch: Branch,
     /// Where it stands among the calls of its answer that send agents off.
-    pub(crate) turn: Turn,
+    pub(crate) turn: SpawnTurn,
     pub(crate) brief: Arc<crate::brief::Brief>,
     /// How long what this call sends off may run, if that is said.
     pub(crate) lasts: Option<Duration>,
@@ -166,7 +166,7 @@ impl ToolContext {
     /// none unless it works in a worktree of its own, or of one that sent it off.
     /// Blocks as files do.
     pub fn commits_to(&self) -> Vec<PathBuf> {
-        let (trees, folder) = (self.seat.worktrees.as_ref(), self.folder());
+        let (trees, folder) = (self.shared.worktrees.as_ref(), self.folder());
         trees.zip(folder).map(|(trees, folder)| trees.commits_to(folder)).unwrap_or_default()
     }
 
@@ -191,8 +191,8 @@ impl ToolContext {
     }
 
     /// Where the agent finds profiles.
-    pub fn profile_source(&self) -> Option<&Arc<dyn Roster>> {
-        self.seat.roster.as_ref()
+    pub fn profile_source(&self) -> Option<&Arc<dyn ProfileSource>> {
+        self.shared.profiles.as_ref()
     }
 
     /// The same context for a call of another key: a call that makes several needs
@@ -216,13 +216,13 @@ impl ToolContext {
 
     /// Whether the inbox has a row that the agent reads before its next step.
     pub async fn has_unread(&self) -> Result<bool, ToolError> {
-        Ok(mail::is_due_now(&self.cx).await?)
+        Ok(delivery::is_due_now(&self.cx).await?)
     }
 
     /// Resolves when there is a message for the agent that is not meant for the
     /// end of its turn: for a call that looks out for messages itself.
     pub async fn spoken_to(&self) {
-        mail::steered(&self.cx).await;
+        delivery::steered(&self.cx).await;
     }
 }
 
@@ -247,7 +247,7 @@ pub struct Output {
 pub(crate) struct Beside {
     /// Why the call was not made, if nobody was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) refused: Option<Box<Refused>>,
+    pub(crate) refused: Option<Box<Refusal>>,
     /// Tasks whose ends it tells, so that they are not told again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) tells: Vec<TaskId>,

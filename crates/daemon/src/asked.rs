@@ -3,7 +3,7 @@
 //! An agent may ask for several things at once, so what is open is read from the
 //! questions and not from where the agent stands.
 
-use offshoot_agent::{Approval, Brief, KIND, Leave, Report};
+use offshoot_agent::{AgentReport, Approval, Brief, KIND, Leave};
 use offshoot_client::wire::{self, ApprovalEnd, ApprovalRef, Code, Decision, TaskName, WireError};
 use offshoot_core::{Caller, Question, QuestionKind, Resolution, Task, TaskId};
 use offshoot_runtime::TaskList;
@@ -100,8 +100,8 @@ impl Asked {
         let brief: Option<Brief> = self.task.spec.input.decode().ok();
         let folder = brief.and_then(|brief| brief.folder);
         let about = about.as_ref();
-        let report = Report::of(&self.task);
-        let worktree = report.as_ref().and_then(Report::left).map(|left| &left.path);
+        let report = AgentReport::of(&self.task);
+        let worktree = report.as_ref().and_then(AgentReport::left).map(|left| &left.path);
         Ok(wire::ApprovalRequest {
             id: self.id(),
             session: house.session_name(lineage.session).await?.to_string(),

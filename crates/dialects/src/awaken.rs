@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use offshoot_agent::operations::{SendOutcome, send_message};
-use offshoot_agent::{KIND, OfferedTools, Output, Report, ToolContext, ToolError};
+use offshoot_agent::{AgentReport, KIND, OfferedTools, Output, ToolContext, ToolError};
 use offshoot_core::{DeliveryMode, Task};
 use offshoot_runtime::{Error, TaskRef};
 use schemars::JsonSchema;
@@ -118,7 +118,7 @@ fn run(
                 .await;
             }
             let answer = task_status::result(waited).await?;
-            let steps = Report::of(&waited.task).map_or(0, |report| report.steps);
+            let steps = AgentReport::of(&waited.task).map_or(0, |report| report.steps);
             let told = Output::json(&json!({
                 "agent_id": &*agent,
                 "status": "completed",

@@ -8,7 +8,7 @@
 mod commands;
 
 use offshoot_agent::operations::{IN_WORKTREE, SendOutcome, WaitedTasks, send_message};
-use offshoot_agent::{KIND, OfferedTools, Output, Report, ToolContext, ToolError};
+use offshoot_agent::{AgentReport, KIND, OfferedTools, Output, ToolContext, ToolError};
 use offshoot_core::{DeliveryMode, Task, TaskId};
 use offshoot_runtime::TaskRef;
 use schemars::JsonSchema;
@@ -197,7 +197,7 @@ async fn ended(waited_tasks: WaitedTasks) -> Result<Output, ToolError> {
         let why = Output::failure(offshoot_core::digest(record, usize::MAX));
         return Ok(mark_reported(why, &waited_tasks));
     }
-    let report = Report::of(record).unwrap_or_default();
+    let report = AgentReport::of(record).unwrap_or_default();
     let span = record.since.since(record.spec.spawned_at);
     let told = Output::json(&json!({
         "status": "completed",

@@ -10,7 +10,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use offshoot_agent::operations::WaitedTasks;
-use offshoot_agent::{KIND, OfferedTools, Origin, Output, Profile, Report, ToolContext, ToolError};
+use offshoot_agent::{
+    AgentReport, KIND, OfferedTools, Output, Profile, ProfileOrigin, ToolContext, ToolError,
+};
 use offshoot_core::{FailureKind, Outcome, Stamp, Task};
 use offshoot_runtime::{Error, TaskRef, WaitResult};
 use schemars::JsonSchema;
@@ -173,9 +175,9 @@ async fn agents(cx: ToolContext, asked: Agents) -> Result<Output, ToolError> {
 
 fn shown(profile: &Profile, detail: bool) -> String {
     let tag = match profile.origin {
-        Origin::BuiltIn => "",
-        Origin::User(_) => " [user]",
-        Origin::Project(_) => " [project]",
+        ProfileOrigin::BuiltIn => "",
+        ProfileOrigin::User(_) => " [user]",
+        ProfileOrigin::Project(_) => " [project]",
     };
     let Profile { name, description, prompt, .. } = profile;
     if detail {
@@ -359,7 +361,7 @@ async fn ended(now: Stamp, waited: &WaitResult, spoken_to: bool) -> Result<Value
     if TaskStatus::of(task) == TaskStatus::Cancelled {
         return Ok(json!({"task_id": id, "status": "cancelled"}));
     }
-    let events: Vec<_> = Report::of(task).map(|report| report.told()).into_iter().collect();
+    let events: Vec<_> = AgentReport::of(task).map(|report| report.told()).into_iter().collect();
     Ok(json!({
         "task_id": id,
         "status": status(task),

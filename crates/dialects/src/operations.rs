@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use offshoot_agent::operations::{self, CancelOutcome, SpawnedAgent, TaskWait, WaitedTasks};
-use offshoot_agent::{NoProfile, Output, ToolContext, ToolError};
+use offshoot_agent::{Output, ProfileUnavailable, ToolContext, ToolError};
 use offshoot_core::{Task, text};
 use offshoot_runtime::{Error, TaskRef, WaitResult};
 use serde_json::{Map, Value};
@@ -82,7 +82,9 @@ pub(crate) fn profile_of(cx: &ToolContext, role: &str) -> Result<Option<String>,
     }
     let found = match cx.profile_source() {
         Some(source) => source.find(role, cx.folder()).map(drop),
-        None => Err(NoProfile::Unknown { name: role.into(), known: GENERAL_ROLES[0].into() }),
+        None => {
+            Err(ProfileUnavailable::Unknown { name: role.into(), known: GENERAL_ROLES[0].into() })
+        }
     };
     match found {
         Ok(()) => Ok(Some(role.to_owned())),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use offshoot_agent::operations::{self, WaitedTasks};
-use offshoot_agent::{Brief, Output, Report, ToolError};
+use offshoot_agent::{AgentReport, Brief, Output, ToolError};
 use offshoot_core::{FailureKind, Outcome, Question, Task, TaskState, WaitingOn};
 use offshoot_runtime::{TaskRef, WaitEnd, WaitResult};
 
@@ -98,7 +98,7 @@ pub(crate) fn profile(task: &Task) -> Option<String> {
 
 /// The progress note of an agent.
 pub(crate) fn progress_note(task: &Task) -> Option<String> {
-    Report::of(task).and_then(|report| report.note)
+    AgentReport::of(task).and_then(|report| report.note)
 }
 
 /// Records that an output reports the ends of these tasks, so that no notice

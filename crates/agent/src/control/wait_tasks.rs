@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::told;
-use crate::mail::wanted;
+use crate::delivery::wanted;
 use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
 
 #[derive(Deserialize, JsonSchema)]
@@ -86,7 +86,7 @@ async fn prepare(cx: ToolContext, asked: Arguments) -> Result<TaskWait, ToolErro
 impl TaskWait {
     /// A wait of the calling agent for all of these tasks.
     pub fn new(cx: &ToolContext, tasks: Vec<TaskRef>, timeout: Duration) -> Self {
-        let allowance = cx.seat.limits.allowance;
+        let allowance = cx.shared.limits.allowance;
         Self { cx: cx.cx.clone(), tasks, any: false, timeout, allowance }
     }
 

@@ -7,7 +7,7 @@ use offshoot_core::{Question, text};
 use super::{GaveUp, Stop, may_give};
 use crate::approval::Approval;
 use crate::budget::Budget;
-use crate::refused::Refused;
+use crate::conversation::refusal::Refusal;
 use crate::tool::Output;
 
 /// How much of a reason is told.
@@ -28,7 +28,7 @@ fn alike(why: String) -> Why {
 /// Nobody was asked, so a person is told, too.
 fn refused((why, told): Why, advice: &str) -> Output {
     let mut output = not_made(format!("{why}. {advice}").trim_end());
-    output.beside().refused = Some(Box::new(Refused { why: told, nobody: false }));
+    output.beside().refused = Some(Box::new(Refusal { why: told, nobody: false }));
     output
 }
 

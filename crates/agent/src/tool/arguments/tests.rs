@@ -73,7 +73,10 @@ fn s11_1_what_is_wrong_is_told_by_field_and_what_belongs_there() {
     }
     assert!(told("{not json").contains("they are not JSON"));
     assert!(told(r#"{"path": "a", "path": "b"}"#).contains("duplicate field `path`"));
-    assert!(parse_arguments::<Look>(r#"{"path": "x", "how": {"slow": 3}}"#, &schema_of::<Look>()).is_ok());
+    assert!(
+        parse_arguments::<Look>(r#"{"path": "x", "how": {"slow": 3}}"#, &schema_of::<Look>())
+            .is_ok()
+    );
 }
 
 #[test]

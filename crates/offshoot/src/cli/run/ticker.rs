@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use offshoot_agent::Hitch;
+use offshoot_agent::ModelDelay;
 use offshoot_client::wire::{State, Task};
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::time::Instant;
@@ -60,7 +60,7 @@ pub(super) struct Ticker {
     /// What was spent of the lead's budget, if it has one.
     spent: Option<String>,
     /// What was told last of a model that does not answer.
-    hitch: Option<Told>,
+    delay: Option<Told>,
     /// Whether it was said how more could be allowed.
     has_advised: bool,
     began: Instant,
@@ -73,27 +73,27 @@ pub(super) struct Ticker {
 #[derive(Clone, Debug, Default)]
 struct Seen {
     state: Option<State>,
-    hitch: Option<Hitch>,
+    delay: Option<ModelDelay>,
     question: Option<u32>,
 }
 
-/// A hitch that was told, of which task and when.
+/// A delay that was told, of which task and when.
 #[derive(Debug)]
 struct Told {
     task: String,
-    hitch: Hitch,
+    delay: ModelDelay,
     at: Instant,
 }
 
 impl Told {
     /// Whether another task tells of the same: all who share a provider fail or
     /// wait together.
-    fn is_same(&self, task: &str, hitch: &Hitch) -> bool {
-        let until = self.hitch.until.zip(hitch.until);
+    fn is_same(&self, task: &str, delay: &ModelDelay) -> bool {
+        let until = self.delay.until.zip(delay.until);
         let together = until.is_some_and(|(a, b)| a.max(b).since(a.min(b)) <= SAME);
         self.task != task
-            && self.hitch.held == hitch.held
-            && (hitch.held.is_some() || self.hitch.error == hitch.error)
+            && self.delay.held == delay.held
+            && (delay.held.is_some() || self.delay.error == delay.error)
             && (together || self.at.elapsed() <= SAME)
     }
 }
@@ -132,7 +132,7 @@ impl Ticker {
             has_missed: false,
             live: Glimpses::default(),
             spent: None,
-            hitch: None,
+            delay: None,
             has_advised: false,
             began,
             due: began + SILENCE,
@@ -208,7 +208,7 @@ impl Ticker {
             self.spent = task.spent.as_ref().map(|spent| spent.text.clone());
         }
         let question = task.question.as_ref().map(|question| question.number);
-        let now = Seen { state: Some(task.state), hitch: task::hitch(task), question };
+        let now = Seen { state: Some(task.state), delay: task::delay(task), question };
         let before = self.seen.insert(task.id.clone(), now.clone()).unwrap_or_default();
         if task.outcome.is_some() && !before.state.is_some_and(State::is_terminal) {
             self.ended.push_back(task.id.clone());
@@ -226,10 +226,10 @@ impl Ticker {
         if before.question != now.question {
             self.tell_question(task);
         }
-        if before.hitch != now.hitch
-            && let Some(hitch) = now.hitch
+        if before.delay != now.delay
+            && let Some(delay) = now.delay
         {
-            self.tell_hitch(task, hitch);
+            self.tell_delay(task, delay);
         }
     }
 
@@ -302,14 +302,14 @@ impl Ticker {
     }
 
     /// Tells why a model does not answer, once of all whom it keeps waiting.
-    fn tell_hitch(&mut self, task: &Task, hitch: Hitch) {
-        if self.hitch.as_ref().is_some_and(|told| told.is_same(&task.id, &hitch)) {
+    fn tell_delay(&mut self, task: &Task, delay: ModelDelay) {
+        if self.delay.as_ref().is_some_and(|told| told.is_same(&task.id, &delay)) {
             return;
         }
-        let said = text::cut(&task::hitch_told(&hitch, Timestamp::now()), WRONG);
+        let said = text::cut(&task::delay_text(&delay, Timestamp::now()), WRONG);
         let said = self.desk.screen.err.paint(Part::Bad, text::line(&said));
         self.remark(&format!("  {}: {said}", text::line(&task.handle)));
-        self.hitch = Some(Told { task: task.id.clone(), hitch, at: Instant::now() });
+        self.delay = Some(Told { task: task.id.clone(), delay, at: Instant::now() });
     }
 
     /// Nothing was to be said for long: tells who is at work.
@@ -381,24 +381,24 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn all_who_wait_for_the_same_are_told_of_once() {
-        let hitch = |error: &str, until: i64| Hitch {
+        let delay = |error: &str, until: i64| ModelDelay {
             error: error.to_owned(),
             failed: 0,
             tries: 6,
             until: Some(Stamp::from_millis(until)),
             held: None,
         };
-        let first = hitch("slow down", 600_000);
-        let told = Told { task: "a".into(), hitch: first.clone(), at: Instant::now() };
-        assert!(told.is_same("b", &hitch("slow down", 601_000)));
+        let first = delay("slow down", 600_000);
+        let told = Told { task: "a".into(), delay: first.clone(), at: Instant::now() };
+        assert!(told.is_same("b", &delay("slow down", 601_000)));
         assert!(!told.is_same("a", &first), "the same task has something new to tell");
-        assert!(!told.is_same("b", &hitch("no route", 600_000)));
+        assert!(!told.is_same("b", &delay("no route", 600_000)));
         // At the gate all wait for the same, whatever each has met before.
-        let held = |error: &str| Hitch { held: Some("x".into()), ..hitch(error, 600_000) };
-        let waits = Told { task: "a".into(), hitch: held("slow down"), at: Instant::now() };
+        let held = |error: &str| ModelDelay { held: Some("x".into()), ..delay(error, 600_000) };
+        let waits = Told { task: "a".into(), delay: held("slow down"), at: Instant::now() };
         assert!(waits.is_same("b", &held("")) && !waits.is_same("b", &first));
         tokio::time::advance(SAME + SAME).await;
-        assert!(told.is_same("b", &hitch("slow down", 601_000)));
-        assert!(!told.is_same("b", &hitch("slow down", 900_000)));
+        assert!(told.is_same("b", &delay("slow down", 601_000)));
+        assert!(!told.is_same("b", &delay("slow down", 900_000)));
     }
 }

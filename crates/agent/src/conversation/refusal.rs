@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Why a call was not made of which nobody was asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refused {
+pub struct Refusal {
     /// In words for a person.
     pub why: String,
     /// Whether it would have been asked for, had there been anybody to ask.
@@ -14,17 +14,17 @@ pub struct Refused {
     pub nobody: bool,
 }
 
-impl Refused {
+impl Refusal {
     /// What a block of a conversation keeps of it, if it is the result of such a
     /// call. What the result says plays no part: any tool can say anything.
     pub fn of(kind: BlockKind, data: &Payload) -> Option<Self> {
         #[derive(Deserialize)]
-        struct Kept {
+        struct StoredOutput {
             #[serde(default)]
-            refused: Option<Refused>,
+            refused: Option<Refusal>,
         }
         match kind {
-            BlockKind::ToolResult => data.decode::<Kept>().ok()?.refused,
+            BlockKind::ToolResult => data.decode::<StoredOutput>().ok()?.refused,
             _ => None,
         }
     }
