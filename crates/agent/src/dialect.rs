@@ -111,7 +111,7 @@ impl ToolMap for NativeTools {
 
 /// The error for a dialect that is not registered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no dialect {name:?}; there are {known}")]
+#[error("there is no dialect {:?}; there are {known}", name.as_str())]
 pub struct UnknownDialect {
     /// The name that was asked for.
     pub name: DialectName,
