@@ -11,6 +11,7 @@ use offshoot_sandbox::Helper;
 use serde_json::Value;
 
 use crate::KIND;
+use crate::approval::{GrantStore, StandingGrants};
 use crate::backend::AgentBackend;
 use crate::brief::Brief;
 use crate::clock::Clocks;
@@ -18,7 +19,6 @@ use crate::control::ToolCache;
 use crate::delta::Deltas;
 use crate::dialect::{Dialects, ToolMap, UnknownDialect};
 use crate::flights::Flights;
-use crate::grants::{Granting, Grants};
 use crate::model_source::{ModelSource, ModelUnavailable, SingleModel};
 use crate::profile::{Profile, ProfileError, ProfileSource, ProfileUnavailable};
 use crate::purse::Pool;
@@ -58,8 +58,8 @@ pub struct Limits {
     pub tool_result: usize,
     /// How long a call of a tool may take that does not say that it takes long.
     pub tool_span: Duration,
-    /// How long a call waits for leave; then it counts as denied.
-    pub leave: Duration,
+    /// How long a call waits for an approval. It is denied after that.
+    pub approval: Duration,
     /// How often a model is asked for the same answer.
     pub tries: u32,
     /// How many turns in a row an agent takes because something came home,
@@ -77,7 +77,7 @@ impl Default for Limits {
             allowance: offshoot_core::DEFAULT_ALLOWANCE,
             tool_result: 16_000,
             tool_span: Duration::from_secs(600),
-            leave: Duration::from_secs(24 * 60 * 60),
+            approval: Duration::from_secs(24 * 60 * 60),
             tries: 6,
             wakes: 8,
         }
@@ -105,8 +105,8 @@ pub(crate) struct AgentShared {
     pub(crate) deltas: Deltas,
     /// Where profiles are found, if there are any.
     pub(crate) profiles: Option<Arc<dyn ProfileSource>>,
-    /// What people have given lasting leave for.
-    pub(crate) grants: Granting,
+    /// The standing grants.
+    pub(crate) grants: StandingGrants,
     /// Where the worktrees of isolated agents are, if there is a place.
     pub(crate) worktrees: Option<Worktrees>,
     /// What calls in flight have reserved.
@@ -156,7 +156,7 @@ impl Agents {
             prices: Prices::default(),
             deltas: Deltas::default(),
             profiles: None,
-            grants: Granting::default(),
+            grants: StandingGrants::default(),
             worktrees: None,
             flights: Flights::default(),
             clocks: Clocks::default(),
@@ -195,11 +195,11 @@ impl Agents {
         })
     }
 
-    /// With these places for lasting leave. Without any, leave that is given for ever
-    /// is for one call.
+    /// Sets the store of standing grants. Without one, [`Decision::Always`](crate::Decision::Always)
+    /// approves one call.
     #[must_use]
-    pub fn grants(self, grants: impl Grants) -> Self {
-        self.change(|shared| shared.grants = Granting::by(grants))
+    pub fn grants(self, grants: impl GrantStore) -> Self {
+        self.change(|shared| shared.grants = StandingGrants::new(grants))
     }
 
     /// With these limits.

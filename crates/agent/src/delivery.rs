@@ -5,9 +5,9 @@ use offshoot_core::{Caller, DeliveryMode, Question, QuestionKind, RowBody, TaskI
 use offshoot_runtime::{Context, Error, InboxRow, InboxRows};
 
 use crate::agent_loop::AgentLoop;
+use crate::approval;
 use crate::conversation::entry::{Entry, StoredOutput};
 use crate::conversation::stored_output;
-use crate::leave;
 use crate::loop_exit::LoopExit;
 use crate::notice::{self, Names, OWNER};
 
@@ -133,14 +133,14 @@ impl AgentLoop {
         Ok((names, kept))
     }
 
-    /// How a question of one of the agent's tasks reads if it asks for leave.
+    /// The text of a question of one of the agent's tasks, if it is an approval request.
     pub(crate) fn request(
         &self,
         (handle, asked): (&str, Option<&Question>),
         longest: usize,
     ) -> Option<String> {
         let asked = asked.filter(|asked| asked.wants == QuestionKind::Approval)?;
-        Some(leave::request((handle, asked), self.brief.authority.as_deref(), longest))
+        Some(approval::request_text((handle, asked), self.brief.authority.as_deref(), longest))
     }
 
     /// What the agent calls a task that speaks to it.

@@ -25,8 +25,6 @@ mod dialect;
 mod finish_alias;
 mod finish_tool;
 mod flights;
-mod grants;
-mod leave;
 mod loop_exit;
 mod model_delay;
 mod model_source;
@@ -41,15 +39,16 @@ mod tool;
 mod worktree;
 
 pub use agents::{Agents, BriefError, Limits};
-pub use approval::{Approval, Asked, Leave, NotAnswered};
+pub use approval::{
+    ApprovalError, ApprovalRequest, Decision, GrantStore, MemoryGrants, PendingApproval, covers,
+};
 pub use backend::AgentBackend;
 pub use brief::{Brief, BriefContext, Isolation};
 pub use budget::{BadBudget, Budget};
-pub use conversation::refusal::Refusal;
+pub use conversation::refusal::CallRefusal;
 pub use delta::{Delta, DeltaStream, Deltas};
 pub use dialect::{DialectName, OfferedTools, ToolMap, UnknownDialect};
 pub use finish_alias::FinishAlias;
-pub use grants::{Grants, GrantsInMemory, covers};
 pub use model_delay::ModelDelay;
 pub use model_source::{ModelSource, ModelUnavailable, Providers};
 pub use profile::{

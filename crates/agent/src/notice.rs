@@ -16,7 +16,7 @@ use crate::report::AgentReport;
 /// The tag of the envelope.
 const TAG: &str = "notice";
 
-/// The kind of notice that tells of a request for leave.
+/// The kind of notice for an approval request.
 pub(crate) const REQUEST: &str = "request";
 
 /// What an agent calls its owner.
@@ -31,7 +31,7 @@ pub(crate) struct Names<'a> {
     pub(crate) sender: Option<String>,
     /// What the question is.
     pub(crate) asked: Option<Question>,
-    /// How it reads if it is a request for leave.
+    /// The text of the approval request, if it is one.
     pub(crate) request: Option<String>,
     /// The agent's dialect, if not the default one.
     pub(crate) dialect: Option<&'a dyn ToolMap>,

@@ -35,7 +35,7 @@ pub struct Profile {
     /// What narrows them besides: the layers of the profiles that it extends, or
     /// in whose place it stands.
     pub under: Vec<PolicyLayer>,
-    /// Who is asked for leave, if it says.
+    /// The approver, if the profile names one.
     pub asks: Option<Approver>,
     /// What each of them may spend.
     pub budget: Budget,

@@ -24,7 +24,7 @@ use offshoot_runtime::{BackendBody, BoxFuture, Context, SpawnBuilder, TaskReques
 use serde::{Deserialize, Serialize};
 
 use crate::conversation::Start;
-use crate::conversation::refusal::Refusal;
+use crate::conversation::refusal::CallRefusal;
 use crate::delivery;
 use crate::notice;
 use crate::profile::ProfileSource;
@@ -59,7 +59,7 @@ pub trait Tool: Send + Sync + fmt::Debug + 'static {
     /// What a call with these arguments wants to do: whether it is made depends on
     /// that. It goes by the text alone and touches nothing; a call that finds that
     /// it would do more than it said must not do it. Arguments that do not fit are
-    /// an error here as they are in the call: nobody is asked for leave to make it.
+    /// an error here as they are in the call: no approval is asked for it.
     fn wish(&self, _cx: &ToolContext, _arguments: &str) -> Result<Access, ToolError> {
         Ok(Access::new(&self.spec().name, self.effect().deed()))
     }
@@ -247,7 +247,7 @@ pub struct Output {
 pub(crate) struct Beside {
     /// Why the call was not made, if nobody was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) refused: Option<Box<Refusal>>,
+    pub(crate) refused: Option<Box<CallRefusal>>,
     /// Tasks whose ends it tells, so that they are not told again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) tells: Vec<TaskId>,

@@ -63,7 +63,7 @@ enum Command {
     /// List sessions, stop or remove them
     #[command(subcommand, alias = "session")]
     Sessions(sessions::Sessions),
-    /// Look at what agents ask leave for, and what was allowed for ever
+    /// Show approval requests and standing grants
     #[command(subcommand, alias = "approval")]
     Approvals(approvals::Approvals),
     Approve(approvals::Approve),

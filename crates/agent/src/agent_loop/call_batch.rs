@@ -2,7 +2,7 @@
 //!
 //! All calls of an answer are made at once. Each result is journalled as it
 //! comes, and all of them enter the history together, in the order of the
-//! calls: a model never sees half of them. A call for which leave is asked waits
+//! calls: a model never sees half of them. A call that needs an approval waits
 //! for it while the others are made.
 
 mod call;
@@ -17,7 +17,7 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use offshoot_core::{ActivityKind, TaskId, text};
 use offshoot_models::{ToolCall, ToolResult};
-use offshoot_runtime::{BodyError, Context, StepError};
+use offshoot_runtime::{BodyError, Context, Error, StepError};
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
@@ -25,14 +25,15 @@ use self::call::{guarded, left};
 use crate::agent_loop::turn_end::wait_for_change;
 use crate::agent_loop::{AgentLoop, CONVERSATION_HOLD};
 use crate::agents::AgentShared;
+use crate::approval::{self, ApprovalWaits, Judgement, StopCause};
 use crate::brief::Brief;
 use crate::control::{is_provided, sends_off};
 use crate::conversation::entry::Entry;
 use crate::conversation::poll_guard::{self, PollGuard};
 use crate::conversation::stored_output;
 use crate::conversation::{Closing, Conversation};
+use crate::delivery::interrupted;
 use crate::delta::Delta;
-use crate::leave::{self, Judged, Pleas, Stop};
 use crate::loop_exit::LoopExit;
 use crate::spawn_order::SpawnOrder;
 use crate::tool::{Branch, Effect, Output, ToolContext, Toolbox};
@@ -126,7 +127,7 @@ impl AgentLoop {
     /// Gives each call of an agent that stops what is known of it: what an attempt
     /// before this one has kept, or that it was begun, or that it was not made.
     pub(crate) async fn give_up(&mut self, calls: Vec<ToolCall>) -> Result<(), LoopExit> {
-        leave::withdraw(&self.cx, self.conversation.step()).await?;
+        approval::withdraw(&self.cx, self.conversation.step()).await?;
         const STOPPED: &str = "The call was not made: the agent was asked to stop.";
         let mut outputs = Vec::new();
         for (number, call) in calls.iter().enumerate() {
@@ -245,18 +246,21 @@ impl AgentLoop {
             size,
             spawn_order,
         };
-        let mut pleas = Pleas::default();
+        let mut waits = ApprovalWaits::default();
         let ran = {
             let mut running = FuturesUnordered::new();
             for (number, call) in calls.iter().enumerate().take(AT_ONCE) {
                 match runner.judge(number, call) {
-                    Judged::Goes => running.push(runner.run(number, call)),
-                    Judged::Refused(output) => outputs[number] = Some(output),
-                    Judged::Asks(plea) => pleas.push(number, plea),
+                    Judgement::Allowed => running.push(runner.run(number, call)),
+                    Judgement::Refused(output) => outputs[number] = Some(output),
+                    Judgement::NeedsApproval(wait) => {
+                        let cx = cx.clone();
+                        waits.push(number, wait, async move { interrupted(&cx).await });
+                    }
                 }
             }
             let all = pin!(async {
-                while let Some(next) = next(&mut running, &mut pleas).await {
+                while let Some(next) = next(&mut running, &mut waits).await {
                     match next {
                         CallEvent::Made(made) => {
                             let (number, output) = made?;
@@ -286,8 +290,8 @@ impl AgentLoop {
         };
         match ran {
             BatchEnd::Complete => {}
-            BatchEnd::Cancelled => Box::pin(pleas.stop(Stop::Cancelled, outputs)).await?,
-            BatchEnd::TimedOut => Box::pin(pleas.stop(Stop::Late, outputs)).await?,
+            BatchEnd::Cancelled => Box::pin(waits.stop(StopCause::Cancelled, outputs)).await?,
+            BatchEnd::TimedOut => Box::pin(waits.stop(StopCause::Late, outputs)).await?,
         }
         Ok(ran)
     }
@@ -297,21 +301,21 @@ impl AgentLoop {
 enum CallEvent {
     /// It was made.
     Made(Result<(usize, Output), LoopExit>),
-    /// Leave for it was given, or this is why not.
-    Settled(usize, Result<Option<Output>, LoopExit>),
+    /// It was approved, or is not made and has this result.
+    Settled(usize, Result<Option<Output>, Error>),
 }
 
 /// What happens next; nothing if all calls have ended.
 async fn next(
     running: &mut FuturesUnordered<impl Future<Output = Result<(usize, Output), LoopExit>>>,
-    pleas: &mut Pleas,
+    waits: &mut ApprovalWaits,
 ) -> Option<CallEvent> {
     let poll = |task: &mut std::task::Context<'_>| {
         let made = running.poll_next_unpin(task);
         if let Poll::Ready(Some(made)) = made {
             return Poll::Ready(Some(CallEvent::Made(made)));
         }
-        match pleas.poll_next(task) {
+        match waits.poll_next(task) {
             Poll::Ready(Some((number, told))) => {
                 Poll::Ready(Some(CallEvent::Settled(number, told)))
             }
@@ -324,17 +328,17 @@ async fn next(
 
 impl ToolRunner<'_> {
     /// What is said of a call before it is made. Others do not wait for one to send
-    /// an agent off for which leave is asked, or that is not made.
-    fn judge(&self, number: usize, call: &ToolCall) -> Judged {
+    /// an agent off that waits for an approval, or that is not made.
+    fn judge(&self, number: usize, call: &ToolCall) -> Judgement {
         if let Some(output) = refused(call) {
             self.spawn_order.sent(number);
-            return Judged::Refused(output);
+            return Judgement::Refused(output);
         }
         // That there is none is told when it is called.
-        let Some(tool) = self.tools.find(&call.name) else { return Judged::Goes };
+        let Some(tool) = self.tools.find(&call.name) else { return Judgement::Allowed };
         let cx = self.context((number, &self.key(number)), call);
-        let judged = leave::judge(tool, cx, &call.arguments);
-        if !matches!(judged, Judged::Goes) {
+        let judged = approval::judge(tool, cx, &call.arguments);
+        if !matches!(judged, Judgement::Allowed) {
             self.spawn_order.sent(number);
         }
         judged

@@ -10,13 +10,13 @@ use offshoot_models::Stop;
 use offshoot_runtime::{Context, TaskRef};
 
 use crate::agent_loop::{AgentLoop, Flow};
+use crate::approval;
 use crate::brief::Brief;
 use crate::control;
 use crate::conversation::entry::Entry;
 use crate::delivery::{DeliveryPoint, question, steered, wanted};
 use crate::delta::Delta;
 use crate::finish_tool::FINISH;
-use crate::leave;
 use crate::loop_exit::LoopExit;
 use crate::notice::envelope;
 use crate::report::AgentReport;
@@ -163,7 +163,7 @@ impl AgentLoop {
         let said = self.shared.dialects.get(&self.brief.dialect).reword(
             "You have ended your turn, but these tasks wait for your answers, and nothing goes on \
              before you answer them or stop them with cancel_task. Questions are answered with \
-             send_message, requests for leave with answer_request:",
+             send_message, approval requests with answer_request:",
         );
         let said = format!("{said}\n{}", asked.join("\n"));
         let text = envelope(REMINDER, &[], &said);
@@ -259,7 +259,7 @@ enum Asks {
     Nobody,
     /// The agent.
     Agent,
-    /// The agent, for leave that it cannot give. So a person is asked.
+    /// The agent, which cannot approve the call. So a person is asked.
     InVain,
 }
 
@@ -274,7 +274,11 @@ async fn children(cx: &Context, brief: &Brief) -> Result<Vec<Child>, LoopExit> {
                 match question(cx, task.id(), number).await? {
                     Some(asked) if asked.addressee == Addressee::Owner => {
                         let authority = brief.authority.as_deref();
-                        if leave::may_give(authority, &asked) { Asks::Agent } else { Asks::InVain }
+                        if approval::may_approve(authority, &asked) {
+                            Asks::Agent
+                        } else {
+                            Asks::InVain
+                        }
                     }
                     _ => Asks::Nobody,
                 }

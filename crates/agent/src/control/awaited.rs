@@ -51,7 +51,7 @@ impl Awaited {
         let handle = self.task.handle();
         if asked.as_ref().is_some_and(|asked| asked.wants == QuestionKind::Approval) {
             return Ok(Output::text(format!(
-                "{handle} has no result yet: it asks you for leave, and waits. What it asks comes to \
+                "{handle} has no result yet: it asks for your approval, and waits. What it asks comes to \
                  you as a notice. It goes on in the background once you have answered it with \
                  answer_request, and its result will come to you by itself."
             )));

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::conversation::Finished;
-use crate::conversation::refusal::Refusal;
+use crate::conversation::refusal::CallRefusal;
 use crate::loop_exit::LoopExit;
 
 /// The form of the data that is written now.
@@ -30,7 +30,7 @@ pub(crate) enum Entry {
     /// What became of a call.
     Result(ToolResult),
     /// The same of a call that was not made, and why.
-    Refused(ToolResult, Box<Refusal>),
+    Refused(ToolResult, Box<CallRefusal>),
     /// What was said before is summed up here.
     Compaction(Compaction),
     /// The conversation begins as another one's.
@@ -168,7 +168,7 @@ struct Returned {
     images: Vec<Image>,
     /// For whoever looks; what is read back is a result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    refused: Option<Box<Refusal>>,
+    refused: Option<Box<CallRefusal>>,
 }
 
 // What a block of kind `Other` is, by its name.

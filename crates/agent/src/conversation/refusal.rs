@@ -1,30 +1,30 @@
-//! Calls that were not made because of what an agent may do, where nobody was
-//! asked: a person would not hear of them otherwise.
+//! Calls that the agent's permissions refused without asking for an approval.
 
 use offshoot_core::{BlockKind, Payload};
 use serde::{Deserialize, Serialize};
 
-/// Why a call was not made of which nobody was asked.
+/// Why a call was refused without asking for an approval. `run` shows it to the person, who
+/// otherwise would not see the refusal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refusal {
-    /// In words for a person.
+pub struct CallRefusal {
+    /// The reason, in words for a person.
     pub why: String,
-    /// Whether it would have been asked for, had there been anybody to ask.
-    #[serde(default)]
-    pub nobody: bool,
+    /// Whether the call needed an approval and the run has no approver.
+    #[serde(default, rename = "nobody")]
+    pub no_approver: bool,
 }
 
-impl Refusal {
-    /// What a block of a conversation keeps of it, if it is the result of such a
-    /// call. What the result says plays no part: any tool can say anything.
+impl CallRefusal {
+    /// The refusal in a block of a conversation, if the block is the result of a refused call. The
+    /// text of the result plays no part, because a tool can return any text.
     pub fn of(kind: BlockKind, data: &Payload) -> Option<Self> {
         #[derive(Deserialize)]
-        struct StoredOutput {
+        struct ToolResult {
             #[serde(default)]
-            refused: Option<Refusal>,
+            refused: Option<CallRefusal>,
         }
         match kind {
-            BlockKind::ToolResult => data.decode::<StoredOutput>().ok()?.refused,
+            BlockKind::ToolResult => data.decode::<ToolResult>().ok()?.refused,
             _ => None,
         }
     }

@@ -92,7 +92,7 @@ pub(crate) fn live_handles() -> ArgValueCompleter {
     ArgValueCompleter::new(|typed: &OsStr| offer_tasks(typed, Scope::Live))
 }
 
-/// Completes ids of what agents ask leave for.
+/// Completes ids of approval requests.
 pub(crate) fn approvals() -> ArgValueCompleter {
     ArgValueCompleter::new(|typed: &OsStr| {
         let asked = asked(async |desk| {

@@ -55,7 +55,7 @@ impl Desk {
         task_of(self.ask(&Request::Show(self.named(task))).await?)
     }
 
-    /// The record of a task once it has ended, or asks something that is no leave.
+    /// The record of a task once it has ended, or has a question that is no approval request.
     pub(crate) async fn end_of(&self, task: String) -> Result<Task, Trouble> {
         let request = Request::Wait(WaitTasks {
             session: self.session.clone(),

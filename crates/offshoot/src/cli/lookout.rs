@@ -1,4 +1,4 @@
-//! Looks out for what agents ask leave for, whichever daemon serves.
+//! Watches for approval requests of agents, whichever daemon serves.
 
 use offshoot_client::StreamItem;
 use offshoot_client::wire::{ApprovalRequest, ListApprovals, Reply, Request, SessionEvent};
@@ -9,7 +9,7 @@ use super::desk::Desk;
 /// How many are looked at. Whoever answers some sees the next.
 const MOST: usize = 1_000;
 
-/// What some tasks of a session, and those below them, ask leave for.
+/// The approval requests of some tasks of a session and of their descendants.
 #[derive(Debug)]
 pub(crate) struct Lookout {
     open: watch::Receiver<Vec<ApprovalRequest>>,

@@ -96,7 +96,7 @@ pub(crate) struct Run {
     /// What all may spend together, such as `2usd, 200k tokens, 10m`
     #[arg(long, value_name = "BUDGET", allow_hyphen_values = true)]
     budget: Option<String>,
-    /// Whom agents ask for leave [default: a person, if there is a terminal]
+    /// Who approves calls of agents [default: a person, if there is a terminal]
     #[arg(long, value_name = "WHOM")]
     ask: Option<Whom>,
     /// Let agents read public pages of the network, with the tool `fetch`
@@ -134,7 +134,7 @@ impl Mode {
     }
 }
 
-/// Whom agents ask for leave.
+/// Who approves calls of agents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Whom {
     // A person: here, or with `offshoot approve` from elsewhere.

@@ -127,8 +127,7 @@ fn each_of_two_is_asked_in_its_own_turn_with_nothing_hidden() {
     // Both are asked at once, so either may stand first.
     let mut asked = first;
     for _ in 0..2 {
-        if asked.contains("lead asks leave to use survey\n  path\n    │ .\n  deep\n    │ true\n")
-        {
+        if asked.contains("lead wants to use survey\n  path\n    │ .\n  deep\n    │ true\n") {
             sitting.types("y");
             asked = sitting.until("allowed once");
         } else {
@@ -194,7 +193,7 @@ fn a_grandchild_is_answered_in_place_after_the_daemon_died() {
     let (world, model) = (World::new(), family());
     let mut sitting = run(&world, &model);
     let asked = sitting.until(QUESTION);
-    assert!(asked.contains("lead/mid/deep asks leave to use survey"), "{asked}");
+    assert!(asked.contains("lead/mid/deep wants to use survey"), "{asked}");
     world.kill_daemon();
     sitting.types("y");
     sitting.until("allowed once");
@@ -220,7 +219,7 @@ fn whoever_ends_the_input_leaves_it_to_others() {
     let mut sitting = run(&world, &model);
     sitting.until(QUESTION);
     sitting.ours.write_all(b"\x04").unwrap();
-    sitting.until("left open; anybody can answer: offshoot approve ");
+    sitting.until("left open; to answer: offshoot approve ");
     let page = world.json(&["approvals", "ls"]);
     world.done(&["approve", page["approvals"][0]["id"].as_str().unwrap()]);
     assert_eq!(sitting.ends().0, Some(0));

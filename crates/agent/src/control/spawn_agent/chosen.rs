@@ -1,4 +1,4 @@
-//! What a child is made of: its owner's leave, the profile that was chosen, and
+//! What a child is made of: its owner's permissions, the profile that was chosen, and
 //! what the call narrows.
 
 use std::sync::Arc;

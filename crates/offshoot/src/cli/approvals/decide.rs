@@ -14,14 +14,14 @@ use crate::cli::run::keys;
 use crate::cli::show::{Screen, approval, exact};
 use crate::cli::trouble::Trouble;
 
-/// Allow what an agent asks leave for
+/// Approve a call of an agent
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   offshoot approvals show 9f3c1a-1        # all of it, before you answer
   offshoot approve 9f3c1a-1
   offshoot approve 9f3c1a-1 --always      # and what is like it, in that folder
 
-Leave is for this one call, exactly as it is shown. The first answer counts: a
+An approval is for this one call, exactly as it is shown. The first answer counts: a
 later one is told who was first. What --always would allow is shown by
 `offshoot approvals show`; `offshoot approvals revoke` takes it back.
 What a task runs cannot answer: that is for a person.")]
@@ -34,7 +34,7 @@ pub(crate) struct Approve {
     id: String,
 }
 
-/// Deny what an agent asks leave for
+/// Deny a call of an agent
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   offshoot deny 9f3c1a-1

@@ -11,7 +11,7 @@ use crate::cli::show::table::{Cell, Column, Table};
 use crate::cli::show::{Form, Part, time};
 use crate::cli::trouble::Trouble;
 
-/// List what was allowed for ever
+/// List the standing grants
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Each holds for agents that work in that folder. It spares a question, and never
@@ -28,7 +28,7 @@ impl Grants {
         if desk.screen.form == Form::Json {
             desk.screen.json(&serde_json::json!({ "grants": grants }))?;
         } else if grants.is_empty() {
-            desk.screen.tell("nothing was allowed for ever");
+            desk.screen.tell("there are no standing grants");
         } else {
             desk.screen.say(&table(&grants).render(desk.screen.width, desk.screen.out))?;
         }

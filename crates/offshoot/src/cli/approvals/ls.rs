@@ -19,7 +19,7 @@ const PAGE: usize = 100;
 /// The widest that a cell is where no terminal sets a bound.
 const WIDEST: usize = 200;
 
-/// List what agents ask leave for
+/// List the approval requests of agents
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   offshoot approvals ls
@@ -50,7 +50,7 @@ impl Ls {
         if page.approvals.is_empty() {
             let place = session.map(|name| format!(" in session {}", text::line(&name)));
             let place = place.unwrap_or_default();
-            desk.screen.tell(&format!("no agent asks leave for anything{place}"));
+            desk.screen.tell(&format!("no agent waits for an approval{place}"));
             return Ok(Exit::Done);
         }
         desk.screen.say(&table(&page).render(desk.screen.width, desk.screen.out))?;

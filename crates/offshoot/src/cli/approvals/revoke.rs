@@ -11,7 +11,7 @@ use crate::cli::exit::Exit;
 use crate::cli::show::{size, text};
 use crate::cli::trouble::Trouble;
 
-/// Take back what was allowed for ever
+/// Revoke standing grants
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   offshoot approvals revoke 'run_command(cargo test)'
@@ -23,7 +23,7 @@ pub(crate) struct Revoke {
     /// The rule, as `offshoot approvals grants` shows it
     #[arg(value_name = "RULE", required_unless_present = "all", conflicts_with = "all")]
     rule: Option<String>,
-    /// All that was allowed for ever in the folder
+    /// Revoke all grants of the directory
     #[arg(long)]
     all: bool,
     /// The folder; the present one if it is not said

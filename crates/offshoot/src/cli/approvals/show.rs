@@ -12,7 +12,7 @@ use crate::cli::show::approval::{self, Look};
 use crate::cli::show::{Part, text};
 use crate::cli::trouble::Trouble;
 
-/// Show all of what an agent asks leave for
+/// Show an approval request in full
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   offshoot approvals show 9f3c1a-1

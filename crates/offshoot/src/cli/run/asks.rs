@@ -1,4 +1,4 @@
-//! What the agents of a run ask leave for: asked in place, one after the other,
+//! The approval requests of a run: asked in place, one after the other,
 //! or told to whoever answers elsewhere.
 
 use std::collections::{HashSet, VecDeque};
@@ -42,7 +42,7 @@ pub(super) enum Answers {
     Denied,
 }
 
-/// What the agents of a run ask leave for.
+/// The approval requests of a run.
 pub(super) struct Asks {
     desk: Desk,
     lookout: Lookout,

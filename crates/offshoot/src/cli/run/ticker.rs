@@ -268,7 +268,7 @@ impl Ticker {
         self.remark(&format!("  {} waits; {running}", text::line(&lead.handle)));
     }
 
-    /// Tells what a task asks, and how anybody can answer.
+    /// Prints the question of a task and the command that answers it.
     fn tell_question(&mut self, task: &Task) {
         let Some(question) = &task.question else { return };
         // A handle may mean another task further down.
@@ -282,7 +282,7 @@ impl Ticker {
         let asks = self.desk.screen.err.paint(Part::Hint, "asks");
         let owner = self.live.parent_of(task).unwrap_or("its owner").to_owned();
         self.remark(&format!("  {} {asks} {owner}: {asked}", text::line(&task.handle)));
-        self.remark(&format!("    anybody can answer: {command}"));
+        self.remark(&format!("    to answer: {command}"));
     }
 
     /// Tells what a task may not do. Scripts are told, too: nothing else says so.

@@ -1,4 +1,4 @@
-//! What an agent asks leave for, as people read it before they answer.
+//! An approval request as a person reads it before deciding.
 
 use jiff::Timestamp;
 use offshoot_client::wire::{ApprovalEnd, ApprovalRequest, Decision};
@@ -37,8 +37,8 @@ pub(crate) struct Look<'a> {
 pub(crate) fn asked(approval: &ApprovalRequest, look: Look<'_>) -> String {
     let Look { colour, .. } = look;
     let agent = colour.paint(Part::Name, exact::on_one_line(&approval.agent));
-    let tool = colour.paint(Part::Name, exact::on_one_line(&approval.tool));
-    let mut shown = format!("{agent} asks leave to use {tool}\n");
+    let wants = exact::on_one_line(&approval.wants());
+    let mut shown = format!("{agent} {wants}\n");
     let (arguments, unseen) = arguments(&approval.arguments, look);
     shown.push_str(&arguments);
     if let Some(worktree) = &approval.worktree {
@@ -168,7 +168,7 @@ pub(crate) fn shortest(arguments: &str) -> String {
     exact::on_one_line(told.as_deref().unwrap_or(arguments))
 }
 
-/// What leave for ever would cover.
+/// The calls that a standing grant would cover.
 pub(crate) fn covers(approval: &ApprovalRequest) -> Option<String> {
     let rule = exact::on_one_line(approval.always.as_ref()?);
     // A rule about commands covers none that names a path elsewhere.
@@ -193,7 +193,7 @@ pub(crate) fn closed(closing: &ApprovalEnd) -> String {
 pub(crate) fn said(verdict: &Decision) -> String {
     match verdict {
         Decision::Once => "allowed once".to_owned(),
-        Decision::Always => "allowed for ever".to_owned(),
+        Decision::Always => "allowed always".to_owned(),
         Decision::Denied { reason: None } => "denied".to_owned(),
         Decision::Denied { reason: Some(reason) } => {
             format!("denied ({})", text::cut(&text::line(reason), 200))
@@ -201,11 +201,11 @@ pub(crate) fn said(verdict: &Decision) -> String {
     }
 }
 
-/// How anybody can answer.
+/// The commands that answer a request.
 pub(crate) fn how_to_answer(desk: &Desk, id: &str) -> String {
     let [approve, deny] = ["approve", "deny"].map(|word| desk.command_anywhere(word, &[id]));
     let show = desk.command_anywhere("approvals show", &[id]);
-    format!("anybody can answer: {approve}, or {deny}; all of it: {show}")
+    format!("to answer: {approve}, or {deny}; all of it: {show}")
 }
 
 /// Since when it is asked for.
@@ -247,7 +247,7 @@ mod tests {
         let seen = shown(written);
         assert_eq!(
             seen,
-            "lead/ants asks leave to use run_command\n  command\n    │ echo \\x1b[2J\n  background\n    \
+            "lead/ants wants to run a command\n  command\n    │ echo \\x1b[2J\n  background\n    \
              │ true\n  1 character that would not be seen is written as an escape\n"
         );
     }

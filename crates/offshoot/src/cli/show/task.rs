@@ -31,7 +31,7 @@ pub(crate) fn what(task: &Task) -> String {
             format!("asks: {}", task.question.as_ref().map_or("", |asked| &asked.text))
         }
         (None, None) if task.approval.is_some() => {
-            task.approval.as_ref().map(leave).unwrap_or_default()
+            task.approval.as_ref().map(approval).unwrap_or_default()
         }
         (None, None) if delay(task).is_some() => {
             delay(task).map(|delay| delay_text(&delay, Timestamp::now())).unwrap_or_default()
@@ -49,9 +49,9 @@ pub(crate) fn what(task: &Task) -> String {
     text::line(&said)
 }
 
-/// What a task asks leave for, and how that is answered.
-fn leave(asked: &ApprovalSummary) -> String {
-    format!("asks leave to use {}: offshoot approve {}", asked.tool, asked.id)
+/// The approval that a task waits for, and the command that approves it.
+fn approval(asked: &ApprovalSummary) -> String {
+    format!("{}: offshoot approve {}", asked.wants(), asked.id)
 }
 
 /// What a command reported of itself, under this name.
@@ -251,7 +251,7 @@ pub(crate) fn in_full(task: &Task, now: Timestamp, colour: Colour) -> String {
         );
     }
     fields.add_some("asks", task.question.as_ref().map(|question| &question.text));
-    fields.add_some("leave", task.approval.as_ref().map(leave));
+    fields.add_some("approval", task.approval.as_ref().map(approval));
     fields.add_some("model error", delay(task).map(|delay| delay_text(&delay, now)));
     fields.add_some("progress", progress(task));
     fields.add_some("spent", task.spent.as_ref().map(|spent| &spent.text));
@@ -278,7 +278,7 @@ pub(crate) fn in_full(task: &Task, now: Timestamp, colour: Colour) -> String {
         fields.add_some(
             "mode",
             agent.mode.as_ref().map(|mode| match agent.asks.as_deref() {
-                Some(asks) => format!("{mode}; asked for leave: {asks}"),
+                Some(asks) => format!("{mode}; approver: {asks}"),
                 None => mode.clone(),
             }),
         );

@@ -1,4 +1,4 @@
-//! What those ask leave for that stand below tasks which are waited for.
+//! The approval requests of tasks that are waited for, and of their descendants.
 
 use std::collections::{BTreeMap, HashSet};
 

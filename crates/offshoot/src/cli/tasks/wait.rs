@@ -32,7 +32,7 @@ const AT_ONCE: usize = 64;
 
 Of a long result the beginning is printed, and the command that prints all of
 it. What was printed counts as read. If a task asks something, or one below it
-asks for leave, the wait for it is over, too. It exits with 0 if all completed,
+needs an approval, the wait for it is over, too. It exits with 0 if all completed,
 1 failed, 3 cancelled, 4 lost, 5 unknown, 6 needs input, 124 time up. Of several
 the worst counts: lost, failed, cancelled, needs input, time up, completed.")]
 pub(crate) struct Wait {
@@ -61,7 +61,7 @@ struct Printed {
 enum Came<T> {
     /// What was waited for.
     Waited(T),
-    /// Before that, somebody asks for leave.
+    /// Before that, a task needs an approval.
     Asked(Vec<ApprovalRequest>),
 }
 
@@ -232,9 +232,11 @@ impl Told<'_> {
         }
         self.progress.clear();
         for asked in open {
-            let (agent, tool) = (text::line(&asked.agent), text::line(&asked.tool));
+            let agent = text::line(&asked.agent);
+            let wants = asked.wants();
+            let wants = text::line(&wants);
             let how = approval::how_to_answer(self.desk, &asked.id);
-            let said = format!("offshoot: {agent} asks leave to use {tool}; {how}");
+            let said = format!("offshoot: {agent} {wants}; {how}");
             self.desk.screen.remark(&said);
         }
         let mut held = Vec::new();
@@ -277,7 +279,7 @@ impl Told<'_> {
             }
             if end == WaitEnd::NeedsInput && task.question.is_some() {
                 let answer = self.desk.command("tasks send", &[&task.id, "ANSWER"]);
-                self.desk.screen.remark(&format!("offshoot: anybody can answer: {answer}"));
+                self.desk.screen.remark(&format!("offshoot: to answer: {answer}"));
             }
             if let (WaitEnd::NeedsInput, Some(asked)) = (end, &task.approval) {
                 let said = approval::how_to_answer(self.desk, &asked.id);

@@ -50,10 +50,10 @@ impl Why {
             let Ok(task) = desk.show(&why.id).await else { return };
             if let Some(asked) = &task.approval {
                 let how = approval::how_to_answer(desk, &asked.id);
-                reason.text = format!("waits for leave to use {}; {how}", asked.tool);
+                reason.text = format!("waits for approval: it {}; {how}", asked.wants());
             } else if task.question.is_some() {
                 let answer = desk.command("tasks send", &[&task.id, "ANSWER"]);
-                reason.text.push_str(&format!("; anybody can answer: {answer}"));
+                reason.text.push_str(&format!("; to answer: {answer}"));
             }
         }
     }
