@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use offshoot_core::SessionId;
-use offshoot_models::{EndpointMismatch, Endpoint, Gate, Model, ModelName};
+use offshoot_models::{Endpoint, EndpointMismatch, Gate, Model, ModelName};
 use offshoot_runtime::BoxFuture;
 
 use crate::loop_exit::LoopExit;
