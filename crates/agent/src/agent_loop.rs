@@ -4,13 +4,13 @@
 //! does one thing (deliver, ask the model, run tool calls, wait, end) and commits
 //! the outcome. An attempt after a crash reads the history and goes on from there.
 
-mod budget;
 mod call_batch;
 mod children;
 mod closing;
 mod compaction;
 mod inbox;
 mod model_call;
+mod payment;
 mod progress;
 mod tool_runner;
 mod turn_end;
@@ -25,6 +25,7 @@ use offshoot_store::CounterChange;
 
 use crate::agents::AgentShared;
 use crate::brief::{Brief, BriefContext, Isolation};
+use crate::budget::{BudgetLedger, fit};
 use crate::clock::{Clock, ClockGuard};
 use crate::control;
 use crate::conversation::entry::{Continuation, Entry, Fork};
@@ -32,11 +33,10 @@ use crate::conversation::{Closing, Conversation, ResultMode, Tail, estimate, his
 use crate::loop_exit::LoopExit;
 use crate::model_delay::ModelDelay;
 use crate::notice::envelope;
-use crate::purse::Purse;
-use crate::spend;
 use crate::tool::Toolbox;
 use crate::worktree::{self, Tree};
 
+use self::payment::open_ledger;
 use self::tool_runner::without_output;
 
 /// How long a waiting agent keeps its conversation in memory.
@@ -62,7 +62,7 @@ pub(crate) struct AgentLoop {
     /// The time limit, if there is one and the start time is loaded.
     clock: Option<Box<ClockGuard>>,
     /// The budget, if there is one.
-    purse: Option<Box<Purse>>,
+    ledger: Option<Box<BudgetLedger>>,
     /// The number of failed model calls in a row.
     failures: u32,
     /// The reason why the model has not answered yet, after a failure.
@@ -95,7 +95,7 @@ impl AgentLoop {
     ) -> Result<Box<Self>, BodyError> {
         let mut brief = cx.input::<Brief>().await?;
         let (model, gate) = shared.model(&brief, cx.lineage().session)?;
-        let mut purse = spend::purse((&shared.prices, &shared.flights), &cx, &brief)
+        let mut ledger = open_ledger(&shared, cx.id(), &brief)
             .map_err(|error| Failure::new(FailureKind::Budget, error.to_string()))?;
         let tools = control::toolbox(&shared, &cx, &brief).await?;
         let mut system = control::system(&shared, &cx, &brief);
@@ -108,8 +108,8 @@ impl AgentLoop {
         if let Some(tree) = &tree {
             system = format!("{system}\n{}", tree.told()).into();
         }
-        if let Some(purse) = &mut purse {
-            purse.preface = estimate::preface(&system, &tools.specs(), &brief.model);
+        if let Some(ledger) = &mut ledger {
+            ledger.preface = estimate::preface(&system, &tools.specs(), &brief.model);
         }
         let brief = Arc::new(brief);
         let conversation = Conversation::default();
@@ -125,7 +125,7 @@ impl AgentLoop {
             system,
             conversation,
             clock,
-            purse,
+            ledger,
             failures,
             delay,
             session_row,
@@ -158,11 +158,15 @@ impl AgentLoop {
     /// Reads the conversation from the history.
     async fn reload(&mut self) -> Result<(), LoopExit> {
         let mode = match self.brief.result_schema {
-            Some(_) => ResultMode::Tool(self.brief.dialect.finish(&self.tools)),
+            Some(_) => ResultMode::Tool(control::finish_name(
+                &self.shared,
+                &self.brief.dialect,
+                &self.tools,
+            )),
             None => ResultMode::Answer,
         };
         // A call that was under way has settled, or keeps its reservation.
-        self.release_reservation();
+        self.end_call();
         self.conversation = history::load(&self.cx, mode).await?;
         if self.must_announce_takeover() && !matches!(self.conversation.tail(), Tail::Empty) {
             self.announce_takeover().await?;
@@ -318,7 +322,7 @@ impl AgentLoop {
                 Ok(()) => break,
                 // The owner of a counter may have ended, and its counters with it.
                 Err(Error::Limit { .. }) => {
-                    let fitting = spend::fit(&self.cx, changes.clone()).await?;
+                    let fitting = fit(&self.cx, changes.clone()).await?;
                     if has_same_amounts(&fitting, &changes) {
                         return Err(Error::Contended.into());
                     }

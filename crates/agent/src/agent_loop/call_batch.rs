@@ -148,7 +148,7 @@ impl AgentLoop {
             };
             output.text =
                 output.read(|task| reported.contains(&task) || self.conversation.reports_end(task));
-            reported.extend(output.told());
+            reported.extend(output.reported_ends());
             let position = self.conversation.blocks() + entries.len() as u64;
             let key = (self.cx.id(), position);
             if let Some(stored) = stored_output::shorten(&mut output.text, share, key) {
@@ -287,7 +287,7 @@ async fn next_event(
 /// The tasks whose ends the outputs report, each once.
 fn reported_ends(outputs: &[Option<Output>]) -> Vec<TaskId> {
     let mut ends = Vec::new();
-    for task in outputs.iter().flatten().flat_map(Output::told) {
+    for task in outputs.iter().flatten().flat_map(Output::reported_ends) {
         if !ends.contains(task) {
             ends.push(*task);
         }

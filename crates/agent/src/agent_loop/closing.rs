@@ -7,12 +7,11 @@ use offshoot_core::{FailureKind, Payload};
 use crate::agent_loop::compaction::{CompactionOutcome, LEAST_SHOWN, SHOWN};
 use crate::agent_loop::model_call::{ModelOutcome, ModelRequest};
 use crate::agent_loop::{AgentLoop, Flow};
-use crate::budget::Budget;
+use crate::budget::{Budget, Shortage};
 use crate::conversation::Closing;
 use crate::conversation::entry::Entry;
 use crate::loop_exit::LoopExit;
 use crate::notice::{LIMIT, envelope};
-use crate::purse::Short;
 
 /// A limit that an agent has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +21,7 @@ pub(super) enum ReachedLimit {
     /// The time.
     Time(Duration),
     /// The budget, and the part of it that is used up, if that is still known.
-    Budget(Option<Short>),
+    Budget(Option<Shortage>),
 }
 
 impl ReachedLimit {
@@ -33,7 +32,7 @@ impl ReachedLimit {
             Self::Steps(steps) => format!("all {steps} steps"),
             Self::Time(time) => format!("all the {}", written(time)),
             Self::Budget(None) => "nearly all of the budget".to_owned(),
-            Self::Budget(Some(short)) => format!("nearly all of the {}", short.whole()),
+            Self::Budget(Some(short)) => format!("nearly all of the {}", short.limit_text()),
         }
     }
 
@@ -69,7 +68,7 @@ impl ReachedLimit {
             Self::Budget(None) => (FailureKind::Budget, "stopped at its budget".to_owned()),
             Self::Budget(Some(short)) => {
                 let whose = if short.own { "its budget" } else { "the budget that it shares" };
-                (FailureKind::Budget, format!("stopped at {whose}, of {}", short.whole()))
+                (FailureKind::Budget, format!("stopped at {whose}, of {}", short.limit_text()))
             }
         }
     }
@@ -89,10 +88,10 @@ impl AgentLoop {
         }
         // An earlier attempt may have asked for last words before its process died.
         let is_closing = self.conversation.closing() != Closing::None;
-        let purse = self.purse.as_ref().filter(|_| is_closing);
+        let ledger = self.ledger.as_ref().filter(|_| is_closing);
         let timed = self.clock.as_ref().filter(|_| is_closing);
         self.out_of_time()
-            .or_else(|| purse.map(|purse| ReachedLimit::Budget(purse.short)))
+            .or_else(|| ledger.map(|ledger| ReachedLimit::Budget(ledger.shortage)))
             .or_else(|| timed.map(|timed| ReachedLimit::Time(timed.clock.length)))
     }
 
@@ -130,8 +129,8 @@ impl AgentLoop {
         if limit == ReachedLimit::Time(Duration::ZERO) {
             return self.end_without_words(limit).await;
         }
-        if let (ReachedLimit::Budget(short @ Some(_)), Some(purse)) = (limit, &mut self.purse) {
-            purse.short = short;
+        if let (ReachedLimit::Budget(short @ Some(_)), Some(ledger)) = (limit, &mut self.ledger) {
+            ledger.shortage = short;
         }
         if let Some(timed) = &self.clock {
             timed.clock.grant_last_words();

@@ -10,6 +10,7 @@ use offshoot_models::{Message, Part, Role};
 
 use crate::agent_loop::AgentLoop;
 use crate::agent_loop::model_call::{ModelOutcome, ModelRequest};
+use crate::budget::correct;
 use crate::conversation::entry::{Compaction, Entry};
 use crate::loop_exit::LoopExit;
 
@@ -45,7 +46,7 @@ pub(super) enum CompactionOutcome {
 impl AgentLoop {
     /// Whether the next call would nearly fill the model's window.
     pub(super) fn needs_compaction(&self) -> bool {
-        self.conversation.size() > self.model.facts().window / 100 * FULL
+        self.conversation.size() > self.model.limits().window / 100 * FULL
     }
 
     /// Compacts everything before the last two steps.
@@ -69,11 +70,11 @@ impl AgentLoop {
                 }
             }
         };
-        let changes = self.settle_reservation(answer.usage);
+        let changes = self.settle(answer.usage);
         // The conversation is worth more than an empty summary.
         if answer.text().trim().is_empty() {
-            self.correct_counters(changes).await;
-            self.release_reservation();
+            correct(&self.cx, changes).await;
+            self.end_call();
             return Ok(CompactionOutcome::Impossible);
         }
         let mut total = self.conversation.usage();
@@ -84,7 +85,7 @@ impl AgentLoop {
         let compaction =
             Compaction { text, start: recent.block, total, turns, continued, finished };
         self.commit_counting(vec![Entry::Compaction(compaction)], changes).await?;
-        self.release_reservation();
+        self.end_call();
         Box::pin(self.reload()).await?;
         Ok(CompactionOutcome::Compacted)
     }

@@ -85,13 +85,16 @@ impl AgentLoop {
 
     /// Looks up what a row refers to. The full text of a long message from a task
     /// is stored at this position, to be read on.
-    async fn row_details(
-        &self,
+    async fn row_details<'a>(
+        &'a self,
         row: InboxRow<'_>,
         allowance: usize,
         position: u64,
-    ) -> Result<(RowDetails, Option<StoredOutput>), LoopExit> {
-        let mut details = RowDetails { dialect: self.brief.dialect, ..RowDetails::default() };
+    ) -> Result<(RowDetails<'a>, Option<StoredOutput>), LoopExit> {
+        let mut details = RowDetails {
+            dialect: Some(self.shared.dialects.get(&self.brief.dialect)),
+            ..RowDetails::default()
+        };
         let mut long = None;
         match row.body() {
             RowBody::Message(message) => {

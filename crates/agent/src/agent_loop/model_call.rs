@@ -8,7 +8,8 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use offshoot_core::{ActivityKind, FailureKind, WaitingOn};
 use offshoot_models::{
-    Again, Answer, Cache, Call, ModelError, Part, Pass, Piece, Seen, ToolCall, ToolChoice,
+    Answer, AnswerEvent, AnswerProgress, Cache, Call, ModelError, Part, Pass, Retry, ToolCall,
+    ToolChoice,
 };
 use offshoot_runtime::BodyError;
 use tokio::time::Instant;
@@ -16,13 +17,13 @@ use tokio::time::Instant;
 use crate::agent_loop::closing::ReachedLimit;
 use crate::agent_loop::compaction::CompactionOutcome;
 use crate::agent_loop::{AgentLoop, CONVERSATION_HOLD};
+use crate::budget::Shortage;
 use crate::conversation::Conversation;
 use crate::conversation::entry::{AnswerEnd, Entry};
 use crate::conversation::estimate::{self, Sent};
 use crate::delivery::{DeliveryPoint, due_now, interrupted, is_due_now};
 use crate::delta::Delta;
 use crate::loop_exit::LoopExit;
-use crate::purse::Short;
 
 /// The first wait before a failed call is repeated.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
@@ -60,19 +61,19 @@ pub(super) enum ModelOutcome {
     /// The conversation is too long for the model.
     TooLong(ModelError),
     /// The rest of the budget is too small for the call.
-    OverBudget(Short),
+    OverBudget(Shortage),
 }
 
 /// The received part of an answer.
 #[derive(Debug)]
 struct PartialAnswer {
     text: String,
-    seen: Seen,
+    seen: AnswerProgress,
 }
 
 impl Default for PartialAnswer {
     fn default() -> Self {
-        Self { text: String::new(), seen: Seen::Nothing }
+        Self { text: String::new(), seen: AnswerProgress::Nothing }
     }
 }
 
@@ -97,7 +98,7 @@ impl AgentLoop {
         if let Some(limit) = self.reached_limit() {
             return Box::pin(self.request_last_words(limit)).await;
         }
-        if self.purse.is_some() {
+        if self.ledger.is_some() {
             Box::pin(self.warn()).await?;
         }
         if self.needs_compaction()
@@ -127,11 +128,11 @@ impl AgentLoop {
         let calls = self.conversation.calls() + answer.calls().count() as u64;
         let (model, stop, usage) = (self.brief.model.clone(), answer.stop.clone(), answer.usage);
         let end = AnswerEnd { step, model, stop, usage, total, calls };
-        let changes = self.settle_reservation(usage);
+        let changes = self.settle(usage);
         self.commit_counting(Entry::of_answer(answer, end), changes).await?;
-        self.release_reservation();
-        if let Some(purse) = &self.purse {
-            purse.keep(self.input_bound());
+        self.end_call();
+        if let Some(ledger) = &self.ledger {
+            ledger.keep_for_closing(self.input_bound());
         }
         self.report().await
     }
@@ -153,9 +154,9 @@ impl AgentLoop {
                     ControlFlow::Break(outcome) => return Ok(outcome),
                 },
             };
-            let pass = match self.purse.as_ref().is_some_and(|purse| purse.is_limited()) {
+            let pass = match self.ledger.as_ref().is_some_and(|ledger| ledger.is_limited()) {
                 false => pass,
-                true => match Box::pin(self.reserve(request, pass)).await? {
+                true => match Box::pin(self.pay(request, pass)).await? {
                     ControlFlow::Continue(Some(pass)) => pass,
                     ControlFlow::Continue(None) => continue,
                     ControlFlow::Break(outcome) => return Ok(outcome),
@@ -171,7 +172,7 @@ impl AgentLoop {
             let listen = self.listen(call, (audience, &pass), &mut partial);
             let error = match Box::pin(listen).await {
                 Ok(ModelOutcome::Answer(mut answer)) => {
-                    if self.purse.is_some() {
+                    if self.ledger.is_some() {
                         estimate::raise(&mut answer, sent);
                     }
                     pass.answered();
@@ -188,8 +189,8 @@ impl AgentLoop {
                 Err(error) => error,
             };
             match partial.seen {
-                Seen::Nothing => Box::pin(self.refund()).await,
-                Seen::Output => self.release_reservation(),
+                AnswerProgress::Nothing => Box::pin(self.refund()).await,
+                AnswerProgress::Output => self.end_call(),
             }
             let chance = (self.cx.random() as u32) as f64 / f64::from(u32::MAX);
             pass.failed(&error, chance);
@@ -202,7 +203,7 @@ impl AgentLoop {
             if !matches!(error, ModelError::RateLimited { .. }) {
                 self.failures += 1;
             }
-            let Again::After(_) = error.again() else {
+            let Retry::After(_) = error.retry() else {
                 return Err(gave_up(&error, self.failures));
             };
             if self.failures >= self.shared.limits.tries {
@@ -300,10 +301,10 @@ impl AgentLoop {
             }
         };
         let (system, tools) = (self.system.clone(), self.tools.specs());
-        let reserved = self.purse.as_ref().and_then(|purse| purse.flight.as_ref());
+        let reserved = self.ledger.as_ref().and_then(|ledger| ledger.reservation.as_ref());
         let max_output = reserved.map(|(_, output)| *output);
         let call = Call { system, messages, tools, choice, max_output, schema: None, cache };
-        let sent = self.purse.as_ref().map(|_| Sent::of(&call, &self.brief.model));
+        let sent = self.ledger.as_ref().map(|_| Sent::of(&call, &self.brief.model));
         (call, sent.unwrap_or_default())
     }
 
@@ -319,13 +320,13 @@ impl AgentLoop {
         let answer = pin!(async {
             while let Some(piece) = pieces.next().await {
                 match piece? {
-                    Piece::Whole(answer) => return Ok(ModelOutcome::Answer(answer)),
+                    AnswerEvent::Whole(answer) => return Ok(ModelOutcome::Answer(answer)),
                     piece => {
-                        if partial.seen == Seen::Nothing {
+                        if partial.seen == AnswerProgress::Nothing {
                             pass.heard();
                         }
-                        partial.seen = Seen::Output;
-                        if let Piece::Text(text) = &piece {
+                        partial.seen = AnswerProgress::Output;
+                        if let AnswerEvent::Text(text) = &piece {
                             partial.text.push_str(text);
                         }
                         if let Audience::Watchers { step, attempt } = audience {
@@ -354,7 +355,7 @@ impl AgentLoop {
         request: ModelRequest,
         partial: PartialAnswer,
     ) -> Result<(), LoopExit> {
-        self.release_reservation();
+        self.end_call();
         if partial.text.is_empty() || matches!(request, ModelRequest::Compaction { .. }) {
             return Ok(());
         }

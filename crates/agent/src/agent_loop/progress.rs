@@ -17,7 +17,7 @@ impl AgentLoop {
         let (steps, tool_calls) = (self.conversation.step(), self.conversation.calls());
         // The agent's own note and its worktree stay.
         let AgentReport { note, worktree, .. } = self.cx.reported().await?.unwrap_or_default();
-        let spent = Box::pin(self.spent()).await?;
+        let spent = Box::pin(self.usage()).await?;
         let (model_delay, unanswered) = (None, 0);
         Ok(self
             .cx

@@ -15,7 +15,7 @@ use crate::agent_loop::children::wait_for_change;
 use crate::agents::AgentShared;
 use crate::approval::{self, Judgement};
 use crate::brief::Brief;
-use crate::control::is_brought;
+use crate::control::is_provided;
 use crate::conversation::poll_guard::{self, PollGuard};
 use crate::conversation::{Branch, Conversation};
 use crate::delivery;
@@ -106,7 +106,7 @@ impl<'a> ToolRunner<'a> {
 
     /// Returns the output, unless it is that of a poll that shows nothing new.
     fn unless_repeated(&self, call: &ToolCall, output: Output) -> Option<Output> {
-        let tool = self.tools.find(&call.name).filter(|_| !is_brought(self.shared, &call.name));
+        let tool = self.tools.find(&call.name).filter(|_| !is_provided(self.shared, &call.name));
         let is_poll = tool.is_some_and(|tool| poll_guard::is_polling_tool(tool.known_as()));
         let is_repeated = is_poll && self.polls.lock().note(call, &output.read(|_| false));
         (!is_repeated).then_some(output)

@@ -155,7 +155,7 @@ impl AgentLoop {
             });
         }
         lines.truncate(MOST_NAMED);
-        let body = self.brief.dialect.reword(
+        let body = self.shared.dialects.get(&self.brief.dialect).reword(
             "You have ended your turn, but these tasks wait for your answers, and nothing goes on \
              before you answer them or stop them with cancel_task. Questions are answered with \
              send_message, approval requests with answer_request:",
@@ -214,7 +214,9 @@ impl AgentLoop {
             };
             return Err(LoopExit::failure(kind, words));
         }
-        let body = missing.request().replace(FINISH, self.brief.dialect.finish(&self.tools));
+        let body = missing
+            .request()
+            .replace(FINISH, control::finish_name(&self.shared, &self.brief.dialect, &self.tools));
         let text = envelope(REPAIR, &[], &body);
         self.commit(vec![Entry::Notice { text }], None, &[]).await?;
         Ok(Flow::Continue)
