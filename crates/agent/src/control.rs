@@ -21,6 +21,7 @@ use parking_lot::Mutex;
 
 use crate::agents::AgentShared;
 use crate::brief::Brief;
+use crate::built_in_tools;
 use crate::dialect::{DialectName, OfferedTools, ToolMap, UnknownDialect};
 use crate::finish_tool::{FINISH, Finish, SchemaError};
 use crate::profile::Profile;
@@ -288,4 +289,4 @@ const SENDING: &str = "You can send other agents off with spawn_agent. They work
 const NATIVE: usize = 0;
 
 /// The name of the tool with which others are sent off.
-const SPAWN: &str = "spawn_agent";
+const SPAWN: &str = built_in_tools::SPAWN_AGENT.name;

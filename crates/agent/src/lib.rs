@@ -15,6 +15,7 @@ mod approval;
 mod backend;
 mod brief;
 mod budget;
+pub mod built_in_tools;
 mod child_budget;
 mod clock;
 mod control;
