@@ -61,7 +61,7 @@ pub use report::AgentReport;
 pub use spend::{Spent, UnknownPrice};
 pub use tool::{
     CommandOutcome, Effect, Function, Output, Returns, Span, Tool, ToolContext, ToolError,
-    parse_arguments, schema_of, survey, survey_hiding,
+    ToolSource, parse_arguments, schema_of, survey, survey_hiding,
 };
 pub use worktree::{Fate, GIT_LIMIT, Worktree, WorktreeState};
 
