@@ -135,7 +135,11 @@ impl AgentLoop {
     /// Reads the conversation from the history.
     pub(crate) async fn reload(&mut self) -> Result<(), LoopExit> {
         let finishes = match self.brief.result_schema {
-            Some(_) => Finishes::ByTool(self.brief.dialect.finish(&self.tools)),
+            Some(_) => Finishes::ByTool(control::finish_name(
+                &self.shared,
+                &self.brief.dialect,
+                &self.tools,
+            )),
             None => Finishes::BySaying,
         };
         // Whatever was under way is known by now, or stays counted as reserved.

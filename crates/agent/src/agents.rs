@@ -18,6 +18,7 @@ use crate::budget::{BudgetPool, BudgetUsage, Reservations, UnknownPrice};
 use crate::clock::Clocks;
 use crate::control::ToolCache;
 use crate::delta::Deltas;
+use crate::dialect::{Dialects, ToolMap, UnknownDialect};
 use crate::model_source::{ModelSource, ModelUnavailable, SingleModel};
 use crate::profile::{Profile, ProfileError, ProfileSource, ProfileUnavailable};
 use crate::tool::Tool;
@@ -29,6 +30,9 @@ pub enum BriefError {
     /// It cannot be written down.
     #[error(transparent)]
     Payload(#[from] PayloadError),
+    /// Its dialect is not registered.
+    #[error(transparent)]
+    UnknownDialect(#[from] UnknownDialect),
     /// It limits money, and nobody knows what its model costs.
     #[error(transparent)]
     UnknownPrice(#[from] UnknownPrice),
@@ -92,6 +96,8 @@ pub(crate) struct AgentShared {
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     /// The tools of agents that want nothing of their own, made once.
     pub(crate) tool_cache: ToolCache,
+    /// The dialects that agents can have.
+    pub(crate) dialects: Dialects,
     pub(crate) limits: Limits,
     pub(crate) prices: Prices,
     pub(crate) deltas: Deltas,
@@ -142,7 +148,8 @@ impl Agents {
         Self(Arc::new(AgentShared {
             models: Arc::new(models),
             tools: Vec::new(),
-            tool_cache: ToolCache::default(),
+            tool_cache: ToolCache::new(1),
+            dialects: Dialects::default(),
             limits: Limits::default(),
             prices: Prices::default(),
             deltas: Deltas::default(),
@@ -164,7 +171,16 @@ impl Agents {
     pub fn tool(self, tool: impl Tool) -> Self {
         self.change(|shared| {
             shared.tools.push(Arc::new(tool));
-            shared.tool_cache = ToolCache::default();
+            shared.tool_cache = ToolCache::new(shared.dialects.count());
+        })
+    }
+
+    /// With these dialects. Of two that have the same name the last stays.
+    #[must_use]
+    pub fn dialects(self, maps: impl IntoIterator<Item = Arc<dyn ToolMap>>) -> Self {
+        self.change(|shared| {
+            maps.into_iter().for_each(|map| shared.dialects.register(map));
+            shared.tool_cache = ToolCache::new(shared.dialects.count());
         })
     }
 
@@ -173,7 +189,7 @@ impl Agents {
     pub fn profiles(self, profiles: impl ProfileSource) -> Self {
         self.change(|shared| {
             shared.profiles = Some(Arc::new(profiles));
-            shared.tool_cache = ToolCache::default();
+            shared.tool_cache = ToolCache::new(shared.dialects.count());
         })
     }
 
@@ -259,6 +275,7 @@ impl Agents {
             let known = self.0.prices.of(&brief.model).is_some();
             known.then_some(()).ok_or_else(|| UnknownPrice { model: brief.model.clone() })?;
         }
+        self.0.dialects.position(&brief.dialect)?;
         let now = || self.0.models.endpoint(&brief.model, None);
         let payload = match brief.endpoint.is_none().then(now).flatten() {
             Some(now) => Payload::encode(&brief.clone().endpoint(now))?,

@@ -22,6 +22,7 @@ mod conversation;
 mod delivery;
 mod delta;
 mod dialect;
+mod finish_alias;
 mod finish_tool;
 mod loop_exit;
 mod model_delay;
@@ -43,7 +44,8 @@ pub use brief::{Brief, BriefContext, Isolation};
 pub use budget::{Budget, BudgetError, BudgetPool, BudgetUsage, UnknownPrice};
 pub use conversation::refusal::CallRefusal;
 pub use delta::{Delta, DeltaStream, Deltas};
-pub use dialect::Dialect;
+pub use dialect::{DialectName, OfferedTools, ToolMap, UnknownDialect};
+pub use finish_alias::FinishAlias;
 pub use model_delay::ModelDelay;
 pub use model_source::{ModelSource, ModelUnavailable, Providers};
 pub use profile::{
@@ -52,10 +54,19 @@ pub use profile::{
 pub use project::project_ancestors;
 pub use report::AgentReport;
 pub use tool::{
-    Effect, Function, Output, Ran, Returns, Span, Tool, ToolContext, ToolError, survey,
-    survey_hiding,
+    CommandOutcome, Effect, Function, Output, Returns, Span, Tool, ToolContext, ToolError,
+    parse_arguments, schema_of, survey, survey_hiding,
 };
 pub use worktree::{Fate, GIT_LIMIT, Worktree, WorktreeState};
+
+/// The operations of the built-in tools, for tools that perform them with other
+/// arguments.
+pub mod operations {
+    pub use crate::control::{
+        CancelOutcome, IN_WORKTREE, SendOutcome, SpawnedAgent, TaskWait, WaitedTasks, cancel_task,
+        result, send_message, spawn_agent,
+    };
+}
 
 /// The kind of task that an agent is.
 pub const KIND: &str = "agent";
