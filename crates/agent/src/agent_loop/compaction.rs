@@ -45,7 +45,7 @@ pub(crate) enum CompactionOutcome {
 impl AgentLoop {
     /// Whether the next call would come near to what the model can read.
     pub(crate) fn needs_compaction(&self) -> bool {
-        self.conversation.size() > self.model.facts().window / 100 * FULL
+        self.conversation.size() > self.model.limits().window / 100 * FULL
     }
 
     /// Sums up what was said before the last two steps.

@@ -8,7 +8,8 @@ use futures_util::future::{Either, select};
 use futures_util::{FutureExt, StreamExt};
 use offshoot_core::{ActivityKind, FailureKind, WaitingOn};
 use offshoot_models::{
-    Again, Answer, Cache, Call, ModelError, Part, Pass, Piece, Seen, ToolCall, ToolChoice,
+    Answer, AnswerEvent, AnswerProgress, Cache, Call, ModelError, Part, Pass, Retry, ToolCall,
+    ToolChoice,
 };
 use offshoot_runtime::BodyError;
 use tokio::time::Instant;
@@ -103,12 +104,12 @@ struct Partial {
     /// Its text.
     text: String,
     /// Whether anything came.
-    seen: Seen,
+    seen: AnswerProgress,
 }
 
 impl Default for Partial {
     fn default() -> Self {
-        Self { text: String::new(), seen: Seen::Nothing }
+        Self { text: String::new(), seen: AnswerProgress::Nothing }
     }
 }
 
@@ -228,8 +229,8 @@ impl AgentLoop {
                 Heard::Failed(error) => error,
             };
             match partial.seen {
-                Seen::Nothing => Box::pin(self.refund()).await,
-                Seen::Output => self.end_call(),
+                AnswerProgress::Nothing => Box::pin(self.refund()).await,
+                AnswerProgress::Output => self.end_call(),
             }
             let chance = (self.cx.random() as u32) as f64 / f64::from(u32::MAX);
             pass.failed(&error, chance);
@@ -242,7 +243,7 @@ impl AgentLoop {
             if !matches!(error, ModelError::RateLimited { .. }) {
                 self.failures += 1;
             }
-            let Again::After(_) = error.again() else {
+            let Retry::After(_) = error.retry() else {
                 return Err(gave_up(&error, self.failures));
             };
             if self.failures >= self.shared.limits.tries {
@@ -355,13 +356,13 @@ impl AgentLoop {
         let said = async {
             while let Some(piece) = pieces.next().await {
                 match piece {
-                    Ok(Piece::Whole(answer)) => return Heard::Answer(answer),
+                    Ok(AnswerEvent::Whole(answer)) => return Heard::Answer(answer),
                     Ok(piece) => {
-                        if partial.seen == Seen::Nothing {
+                        if partial.seen == AnswerProgress::Nothing {
                             pass.heard();
                         }
-                        partial.seen = Seen::Output;
-                        if let Piece::Text(text) = &piece {
+                        partial.seen = AnswerProgress::Output;
+                        if let AnswerEvent::Text(text) = &piece {
                             partial.text.push_str(text);
                         }
                         if let Audience::DeltaStream { step, attempt } = audience {

@@ -67,8 +67,8 @@ impl AgentLoop {
     }
 
     fn call_cost(&self, request: ModelRequest) -> CallCost {
-        let (facts, preface) =
-            (self.model.facts(), self.ledger.as_ref().map_or(0, |ledger| ledger.preface));
+        let (limits, preface) =
+            (self.model.limits(), self.ledger.as_ref().map_or(0, |ledger| ledger.preface));
         let whole = self.input();
         let input = match request {
             ModelRequest::Answer | ModelRequest::LastWords { shown: None } => whole,
@@ -79,8 +79,8 @@ impl AgentLoop {
                 preface + estimate::messages(&self.compaction_prompt(messages, shown))
             }
         };
-        let rest = facts.window.saturating_sub(self.conversation.size()).max(LEAST_ANSWER);
-        let output = facts.output.min(rest);
+        let rest = limits.window.saturating_sub(self.conversation.size()).max(LEAST_ANSWER);
+        let output = limits.output.min(rest);
         match request {
             ModelRequest::Answer => CallCost { input, output, steps: 1, closing: Some(whole) },
             ModelRequest::Compaction { .. } => {

@@ -351,7 +351,7 @@ async fn brief(cx: &ToolContext, asked: &Arguments) -> Result<Brief, ToolError> 
         }
         Knows::LastTurns(turns) => cx.branch.last(turns),
     };
-    if size > found.facts().window / 2 {
+    if size > found.limits().window / 2 {
         return Err(ToolError::new(
             "That much of your conversation is longer than half of what that model can read, so \
              it cannot be forked. Ask for fewer turns, or use context=\"fresh\" and say in the \

@@ -1,7 +1,7 @@
 //! Which models there are.
 
 use offshoot_client::wire::{ModelInfo, ProviderInfo, Reply, Sealed};
-use offshoot_models::{Keys, Listed, Model, Models, Offline};
+use offshoot_models::{Keys, Model, Models, Offline, ProviderListing};
 
 /// The providers, whether the caller can ask them, and the models that are
 /// known of each.
@@ -22,17 +22,17 @@ fn free(offline: &Offline) -> ModelInfo {
     ModelInfo { name, window: 0, input: Some(0), output: Some(0) }
 }
 
-fn shown(listed: Listed, keys: &Keys) -> ProviderInfo {
-    let Listed { provider, variables, models, .. } = listed;
+fn shown(listed: ProviderListing, keys: &Keys) -> ProviderInfo {
+    let ProviderListing { provider, key_variables, models, .. } = listed;
     ProviderInfo {
         provider: provider.to_string(),
-        variables: variables.iter().map(|name| (*name).to_owned()).collect(),
+        variables: key_variables.iter().map(|name| (*name).to_owned()).collect(),
         usable: keys.access(provider).is_ok(),
         models: models
             .into_iter()
             .map(|known| ModelInfo {
                 name: known.name.to_string(),
-                window: known.facts.window,
+                window: known.limits.window,
                 input: known.price.map(|price| price.input),
                 output: known.price.map(|price| price.output),
             })

@@ -6,7 +6,7 @@ use std::time::Duration;
 use offshoot_agent::{Brief, Budget, BudgetUsage, ModelDelay};
 use offshoot_client::wire::{self, WireError};
 use offshoot_core::{ActivityKind, Task, TaskState};
-use offshoot_models::{Differs, MissingKey};
+use offshoot_models::{EndpointMismatch, MissingKey};
 use offshoot_runtime::Error;
 
 use super::word;
@@ -106,21 +106,23 @@ pub(crate) fn asking(task: &Task) -> Option<wire::Reason> {
 
 /// What an agent lacks, as whoever only looks is told: nothing of theirs was
 /// tried, and it may well be set where they are.
-pub(super) fn absent(what: &Differs) -> String {
+pub(super) fn absent(what: &EndpointMismatch) -> String {
     const ABSENT: &str = "which the daemon does not have";
     match what {
-        Differs::MissingKey(MissingKey { provider, variable }) => {
+        EndpointMismatch::MissingKey(MissingKey { provider, variable }) => {
             format!("the daemon has no key for {provider}: set {variable}")
         }
-        Differs::NoKey(key) => format!("it began with {key}, {ABSENT}"),
-        Differs::Unset { variable, began } => format!("it began with {variable}={began}, {ABSENT}"),
-        Differs::Neither { variable, began, key } => {
+        EndpointMismatch::NoKey(key) => format!("it began with {key}, {ABSENT}"),
+        EndpointMismatch::Unset { variable, began } => {
+            format!("it began with {variable}={began}, {ABSENT}")
+        }
+        EndpointMismatch::Neither { variable, began, key } => {
             format!("it began with {variable}={began} and {key}, {ABSENT}")
         }
-        Differs::Elsewhere { variable, began, now } => {
+        EndpointMismatch::Elsewhere { variable, began, now } => {
             format!("it began with {variable}={began}, and what the daemon was given is {now}")
         }
-        Differs::Set { variable, now } => {
+        EndpointMismatch::Set { variable, now } => {
             format!("it began without {variable}, and the daemon was given {variable}={now}")
         }
     }
@@ -149,25 +151,25 @@ mod tests {
         for (lacks, said) in [
             (missing.into(), "the daemon has no key for openai: set OPENAI_API_KEY"),
             (
-                Differs::NoKey(key.clone()),
+                EndpointMismatch::NoKey(key.clone()),
                 "it began with OPENAI_API_KEY, which the daemon does not have",
             ),
             (
-                Differs::Unset { variable, began: began.clone() },
+                EndpointMismatch::Unset { variable, began: began.clone() },
                 "it began with OPENAI_BASE_URL=http://x/v1, which the daemon does not have",
             ),
             (
-                Differs::Neither { variable, began: began.clone(), key },
+                EndpointMismatch::Neither { variable, began: began.clone(), key },
                 "it began with OPENAI_BASE_URL=http://x/v1 and OPENAI_API_KEY, which the daemon \
                  does not have",
             ),
             (
-                Differs::Elsewhere { variable, began, now: now.clone() },
+                EndpointMismatch::Elsewhere { variable, began, now: now.clone() },
                 "it began with OPENAI_BASE_URL=http://x/v1, and what the daemon was given is \
                  http://y/v1",
             ),
             (
-                Differs::Set { variable, now },
+                EndpointMismatch::Set { variable, now },
                 "it began without OPENAI_BASE_URL, and the daemon was given \
                  OPENAI_BASE_URL=http://y/v1",
             ),

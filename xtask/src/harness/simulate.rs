@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 
-use super::harness;
+use super::run;
 use crate::repository::Repository;
 
 /// Arguments of `cargo xtask simulate`.
@@ -34,6 +34,6 @@ impl Simulate {
                 args.extend(["--first".to_owned(), self.first.to_string()]);
             }
         }
-        harness(repository, &args)
+        run(repository, &args)
     }
 }

@@ -4,13 +4,16 @@ use super::*;
 
 fn faults() -> Faults {
     let key = Some(Secret::new("sk-secret"));
-    Faults::new(Provider::OpenAi, &Access { address: "http://me:pw@127.0.0.1:9/v1".into(), key })
+    Faults::new(
+        Provider::OpenAi,
+        &ProviderAccess { address: "http://me:pw@127.0.0.1:9/v1".into(), key },
+    )
 }
 
 fn of(status: u16, body: impl ToString) -> ModelError {
     let status = StatusCode::from_u16(status).unwrap();
     let error = ProviderError::from_http_response(status, body.to_string());
-    match faults().of(&error, Seen::Nothing) {
+    match faults().of(&error, AnswerProgress::Nothing) {
         Fault::Error(error) => error,
         Fault::Refused(message) => panic!("refused: {message}"),
     }
@@ -96,21 +99,6 @@ fn each_provider_is_understood() {
 }
 
 #[test]
-fn the_providers_own_words_are_told_bounded_and_without_the_key() {
-    let body = json!({"error": {"message": "Incorrect API key provided: sk-secret."}});
-    let told = of(401, &body).to_string();
-    assert!(told.contains("openai") && told.contains("Incorrect API key provided: …."), "{told}");
-    let told = of(400, json!({"error": {"message": "ä".repeat(5_000)}})).to_string();
-    assert!(told.ends_with("äää…") && told.chars().count() < 1_100, "{told}");
-    assert!(of(500, "").to_string().contains("status 500"));
-    assert!(of(400, "a\u{7}\n\n b").to_string().ends_with(": a b"));
-    assert_eq!(shown("http://me:pw@127.0.0.1:9/v1"), "http://127.0.0.1:9/v1");
-    assert_eq!(shown("https://api.openai.com/v1"), "https://api.openai.com/v1");
-    assert_eq!(shown("ftp://me:p/w?@x/v1?key=k"), "ftp://x/v1");
-    assert_eq!(shown("me:pw@x"), "x");
-}
-
-#[test]
 fn a_key_with_something_in_its_middle_is_not_told() {
     for echoed in ["sk-\u{7}secret", "s\u{1b}k-sec\u{0}ret", "sk-\n secret", "sk-\u{200b}secret"] {
         let told = of(401, json!({"error": {"message": format!("no: {echoed}!")}})).to_string();
@@ -138,5 +126,19 @@ fn what_a_filter_keeps_out_was_refused() {
     let body = json!({"error": {"code": "content_filter", "message": "The prompt was filtered."}});
     let error = ProviderError::from_http_response(StatusCode::BAD_REQUEST, body.to_string());
     let refused = Fault::Refused("The prompt was filtered.".to_owned());
-    assert_eq!(faults().of(&error, Seen::Nothing), refused);
+    assert_eq!(faults().of(&error, AnswerProgress::Nothing), refused);
+}
+
+#[test]
+fn the_providers_own_words_are_bounded_and_without_the_key() {
+    let body = json!({"error": {"message": "Incorrect API key provided: sk-secret."}});
+    let error = of(401, &body).to_string();
+    assert!(
+        error.contains("openai") && error.contains("Incorrect API key provided: …."),
+        "{error}"
+    );
+    let error = of(400, json!({"error": {"message": "ä".repeat(5_000)}})).to_string();
+    assert!(error.ends_with("äää…") && error.chars().count() < 1_100, "{error}");
+    assert!(of(500, "").to_string().contains("status 500"));
+    assert!(of(400, "a\u{7}\n\n b").to_string().ends_with(": a b"));
 }

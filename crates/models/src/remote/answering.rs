@@ -6,18 +6,18 @@ use futures_util::{StreamExt, stream};
 use rig_core::streaming::{CompletionStream, Item};
 use tokio::time::{Instant, timeout_at};
 
-use crate::answer::{Answer, Piece, Stop};
+use crate::answer::{Answer, AnswerEvent, Stop};
 use crate::call::Call;
-use crate::error::{ModelError, Seen};
-use crate::model::Pieces;
+use crate::error::{AnswerProgress, ModelError};
+use crate::model::AnswerStream;
 use crate::name::ModelName;
 use crate::usage::Usage;
 
 use super::assembly::Assembly;
 use super::fault::{Fault, Faults};
 use super::http::Tail;
-use super::patience::Patience;
 use super::request::request;
+use super::timeouts::Timeouts;
 use super::wire::{OneCall, Wire};
 
 /// What is asked, of whom.
@@ -26,11 +26,11 @@ pub(super) struct Ask {
     pub(super) by: ModelName,
     pub(super) wire: Arc<Wire>,
     pub(super) faults: Arc<Faults>,
-    pub(super) patience: Patience,
+    pub(super) patience: Timeouts,
 }
 
 /// The pieces of the answer. Nothing is sent before they are polled.
-pub(super) fn pieces(ask: Ask) -> Pieces {
+pub(super) fn pieces(ask: Ask) -> AnswerStream {
     Box::pin(stream::unfold(State::Asked(Box::new(ask)), step))
 }
 
@@ -44,15 +44,15 @@ struct Reading {
     reply: CompletionStream,
     tail: Tail,
     assembly: Assembly,
-    seen: Seen,
+    seen: AnswerProgress,
     faults: Arc<Faults>,
-    patience: Patience,
+    patience: Timeouts,
     // When the last word came. A server that only says that it is there does
     // not move it.
     last: Instant,
 }
 
-async fn step(state: State) -> Option<(Result<Piece, ModelError>, State)> {
+async fn step(state: State) -> Option<(Result<AnswerEvent, ModelError>, State)> {
     let reading = match state {
         State::Over => return None,
         State::Reading(reading) => reading,
@@ -68,16 +68,18 @@ fn open(ask: Ask) -> Result<Reading, ModelError> {
     let Ask { call, by, wire, faults, patience } = ask;
     let OneCall { model, tail, ledger } = wire.model(call.cache);
     let request = request(call, &by, &wire).map_err(|wrong| faults.unsendable(&wrong))?;
-    let reply = model.stream(request).map_err(|error| match faults.of(&error, Seen::Nothing) {
-        Fault::Error(error) => error,
-        Fault::Refused(message) => faults.unsendable(&message),
+    let reply = model.stream(request).map_err(|error| {
+        match faults.of(&error, AnswerProgress::Nothing) {
+            Fault::Error(error) => error,
+            Fault::Refused(message) => faults.unsendable(&message),
+        }
     })?;
-    let (seen, last) = (Seen::Nothing, Instant::now());
+    let (seen, last) = (AnswerProgress::Nothing, Instant::now());
     let assembly = Assembly::new(by, ledger);
     Ok(Reading { reply, tail, assembly, seen, faults, patience, last })
 }
 
-async fn read(mut reading: Box<Reading>) -> (Result<Piece, ModelError>, State) {
+async fn read(mut reading: Box<Reading>) -> (Result<AnswerEvent, ModelError>, State) {
     loop {
         let until = reading.last.checked_add(reading.patience.word);
         let next = match until {
@@ -101,7 +103,7 @@ async fn read(mut reading: Box<Reading>) -> (Result<Piece, ModelError>, State) {
             Ok(Some(Ok(item))) => item,
         };
         if matches!(item, Item::Event(_)) {
-            reading.seen = Seen::Output;
+            reading.seen = AnswerProgress::Output;
             reading.last = Instant::now();
         }
         match reading.assembly.take(item) {
@@ -112,22 +114,22 @@ async fn read(mut reading: Box<Reading>) -> (Result<Piece, ModelError>, State) {
     }
 }
 
-async fn finish(reading: Reading) -> Result<Piece, ModelError> {
+async fn finish(reading: Reading) -> Result<AnswerEvent, ModelError> {
     let Reading { reply, tail, assembly, seen, faults, .. } = reading;
     match reply.finish().await {
         Ok(response) => {
             tail.finish().await;
-            Ok(Piece::Whole(Box::new(assembly.whole(response))))
+            Ok(AnswerEvent::Whole(Box::new(assembly.whole(response))))
         }
         Err(error) => ended(faults.of(&error, seen)),
     }
 }
 
 /// A provider that will not answer has answered.
-fn ended(fault: Fault) -> Result<Piece, ModelError> {
+fn ended(fault: Fault) -> Result<AnswerEvent, ModelError> {
     match fault {
         Fault::Error(error) => Err(error),
-        Fault::Refused(message) => Ok(Piece::Whole(Box::new(Answer {
+        Fault::Refused(message) => Ok(AnswerEvent::Whole(Box::new(Answer {
             parts: Vec::new(),
             stop: Stop::Refused(message),
             usage: Usage::default(),

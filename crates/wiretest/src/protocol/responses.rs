@@ -3,9 +3,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Say, Tokens, fresh, pieces};
+use super::{ReplyPart, Tokens, fresh, pieces};
 
-pub(super) fn events(says: &[Say], tokens: Tokens) -> (Vec<String>, Vec<Value>) {
+pub(super) fn events(says: &[ReplyPart], tokens: Tokens) -> (Vec<String>, Vec<Value>) {
     let number = fresh();
     let id = format!("resp_{number}");
     let response = |status: &str, output: &[Value]| json!({"id": id, "object": "response", "status": status, "model": "m", "output": output});
@@ -15,7 +15,7 @@ pub(super) fn events(says: &[Say], tokens: Tokens) -> (Vec<String>, Vec<Value>) 
     let items: Vec<_> = says.iter().enumerate().map(|(at, say)| item(say, number, at)).collect();
     let mut at = 0;
     while at < says.len() {
-        let run = says[at..].iter().take_while(|say| matches!(say, Say::Call { .. })).count();
+        let run = says[at..].iter().take_while(|say| matches!(say, ReplyPart::Call { .. })).count();
         let end = at + run.max(1);
         for (index, item) in items.iter().enumerate().take(end).skip(at) {
             stream.begin(index, item);
@@ -64,10 +64,12 @@ impl Stream {
     }
 
     /// A piece of each in turn.
-    fn deltas(&mut self, first: usize, says: &[Say], items: &[Value]) {
+    fn deltas(&mut self, first: usize, says: &[ReplyPart], items: &[Value]) {
         let (kind, part) = match says.first() {
-            Some(Say::Text(_)) => ("response.output_text.delta", "content_index"),
-            Some(Say::Call { .. }) => ("response.function_call_arguments.delta", "content_index"),
+            Some(ReplyPart::Text(_)) => ("response.output_text.delta", "content_index"),
+            Some(ReplyPart::Call { .. }) => {
+                ("response.function_call_arguments.delta", "content_index")
+            }
             _ => ("response.reasoning_summary_text.delta", "summary_index"),
         };
         let all: Vec<_> = says.iter().map(|say| pieces(text(say))).collect();
@@ -84,30 +86,30 @@ impl Stream {
     }
 }
 
-fn text(say: &Say) -> &str {
+fn text(say: &ReplyPart) -> &str {
     match say {
-        Say::Text(text) | Say::Thought(text) => text,
-        Say::Hidden(_) => "",
-        Say::Call { arguments, .. } => arguments,
+        ReplyPart::Text(text) | ReplyPart::Thought(text) => text,
+        ReplyPart::Hidden(_) => "",
+        ReplyPart::Call { arguments, .. } => arguments,
     }
 }
 
-fn item(say: &Say, number: usize, at: usize) -> Value {
+fn item(say: &ReplyPart, number: usize, at: usize) -> Value {
     let id = |prefix: &str| format!("{prefix}_{number}_{at}");
     match say {
-        Say::Text(text) => {
+        ReplyPart::Text(text) => {
             let part = json!({"type": "output_text", "text": text, "annotations": []});
             json!({"type": "message", "id": id("msg"), "role": "assistant",
                 "status": "completed", "content": [part]})
         }
-        Say::Thought(text) => {
+        ReplyPart::Thought(text) => {
             let summary = json!([{"type": "summary_text", "text": text}]);
             json!({"type": "reasoning", "id": id("rs"), "summary": summary,
                 "encrypted_content": format!("gAAAA{number}.{at}+/Zz09==")})
         }
-        Say::Hidden(text) => json!({"type": "reasoning", "id": id("rs"), "summary": [],
+        ReplyPart::Hidden(text) => json!({"type": "reasoning", "id": id("rs"), "summary": [],
             "encrypted_content": format!("{text}{number}.{at}+/==")}),
-        Say::Call { id: call, name, arguments } => json!({"type": "function_call",
+        ReplyPart::Call { id: call, name, arguments } => json!({"type": "function_call",
             "id": id("fc"), "call_id": call, "name": name, "arguments": arguments,
             "status": "completed"}),
     }

@@ -7,7 +7,7 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt};
 
 /// A request.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct ReceivedRequest {
     /// Its method.
     pub method: String,
     /// Its path, without what follows a question mark.
@@ -22,7 +22,7 @@ pub struct Asked {
     pub body: Value,
 }
 
-impl Asked {
+impl ReceivedRequest {
     /// What a header says.
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(known, _)| known == name);

@@ -3,7 +3,8 @@
 use anyhow::Result;
 use clap::Args;
 
-use super::{harness, program};
+use super::run;
+use crate::executable::program;
 use crate::repository::Repository;
 
 /// Arguments of `cargo xtask crash`.
@@ -56,6 +57,6 @@ impl Crash {
         for point in &self.at {
             args.extend(["--at".to_owned(), point.clone()]);
         }
-        harness(repository, &args)
+        run(repository, &args)
     }
 }

@@ -6,7 +6,7 @@ use rig_core::streaming::{Item, PartKind, StreamEvent};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use crate::answer::{Answer, Piece, Stop};
+use crate::answer::{Answer, AnswerEvent, Stop};
 use crate::bound::{AnswerBound, CALLS, PARTS};
 use crate::message::{Part, Thought, ToolCall};
 use crate::name::ModelName;
@@ -39,7 +39,10 @@ impl Assembly {
     }
 
     /// Takes what came. Not all of it is worth showing.
-    pub(super) fn take(&mut self, item: Item<StreamEvent>) -> Result<Option<Piece>, AnswerBound> {
+    pub(super) fn take(
+        &mut self,
+        item: Item<StreamEvent>,
+    ) -> Result<Option<AnswerEvent>, AnswerBound> {
         let Item::Event(event) = item else {
             return Ok(None);
         };
@@ -50,15 +53,15 @@ impl Assembly {
                     return Err(AnswerBound::Parts);
                 }
                 let name = name.filter(|_| kind == PartKind::ToolCall);
-                name.map(|name| Piece::Calling(name.as_str().to_owned()))
+                name.map(|name| AnswerEvent::Calling(name.as_str().to_owned()))
             }
             StreamEvent::Text { text, .. } => {
                 self.ledger.lock().count_text(text.len())?;
-                Some(Piece::Text(text))
+                Some(AnswerEvent::Text(text))
             }
             StreamEvent::Reasoning { text, .. } => {
                 self.ledger.lock().count_text(text.len())?;
-                Some(Piece::Thought(text))
+                Some(AnswerEvent::Thought(text))
             }
             // The ledger has them.
             StreamEvent::Arguments { .. } => None,

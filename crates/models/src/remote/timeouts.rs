@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// How long a provider may be silent before a call is given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct Timeouts {
     /// Until the first byte of its answer. Some models think for minutes
     /// before they say anything.
     pub first: Duration,
@@ -15,7 +15,7 @@ pub struct Patience {
     pub word: Duration,
 }
 
-impl Default for Patience {
+impl Default for Timeouts {
     fn default() -> Self {
         Self {
             first: Duration::from_secs(300),

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Say, Tokens, calls, fresh, pieces};
+use super::{ReplyPart, Tokens, calls, fresh, pieces};
 
-pub(super) fn events(says: &[Say], tokens: Tokens) -> (Vec<String>, Vec<Value>) {
+pub(super) fn events(says: &[ReplyPart], tokens: Tokens) -> (Vec<String>, Vec<Value>) {
     let number = fresh();
     let usage = json!({
         "input_tokens": tokens.input - tokens.cached,
@@ -40,14 +40,14 @@ pub(super) fn events(says: &[Say], tokens: Tokens) -> (Vec<String>, Vec<Value>) 
     (events, thoughts)
 }
 
-fn block(say: &Say, number: &str, thoughts: &mut Vec<Value>) -> (Value, Vec<Value>) {
+fn block(say: &ReplyPart, number: &str, thoughts: &mut Vec<Value>) -> (Value, Vec<Value>) {
     match say {
-        Say::Text(text) => {
+        ReplyPart::Text(text) => {
             let deltas = pieces(text).into_iter();
             let deltas = deltas.map(|it| json!({"type": "text_delta", "text": it}));
             (json!({"type": "text", "text": ""}), deltas.collect())
         }
-        Say::Thought(text) => {
+        ReplyPart::Thought(text) => {
             // Two halves, as a long one comes, with every letter of base 64.
             let signature = [format!("EqQB{number}+/"), "Zz09==".to_owned()];
             let pieces = pieces(text).into_iter();
@@ -60,13 +60,13 @@ fn block(say: &Say, number: &str, thoughts: &mut Vec<Value>) -> (Value, Vec<Valu
                 "signature": signature.concat()}));
             (json!({"type": "thinking", "thinking": "", "signature": ""}), deltas)
         }
-        Say::Hidden(text) => {
+        ReplyPart::Hidden(text) => {
             let hidden =
                 json!({"type": "redacted_thinking", "data": format!("{text}{number}/+==")});
             thoughts.push(hidden.clone());
             (hidden, Vec::new())
         }
-        Say::Call { id, name, arguments } => {
+        ReplyPart::Call { id, name, arguments } => {
             let pieces = pieces(arguments).into_iter();
             let deltas = pieces.map(|it| json!({"type": "input_json_delta", "partial_json": it}));
             (json!({"type": "tool_use", "id": id, "name": name, "input": {}}), deltas.collect())

@@ -10,9 +10,10 @@ use rig_core::http_client::Error as HttpError;
 use serde_json::Value;
 
 use crate::bound::AnswerBound;
-use crate::error::{ModelError, Seen};
-use crate::keys::{Access, Keys, Secret};
-use crate::name::Provider;
+use crate::endpoint::redacted;
+use crate::error::{AnswerProgress, ModelError};
+use crate::keys::{ProviderAccess, Secret};
+use crate::provider::{ErrorWords, Provider};
 
 use super::http::{Lost, is_stream};
 use super::retry_after::retry_after;
@@ -45,12 +46,12 @@ pub(super) struct Faults {
 }
 
 impl Faults {
-    pub(super) fn new(provider: Provider, access: &Access) -> Self {
-        Self { provider, address: shown(&access.address), key: access.key.clone() }
+    pub(super) fn new(provider: Provider, access: &ProviderAccess) -> Self {
+        Self { provider, address: redacted(&access.address), key: access.key.clone() }
     }
 
     /// What this error means after so much was seen.
-    pub(super) fn of(&self, error: &ProviderError, seen: Seen) -> Fault {
+    pub(super) fn of(&self, error: &ProviderError, seen: AnswerProgress) -> Fault {
         if let Some(response) = error.provider_response() {
             let headers = response.headers.as_ref();
             let said = Said::new(response.status, headers, &response.body);
@@ -84,7 +85,7 @@ impl Faults {
         ModelError::Unreadable { provider: self.provider, message }
     }
 
-    fn lost(&self, error: &HttpError, seen: Seen) -> ModelError {
+    fn lost(&self, error: &HttpError, seen: AnswerProgress) -> ModelError {
         let HttpError::Instance(cause) = error else {
             return self.unreadable(error);
         };
@@ -110,7 +111,7 @@ impl Faults {
     }
 
     fn endpoint(&self, came: String) -> ModelError {
-        let variable = Keys::address_variable(self.provider).unwrap_or("nothing");
+        let variable = self.provider.spec().address_variable.unwrap_or("nothing");
         let (provider, address) = (self.provider, self.clean(&self.address));
         ModelError::Endpoint { provider, address, came, variable }
     }
@@ -168,19 +169,6 @@ fn text_of(text: &str, most: usize) -> String {
     text.chars().filter(|c| !c.is_control()).take(most).collect()
 }
 
-/// An address without a name, a password or a key that stand in it, whether or
-/// not it can be read as one.
-pub(crate) fn shown(address: &str) -> String {
-    let (scheme, rest) = match address.split_once("://") {
-        Some((scheme, rest)) => (format!("{scheme}://"), rest),
-        None => (String::new(), address),
-    };
-    // A password may hold anything, so all before the last sign of one goes.
-    let rest = rest.rsplit('@').next().unwrap_or_default();
-    let end = rest.find(['?', '#']).unwrap_or(rest.len());
-    format!("{scheme}{}", &rest[..end])
-}
-
 /// What a provider says instead of an answer, or in the middle of one.
 struct Said<'a> {
     status: Option<StatusCode>,
@@ -205,24 +193,12 @@ enum Meaning {
     Foreign,
 }
 
-/// How providers say that what was said so far is too long. Their codes differ,
-/// and several have none.
-const TOO_LONG: &[&str] = &[
-    "context_length_exceeded",
-    "exceed_context_size",
-    "model_context_window_exceeded",
-    "prompt is too long",
-    "input is too long",
-    "maximum context length",
-    "maximum prompt length",
-    "context length",
-    "context window",
-    "context size",
-    "input token count",
-    "maximum number of tokens",
-    "request_too_large",
-    "too many tokens",
-];
+/// Whether a text holds one of the words that any provider has for this. Servers
+/// that imitate a provider, or pass its errors on, use its words.
+fn has(text: &str, words: impl Fn(&ErrorWords) -> &'static [&'static str]) -> bool {
+    let all = Provider::ALL.iter().flat_map(|provider| words(&provider.spec().errors));
+    all.into_iter().any(|word| text.contains(word))
+}
 
 impl<'a> Said<'a> {
     fn new(status: Option<StatusCode>, headers: Option<&'a HeaderMap>, text: &'a str) -> Self {
@@ -299,53 +275,36 @@ impl<'a> Said<'a> {
     fn meaning(&self) -> Meaning {
         let codes = self.codes();
         let words = format!("{codes} {}", self.message().to_lowercase());
-        let is = |all: &[&str]| all.iter().any(|one| codes.contains(one));
-        let says = |all: &[&str]| all.iter().any(|one| words.contains(one));
         let status = self.status.map(|status| status.as_u16());
         // The same status may mean either; a limit on the rate also speaks of
         // tokens.
         if self.is_foreign() {
             return Meaning::Foreign;
         }
-        if is(&["insufficient_quota"]) || status == Some(402) {
+        if has(&codes, |of| of.no_credit) || status == Some(402) {
             return Meaning::Auth;
         }
-        if status == Some(429) || is(&["rate_limit", "resource_exhausted"]) {
+        if status == Some(429) || has(&codes, |of| of.rate_limited) {
             return Meaning::TooMany;
         }
         let ours = matches!(status, None | Some(400 | 413 | 422));
-        if ours && is(&["content_filter", "content_policy"]) {
+        if ours && has(&codes, |of| of.filtered) {
             return Meaning::Filtered;
         }
-        if (ours && says(TOO_LONG)) || status == Some(413) {
+        if (ours && has(&words, |of| of.too_long)) || status == Some(413) {
             return Meaning::TooLong;
         }
         if matches!(status, Some(401 | 403))
-            || is(&["authentication_error", "permission_error", "invalid_api_key"])
-            || (ours && says(&["api key not valid", "api_key_invalid"]))
+            || has(&codes, |of| of.key_rejected)
+            || (ours && has(&words, |of| of.key_rejected_words))
         {
             return Meaning::Auth;
         }
         match status {
             Some(408 | 409 | 425 | 500..) => Meaning::Trouble,
             Some(_) => Meaning::Wrong,
-            None if is(&[
-                "overloaded",
-                "server_error",
-                "api_error",
-                "internal",
-                "unavailable",
-                "timeout",
-                "500",
-                "502",
-                "503",
-                "504",
-                "529",
-            ]) =>
-            {
-                Meaning::Trouble
-            }
-            None if is(&["invalid_request", "invalid_prompt", "not_found"]) => Meaning::Wrong,
+            None if has(&codes, |of| of.trouble) => Meaning::Trouble,
+            None if has(&codes, |of| of.invalid) => Meaning::Wrong,
             None => Meaning::Unclear,
         }
     }

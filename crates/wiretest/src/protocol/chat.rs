@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Say, Tokens, calls, fresh, pieces};
+use super::{ReplyPart, Tokens, calls, fresh, pieces};
 
-pub(super) fn events(says: &[Say], tokens: Tokens) -> (Vec<String>, Vec<Value>) {
+pub(super) fn events(says: &[ReplyPart], tokens: Tokens) -> (Vec<String>, Vec<Value>) {
     let id = format!("chatcmpl-{}", fresh());
     let chunk = |delta: Value, finish: Value| {
         let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
@@ -16,16 +16,16 @@ pub(super) fn events(says: &[Say], tokens: Tokens) -> (Vec<String>, Vec<Value>) 
     let (mut thoughts, mut open) = (Vec::new(), Vec::new());
     for say in says {
         match say {
-            Say::Text(text) => {
+            ReplyPart::Text(text) => {
                 events.extend(pieces(text).into_iter().map(|it| delta(json!({"content": it}))));
             }
-            Say::Thought(text) => {
+            ReplyPart::Thought(text) => {
                 thoughts.push(Value::from(text.as_str()));
                 let pieces = pieces(text).into_iter();
                 events.extend(pieces.map(|it| delta(json!({"reasoning_content": it}))));
             }
-            Say::Hidden(_) => {}
-            Say::Call { id, name, arguments } => {
+            ReplyPart::Hidden(_) => {}
+            ReplyPart::Call { id, name, arguments } => {
                 let index = open.len();
                 let function = json!({"name": name, "arguments": ""});
                 let call = json!({"index": index, "id": id, "type": "function",

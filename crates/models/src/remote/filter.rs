@@ -9,7 +9,7 @@ mod responses;
 use serde_json::Value;
 
 use crate::bound::{ALL_VALUES, AnswerBound, CALL_DEPTH, CallBound, EVENT_VALUES, PARTS};
-use crate::name::Provider;
+use crate::provider::{Protocol, Provider};
 
 use self::chat::ChatCalls;
 use self::responses::ResponseCalls;
@@ -62,11 +62,11 @@ enum Flat {
 impl AnswerFilter {
     /// A filter for the answers of this provider.
     pub(super) fn new(provider: Provider, ledger: SharedLedger) -> Self {
-        let wire = match provider {
-            Provider::Anthropic => FilterWire::Anthropic(anthropic::BlockCalls::default()),
-            Provider::Gemini => FilterWire::Gemini,
-            Provider::OpenAiResponses => FilterWire::Responses(ResponseCalls::default()),
-            Provider::OpenAi | Provider::Ollama | Provider::Offline | Provider::Scripted => {
+        let wire = match provider.spec().protocol {
+            Protocol::Messages => FilterWire::Anthropic(anthropic::BlockCalls::default()),
+            Protocol::Gemini => FilterWire::Gemini,
+            Protocol::Responses => FilterWire::Responses(ResponseCalls::default()),
+            Protocol::Chat | Protocol::Ollama | Protocol::Local => {
                 FilterWire::Chat(ChatCalls::default())
             }
         };

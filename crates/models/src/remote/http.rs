@@ -21,13 +21,13 @@ use rig_core::http_client::{
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::bound::AnswerBound;
-use crate::keys::{Access, Secret};
-use crate::name::Provider;
+use crate::keys::{ProviderAccess, Secret};
+use crate::provider::{KeyHeader, Provider};
 
 use super::filter::AnswerFilter;
 use super::ledger::SharedLedger;
-use super::patience::Patience;
 use super::sse::{self, SseEvents};
+use super::timeouts::Timeouts;
 use super::tls;
 
 /// How much of an error is read.
@@ -81,7 +81,7 @@ pub(crate) struct Line {
     provider: Provider,
     key: Option<(HeaderName, HeaderValue)>,
     field: Option<&'static str>,
-    patience: Patience,
+    patience: Timeouts,
     tail: Tail,
     ledger: SharedLedger,
 }
@@ -89,15 +89,15 @@ pub(crate) struct Line {
 /// A key that cannot be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the key of {0} holds what no key holds, such as a line break: copy it again")]
-pub struct BadKey(pub Provider);
+pub struct InvalidKey(pub Provider);
 
 impl Line {
     pub(crate) fn new(
         connections: &Connections,
         provider: Provider,
-        access: &Access,
-        patience: Patience,
-    ) -> std::result::Result<Self, BadKey> {
+        access: &ProviderAccess,
+        patience: Timeouts,
+    ) -> std::result::Result<Self, InvalidKey> {
         let client = connections.to(&access.address);
         let key = access.key.as_ref().map(|key| key_header(provider, key)).transpose()?;
         let (tail, ledger) = (Tail::default(), SharedLedger::default());
@@ -118,7 +118,7 @@ impl Line {
         (line, tail, ledger)
     }
 
-    pub(super) fn patience(&self) -> Patience {
+    pub(super) fn patience(&self) -> Timeouts {
         self.patience
     }
 
@@ -177,13 +177,12 @@ impl Line {
 fn key_header(
     provider: Provider,
     key: &Secret,
-) -> std::result::Result<(HeaderName, HeaderValue), BadKey> {
-    let (name, value) = match provider {
-        Provider::Anthropic => (HeaderName::from_static("x-api-key"), key.reveal().to_owned()),
-        Provider::Gemini => (HeaderName::from_static("x-goog-api-key"), key.reveal().to_owned()),
-        _ => (header::AUTHORIZATION, format!("Bearer {}", key.reveal())),
+) -> std::result::Result<(HeaderName, HeaderValue), InvalidKey> {
+    let (name, value) = match provider.spec().key_header {
+        KeyHeader::Named(name) => (HeaderName::from_static(name), key.reveal().to_owned()),
+        KeyHeader::Bearer => (header::AUTHORIZATION, format!("Bearer {}", key.reveal())),
     };
-    let mut value = HeaderValue::from_str(&value).map_err(|_| BadKey(provider))?;
+    let mut value = HeaderValue::from_str(&value).map_err(|_| InvalidKey(provider))?;
     value.set_sensitive(true);
     Ok((name, value))
 }
@@ -237,13 +236,13 @@ impl Tail {
 /// A body being read, event by event.
 struct Body {
     tail: Tail,
-    patience: Patience,
+    patience: Timeouts,
     events: SseEvents,
     filter: AnswerFilter,
     over: bool,
 }
 
-fn events(tail: Tail, filter: AnswerFilter, patience: Patience) -> BoxedStream {
+fn events(tail: Tail, filter: AnswerFilter, patience: Timeouts) -> BoxedStream {
     let body = Body { tail, patience, events: SseEvents::default(), filter, over: false };
     Box::pin(stream::unfold(body, async |mut body| {
         if body.over {

@@ -6,14 +6,12 @@ mod responses;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use serde_json::Value;
-
-use crate::reply::Reply;
-use crate::strict::Kind;
+use crate::answer::{PartKind, SentAnswer};
+use crate::reply::ScriptedReply;
 
 /// A part of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Say {
+pub enum ReplyPart {
     /// Text.
     Text(String),
     /// A thought that is shown, and signed where the provider does that.
@@ -31,7 +29,7 @@ pub enum Say {
     },
 }
 
-impl Say {
+impl ReplyPart {
     /// Text.
     pub fn text(text: &str) -> Self {
         Self::Text(text.to_owned())
@@ -70,7 +68,7 @@ impl Default for Tokens {
 
 /// One of the providers' languages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Language {
+pub enum WireProtocol {
     /// OpenAI's chat completions.
     Chat,
     /// OpenAI's Responses.
@@ -79,16 +77,7 @@ pub enum Language {
     Anthropic,
 }
 
-/// What was said, for checking what comes back.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Said {
-    pub(crate) thoughts: Vec<Value>,
-    pub(crate) text: String,
-    pub(crate) calls: Vec<(String, String)>,
-    pub(crate) order: Vec<Kind>,
-}
-
-impl Language {
+impl WireProtocol {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Chat, Self::Responses, Self::Anthropic];
 
@@ -104,33 +93,33 @@ impl Language {
 
     /// An answer that says this, as a stream of events. Calls that follow each
     /// other are mixed where the provider mixes them.
-    pub fn reply(self, says: &[Say]) -> Reply {
+    pub fn reply(self, says: &[ReplyPart]) -> ScriptedReply {
         self.reply_of(says, Tokens::default())
     }
 
     /// The same, with what it took.
-    pub fn reply_of(self, says: &[Say], tokens: Tokens) -> Reply {
+    pub fn reply_of(self, says: &[ReplyPart], tokens: Tokens) -> ScriptedReply {
         let (events, thoughts) = match self {
             Self::Chat => chat::events(says, tokens),
             Self::Responses => responses::events(says, tokens),
             Self::Anthropic => anthropic::events(says, tokens),
         };
         let texts = says.iter().filter_map(|say| match say {
-            Say::Text(text) => Some(text.as_str()),
+            ReplyPart::Text(text) => Some(text.as_str()),
             _ => None,
         });
         let calls = says.iter().filter_map(|say| match say {
-            Say::Call { name, arguments, .. } => Some((name.clone(), arguments.clone())),
+            ReplyPart::Call { name, arguments, .. } => Some((name.clone(), arguments.clone())),
             _ => None,
         });
         let order = says.iter().map(|say| match say {
-            Say::Text(_) => Kind::Text,
-            Say::Thought(_) | Say::Hidden(_) => Kind::Thought,
-            Say::Call { .. } => Kind::Call,
+            ReplyPart::Text(_) => PartKind::Text,
+            ReplyPart::Thought(_) | ReplyPart::Hidden(_) => PartKind::Thought,
+            ReplyPart::Call { .. } => PartKind::Call,
         });
         let (calls, order) = (calls.collect(), order.collect());
-        let said = Said { thoughts, text: texts.collect(), calls, order };
-        Reply { said: Some(said), ..Reply::events(events) }
+        let said = SentAnswer { thoughts, text: texts.collect(), calls, order };
+        ScriptedReply { said: Some(said), ..ScriptedReply::events(events) }
     }
 }
 
@@ -146,6 +135,6 @@ fn pieces(text: &str) -> Vec<String> {
     letters.chunks(4).map(|piece| piece.iter().collect()).collect()
 }
 
-fn calls(says: &[Say]) -> bool {
-    says.iter().any(|say| matches!(say, Say::Call { .. }))
+fn calls(says: &[ReplyPart]) -> bool {
+    says.iter().any(|say| matches!(say, ReplyPart::Call { .. }))
 }

@@ -17,9 +17,10 @@ use serde_json::{Value, json};
 
 use crate::call::Cache;
 use crate::catalog;
-use crate::keys::Access;
-use crate::model::Facts;
-use crate::name::{ModelName, Provider};
+use crate::keys::ProviderAccess;
+use crate::model::ModelLimits;
+use crate::name::ModelName;
+use crate::provider::Protocol;
 
 use super::http::{Line, Tail};
 use super::ledger::SharedLedger;
@@ -47,14 +48,19 @@ type Bind = dyn Fn(Line) -> DynModel<Completion> + Send + Sync;
 
 impl Wire {
     /// How the model of this name is asked at this address.
-    pub(super) fn new(name: &ModelName, facts: Facts, access: &Access, line: Line) -> Self {
+    pub(super) fn new(
+        name: &ModelName,
+        limits: ModelLimits,
+        access: &ProviderAccess,
+        line: Line,
+    ) -> Self {
         let (model, address) = (name.name(), &*access.address);
-        match name.provider() {
-            Provider::Anthropic => {
+        match name.provider().spec().protocol {
+            Protocol::Messages => {
                 let config = AnthropicConfig::new("").with_base_url(address);
                 let mut wire = config.connect(line.clone()).completion(model).wire;
                 if wire.default_max_tokens.is_none() {
-                    wire.default_max_tokens = Some(facts.output);
+                    wire.default_max_tokens = Some(limits.output);
                 }
                 if wire.provider.base_url != ANTHROPIC.base_url {
                     // Others may not know the field that asks for it.
@@ -63,15 +69,15 @@ impl Wire {
                 let caching = bind(wire.clone().with_prompt_caching());
                 Self { caching, ..Self::alike(wire, line) }
             }
-            Provider::Gemini => {
+            Protocol::Gemini => {
                 let config = GeminiConfig::new("").with_base_url(address);
                 Self::alike(config.connect(line.clone()).completion(model).wire, line)
             }
-            Provider::Ollama => {
+            Protocol::Ollama => {
                 let config = OllamaConfig::new().with_base_url(address);
                 Self::alike(config.connect(line.clone()).completion(model).wire, line)
             }
-            Provider::OpenAiResponses => {
+            Protocol::Responses => {
                 let wire = openai(address).connect(line.clone()).responses(model).wire;
                 match catalog::thinks(name) {
                     // Told by rig that nothing is stored, it would be asked for
@@ -80,9 +86,7 @@ impl Wire {
                     _ => Self { params: Some(stateless()), ..Self::alike(wire, line) },
                 }
             }
-            Provider::OpenAi | Provider::Offline | Provider::Scripted => {
-                Self::alike(openai(address).chat(model), line)
-            }
+            Protocol::Chat | Protocol::Local => Self::alike(openai(address).chat(model), line),
         }
     }
 
