@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use offshoot_core::{Payload, PayloadError, SessionId, text};
 use offshoot_models::{Gate, Model, Prices};
-use offshoot_runtime::TaskRequest;
+use offshoot_runtime::{Error, TaskRef, TaskRequest};
 use offshoot_sandbox::Helper;
 use serde_json::Value;
 
@@ -14,15 +14,13 @@ use crate::KIND;
 use crate::approval::{GrantStore, StandingGrants};
 use crate::backend::AgentBackend;
 use crate::brief::Brief;
+use crate::budget::{BudgetPool, BudgetUsage, Reservations, UnknownPrice};
 use crate::clock::Clocks;
 use crate::control::ToolCache;
 use crate::delta::Deltas;
 use crate::dialect::{Dialects, ToolMap, UnknownDialect};
-use crate::flights::Flights;
 use crate::model_source::{ModelSource, ModelUnavailable, SingleModel};
 use crate::profile::{Profile, ProfileError, ProfileSource, ProfileUnavailable};
-use crate::purse::Pool;
-use crate::spend::UnknownPrice;
 use crate::tool::{Tool, ToolSource};
 use crate::worktree::Worktrees;
 
@@ -111,8 +109,8 @@ pub(crate) struct AgentShared {
     pub(crate) grants: StandingGrants,
     /// Where the worktrees of isolated agents are, if there is a place.
     pub(crate) worktrees: Option<Worktrees>,
-    /// What calls in flight have reserved.
-    pub(crate) flights: Flights,
+    /// The reservations of model calls in progress.
+    pub(crate) reservations: Reservations,
     /// The clocks of agents whose time is limited.
     pub(crate) clocks: Clocks,
 }
@@ -161,7 +159,7 @@ impl Agents {
             profiles: None,
             grants: StandingGrants::default(),
             worktrees: None,
-            flights: Flights::default(),
+            reservations: Reservations::default(),
             clocks: Clocks::default(),
         }))
     }
@@ -259,6 +257,20 @@ impl Agents {
         Self(Arc::new(shared))
     }
 
+    /// The used part of an agent's own budget, if it has one. Reservations of calls in progress
+    /// are not part of it. The time is known only while the agent runs here.
+    pub async fn spent(&self, agent: &TaskRef) -> Result<Option<BudgetUsage>, Error> {
+        let Ok(brief) = agent.spec().input.decode::<Brief>() else { return Ok(None) };
+        if brief.budget.is_unlimited() {
+            return Ok(None);
+        }
+        let mut usage = BudgetUsage::read(agent, *brief.budget, &self.0.reservations).await?;
+        if let Some(clock) = self.0.clocks.of(agent.id()) {
+            usage.time = clock.used();
+        }
+        Ok(Some(usage))
+    }
+
     /// What executes agents, to be registered for [`KIND`].
     pub fn backend(&self) -> AgentBackend {
         AgentBackend::new(self.0.clone())
@@ -268,7 +280,7 @@ impl Agents {
     /// provider is now, unless the brief says another. A limit on money is refused
     /// where nobody knows what its model costs.
     pub fn request(&self, brief: &Brief) -> Result<TaskRequest, BriefError> {
-        if brief.budget.money.is_some() || brief.pools.iter().any(Pool::limits_money) {
+        if brief.budget.money.is_some() || brief.pools.iter().any(BudgetPool::limits_money) {
             let known = self.0.prices.of(&brief.model).is_some();
             known.then_some(()).ok_or_else(|| UnknownPrice { model: brief.model.clone() })?;
         }

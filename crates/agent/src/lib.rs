@@ -25,17 +25,14 @@ mod delta;
 mod dialect;
 mod finish_alias;
 mod finish_tool;
-mod flights;
 mod loop_exit;
 mod model_delay;
 mod model_source;
 mod notice;
 mod profile;
 mod project;
-mod purse;
 mod report;
 mod spawn_order;
-mod spend;
 mod tool;
 mod worktree;
 
@@ -45,7 +42,7 @@ pub use approval::{
 };
 pub use backend::AgentBackend;
 pub use brief::{Brief, BriefContext, Isolation};
-pub use budget::{BadBudget, Budget};
+pub use budget::{Budget, BudgetError, BudgetPool, BudgetUsage, UnknownPrice};
 pub use conversation::refusal::CallRefusal;
 pub use delta::{Delta, DeltaStream, Deltas};
 pub use dialect::{DialectName, OfferedTools, ToolMap, UnknownDialect};
@@ -56,9 +53,7 @@ pub use profile::{
     Profile, ProfileError, ProfileOrigin, ProfileSource, ProfileTrust, ProfileUnavailable,
 };
 pub use project::project_ancestors;
-pub use purse::Pool;
 pub use report::AgentReport;
-pub use spend::{Spent, UnknownPrice};
 pub use tool::{
     CommandOutcome, Effect, Function, Output, Returns, Span, Tool, ToolContext, ToolError,
     ToolSource, parse_arguments, schema_of, survey, survey_hiding,
