@@ -126,7 +126,8 @@ impl AgentLoop {
         self.tools = tools;
         if let Some(ledger) = &mut self.ledger {
             let before = ledger.preface;
-            ledger.preface = estimate::preface(&self.system, &self.tools.specs(), &self.brief.model);
+            ledger.preface =
+                estimate::preface(&self.system, &self.tools.specs(), &self.brief.model);
             self.conversation.grow_preface(ledger.preface.saturating_sub(before));
         }
     }
