@@ -27,7 +27,7 @@ use crate::agents::AgentShared;
 use crate::brief::{Brief, BriefContext, Isolation};
 use crate::budget::{BudgetLedger, fit};
 use crate::clock::{Clock, ClockGuard};
-use crate::control;
+use crate::control::{self, SourceTools};
 use crate::conversation::entry::{Continuation, Entry, Fork};
 use crate::conversation::{Closing, Conversation, ResultMode, Tail, estimate, history};
 use crate::loop_exit::LoopExit;
@@ -54,6 +54,8 @@ pub(crate) struct AgentLoop {
     model: Arc<dyn Model>,
     gate: Gate,
     tools: Arc<Toolbox>,
+    /// The tools of the agent's sources, if it has any.
+    source_tools: Option<Box<SourceTools>>,
     /// The agent's own worktree, if it is isolated.
     pub(crate) tree: Option<Arc<Tree>>,
     /// The system prompt.
@@ -97,7 +99,12 @@ impl AgentLoop {
         let (model, gate) = shared.model(&brief, cx.lineage().session)?;
         let mut ledger = open_ledger(&shared, cx.id(), &brief)
             .map_err(|error| Failure::new(FailureKind::Budget, error.to_string()))?;
-        let tools = control::toolbox(&shared, &cx, &brief).await?;
+        let fixed = control::toolbox(&shared, &cx, &brief).await?;
+        let mut source_tools = SourceTools::new(&shared, &fixed);
+        let session = cx.lineage().session;
+        let sourced =
+            source_tools.as_mut().and_then(|tools| tools.refresh(&shared, &brief, session));
+        let tools = sourced.unwrap_or(fixed);
         let mut system = control::system(&shared, &cx, &brief);
         let tree = match brief.isolation {
             Isolation::None => None,
@@ -121,6 +128,7 @@ impl AgentLoop {
             model,
             gate,
             tools,
+            source_tools,
             tree,
             system,
             conversation,
@@ -130,6 +138,21 @@ impl AgentLoop {
             delay,
             session_row,
         }))
+    }
+
+    /// Updates the tools from the agent's sources.
+    fn refresh_tools(&mut self) {
+        let session = self.cx.lineage().session;
+        let sources = self.source_tools.as_mut();
+        let tools = sources.and_then(|tools| tools.refresh(&self.shared, &self.brief, session));
+        let Some(tools) = tools else { return };
+        self.tools = tools;
+        if let Some(ledger) = &mut self.ledger {
+            let before = ledger.preface;
+            ledger.preface =
+                estimate::preface(&self.system, &self.tools.specs(), &self.brief.model);
+            self.conversation.grow_preface(ledger.preface.saturating_sub(before));
+        }
     }
 
     /// Runs the loop until the agent ends.

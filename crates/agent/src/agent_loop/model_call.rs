@@ -92,6 +92,7 @@ impl AgentLoop {
         // The parts before and after the call are boxed, so that an agent that waits
         // at the gate or for its model does not keep room for them.
         Box::pin(self.deliver_inbox(DeliveryPoint::MidTurn)).await?;
+        self.refresh_tools();
         if let Some(timed) = &self.clock {
             Box::pin(timed.clock.settle(&self.cx)).await;
         }

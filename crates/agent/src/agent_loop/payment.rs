@@ -13,7 +13,8 @@ use crate::agent_loop::model_call::{ModelOutcome, ModelRequest};
 use crate::agents::AgentShared;
 use crate::brief::Brief;
 use crate::budget::{
-    Budget, BudgetLedger, BudgetUsage, CallCost, LEAST_ANSWER, ReserveResult, UnknownPrice, correct, price,
+    Budget, BudgetLedger, BudgetUsage, CallCost, LEAST_ANSWER, ReserveResult, UnknownPrice,
+    correct, price,
 };
 use crate::conversation::entry::Entry;
 use crate::conversation::estimate;
