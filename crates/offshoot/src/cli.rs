@@ -10,37 +10,37 @@ use clap::{CommandFactory, Parser, Subcommand};
 use offshoot_client::wire::{Code, WireError};
 
 mod agents;
+mod approval_watch;
 mod approvals;
 mod bug;
 mod completions;
+mod context;
 mod daemon;
 mod demo;
-mod desk;
+mod directory;
 mod doctor;
 mod duration;
+mod error;
 mod exit;
-mod folder;
 mod globals;
 mod interrupt;
 mod lines;
-mod lookout;
 mod models;
 mod number;
-mod outlet;
+mod output;
 mod pump;
 mod run;
 mod sessions;
 mod show;
 mod spawn;
 mod tasks;
-mod trouble;
 mod trust;
 mod version;
 
+use error::CliError;
 use exit::Exit;
 use globals::Globals;
-use show::{Form, Screen};
-use trouble::Trouble;
+use show::{Format, Screen};
 
 /// Send agents and commands off, and get every result back
 #[derive(Debug, Parser)]
@@ -57,18 +57,18 @@ struct Cli {
 enum Command {
     Run(run::Run),
     Spawn(spawn::Spawn),
-    /// Look at tasks, wait for them, write to them, stop them
+    /// ApprovalView at tasks, wait for them, write to them, stop them
     #[command(subcommand, alias = "task")]
     Tasks(tasks::Tasks),
     /// List sessions, stop or remove them
     #[command(subcommand, alias = "session")]
     Sessions(sessions::Sessions),
-    /// Look at what agents ask leave for, and what was allowed for ever
+    /// ApprovalView at what agents ask leave for, and what was allowed for ever
     #[command(subcommand, alias = "approval")]
     Approvals(approvals::Approvals),
     Approve(approvals::Approve),
     Deny(approvals::Deny),
-    /// Look at the profiles of which agents are made
+    /// ApprovalView at the profiles of which agents are made
     #[command(subcommand, alias = "agent")]
     Agents(agents::Agents),
     Trust(trust::Trust),
@@ -91,21 +91,21 @@ pub(crate) fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return unparsed(&error).into(),
     };
-    let screen = Screen::new(cli.globals.form());
+    let screen = Screen::new(cli.globals.format());
     if let Command::Daemon(daemon::Daemon::Run(daemon)) = cli.command {
-        return daemon.run(&cli.globals).unwrap_or_else(|trouble| tell(trouble, screen).into());
+        return daemon.run(&cli.globals).unwrap_or_else(|error| tell(error, screen).into());
     }
-    bug::be_told_shortly(screen.form);
+    bug::be_told_shortly(screen.format);
     let exit = match catch_unwind(AssertUnwindSafe(|| run(cli, screen))) {
         Ok(Ok(exit)) => exit,
-        Ok(Err(trouble)) => tell(trouble, screen),
+        Ok(Err(error)) => tell(error, screen),
         // It was told where it happened.
-        Err(_) => Exit::Trouble,
+        Err(_) => Exit::Error,
     };
     exit.into()
 }
 
-fn run(cli: Cli, screen: Screen) -> Result<Exit, Trouble> {
+fn run(cli: Cli, screen: Screen) -> Result<Exit, CliError> {
     let globals = cli.globals;
     match cli.command {
         Command::Version(version) => version.run(screen),
@@ -127,9 +127,9 @@ fn run(cli: Cli, screen: Screen) -> Result<Exit, Trouble> {
 }
 
 /// Runs on this thread: a command asks one process, and starts in no time.
-fn block_on<T>(asked: impl Future<Output = Result<T, Trouble>>) -> Result<T, Trouble> {
+fn block_on<T>(asked: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
-    let runtime = runtime.enable_all().build().map_err(|error| Trouble::other(&error))?;
+    let runtime = runtime.enable_all().build().map_err(|error| CliError::other(&error))?;
     let answer = runtime.block_on(asked);
     // A thread that still reads our input must not be waited for.
     runtime.shutdown_background();
@@ -137,9 +137,9 @@ fn block_on<T>(asked: impl Future<Output = Result<T, Trouble>>) -> Result<T, Tro
 }
 
 /// Says what went wrong: on the standard error, for scripts as JSON there.
-fn tell(trouble: Trouble, screen: Screen) -> Exit {
-    let Trouble::Told { fault, exit } = trouble else { return Exit::Done };
-    let shown = show::fault::told(&fault, screen.form, screen.err);
+fn tell(error: CliError, screen: Screen) -> Exit {
+    let CliError::Report { fault, exit } = error else { return Exit::Done };
+    let shown = show::error::told(&fault, screen.format, screen.err);
     // Whoever closed it does not want to hear it.
     std::io::stderr().write_all(shown.as_bytes()).ok();
     exit
@@ -148,24 +148,24 @@ fn tell(trouble: Trouble, screen: Screen) -> Exit {
 /// What clap has to say: help, the version, or what is wrong.
 fn unparsed(error: &clap::Error) -> Exit {
     use clap::error::ErrorKind;
-    let screen = Screen::new(form_of(std::env::args_os()));
-    let answered = match (error.kind(), screen.form) {
-        (ErrorKind::DisplayHelp | ErrorKind::DisplayVersion, Form::People) => {
-            error.print().map(|()| Exit::Done).map_err(Trouble::output)
+    let screen = Screen::new(format_of(std::env::args_os()));
+    let answered = match (error.kind(), screen.format) {
+        (ErrorKind::DisplayHelp | ErrorKind::DisplayVersion, Format::Text) => {
+            error.print().map(|()| Exit::Done).map_err(CliError::output)
         }
-        (ErrorKind::DisplayHelp, Form::Json) => {
+        (ErrorKind::DisplayHelp, Format::Json) => {
             let help = serde_json::json!({ "help": error.render().to_string() });
             screen.json(&help).map(|()| Exit::Done)
         }
-        (ErrorKind::DisplayVersion, Form::Json) => version::Version {}.run(screen),
-        (ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand, Form::People) => {
+        (ErrorKind::DisplayVersion, Format::Json) => version::Version {}.run(screen),
+        (ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand, Format::Text) => {
             // Nobody is there to read it.
             error.print().ok();
             Ok(Exit::Usage)
         }
         _ => Err(misread(error, &asked_for(std::env::args_os())).into()),
     };
-    answered.unwrap_or_else(|trouble| tell(trouble, screen))
+    answered.unwrap_or_else(|error| tell(error, screen))
 }
 
 /// What clap says is wrong, in our own form. Its paragraphs are the error, a
@@ -218,9 +218,9 @@ fn asked_for(args: impl Iterator<Item = OsString>) -> String {
 }
 
 /// The form that a command line asks for which could not be read.
-fn form_of(args: impl Iterator<Item = OsString>) -> Form {
+fn format_of(args: impl Iterator<Item = OsString>) -> Format {
     let mut ours = args.take_while(|arg| arg != "--");
-    if ours.any(|arg| arg == "--json") { Form::Json } else { Form::People }
+    if ours.any(|arg| arg == "--json") { Format::Json } else { Format::Text }
 }
 
 #[cfg(test)]
@@ -238,7 +238,7 @@ mod tests {
         let told = |line: &str| {
             let error = Cli::try_parse_from(line.split(' ')).unwrap_err();
             let command = asked_for(line.split(' ').map(OsString::from));
-            show::fault::render(&misread(&error, &command), Colour::Plain)
+            show::error::render(&misread(&error, &command), Colour::Plain)
         };
         let shown = told("offshoot taks ls");
         assert!(shown.starts_with("error: unrecognized subcommand 'taks'\nhint: "), "{shown}");
@@ -256,9 +256,9 @@ mod tests {
 
     #[test]
     fn the_form_is_known_even_of_a_line_that_makes_no_sense() {
-        let form = |line: &str| form_of(line.split(' ').map(OsString::from));
-        assert_eq!(form("offshoot tasks --json lss"), Form::Json);
-        assert_eq!(form("offshoot spawn -- tool --json"), Form::People);
+        let format = |line: &str| format_of(line.split(' ').map(OsString::from));
+        assert_eq!(format("offshoot tasks --json lss"), Format::Json);
+        assert_eq!(format("offshoot spawn -- tool --json"), Format::Text);
     }
 
     #[test]

@@ -6,14 +6,14 @@ use clap::{Args, Subcommand};
 use offshoot_client::Error;
 use offshoot_client::wire::{Code, Profile, ProfileList, Reply, Request, WireError};
 
-use super::desk::Desk;
+use super::context::CommandContext;
+use super::error::CliError;
 use super::exit::Exit;
 use super::globals::Globals;
 use super::show::fields::Fields;
-use super::show::table::{Cell, Column, Table};
-use super::show::{Colour, Form, Part, Screen, size, text};
-use super::trouble::Trouble;
-use super::{completions, folder};
+use super::show::table::{Column, Table, TableCell};
+use super::show::{Colour, Format, Part, Screen, size, text};
+use super::{completions, directory};
 
 /// The mode of a profile that narrows nothing: what holds is decided elsewhere.
 const AUTO: &str = "auto";
@@ -27,7 +27,7 @@ pub(crate) enum Agents {
     Show(Show),
 }
 
-/// List the profiles that can be chosen in a folder
+/// List the profiles that can be session_source in a folder
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   offshoot agents ls
@@ -55,42 +55,42 @@ pub(crate) struct Show {
 }
 
 impl Agents {
-    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, Trouble> {
-        let desk = Desk::new(globals, screen)?;
+    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, CliError> {
+        let cx = CommandContext::new(globals, screen)?;
         match self {
-            Self::Ls(ls) => ls.run(&desk).await,
-            Self::Show(show) => show.run(&desk).await,
+            Self::Ls(ls) => ls.run(&cx).await,
+            Self::Show(show) => show.run(&cx).await,
         }
     }
 }
 
-/// The profiles that can be chosen in a folder.
-pub(crate) async fn profiles(desk: &Desk, folder: String) -> Result<ProfileList, Trouble> {
-    match desk.ask(&Request::Profiles { folder }).await? {
+/// The profiles that can be session_source in a folder.
+pub(crate) async fn profiles(cx: &CommandContext, folder: String) -> Result<ProfileList, CliError> {
+    match cx.ask(&Request::Profiles { folder }).await? {
         Reply::Profiles(profiles) => Ok(profiles),
         _ => Err(Error::WrongAnswer.into()),
     }
 }
 
 impl Ls {
-    async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
-        let folder = folder::named(self.folder)?;
+    async fn run(self, cx: &CommandContext) -> Result<Exit, CliError> {
+        let folder = directory::resolve(self.folder)?;
         if !std::path::Path::new(&folder).is_dir() {
-            return Err(Trouble::usage(format!("{} is no folder", text::line(&folder))));
+            return Err(CliError::usage(format!("{} is no folder", text::line(&folder))));
         }
-        let found = profiles(desk, folder).await?;
-        if desk.screen.form == Form::Json {
-            desk.screen.json(&found)?;
+        let found = profiles(cx, folder).await?;
+        if cx.screen.format == Format::Json {
+            cx.screen.json(&found)?;
             return Ok(Exit::Done);
         }
-        desk.screen.say(&table(&found.profiles).render(desk.screen.width, desk.screen.out))?;
+        cx.screen.say(&table(&found.profiles).render(cx.screen.width, cx.screen.out))?;
         for broken in &found.broken {
-            let label = desk.screen.err.paint(Part::Bad, "broken");
-            desk.screen.remark(&format!("{label}: {}", text::lines(broken).trim_end()));
+            let label = cx.screen.err.paint(Part::Bad, "broken");
+            cx.screen.remark(&format!("{label}: {}", text::lines(broken).trim_end()));
         }
         if found.profiles.iter().any(|profile| !profile.trusted) {
-            let trust = desk.command("trust", &[&found.trust.folder]);
-            desk.screen.remark(&format!(
+            let trust = cx.command("trust", &[&found.trust.folder]);
+            cx.screen.remark(&format!(
                 "those that are not trusted only narrow what agents may do; to trust them: {trust}"
             ));
         }
@@ -109,31 +109,31 @@ pub(crate) fn table(profiles: &[Profile]) -> Table {
     ]);
     for profile in profiles {
         table.row([
-            Cell::new(&profile.name).part(Part::Name),
-            Cell::new(&profile.origin),
-            Cell::new(if profile.trusted { "yes" } else { "no" }),
-            Cell::new(if profile.mode == AUTO { "ask (--mode)" } else { &profile.mode }),
-            Cell::new(&profile.description),
+            TableCell::new(&profile.name).part(Part::Name),
+            TableCell::new(&profile.origin),
+            TableCell::new(if profile.trusted { "yes" } else { "no" }),
+            TableCell::new(if profile.mode == AUTO { "ask (--mode)" } else { &profile.mode }),
+            TableCell::new(&profile.description),
         ]);
     }
     table
 }
 
 impl Show {
-    async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
-        let found = profiles(desk, folder::named(None)?).await?;
+    async fn run(self, cx: &CommandContext) -> Result<Exit, CliError> {
+        let found = profiles(cx, directory::resolve(None)?).await?;
         let is_meant = |one: &&Profile| one.name.to_lowercase() == self.name.trim().to_lowercase();
         let Some(profile) = found.profiles.iter().find(is_meant) else {
-            return Err(missing(desk, &self.name, &found).into());
+            return Err(missing(cx, &self.name, &found).into());
         };
-        desk.answer(profile, |profile| shown(profile, desk.screen.out))?;
+        cx.answer(profile, |profile| shown(profile, cx.screen.out))?;
         Ok(Exit::Done)
     }
 }
 
 /// There is no profile of this name: those that there are, and why one that may
 /// be meant cannot be read.
-fn missing(desk: &Desk, name: &str, found: &ProfileList) -> WireError {
+fn missing(cx: &CommandContext, name: &str, found: &ProfileList) -> WireError {
     let name = name.trim();
     let (meant, others): (Vec<_>, Vec<_>) =
         found.broken.iter().cloned().partition(|broken| is_file_of(broken, name));
@@ -147,7 +147,7 @@ fn missing(desk: &Desk, name: &str, found: &ProfileList) -> WireError {
         0 => String::new(),
         many => format!("; {} cannot be read", size::count(many as u64, "other")),
     };
-    let ls = desk.command_anywhere("agents ls", &[]);
+    let ls = cx.command_anywhere("agents ls", &[]);
     fault.hint(format!("there are: {}{more}{broken}; {ls} lists all", names.join(", ")))
 }
 

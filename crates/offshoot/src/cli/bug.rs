@@ -5,12 +5,12 @@ use std::panic::PanicHookInfo;
 
 use offshoot_client::wire::{Code, WireError};
 
-use super::show::{self, Colour, Form, text};
+use super::show::{self, Colour, Format, text};
 
 /// Tells panics in a line or two, without the raw text that Rust would print.
-pub(crate) fn be_told_shortly(form: Form) {
+pub(crate) fn be_told_shortly(format: Format) {
     std::panic::set_hook(Box::new(move |info| {
-        let told = show::fault::told(&told(info), form, Colour::Plain);
+        let told = show::error::told(&told(info), format, Colour::Plain);
         // Nobody is there to read it.
         std::io::stderr().write_all(told.as_bytes()).ok();
     }));

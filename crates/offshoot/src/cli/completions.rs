@@ -14,12 +14,12 @@ use offshoot_client::wire::{
     ApprovalRequest, ListApprovals, ListTasks, Reply, Request, Scope, SessionInfo, Task,
 };
 
-use super::desk::Desk;
+use super::context::CommandContext;
+use super::error::CliError;
 use super::exit::Exit;
 use super::globals::Globals;
-use super::show::{Form, Screen, approval, task, text};
-use super::trouble::Trouble;
-use shell::Helped;
+use super::show::{Format, Screen, approval, task, text};
+use shell::CompletionShell;
 
 mod shell;
 mod words;
@@ -51,22 +51,22 @@ enum Shell {
 }
 
 impl Completions {
-    pub(crate) fn run(self, screen: Screen) -> Result<Exit, Trouble> {
+    pub(crate) fn run(self, screen: Screen) -> Result<Exit, CliError> {
         let shell: &dyn EnvCompleter = match self.shell {
-            Shell::Bash => &Helped::Bash,
+            Shell::Bash => &CompletionShell::Bash,
             Shell::Elvish => &Elvish,
-            Shell::Fish => &Helped::Fish,
+            Shell::Fish => &CompletionShell::Fish,
             Shell::Powershell => &Powershell,
-            Shell::Zsh => &Helped::Zsh,
+            Shell::Zsh => &CompletionShell::Zsh,
         };
         let mut script = Vec::new();
         let written =
             shell.write_registration(VARIABLE, "offshoot", "offshoot", "offshoot", &mut script);
-        written.map_err(|error| Trouble::other(&error))?;
+        written.map_err(|error| CliError::other(&error))?;
         let script = String::from_utf8_lossy(&script);
-        match screen.form {
-            Form::People => screen.say(&script)?,
-            Form::Json => {
+        match screen.format {
+            Format::Text => screen.say(&script)?,
+            Format::Json => {
                 let answer = serde_json::json!({ "shell": shell.name(), "script": script });
                 screen.json(&answer)?;
             }
@@ -77,7 +77,13 @@ impl Completions {
 
 /// Answers a shell and ends, if one asks.
 pub(crate) fn answer_shell<C: CommandFactory>() {
-    let shells = Shells(&[&Helped::Bash, &Elvish, &Helped::Fish, &Powershell, &Helped::Zsh]);
+    let shells = Shells(&[
+        &CompletionShell::Bash,
+        &Elvish,
+        &CompletionShell::Fish,
+        &Powershell,
+        &CompletionShell::Zsh,
+    ]);
     let answer = clap_complete::CompleteEnv::with_factory(C::command).var(VARIABLE);
     answer.shells(shells).complete();
 }
@@ -95,10 +101,10 @@ pub(crate) fn live_handles() -> ArgValueCompleter {
 /// Completes ids of what agents ask leave for.
 pub(crate) fn approvals() -> ArgValueCompleter {
     ArgValueCompleter::new(|typed: &OsStr| {
-        let asked = asked(async |desk| {
+        let asked = asked(async |cx| {
             let list =
                 ListApprovals { session: None, below: Vec::new(), cursor: None, limit: OFFERED };
-            match desk.ask(&Request::Approvals(list)).await {
+            match cx.ask(&Request::Approvals(list)).await {
                 Ok(Reply::Approvals(page)) => page.approvals,
                 _ => Vec::new(),
             }
@@ -114,9 +120,9 @@ pub(crate) fn approvals() -> ArgValueCompleter {
 /// Completes names of profiles.
 pub(crate) fn profiles() -> ArgValueCompleter {
     ArgValueCompleter::new(|typed: &OsStr| {
-        let found = asked(async |desk| {
-            let Ok(folder) = super::folder::named(None) else { return Vec::new() };
-            super::agents::profiles(&desk, folder).await.map_or(Vec::new(), |all| all.profiles)
+        let found = asked(async |cx| {
+            let Ok(folder) = super::directory::resolve(None) else { return Vec::new() };
+            super::agents::profiles(&cx, folder).await.map_or(Vec::new(), |all| all.profiles)
         });
         offer(typed, found.into_iter().map(|one| (one.name, text::line(&one.description))))
     })
@@ -125,7 +131,7 @@ pub(crate) fn profiles() -> ArgValueCompleter {
 /// Completes names of sessions.
 pub(crate) fn session_names() -> ArgValueCompleter {
     ArgValueCompleter::new(|typed: &OsStr| {
-        let sessions = asked(async |desk| match desk.ask(&all_sessions()).await {
+        let sessions = asked(async |cx| match cx.ask(&all_sessions()).await {
             Ok(Reply::Sessions(page)) => page.sessions,
             _ => Vec::new(),
         });
@@ -142,10 +148,10 @@ fn all_sessions() -> Request {
 }
 
 fn offer_tasks(typed: &OsStr, scope: Scope) -> Vec<CompletionCandidate> {
-    let tasks = asked(async |desk| {
-        let session = Some(desk.session.clone());
+    let tasks = asked(async |cx| {
+        let session = Some(cx.session.clone());
         let list = ListTasks { session, scope, states: Vec::new(), cursor: None, limit: OFFERED };
-        match desk.ask(&Request::List(list)).await {
+        match cx.ask(&Request::List(list)).await {
             Ok(Reply::Tasks(page)) => page.tasks,
             _ => Vec::new(),
         }
@@ -165,12 +171,12 @@ fn offer(typed: &OsStr, found: impl Iterator<Item = (String, String)>) -> Vec<Co
 }
 
 /// What the daemon says that runs; nothing if none does.
-fn asked<T: Default>(ask: impl AsyncFnOnce(Desk) -> T) -> T {
+fn asked<T: Default>(ask: impl AsyncFnOnce(CommandContext) -> T) -> T {
     let globals = typed_globals(&shell::words());
     let Ok(client) = globals.client_of_running() else { return T::default() };
-    let screen = Screen::new(Form::People);
-    let Ok(desk) = Desk::with(client, &globals, screen) else { return T::default() };
-    super::block_on(async { Ok(ask(desk).await) }).unwrap_or_default()
+    let screen = Screen::new(Format::Text);
+    let Ok(cx) = CommandContext::with(client, &globals, screen) else { return T::default() };
+    super::block_on(async { Ok(ask(cx).await) }).unwrap_or_default()
 }
 
 /// The folder and session that stand in the line that is being typed.

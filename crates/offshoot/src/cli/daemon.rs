@@ -10,11 +10,11 @@ use offshoot_client::{Client, Connection, DaemonDir, Error};
 use offshoot_daemon::DaemonOptions;
 use offshoot_models::Keys;
 
+use super::error::CliError;
 use super::exit::Exit;
 use super::globals::Globals;
 use super::show::fields::Fields;
-use super::show::{Form, Screen};
-use super::trouble::Trouble;
+use super::show::{Format, Screen};
 use super::{doctor, duration};
 
 mod gone;
@@ -55,7 +55,7 @@ pub(crate) struct Stop {}
 pub(crate) struct Status {}
 
 impl Daemon {
-    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, Trouble> {
+    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, CliError> {
         let client = globals.client_of_running()?;
         match self {
             // It was run before anything else was done.
@@ -67,38 +67,38 @@ impl Daemon {
 }
 
 impl Run {
-    pub(crate) fn run(self, globals: &Globals) -> Result<ExitCode, Trouble> {
+    pub(crate) fn run(self, globals: &Globals) -> Result<ExitCode, CliError> {
         if self.apart {
             return start_apart();
         }
-        let ready = || -> Result<DaemonOptions, Trouble> {
+        let ready = || -> Result<DaemonOptions, CliError> {
             let idle = match self.idle {
                 Some(idle) => idle,
                 None => set_time("OFFSHOOT_IDLE")?.unwrap_or(IDLE),
             };
             let git_limit = set_time("OFFSHOOT_GIT_LIMIT")?;
-            Ok(DaemonOptions { dir: globals.place()?, idle, git_limit })
+            Ok(DaemonOptions { dir: globals.data_dir()?, idle, git_limit })
         };
         match ready() {
             Ok(options) => Ok(offshoot_daemon::run(options)),
-            Err(trouble) => {
-                if let Trouble::Told { fault, .. } = &trouble {
+            Err(error) => {
+                if let CliError::Report { fault, .. } = &error {
                     // Whoever started it waits for this line.
                     offshoot_daemon::fail((**fault).clone());
                 }
-                Err(trouble)
+                Err(error)
             }
         }
     }
 }
 
 /// The time that a variable of the environment holds, if it is set.
-fn set_time(variable: &str) -> Result<Option<Duration>, Trouble> {
+fn set_time(variable: &str) -> Result<Option<Duration>, CliError> {
     let Some(set) = std::env::var(variable).ok().filter(|set| !set.is_empty()) else {
         return Ok(None);
     };
     let read = duration::read(&set).map_err(|error| {
-        Trouble::usage(format!("{variable} is {set:?}, which is no time: {error}"))
+        CliError::usage(format!("{variable} is {set:?}, which is no time: {error}"))
     });
     read.map(Some)
 }
@@ -106,35 +106,35 @@ fn set_time(variable: &str) -> Result<Option<Duration>, Trouble> {
 /// Starts the same command line once more and ends, so that the daemon is left
 /// to the system. Keys come with requests: whoever may look at the daemon's
 /// environment finds none of them.
-fn start_apart() -> Result<ExitCode, Trouble> {
+fn start_apart() -> Result<ExitCode, CliError> {
     offshoot_daemon::belong_to_no_task();
-    let program = std::env::current_exe().map_err(|error| Trouble::other(&error))?;
+    let program = std::env::current_exe().map_err(|error| CliError::other(&error))?;
     let args = std::env::args_os().skip(1).filter(|arg| arg != "--apart");
     let mut daemon = std::process::Command::new(program);
     for name in Keys::names() {
         daemon.env_remove(name);
     }
     let started = daemon.args(args).spawn();
-    started.map_err(|error| Trouble::other(&error))?;
+    started.map_err(|error| CliError::other(&error))?;
     Ok(ExitCode::SUCCESS)
 }
 
 impl Stop {
-    async fn run(self, client: &Client, screen: Screen) -> Result<Exit, Trouble> {
+    async fn run(self, client: &Client, screen: Screen) -> Result<Exit, CliError> {
         let stopped = match client.connect().await {
             Ok(daemon) => Some(quit(daemon, client.dir(), screen).await?),
             Err(Error::NotRunning(_)) => None,
             Err(error) => return Err(error.into()),
         };
         let unsettled = stopped.as_ref().map_or(0, |stopped| stopped.unsettled);
-        match screen.form {
-            Form::Json => screen.json(&serde_json::json!({
+        match screen.format {
+            Format::Json => screen.json(&serde_json::json!({
                 "stopped": stopped.is_some(),
                 "unsettled": unsettled,
             }))?,
-            Form::People if stopped.is_none() => screen.say("no daemon runs\n")?,
-            Form::People if unsettled == 0 => screen.say("the daemon has ended\n")?,
-            Form::People => {}
+            Format::Text if stopped.is_none() => screen.say("no daemon runs\n")?,
+            Format::Text if unsettled == 0 => screen.say("the daemon has ended\n")?,
+            Format::Text => {}
         }
         match stopped {
             Some(stopped) if unsettled > 0 => Err(unwritten(stopped).into()),
@@ -162,7 +162,7 @@ pub(super) async fn quit(
     mut daemon: Connection,
     place: &DaemonDir,
     screen: Screen,
-) -> Result<ShutdownReport, Trouble> {
+) -> Result<ShutdownReport, CliError> {
     let pid = daemon.welcome().pid;
     // Held before it is asked, so that its number cannot mean another process.
     let process = gone::Process::of(pid, place);
@@ -191,18 +191,18 @@ pub(super) async fn quit(
         Err(error) if error.is_broken_off() => {}
         Err(error) => return Err(error.into()),
     }
-    process.gone().map_err(|error| Trouble::other(&error))?;
+    process.gone().map_err(|error| CliError::other(&error))?;
     Ok(stopped)
 }
 
 impl Status {
-    async fn run(self, client: &Client, screen: Screen) -> Result<Exit, Trouble> {
+    async fn run(self, client: &Client, screen: Screen) -> Result<Exit, CliError> {
         let status = match client.ask(&Request::Status).await? {
             Reply::Status(status) => status,
             _ => return Err(Error::WrongAnswer.into()),
         };
-        match screen.form {
-            Form::People => {
+        match screen.format {
+            Format::Text => {
                 let mut fields = Fields::default();
                 doctor::daemon(&mut fields, &status, Timestamp::now());
                 fields.add("data", &status.data);
@@ -210,7 +210,7 @@ impl Status {
                 fields.add("log", &status.log.path);
                 screen.say(&fields.render(screen.out))?;
             }
-            Form::Json => screen.json(&status)?,
+            Format::Json => screen.json(&status)?,
         }
         Ok(Exit::Done)
     }

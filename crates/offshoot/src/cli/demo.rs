@@ -8,22 +8,22 @@
 mod agents;
 mod board;
 mod commands;
+mod model_calls;
 mod project;
 mod proof;
 mod stage;
-mod tally;
 
 use std::time::Duration;
 
 use clap::Args;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::error::CliError;
 use super::exit::Exit;
-use super::show::{Form, Part, Screen};
-use super::trouble::Trouble;
+use super::show::{Format, Part, Screen};
 use agents::Team;
 use proof::Proof;
-use stage::{Errand, Stage};
+use stage::{DemoCommand, Stage};
 
 /// Watch agents and commands outlive a `kill -9` of the daemon
 #[derive(Debug, Args)]
@@ -36,25 +36,25 @@ each line is a step, a task that changed, or a claim and whether it holds.")]
 pub(super) struct Demo {}
 
 impl Demo {
-    pub(super) async fn run(self, screen: Screen) -> Result<Exit, Trouble> {
+    pub(super) async fn run(self, screen: Screen) -> Result<Exit, CliError> {
         // Before anything is there that would have to be ended.
-        let mut ends = Ends::listen()?;
+        let mut ends = EndSignals::listen()?;
         let mut stage = Stage::set(screen)?;
         let told = tokio::select! {
             told = tell(&mut stage) => told,
             end = ends.next() => return Ok(interrupted(stage, ends, end).await),
         };
         tokio::select! {
-            () = stage.strike() => {}
+            () = stage.shut_down() => {}
             end = ends.next() => return Ok(interrupted(stage, ends, end).await),
         }
         let (mut proof, team) = told?;
         proof.look_into_store(&stage, &team).await?;
         proof.show(screen)?;
         if !proof.holds() {
-            return Ok(Exit::Trouble);
+            return Ok(Exit::Error);
         }
-        if screen.form == Form::People {
+        if screen.format == Format::Text {
             screen.say(&next_steps(screen))?;
         }
         Ok(Exit::Done)
@@ -63,16 +63,16 @@ impl Demo {
 
 /// The signals that end the demo.
 #[derive(Debug)]
-struct Ends {
+struct EndSignals {
     interrupt: Signal,
     terminate: Signal,
     hangup: Signal,
 }
 
-impl Ends {
+impl EndSignals {
     /// Listens. From here on none of them ends the program by itself.
-    fn listen() -> Result<Self, Trouble> {
-        let listen = |kind| signal(kind).map_err(|error| Trouble::other(&error));
+    fn listen() -> Result<Self, CliError> {
+        let listen = |kind| signal(kind).map_err(|error| CliError::other(&error));
         Ok(Self {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
@@ -92,27 +92,27 @@ impl Ends {
     }
 }
 
-/// Ends what was running. Whoever does not wait for that leaves soon: what is
+/// EndSignals what was running. Whoever does not wait for that leaves soon: what is
 /// left then ends by itself.
-async fn interrupted(mut stage: Stage, mut ends: Ends, end: Exit) -> Exit {
+async fn interrupted(mut stage: Stage, mut ends: EndSignals, end: Exit) -> Exit {
     let screen = stage.screen();
     let hurry = async {
         ends.next().await;
         tokio::time::sleep(HURRY).await;
     };
     tokio::select! {
-        () = stage.strike() => screen.remark("\ninterrupted: ended what was running"),
+        () = stage.shut_down() => screen.remark("\ninterrupted: ended what was running"),
         () = hurry => screen.remark("\ninterrupted: what was running ends by itself"),
     }
     end
 }
 
 /// The story, act by act, and what it has proved.
-async fn tell(stage: &mut Stage) -> Result<(Proof, Team), Trouble> {
-    let team = agents::send_off(stage).await?;
+async fn tell(stage: &mut Stage) -> Result<(Proof, Team), CliError> {
+    let team = agents::spawn(stage).await?;
     agents::kill(stage, &team).await?;
-    agents::bring_home(stage, &team).await?;
-    commands::send_off(stage).await?;
+    agents::deliver(stage, &team).await?;
+    commands::spawn(stage).await?;
     commands::steer_and_stop(stage).await?;
     commands::kill(stage).await?;
     Ok((Proof::look(stage, &team).await?, team))

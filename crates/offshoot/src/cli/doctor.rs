@@ -16,20 +16,20 @@ use offshoot_daemon::Config;
 use offshoot_sandbox::Helper;
 use serde::Serialize;
 
+use super::error::CliError;
 use super::exit::Exit;
 use super::globals::Globals;
 use super::show::fields::Fields;
-use super::show::{Colour, Form, Screen, size, text, time};
-use super::trouble::Trouble;
+use super::show::{Colour, Format, Screen, size, text, time};
+use data_dir::DataDirReport;
 use finding::{Finding, Findings};
-use folder::Folder;
 
+mod data_dir;
 mod finding;
-mod folder;
 mod log;
 mod store;
 
-/// Look at the data folder and its daemon, and name what is wrong
+/// ApprovalView at the data folder and its daemon, and name what is wrong
 #[derive(Debug, Args)]
 #[command(after_help = "\
 It starts no daemon, replaces none, and makes no folder. It reads the whole
@@ -49,7 +49,7 @@ pub(crate) struct Doctor {
 #[derive(Debug, Serialize)]
 struct Report {
     version: &'static str,
-    data: Option<Folder>,
+    data: Option<DataDirReport>,
     /// Where a daemon listens, or would.
     socket: Option<String>,
     daemon: Option<Status>,
@@ -75,8 +75,8 @@ struct Commands {
 impl Commands {
     fn look(findings: &mut Findings) -> Self {
         let config = Config::own().unwrap_or_else(|error| {
-            let way_out = "correct the file, or remove it: until then agents run no commands";
-            findings.add(Finding::wrong("configuration", error.to_string()).way_out(way_out));
+            let hint = "correct the file, or remove it: until then agents run no commands";
+            findings.add(Finding::wrong("configuration", error.to_string()).hint(hint));
             Config::default()
         });
         let held =
@@ -115,16 +115,16 @@ impl Sandbox {
 }
 
 impl Doctor {
-    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, Trouble> {
+    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, CliError> {
         if self.repair {
             return store::repair(globals, screen).await;
         }
         let report = examine(globals).await;
-        match screen.form {
-            Form::People => screen.say(&render(&report, Timestamp::now(), screen.out))?,
-            Form::Json => screen.json(&report)?,
+        match screen.format {
+            Format::Text => screen.say(&render(&report, Timestamp::now(), screen.out))?,
+            Format::Json => screen.json(&report)?,
         }
-        Ok(if report.findings.anything_wrong() { Exit::Trouble } else { Exit::Done })
+        Ok(if report.findings.anything_wrong() { Exit::Error } else { Exit::Done })
     }
 }
 
@@ -141,17 +141,17 @@ async fn examine(globals: &Globals) -> Report {
         commands,
         findings,
     };
-    let (place, folder) = match globals.seek() {
+    let (place, folder) = match globals.look_up() {
         Ok(DirLookup::Found(place)) => {
-            let folder = Folder::examine(place.data(), &mut report.findings);
+            let folder = DataDirReport::examine(place.data(), &mut report.findings);
             (place, folder)
         }
         Ok(DirLookup::Missing(place)) => {
-            let folder = Folder::absent(place.data(), &mut report.findings);
+            let folder = DataDirReport::absent(place.data(), &mut report.findings);
             (place, folder)
         }
-        Err(trouble) => {
-            report.findings.add(Finding::of_trouble("data", &trouble));
+        Err(error) => {
+            report.findings.add(Finding::of_error("data", &error));
             return report;
         }
     };
@@ -176,7 +176,7 @@ async fn ask(place: &DaemonDir, report: &mut Report) {
         // It is made when it is needed.
         Err(DaemonDirError::Unusable { error, .. }) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => {
-            report.findings.add(Finding::of_trouble("socket", &Error::from(error).into()));
+            report.findings.add(Finding::of_error("socket", &Error::from(error).into()));
         }
     }
     let client = Client::new(place.clone(), Start::Never);
@@ -186,9 +186,9 @@ async fn ask(place: &DaemonDir, report: &mut Report) {
             report.daemon = Some(*status);
             store::ask(&client, &mut report.findings).await;
         }
-        Ok(_) => report.findings.add(Finding::of_trouble("daemon", &Error::WrongAnswer.into())),
+        Ok(_) => report.findings.add(Finding::of_error("daemon", &Error::WrongAnswer.into())),
         Err(Error::NotRunning(_)) => absent(place, told, &mut report.findings),
-        Err(error) => report.findings.add(Finding::of_trouble("daemon", &error.into())),
+        Err(error) => report.findings.add(Finding::of_error("daemon", &error.into())),
     }
 }
 
@@ -196,31 +196,31 @@ fn compare(status: &Status, findings: &mut Findings) {
     let ours = env!("CARGO_PKG_VERSION");
     if status.version != ours {
         let said = format!("the daemon is of version {}, this program of {ours}", status.version);
-        findings.add(Finding::odd("daemon", said).way_out(
+        findings.add(Finding::odd("daemon", said).hint(
             "a newer program takes over by itself; else `offshoot daemon stop` ends the daemon",
         ));
     }
     if !status.recovered {
         let said = "what an earlier daemon left is still being recovered";
-        findings.add(Finding::odd("daemon", said).way_out("it goes on by itself"));
+        findings.add(Finding::odd("daemon", said).hint("it goes on by itself"));
     }
 }
 
 /// Nobody answers: that is as it should be, unless somebody should be there.
 fn absent(place: &DaemonDir, told: Option<DaemonAddress>, findings: &mut Findings) {
-    let last = log::read(place.data()).map(|log| log::Last::of(&log, Timestamp::now()));
-    if let Some(holder) = folder::holder(place.data()) {
-        if last == Some(log::Last::Ends) && holder.contains("(offshoot") {
+    let last = log::read(place.data()).map(|log| log::LastEntry::of(&log, Timestamp::now()));
+    if let Some(holder) = data_dir::holder(place.data()) {
+        if last == Some(log::LastEntry::EndSignals) && holder.contains("(offshoot") {
             let said = format!("the daemon is ending ({holder}): it stops its commands");
-            let way_out = format!(
+            let hint = format!(
                 "it is gone in {} at the most, and the next command waits for that",
                 time::long(u64::try_from(LONGEST_SHUTDOWN.as_millis()).unwrap_or(u64::MAX))
             );
-            findings.add(Finding::odd("daemon", said).way_out(way_out));
+            findings.add(Finding::odd("daemon", said).hint(hint));
             return;
         }
         let said = format!("the folder is held by {holder}, which does not answer");
-        findings.add(Finding::wrong("daemon", said).way_out(
+        findings.add(Finding::wrong("daemon", said).hint(
             "if it is a program of yours that embeds Offshoot, stop it or choose another folder \
              with --data; if it is a daemon that hangs, end that process",
         ));
@@ -228,15 +228,15 @@ fn absent(place: &DaemonDir, told: Option<DaemonAddress>, findings: &mut Finding
     }
     if let Err(finding) = store::look(place, findings) {
         findings.add(finding);
-    } else if let Some(log::Last::CannotRun(why)) = last {
+    } else if let Some(log::LastEntry::CannotRun(why)) = last {
         let said = format!("the last daemon could not run: {why}");
-        let way_out = "mend that; the next command tries again";
-        findings.add(Finding::wrong("daemon", said).way_out(way_out));
+        let hint = "mend that; the next command tries again";
+        findings.add(Finding::wrong("daemon", said).hint(hint));
     }
     if let Some(told) = told {
         let said = format!("a daemon (process {}) ended without a word", told.pid);
-        let way_out = "the next command starts a new one, which recovers what it left";
-        findings.add(Finding::odd("daemon", said).way_out(way_out));
+        let hint = "the next command starts a new one, which recovers what it left";
+        findings.add(Finding::odd("daemon", said).hint(hint));
     }
 }
 

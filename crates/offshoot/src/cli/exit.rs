@@ -24,7 +24,7 @@ pub(crate) enum Exit {
     /// Time was up: of the wait, or of the command.
     TimedOut,
     /// Offshoot itself could not do it.
-    Trouble,
+    Error,
     /// A command was found and could not be executed.
     NotExecutable,
     /// A command was not found.
@@ -80,7 +80,7 @@ impl Exit {
             Self::Unknown => 5,
             Self::NeedsInput => 6,
             Self::TimedOut => 124,
-            Self::Trouble => 125,
+            Self::Error => 125,
             Self::NotExecutable => 126,
             Self::NotFound => 127,
             Self::Interrupted => 130,
@@ -102,21 +102,21 @@ impl Exit {
     }
 
     /// How a program ends that was refused for this.
-    pub(crate) fn of_fault(code: Code) -> Self {
+    pub(crate) fn of_code(code: Code) -> Self {
         match code {
             Code::NotFound => Self::Unknown,
             Code::BadName | Code::Ambiguous | Code::BadRequest => Self::Usage,
-            _ => Self::Trouble,
+            _ => Self::Error,
         }
     }
 
     /// How an attached command ends, as if nobody stood between.
-    pub(crate) fn of_command(outcome: &Outcome, stopped: StoppedBy) -> Self {
+    pub(crate) fn of_command(outcome: &Outcome, stopped: StopOrigin) -> Self {
         match outcome.is {
             State::Completed => outcome.exit.map_or(Self::Done, own),
             State::Cancelled => match stopped {
-                StoppedBy::CtrlC => Self::Interrupted,
-                StoppedBy::Others => Self::Cancelled,
+                StopOrigin::CtrlC => Self::Interrupted,
+                StopOrigin::Elsewhere => Self::Cancelled,
             },
             State::Lost => Self::Lost,
             _ => match (outcome.failure.as_deref(), outcome.exit, outcome.signal) {
@@ -156,13 +156,13 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Who asked for an attached command to be stopped.
+/// What stopped an attached command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StoppedBy {
-    /// The person at this terminal.
+pub(crate) enum StopOrigin {
+    /// Ctrl-C at this terminal.
     CtrlC,
-    /// Somebody else, if anybody.
-    Others,
+    /// Any other process, or none.
+    Elsewhere,
 }
 
 fn own(code: i32) -> Exit {
@@ -180,7 +180,7 @@ mod tests {
     fn ended(change: impl FnOnce(&mut Outcome)) -> Exit {
         let mut outcome = Outcome::new(State::Failed);
         change(&mut outcome);
-        Exit::of_command(&outcome, StoppedBy::Others)
+        Exit::of_command(&outcome, StopOrigin::Elsewhere)
     }
 
     #[test]
@@ -201,8 +201,8 @@ mod tests {
     #[test]
     fn a_cancel_is_told_apart_by_who_asked() {
         let outcome = Outcome::new(State::Cancelled);
-        assert_eq!(Exit::of_command(&outcome, StoppedBy::CtrlC).code(), 130);
-        assert_eq!(Exit::of_command(&outcome, StoppedBy::Others).code(), 3);
+        assert_eq!(Exit::of_command(&outcome, StopOrigin::CtrlC).code(), 130);
+        assert_eq!(Exit::of_command(&outcome, StopOrigin::Elsewhere).code(), 3);
     }
 
     #[test]

@@ -8,8 +8,8 @@ use clap::Args;
 use offshoot_client::{Client, DaemonDir, DirLookup, Start};
 
 use super::completions;
-use super::show::{Form, Screen};
-use super::trouble::Trouble;
+use super::error::CliError;
+use super::show::{Format, Screen};
 
 /// The session of whoever names none.
 const MAIN: &str = "main";
@@ -39,67 +39,67 @@ pub(crate) struct Globals {
 
 /// Who chose the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Chosen {
-    /// The command line.
-    Here,
-    /// The environment.
-    StoreWrapper,
-    /// Nobody.
-    Nowhere,
+pub(crate) enum SessionSource {
+    /// The `--session` option.
+    Argument,
+    /// The `OFFSHOOT_SESSION` variable.
+    Environment,
+    /// Neither: it is the default session.
+    Default,
 }
 
 impl Globals {
     /// How the answer is given.
-    pub(crate) fn form(&self) -> Form {
-        if self.json { Form::Json } else { Form::People }
+    pub(crate) fn format(&self) -> Format {
+        if self.json { Format::Json } else { Format::Text }
     }
 
     /// The session, and who chose it.
-    pub(crate) fn session(&self) -> Result<(String, Chosen), Trouble> {
+    pub(crate) fn session(&self) -> Result<(String, SessionSource), CliError> {
         if let Some(session) = &self.session {
-            return Ok((session.clone(), Chosen::Here));
+            return Ok((session.clone(), SessionSource::Argument));
         }
         let set = std::env::var_os("OFFSHOOT_SESSION").filter(|set| !set.is_empty());
         match set.map(OsString::into_string) {
-            None => Ok((MAIN.to_owned(), Chosen::Nowhere)),
-            Some(Ok(set)) => Ok((set, Chosen::StoreWrapper)),
-            Some(Err(_)) => Err(Trouble::usage("OFFSHOOT_SESSION is set to what is not UTF-8")
+            None => Ok((MAIN.to_owned(), SessionSource::Default)),
+            Some(Ok(set)) => Ok((set, SessionSource::Environment)),
+            Some(Err(_)) => Err(CliError::usage("OFFSHOOT_SESSION is set to what is not UTF-8")
                 .hint("name the session with --session")),
         }
     }
 
     /// The data folder, made if it is not there.
-    pub(crate) fn place(&self) -> Result<DaemonDir, Trouble> {
+    pub(crate) fn data_dir(&self) -> Result<DaemonDir, CliError> {
         Ok(DaemonDir::find(self.data.as_deref())?)
     }
 
     /// The data folder if it is there, else where it would be.
-    pub(crate) fn seek(&self) -> Result<DirLookup, Trouble> {
+    pub(crate) fn look_up(&self) -> Result<DirLookup, CliError> {
         Ok(DaemonDir::look_up(self.data.as_deref())?)
     }
 
     /// A client that starts a daemon if none runs.
-    pub(crate) fn client(&self) -> Result<Client, Trouble> {
+    pub(crate) fn client(&self) -> Result<Client, CliError> {
         self.client_starting(&[])
     }
 
     /// A client that starts a daemon with these options if none runs.
-    pub(crate) fn client_starting(&self, options: &[&str]) -> Result<Client, Trouble> {
-        let place = self.place()?;
-        let program = std::env::current_exe().map_err(|error| Trouble::other(&error))?;
+    pub(crate) fn client_starting(&self, options: &[&str]) -> Result<Client, CliError> {
+        let place = self.data_dir()?;
+        let program = std::env::current_exe().map_err(|error| CliError::other(&error))?;
         let data = place.data().to_owned().into_os_string();
         let mut args = vec!["daemon".into(), "run".into(), "--apart".into(), "--data".into(), data];
         args.extend(options.iter().map(OsString::from));
         let client = Client::new(place, Start::OnDemand { program, args }).within(ambient());
-        Ok(match self.form() {
-            Form::People => client.on_long_wait(|said| Screen::new(Form::People).tell(said)),
-            Form::Json => client,
+        Ok(match self.format() {
+            Format::Text => client.on_long_wait(|said| Screen::new(Format::Text).tell(said)),
+            Format::Json => client,
         })
     }
 
     /// A client of the daemon that runs, if one does. No folder is made for it.
-    pub(crate) fn client_of_running(&self) -> Result<Client, Trouble> {
-        let (DirLookup::Found(place) | DirLookup::Missing(place)) = self.seek()?;
+    pub(crate) fn client_of_running(&self) -> Result<Client, CliError> {
+        let (DirLookup::Found(place) | DirLookup::Missing(place)) = self.look_up()?;
         Ok(Client::new(place, Start::Never).within(ambient()))
     }
 

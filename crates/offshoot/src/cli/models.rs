@@ -4,13 +4,13 @@ use clap::{Args, Subcommand};
 use offshoot_client::Error;
 use offshoot_client::wire::{ProviderInfo, Reply, Request};
 
-use super::desk::Desk;
+use super::context::CommandContext;
+use super::error::CliError;
 use super::exit::Exit;
 use super::globals::Globals;
 use super::run::keys;
-use super::show::table::{Cell, Column, Table};
-use super::show::{Form, Part, Screen};
-use super::trouble::Trouble;
+use super::show::table::{Column, Table, TableCell};
+use super::show::{Format, Part, Screen};
 
 /// Whom agents can ask.
 #[derive(Debug, Subcommand)]
@@ -33,29 +33,29 @@ pub(crate) struct Ls {
 }
 
 impl Models {
-    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, Trouble> {
+    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, CliError> {
         let Self::Ls(ls) = self;
-        ls.run(&Desk::new(globals, screen)?).await
+        ls.run(&CommandContext::new(globals, screen)?).await
     }
 }
 
 impl Ls {
-    async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
-        let mut providers = match desk.ask(&Request::Models { keys: keys() }).await? {
+    async fn run(self, cx: &CommandContext) -> Result<Exit, CliError> {
+        let mut providers = match cx.ask(&Request::Models { keys: keys() }).await? {
             Reply::Models { providers } => providers,
             _ => return Err(Error::WrongAnswer.into()),
         };
-        if desk.screen.form == Form::Json {
-            desk.screen.json(&serde_json::json!({ "providers": providers }))?;
+        if cx.screen.format == Format::Json {
+            cx.screen.json(&serde_json::json!({ "providers": providers }))?;
             return Ok(Exit::Done);
         }
         let missing = missing(&providers);
         if !self.all {
             providers.retain(|one| one.usable);
         }
-        desk.screen.say(&table(&providers).render(desk.screen.width, desk.screen.out))?;
+        cx.screen.say(&table(&providers).render(cx.screen.width, cx.screen.out))?;
         for line in missing {
-            desk.screen.remark(&line);
+            cx.screen.remark(&line);
         }
         Ok(Exit::Done)
     }
@@ -88,22 +88,22 @@ fn table(providers: &[ProviderInfo]) -> Table {
     for provider in providers {
         for model in &provider.models {
             table.row([
-                Cell::new(&model.name).part(Part::Name),
-                Cell::new(window(model.window)),
-                Cell::new(dollars(model.input)),
-                Cell::new(dollars(model.output)),
+                TableCell::new(&model.name).part(Part::Name),
+                TableCell::new(window(model.window)),
+                TableCell::new(dollars(model.input)),
+                TableCell::new(dollars(model.output)),
             ]);
         }
         if provider.models.is_empty() {
             let name = format!("{}/<name>", provider.provider);
-            table.row([Cell::new(name).part(Part::Name), blank(), blank(), blank()]);
+            table.row([TableCell::new(name).part(Part::Name), blank(), blank(), blank()]);
         }
     }
     table
 }
 
-fn blank() -> Cell {
-    Cell::new("")
+fn blank() -> TableCell {
+    TableCell::new("")
 }
 
 fn window(tokens: u64) -> String {

@@ -9,11 +9,11 @@ use offshoot_client::wire::{Chunk, Reply, Request, StreamName, Tail, TailStart, 
 use offshoot_client::{Error, ReplyStream as Stream, StreamItem};
 use serde::Serialize;
 
-use super::desk::Desk;
-use super::outlet::{Outlet, Passing};
+use super::context::CommandContext;
+use super::error::CliError;
+use super::output::{OutputFilter, OutputStream};
 use super::show::screen::json_line;
-use super::show::{Form, size};
-use super::trouble::Trouble;
+use super::show::{Format, size};
 
 /// How often a stream may break in a row without having said anything.
 const BREAKS: u32 = 5;
@@ -21,7 +21,7 @@ const BREAKS: u32 = 5;
 /// Pumps what a command writes.
 #[derive(Debug)]
 pub(crate) struct Pump {
-    desk: Desk,
+    cx: CommandContext,
     /// What is asked for if the stream breaks.
     tail: Tail,
     out: Side,
@@ -36,7 +36,7 @@ pub(crate) struct Pump {
 
 /// What came of pumping.
 #[derive(Debug)]
-pub(crate) struct Pumped {
+pub(crate) struct PumpResult {
     /// The task as it is now.
     pub(crate) task: Task,
     /// How many bytes it wrote that were not kept, and so not passed on.
@@ -46,8 +46,8 @@ pub(crate) struct Pumped {
 /// One of the command's streams, and where it goes.
 #[derive(Debug)]
 struct Side {
-    outlet: Outlet,
-    passing: Passing,
+    stream: OutputStream,
+    filter: OutputFilter,
     /// What came since the last place.
     since: u64,
     /// What is to come again, and was written.
@@ -77,26 +77,26 @@ impl std::fmt::Display for Note {
 
 /// Where each of the streams of a command goes.
 #[derive(Debug)]
-pub(crate) struct Outlets {
+pub(crate) struct OutputStreams {
     /// Its standard output.
-    pub(crate) out: (Outlet, Passing),
+    pub(crate) out: (OutputStream, OutputFilter),
     /// Its standard error.
-    pub(crate) err: (Outlet, Passing),
+    pub(crate) err: (OutputStream, OutputFilter),
 }
 
 impl Side {
-    fn new((outlet, passing): (Outlet, Passing)) -> Self {
-        Self { outlet, passing, since: 0, again: 0 }
+    fn new((stream, filter): (OutputStream, OutputFilter)) -> Self {
+        Self { stream, filter, since: 0, again: 0 }
     }
 
-    async fn write(&mut self, mut bytes: Vec<u8>) -> Result<(), Trouble> {
+    async fn write(&mut self, mut bytes: Vec<u8>) -> Result<(), CliError> {
         let length = bytes.len() as u64;
         self.since += length;
         let known = self.again.min(length);
         self.again -= known;
         // Not longer than the piece, whose length is a usize.
         bytes.drain(..known as usize);
-        self.outlet.write(self.passing.pass(bytes)).await
+        self.stream.write(self.filter.pass(bytes)).await
     }
 
     fn placed(&mut self) {
@@ -116,20 +116,20 @@ impl Side {
 
 impl Pump {
     /// A pump of what is asked for.
-    pub(crate) fn new(desk: Desk, tail: Tail, outlets: Outlets) -> Self {
-        let (out, err) = (Side::new(outlets.out), Side::new(outlets.err));
-        Self { desk, tail, out, err, attempt: 0, task: None, missing: 0 }
+    pub(crate) fn new(cx: CommandContext, tail: Tail, streams: OutputStreams) -> Self {
+        let (out, err) = (Side::new(streams.out), Side::new(streams.err));
+        Self { cx, tail, out, err, attempt: 0, task: None, missing: 0 }
     }
 
     /// Pumps until all is read that was asked for. What comes last is the task
     /// as it is then.
-    pub(crate) async fn run(self) -> Result<Pumped, Trouble> {
+    pub(crate) async fn run(self) -> Result<PumpResult, CliError> {
         let stream = self.open().await?;
         self.run_on(stream).await
     }
 
     /// Pumps what comes from a stream that is open already.
-    pub(crate) async fn run_on(mut self, mut stream: Stream) -> Result<Pumped, Trouble> {
+    pub(crate) async fn run_on(mut self, mut stream: Stream) -> Result<PumpResult, CliError> {
         let mut breaks = 0;
         loop {
             match stream.next().await {
@@ -142,7 +142,7 @@ impl Pump {
                     breaks += 1;
                     self.out.broke();
                     self.err.broke();
-                    self.desk.screen.tell("offshoot: the daemon went away; asking the next one");
+                    self.cx.screen.tell("offshoot: the daemon went away; asking the next one");
                     stream = self.open().await?;
                 }
                 Err(error) => return Err(error.into()),
@@ -150,11 +150,11 @@ impl Pump {
         }
     }
 
-    async fn open(&self) -> Result<Stream, Trouble> {
-        Ok(self.desk.client.follow(&Request::Tail(self.tail.clone())).await?)
+    async fn open(&self) -> Result<Stream, CliError> {
+        Ok(self.cx.client.follow(&Request::Tail(self.tail.clone())).await?)
     }
 
-    async fn take(&mut self, item: StreamItem) -> Result<(), Trouble> {
+    async fn take(&mut self, item: StreamItem) -> Result<(), CliError> {
         match item {
             StreamItem::Output(Chunk { stream: StreamName::Stdout, bytes, .. }) => {
                 self.out.write(bytes).await?;
@@ -186,28 +186,28 @@ impl Pump {
     }
 
     /// Says something about the output, in its place.
-    async fn note(&mut self, note: Note) -> Result<(), Trouble> {
-        match self.desk.screen.form {
-            Form::People => self.desk.screen.remark(&format!("offshoot: {note}")),
-            Form::Json => {
+    async fn note(&mut self, note: Note) -> Result<(), CliError> {
+        match self.cx.screen.format {
+            Format::Text => self.cx.screen.remark(&format!("offshoot: {note}")),
+            Format::Json => {
                 self.flush().await?;
-                self.out.outlet.write(json_line(&note)?.into_bytes()).await?;
+                self.out.stream.write(json_line(&note)?.into_bytes()).await?;
             }
         }
         Ok(())
     }
 
-    async fn flush(&mut self) -> Result<(), Trouble> {
+    async fn flush(&mut self) -> Result<(), CliError> {
         for side in [&mut self.out, &mut self.err] {
-            let rest = side.passing.rest();
-            side.outlet.write(rest).await?;
+            let rest = side.filter.rest();
+            side.stream.write(rest).await?;
         }
         Ok(())
     }
 
-    async fn finish(mut self) -> Result<Pumped, Trouble> {
+    async fn finish(mut self) -> Result<PumpResult, CliError> {
         self.flush().await?;
         let task = self.task.ok_or(Error::WrongAnswer)?;
-        Ok(Pumped { task, missing: self.missing })
+        Ok(PumpResult { task, missing: self.missing })
     }
 }

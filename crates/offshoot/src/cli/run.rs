@@ -1,8 +1,8 @@
 //! `offshoot run`: has an agent do something.
 
-mod asks;
-mod glimpse;
+mod approvals;
 mod refusals;
+mod snapshots;
 mod ticker;
 mod tty;
 mod watch;
@@ -20,14 +20,14 @@ use offshoot_daemon::Config;
 use offshoot_models::Keys;
 
 use super::completions;
-use super::desk::{AskedAgent, Desk, asked_of};
+use super::context::{CommandContext, StartedRun, run_reply};
+use super::error::CliError;
 use super::exit::Exit;
-use super::globals::{Chosen, Globals};
-use super::interrupt::{Interrupts, Wish};
-use super::show::{Form, Screen, task, text};
-use super::trouble::Trouble;
-use asks::{Answers, Asks};
-use ticker::{News, Ticker};
+use super::globals::{Globals, SessionSource};
+use super::interrupt::{Interrupts, StopRequest};
+use super::show::{Format, Screen, task, text};
+use approvals::{ApprovalChannel, ApprovalPrompt};
+use ticker::{RunStatus, Ticker};
 use tty::Tty;
 
 /// How much of a pipe is taken for a task.
@@ -47,7 +47,7 @@ Examples:
 The agent may send others off, and has ended when all of them have. Its answer
 alone is printed to the standard output; what they are doing goes to the
 standard error, and so does what keeps them waiting: which error a model gave,
-which try that was, and when the next one is due. Ctrl-C asks the agent to stop,
+which try that was, and when the next one is due. Ctrl-C prompt the agent to stop,
 a second one stops it at once; one that was at work before goes on. Whatever
 else ends this command, the agent goes on: `offshoot tasks wait` waits for it.
 
@@ -57,7 +57,7 @@ the other, and anybody may answer from another one with `offshoot approve` or
 --ask person says otherwise. --mode plan has them only look, --mode auto has
 them ask only for what is guarded. After --detach it waits for `approve`.
 
-What one of them asks in words is shown with the command that answers it. If
+What one of them prompt in words is shown with the command that answers it. If
 the agent that sent it off does not answer, and nothing else goes on, this
 command exits with 6. It exits with 0 if the agent completed, 1 if it failed, 3
 if somebody cancelled it, 4 if it was lost, 130 after Ctrl-C.
@@ -96,9 +96,9 @@ pub(crate) struct Run {
     /// What all may spend together, such as `2usd, 200k tokens, 10m`
     #[arg(long, value_name = "BUDGET", allow_hyphen_values = true)]
     budget: Option<String>,
-    /// Whom agents ask for leave [default: a person, if there is a terminal]
+    /// Approver agents ask for leave [default: a person, if there is a terminal]
     #[arg(long, value_name = "WHOM")]
-    ask: Option<Whom>,
+    ask: Option<Approver>,
     /// Let agents read public pages of the network, with the tool `fetch`
     #[arg(long)]
     fetch: bool,
@@ -116,7 +116,7 @@ pub(crate) struct Run {
 /// How freely agents act.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Mode {
-    // Look and plan, and change nothing.
+    // ApprovalView and plan, and change nothing.
     Plan,
     // Ask before anything is changed or run; the default.
     Ask,
@@ -134,9 +134,9 @@ impl Mode {
     }
 }
 
-/// Whom agents ask for leave.
+/// Approver agents ask for leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Whom {
+enum Approver {
     // A person: here, or with `offshoot approve` from elsewhere.
     Person,
     // Nobody: what would have to be asked for is denied.
@@ -144,35 +144,37 @@ enum Whom {
 }
 
 impl Run {
-    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, Trouble> {
-        let mut desk = Desk::new(globals, screen)?;
-        let talk = match (self.goes_on, desk.chosen) {
-            (true, Chosen::Here) => {
-                return Err(Trouble::usage("--continue and --session name two conversations")
+    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, CliError> {
+        let mut cx = CommandContext::new(globals, screen)?;
+        let talk = match (self.goes_on, cx.session_source) {
+            (true, SessionSource::Argument) => {
+                return Err(CliError::usage("--continue and --session name two conversations")
                     .hint("leave out one of them; --session alone goes on with that session's"));
             }
-            (true, Chosen::StoreWrapper) => {
+            (true, SessionSource::Environment) => {
                 let said = "--continue and OFFSHOOT_SESSION name two conversations";
-                return Err(Trouble::usage(said).hint(
+                return Err(CliError::usage(said).hint(
                     "leave out --continue to go on with that session's, or unset the variable",
                 ));
             }
-            (true, Chosen::Nowhere) => RunSession::Latest,
-            (false, Chosen::Here | Chosen::StoreWrapper) => RunSession::In(desk.session.clone()),
-            (false, Chosen::Nowhere) => RunSession::New,
+            (true, SessionSource::Default) => RunSession::Latest,
+            (false, SessionSource::Argument | SessionSource::Environment) => {
+                RunSession::In(cx.session.clone())
+            }
+            (false, SessionSource::Default) => RunSession::New,
         };
-        let tty = match (screen.form, self.detach) {
-            (Form::People, false) => Tty::find(),
+        let tty = match (screen.format, self.detach) {
+            (Format::Text, false) => Tty::find(),
             _ => None,
         };
         let asking = match self.ask {
-            Some(Whom::Person) => RunApprover::Person,
-            Some(Whom::Nobody) => RunApprover::None,
+            Some(Approver::Person) => RunApprover::Person,
+            Some(Approver::Nobody) => RunApprover::None,
             // Whoever leaves an agent at work can come back to it.
             None if self.detach || tty.is_some() => RunApprover::Person,
             None => RunApprover::None,
         };
-        let folder = std::env::current_dir().map_err(|error| Trouble::other(&error))?;
+        let folder = std::env::current_dir().map_err(|error| CliError::other(&error))?;
         let asked = Asked {
             talk,
             task: self.task(screen)?,
@@ -190,27 +192,27 @@ impl Run {
         };
         // Before the agent is there, so that no Ctrl-C is missed.
         let interrupts = Interrupts::listen()?;
-        let lead = asked_of(desk.ask(&Request::Run(Box::new(asked))).await?)?;
-        desk.session.clone_from(&lead.task.session);
+        let lead = run_reply(cx.ask(&Request::Run(Box::new(asked))).await?)?;
+        cx.session.clone_from(&lead.task.session);
         for note in &lead.notes {
-            desk.screen.remark(&format!("offshoot: {}", text::line(note)));
+            cx.screen.remark(&format!("offshoot: {}", text::line(note)));
         }
         match self.detach {
-            true => leave(&desk, &lead.task),
+            true => leave(&cx, &lead.task),
             false => {
                 let answers = match (asking, tty) {
-                    (RunApprover::Person, Some(tty)) => Answers::InPlace(tty),
+                    (RunApprover::Person, Some(tty)) => ApprovalChannel::Terminal(tty),
                     // Whoever has asked the agent before may be there.
-                    (RunApprover::None, _) if lead.message.is_none() => Answers::Denied,
-                    _ => Answers::Elsewhere,
+                    (RunApprover::None, _) if lead.message.is_none() => ApprovalChannel::Deny,
+                    _ => ApprovalChannel::Elsewhere,
                 };
-                stay(desk, lead, interrupts, answers).await
+                stay(cx, lead, interrupts, answers).await
             }
         }
     }
 
     /// What was typed, and what comes from a pipe.
-    fn task(&self, screen: Screen) -> Result<String, Trouble> {
+    fn task(&self, screen: Screen) -> Result<String, CliError> {
         let mut task = self.task.join(" ").trim().to_owned();
         let stdin = std::io::stdin();
         if !stdin.is_terminal() {
@@ -220,10 +222,10 @@ impl Run {
                 .lock()
                 .take(LONGEST + 1)
                 .read_to_end(&mut piped)
-                .map_err(|error| Trouble::other(&error))?;
+                .map_err(|error| CliError::other(&error))?;
             drop(reading);
             if piped.len() as u64 > LONGEST {
-                return Err(Trouble::usage("what comes from the pipe is longer than a megabyte")
+                return Err(CliError::usage("what comes from the pipe is longer than a megabyte")
                     .hint("the agent is given all of it at once: shorten it"));
             }
             let piped = String::from_utf8_lossy(&piped);
@@ -233,7 +235,7 @@ impl Run {
             }
         }
         if task.is_empty() {
-            return Err(Trouble::usage("nothing was said to do")
+            return Err(CliError::usage("nothing was said to do")
                 .hint("offshoot run 'What is in this folder?'"));
         }
         Ok(task)
@@ -268,63 +270,63 @@ pub(crate) fn keys() -> Sealed {
 
 /// The variables that are passed to commands, with their values here: those that
 /// were named, which must be set, and those of the configuration, which may be.
-fn passed(named: &[String]) -> Result<Sealed, Trouble> {
+fn passed(named: &[String]) -> Result<Sealed, CliError> {
     let config = Config::own().map_err(|error| {
-        Trouble::usage(error.to_string()).hint("correct the file, or remove it")
+        CliError::usage(error.to_string()).hint("correct the file, or remove it")
     })?;
     let set = |name: &String| Some((name.clone(), std::env::var(name).ok()?));
     let mut passed = Sealed(config.commands.pass_env.iter().filter_map(set).collect());
     for name in named {
         let Some((name, value)) = set(name) else {
             let said = format!("--pass-env names {name:?}, which is not set here, or is not UTF-8");
-            return Err(Trouble::usage(said).hint("set and export it, or leave out the option"));
+            return Err(CliError::usage(said).hint("set and export it, or leave out the option"));
         };
         passed.0.insert(name, value);
     }
     Ok(passed)
 }
 
-fn leave(desk: &Desk, task: &Task) -> Result<Exit, Trouble> {
-    desk.report(task, |task| format!("{}\n", text::line(&task.session)))?;
-    let wait = desk.command_in(&task.session, "tasks wait", &[&task.handle]);
-    desk.screen.tell(&format!("wait for it with: {wait}"));
+fn leave(cx: &CommandContext, task: &Task) -> Result<Exit, CliError> {
+    cx.report(task, |task| format!("{}\n", text::line(&task.session)))?;
+    let wait = cx.command_in(&task.session, "tasks wait", &[&task.handle]);
+    cx.screen.tell(&format!("wait for it with: {wait}"));
     Ok(Exit::Done)
 }
 
 /// Waits for the agent, and prints what it says.
 async fn stay(
-    desk: Desk,
-    lead: AskedAgent,
+    cx: CommandContext,
+    lead: StartedRun,
     mut interrupts: Interrupts,
-    answers: Answers,
-) -> Result<Exit, Trouble> {
-    let AskedAgent { task: begun, message, before, .. } = lead;
-    let mut ticker = Ticker::new(&desk, &begun, before);
-    let mut asks = Asks::new(&desk, &begun, answers);
+    answers: ApprovalChannel,
+) -> Result<Exit, CliError> {
+    let StartedRun { task: begun, message, before, .. } = lead;
+    let mut ticker = Ticker::new(&cx, &begun, before);
+    let mut prompt = ApprovalPrompt::new(&cx, &begun, answers);
     let ended = {
-        let mut end = std::pin::pin!(desk.end_of(begun.id.clone()));
+        let mut end = std::pin::pin!(cx.end_of(begun.id.clone()));
         loop {
             tokio::select! {
                 ended = &mut end => break ended?,
-                news = ticker.next(), if !asks.is_asking() => if news == News::Standstill {
-                    return unanswered(&desk, &begun).await;
+                status = ticker.next(), if !prompt.is_asking() => if status == RunStatus::Standstill {
+                    return unanswered(&cx, &begun).await;
                 },
-                () = asks.next() => {}
-                wish = interrupts.next() => {
-                    if wish == Wish::Leave {
+                () = prompt.next() => {}
+                stop_request = interrupts.next() => {
+                    if stop_request == StopRequest::Detach {
                         return Ok(Exit::Interrupted);
                     }
                     if message.is_some() {
-                        tell_left(&desk, &begun);
+                        tell_left(&cx, &begun);
                         return Ok(Exit::Interrupted);
                     }
-                    tokio::spawn(stop(desk.clone(), begun.clone(), wish));
+                    tokio::spawn(stop(cx.clone(), begun.clone(), stop_request));
                 }
             }
         }
     };
     let rest = async {
-        asks.leave().await;
+        prompt.leave().await;
         ticker.rest().await;
     };
     tokio::select! {
@@ -333,42 +335,42 @@ async fn stay(
         _ = interrupts.next() => {}
     }
     let Some(outcome) = &ended.outcome else {
-        if desk.screen.form == Form::Json {
-            desk.screen.json(&ended)?;
+        if cx.screen.format == Format::Json {
+            cx.screen.json(&ended)?;
         }
-        desk.screen.remark(&format!("offshoot: {}", task::digest(&ended, "", desk.screen.err)));
+        cx.screen.remark(&format!("offshoot: {}", task::digest(&ended, "", cx.screen.err)));
         return Ok(Exit::NeedsInput);
     };
-    match (desk.screen.form, &outcome.value) {
-        (Form::Json, _) => desk.screen.json(&ended)?,
-        (Form::People, Some(answer)) => desk.screen.say(&task::returned(answer, desk.screen))?,
-        (Form::People, None) => {
+    match (cx.screen.format, &outcome.value) {
+        (Format::Json, _) => cx.screen.json(&ended)?,
+        (Format::Text, Some(answer)) => cx.screen.say(&task::returned(answer, cx.screen))?,
+        (Format::Text, None) => {
             // What came of an answer that was cut off has lines of its own.
             let how = text::lines(&task::ending(outcome));
             let handle = text::line(&ended.handle);
             let how = how.trim().replace('\n', "\n  ");
-            desk.screen.remark(&format!("offshoot: {handle} {}: {how}", ended.state.word()));
+            cx.screen.remark(&format!("offshoot: {handle} {}: {how}", ended.state.word()));
         }
     }
     if let Some(spent) = &ended.spent {
-        desk.screen.remark(&format!("offshoot: spent {}", text::line(&spent.text)));
+        cx.screen.remark(&format!("offshoot: spent {}", text::line(&spent.text)));
     }
     if let Some(message) = message {
-        tell_unread(&desk, &ended, message).await;
+        tell_unread(&cx, &ended, message).await;
     }
-    let exit = match (ended.state, interrupts.wish()) {
-        (State::Cancelled, Wish::Stop | Wish::StopNow) => Exit::Interrupted,
+    let exit = match (ended.state, interrupts.stop_request()) {
+        (State::Cancelled, StopRequest::Stop | StopRequest::StopNow) => Exit::Interrupted,
         (state, _) => Exit::of_state(state),
     };
-    desk.acknowledge(vec![ended.id]).await;
+    cx.acknowledge(vec![ended.id]).await;
     Ok(exit)
 }
 
 /// Says that an agent goes on which others had asked before.
-fn tell_left(desk: &Desk, lead: &Task) {
+fn tell_left(cx: &CommandContext, lead: &Task) {
     let handle = text::line(&lead.handle);
-    let cancel = desk.command_in(&lead.session, "tasks cancel", &[&lead.handle]);
-    desk.screen.remark(&format!(
+    let cancel = cx.command_in(&lead.session, "tasks cancel", &[&lead.handle]);
+    cx.screen.remark(&format!(
         "\noffshoot: {handle} was at work before, and goes on with what you said; for all who \
          wait for it, this stops it: {cancel}"
     ));
@@ -376,13 +378,13 @@ fn tell_left(desk: &Desk, lead: &Task) {
 
 /// Says so if an agent has ended before it read what was said to it here. Its end
 /// is known in any case, so nothing is said of what cannot be asked.
-async fn tell_unread(desk: &Desk, ended: &Task, message: String) {
-    let receipt = Request::Receipt { task: desk.named(&ended.id), message };
-    let Ok(Reply::Sent { state, .. }) = desk.client.ask(&receipt).await else { return };
+async fn tell_unread(cx: &CommandContext, ended: &Task, message: String) {
+    let receipt = Request::Receipt { task: cx.named(&ended.id), message };
+    let Ok(Reply::Sent { state, .. }) = cx.client.ask(&receipt).await else { return };
     if state == "returned" {
         let handle = text::line(&ended.handle);
-        let run = desk.command_in(&ended.session, "run", &["TASK"]);
-        desk.screen.remark(&format!(
+        let run = cx.command_in(&ended.session, "run", &["TASK"]);
+        cx.screen.remark(&format!(
             "offshoot: {handle} had not read what you said; whoever goes on with the conversation \
              is told: {run}"
         ));
@@ -390,24 +392,24 @@ async fn tell_unread(desk: &Desk, ended: &Task, message: String) {
 }
 
 /// Nothing goes on before a person answers: there is nothing to wait for.
-async fn unanswered(desk: &Desk, lead: &Task) -> Result<Exit, Trouble> {
-    if desk.screen.form == Form::Json {
-        desk.screen.json(&desk.show(&lead.id).await?)?;
+async fn unanswered(cx: &CommandContext, lead: &Task) -> Result<Exit, CliError> {
+    if cx.screen.format == Format::Json {
+        cx.screen.json(&cx.show(&lead.id).await?)?;
     }
-    let wait = desk.command_in(&lead.session, "tasks wait", &[&lead.handle]);
-    desk.screen.remark(&format!("offshoot: nothing goes on before that is answered; then: {wait}"));
+    let wait = cx.command_in(&lead.session, "tasks wait", &[&lead.handle]);
+    cx.screen.remark(&format!("offshoot: nothing goes on before that is answered; then: {wait}"));
     Ok(Exit::NeedsInput)
 }
 
-async fn stop(desk: Desk, task: Task, wish: Wish) {
-    let (said, grace_ms) = match wish {
-        Wish::StopNow => ("stopping it at once; Ctrl-C again leaves it", Some(0)),
+async fn stop(cx: CommandContext, task: Task, stop_request: StopRequest) {
+    let (said, grace_ms) = match stop_request {
+        StopRequest::StopNow => ("stopping it at once; Ctrl-C again leaves it", Some(0)),
         _ => ("asked it to stop; Ctrl-C again stops it at once", None),
     };
-    desk.screen.remark(&format!("\noffshoot: {}: {said}", text::line(&task.handle)));
+    cx.screen.remark(&format!("\noffshoot: {}: {said}", text::line(&task.handle)));
     let stop = CancelOptions { reason: Some("Ctrl-C".to_owned()), grace_ms };
-    let cancel = Request::Cancel { task: desk.named(&task.id), stop };
-    if let Err(error) = desk.client.ask(&cancel).await {
-        desk.screen.remark(&format!("offshoot: it could not be asked to stop: {error}"));
+    let cancel = Request::Cancel { task: cx.named(&task.id), stop };
+    if let Err(error) = cx.client.ask(&cancel).await {
+        cx.screen.remark(&format!("offshoot: it could not be asked to stop: {error}"));
     }
 }

@@ -10,11 +10,11 @@ use clap::{Args, ValueEnum};
 use offshoot_client::Error;
 use offshoot_client::wire::{self, Attachment, Code, Request, Sealed, Stdin, Task, TaskName};
 
-use super::desk::{Desk, task_of};
+use super::context::{CommandContext, task_reply};
+use super::error::CliError;
 use super::exit::Exit;
-use super::globals::{AMBIENT, Chosen, Globals, ambient};
-use super::show::{Form, Screen, text};
-use super::trouble::Trouble;
+use super::globals::{AMBIENT, Globals, SessionSource, ambient};
+use super::show::{Format, Screen, text};
 use super::{completions, duration};
 use variable::Variable;
 
@@ -103,59 +103,59 @@ enum Restart {
 }
 
 impl Spawn {
-    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, Trouble> {
+    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, CliError> {
         let stdin = self.input()?;
-        let mut desk = Desk::new(globals, screen)?;
-        let parent = self.parent(&mut desk).await?;
-        let stays = !self.detach && screen.form == Form::People;
+        let mut cx = CommandContext::new(globals, screen)?;
+        let parent = self.parent(&mut cx).await?;
+        let stays = !self.detach && screen.format == Format::Text;
         let attachment = if stays { Attachment::Attached } else { Attachment::Detached };
-        let spawn = wire::Spawn { stdin, ..self.request(&desk, parent, attachment)? };
+        let spawn = wire::Spawn { stdin, ..self.request(&cx, parent, attachment)? };
         if !self.detach {
-            let ended = attached::run(desk, spawn).await;
-            return ended.map_err(|trouble| self.parent_hint(trouble));
+            let ended = attached::run(cx, spawn).await;
+            return ended.map_err(|error| self.parent_hint(error));
         }
-        let spawned = desk.ask(&Request::Spawn(Box::new(spawn))).await;
-        let task = task_of(spawned.map_err(|trouble| self.parent_hint(trouble))?)?;
-        match desk.answer(&task, |task| format!("{}\n", text::line(&task.handle))) {
-            Ok(()) => desk.screen.tell(&how_to_follow(&desk, &task)),
+        let spawned = cx.ask(&Request::Spawn(Box::new(spawn))).await;
+        let task = task_reply(spawned.map_err(|error| self.parent_hint(error))?)?;
+        match cx.answer(&task, |task| format!("{}\n", text::line(&task.handle))) {
+            Ok(()) => cx.screen.tell(&how_to_follow(&cx, &task)),
             // Whoever sent it off would not know of it.
-            Err(Trouble::ReaderGone) => {
-                desk.screen.remark(&format!("offshoot: {}", goes_on(&desk, &task)));
+            Err(CliError::ReaderGone) => {
+                cx.screen.remark(&format!("offshoot: {}", goes_on(&cx, &task)));
                 return Ok(Exit::ReaderGone);
             }
-            Err(trouble) => return Err(trouble.hint(goes_on(&desk, &task))),
+            Err(error) => return Err(error.hint(goes_on(&cx, &task))),
         }
         Ok(Exit::Done)
     }
 
     /// What to do about a parent that is none.
-    fn parent_hint(&self, trouble: Trouble) -> Trouble {
-        match (&trouble, &self.parent) {
-            (Trouble::Told { fault, .. }, Some(parent))
+    fn parent_hint(&self, error: CliError) -> CliError {
+        match (&error, &self.parent) {
+            (CliError::Report { fault, .. }, Some(parent))
                 if fault.code == Code::NotFound && parent == "none" =>
             {
-                trouble.or_rather("--no-parent makes it stand by itself")
+                error.or_rather("--no-parent makes it stand by itself")
             }
-            _ => trouble,
+            _ => error,
         }
     }
 
     /// Where the command's input comes from: from us if that is wanted or, in a
     /// pipeline, may be expected.
-    fn input(&self) -> Result<Stdin, Trouble> {
+    fn input(&self) -> Result<Stdin, CliError> {
         if self.stdin && self.detach {
-            return Err(Trouble::usage("--stdin needs `spawn` to stay, and --detach lets it go")
+            return Err(CliError::usage("--stdin needs `spawn` to stay, and --detach lets it go")
                 .hint("leave out one of them; a detached command reads what `tasks send` writes"));
         }
         let once = matches!(self.restart, Restart::Never);
         if self.stdin && !once {
-            return Err(Trouble::usage(
+            return Err(CliError::usage(
                 "--stdin cannot go with --restart on-crash: a second attempt would miss its input",
             )
             .hint("leave out one of them; without --stdin it reads what `tasks send` writes"));
         }
         if !(once || self.no_stdin || self.detach) && is_input(&std::io::stdin()) {
-            return Err(Trouble::usage(
+            return Err(CliError::usage(
                 "an input cannot go with --restart on-crash: a second attempt would miss it",
             )
             .hint("--no-stdin leaves the input alone; it then reads what `tasks send` writes"));
@@ -167,18 +167,18 @@ impl Spawn {
 
     fn request(
         &self,
-        desk: &Desk,
+        cx: &CommandContext,
         parent: Option<String>,
         attachment: Attachment,
-    ) -> Result<wire::Spawn, Trouble> {
+    ) -> Result<wire::Spawn, CliError> {
         Ok(wire::Spawn {
-            session: desk.session.clone(),
+            session: cx.session.clone(),
             name: self.name.clone(),
             parent,
             argv: self.command.clone(),
             cwd: self.folder()?,
             env: variable::sealed(&self.env)?,
-            surroundings: surroundings(&desk.screen),
+            surroundings: surroundings(&cx.screen),
             umask: Some(own_umask()),
             timeout_ms: self.timeout.map(duration::millis),
             grace_ms: self.grace.map(duration::millis),
@@ -194,14 +194,14 @@ impl Spawn {
 
     /// The parent that was named, else the task inside of which this runs, if
     /// it is a live one of this data folder and session.
-    async fn parent(&self, desk: &mut Desk) -> Result<Option<String>, Trouble> {
+    async fn parent(&self, cx: &mut CommandContext) -> Result<Option<String>, CliError> {
         if self.no_parent || self.parent.is_some() {
             return Ok(self.parent.clone());
         }
         let Some(ambient) = ambient() else { return Ok(None) };
-        let task = TaskName { session: desk.session.clone(), task: ambient };
-        let task = match desk.client.ask(&Request::Show(task)).await {
-            Ok(reply) => task_of(reply)?,
+        let task = TaskName { session: cx.session.clone(), task: ambient };
+        let task = match cx.client.ask(&Request::Show(task)).await {
+            Ok(reply) => task_reply(reply)?,
             // It belongs to another data folder, or is no task at all.
             Err(Error::Refused(fault)) if is_unknown(fault.code) => return Ok(None),
             Err(error) => return Err(error.into()),
@@ -209,31 +209,31 @@ impl Spawn {
         if task.state.is_terminal() {
             return Ok(None);
         }
-        if task.session != desk.session {
-            if desk.chosen == Chosen::Here {
+        if task.session != cx.session {
+            if cx.session_source == SessionSource::Argument {
                 return Ok(None);
             }
-            desk.session.clone_from(&task.session);
+            cx.session.clone_from(&task.session);
         }
         Ok(Some(task.id))
     }
 
-    fn folder(&self) -> Result<String, Trouble> {
+    fn folder(&self) -> Result<String, CliError> {
         let folder = match &self.cwd {
             Some(folder) => std::path::absolute(folder),
             None => std::env::current_dir(),
         };
         let folder = folder.map_err(|error| {
-            Trouble::usage(format!("the present folder is unknown: {error}"))
+            CliError::usage(format!("the present folder is unknown: {error}"))
                 .hint("name a folder with --cwd")
         })?;
         if !folder.is_dir() {
-            return Err(Trouble::usage(format!("{} is not a folder", folder.display()))
+            return Err(CliError::usage(format!("{} is not a folder", folder.display()))
                 .hint("name another one with --cwd"));
         }
         folder.into_os_string().into_string().map_err(|folder| {
             let folder = folder.to_string_lossy();
-            Trouble::usage(format!("the path of the folder {folder} is not UTF-8"))
+            CliError::usage(format!("the path of the folder {folder} is not UTF-8"))
                 .hint("name another one with --cwd")
         })
     }
@@ -279,12 +279,12 @@ fn own_umask() -> u32 {
     mask.as_raw_mode()
 }
 
-fn goes_on(desk: &Desk, task: &Task) -> String {
+fn goes_on(cx: &CommandContext, task: &Task) -> String {
     let Task { handle, id, .. } = task;
-    let see = desk.command("tasks show", &[id]);
+    let see = cx.command("tasks show", &[id]);
     format!("the command was sent off all the same, as {handle} ({id}); see {see}")
 }
 
-fn how_to_follow(desk: &Desk, task: &Task) -> String {
-    format!("follow it with: {}", desk.command("tasks tail", &["-f", &task.handle]))
+fn how_to_follow(cx: &CommandContext, task: &Task) -> String {
+    format!("follow it with: {}", cx.command("tasks tail", &["-f", &task.handle]))
 }

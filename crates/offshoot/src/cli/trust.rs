@@ -6,13 +6,13 @@ use clap::Args;
 use offshoot_client::Error;
 use offshoot_client::wire::{DirTrust as Folder, Profile, Reply, Request, TrustChange};
 
-use super::desk::Desk;
+use super::context::CommandContext;
+use super::error::CliError;
 use super::exit::Exit;
 use super::globals::Globals;
-use super::show::table::{Cell, Column, Table};
-use super::show::{Form, Screen, text};
-use super::trouble::Trouble;
-use super::{agents, folder};
+use super::show::table::{Column, Table, TableCell};
+use super::show::{Format, Screen, text};
+use super::{agents, directory};
 
 /// Let what a project folder brings do more than narrow
 #[derive(Debug, Args)]
@@ -38,14 +38,14 @@ pub(crate) struct Trust {
 }
 
 impl Trust {
-    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, Trouble> {
-        let desk = Desk::new(globals, screen)?;
+    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, CliError> {
+        let cx = CommandContext::new(globals, screen)?;
         if self.list {
-            return list(&desk).await;
+            return list(&cx).await;
         }
-        let folder = folder::named(self.folder)?;
+        let folder = directory::resolve(self.folder)?;
         let trusting = if self.remove { TrustChange::Remove } else { TrustChange::Trust };
-        let folders = asked(&desk, &Request::Trust { folder: folder.clone(), trusting }).await?;
+        let folders = asked(&cx, &Request::Trust { folder: folder.clone(), trusting }).await?;
         let shown = text::line(&folder);
         let said = match (trusting, folders.is_empty()) {
             (TrustChange::Remove, true) => format!("{shown} was not trusted\n"),
@@ -55,9 +55,9 @@ impl Trust {
             }
             (TrustChange::Trust, false) => format!("{shown} is trusted with this:\n"),
         };
-        desk.report(&serde_json::json!({ "folders": folders }), |_| said)?;
-        if trusting == TrustChange::Trust && !folders.is_empty() && screen.form == Form::People {
-            let mut brings = agents::profiles(&desk, folder).await?.profiles;
+        cx.report(&serde_json::json!({ "folders": folders }), |_| said)?;
+        if trusting == TrustChange::Trust && !folders.is_empty() && screen.format == Format::Text {
+            let mut brings = agents::profiles(&cx, folder).await?.profiles;
             brings.retain(|profile| profile.origin == "project");
             screen.say(&agents::table(&brings).render(screen.width, screen.out))?;
             screen.say(&rules(&brings))?;
@@ -76,26 +76,26 @@ fn rules(profiles: &[Profile]) -> String {
     profiles.iter().map(of).collect::<Vec<String>>().concat()
 }
 
-async fn asked(desk: &Desk, request: &Request) -> Result<Vec<Folder>, Trouble> {
-    match desk.ask(request).await? {
+async fn asked(cx: &CommandContext, request: &Request) -> Result<Vec<Folder>, CliError> {
+    match cx.ask(request).await? {
         Reply::Trust { folders } => Ok(folders),
         _ => Err(Error::WrongAnswer.into()),
     }
 }
 
-async fn list(desk: &Desk) -> Result<Exit, Trouble> {
-    let folders = asked(desk, &Request::Trusted).await?;
-    if desk.screen.form == Form::Json {
-        desk.screen.json(&serde_json::json!({ "folders": folders }))?;
+async fn list(cx: &CommandContext) -> Result<Exit, CliError> {
+    let folders = asked(cx, &Request::Trusted).await?;
+    if cx.screen.format == Format::Json {
+        cx.screen.json(&serde_json::json!({ "folders": folders }))?;
     } else if folders.is_empty() {
-        desk.screen.tell("no folder is trusted");
+        cx.screen.tell("no folder is trusted");
     } else {
         let mut table = Table::new([Column::stiff("TRUSTED"), Column::elastic("FOLDER")]);
         for folder in &folders {
             let trusted = if folder.trusted { "yes" } else { "no: it has changed" };
-            table.row([Cell::new(trusted), Cell::new(&folder.folder)]);
+            table.row([TableCell::new(trusted), TableCell::new(&folder.folder)]);
         }
-        desk.screen.say(&table.render(desk.screen.width, desk.screen.out))?;
+        cx.screen.say(&table.render(cx.screen.width, cx.screen.out))?;
     }
     Ok(Exit::Done)
 }

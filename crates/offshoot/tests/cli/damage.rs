@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::support::{Said, Started, World};
+use crate::support::{ProgramOutput, Started, World};
 
 const PAGE: usize = 4_096;
 
@@ -24,7 +24,7 @@ fn overwrite(database: &Path, name: &str) {
 }
 
 /// Asserts that a command was refused because of the store, with the way out.
-fn refused(what: &str, said: &Said) {
+fn refused(what: &str, said: &ProgramOutput) {
     assert_eq!(said.code, 125, "{what}: {said:?}");
     assert!(said.err.contains("offshoot doctor --repair"), "{what}: {said:?}");
     assert!(said.err.contains("offshoot.db"), "{what}: {said:?}");

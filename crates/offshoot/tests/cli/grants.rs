@@ -6,7 +6,7 @@ use offshoot_wiretest::{Language, Say};
 use serde_json::{Value, json};
 
 use crate::model::{Model, says, talk};
-use crate::support::{Said, World};
+use crate::support::{ProgramOutput, World};
 
 /// A lead that writes a file each time it is asked.
 fn writer() -> Model {
@@ -81,7 +81,7 @@ fn runner() -> Model {
 /// The requests for approval of a lead that runs a command line in `project`.
 fn asked_to_run(world: &World, model: &Model, session: &str, line: &str) -> Vec<Value> {
     let mut run = model.command(world, &["run", "--detach", "--session", session, line]);
-    let said = Said::of(run.current_dir(world.folder.path().join("project")).output().unwrap());
+    let said = ProgramOutput::of(run.current_dir(world.folder.path().join("project")).output().unwrap());
     assert_eq!(said.code, 0, "{said:?}");
     let waited = world.run(&["--session", session, "tasks", "wait", "lead"]);
     let page = world.json(&["--session", session, "approvals", "ls"]);

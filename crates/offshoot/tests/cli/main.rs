@@ -27,7 +27,7 @@ mod run_address;
 mod run_behind;
 mod run_death;
 mod run_fetch;
-mod run_hitch;
+mod run_delays;
 mod run_joined;
 mod run_keys;
 mod run_leak;

@@ -6,7 +6,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use crate::support::{Said, World};
+use crate::support::{ProgramOutput, World};
 
 /// The user that owns nothing.
 const NOBODY: &str = "65534";
@@ -22,7 +22,7 @@ fn is_mortal(name: &str) -> bool {
         .arg(std::env::current_exe().unwrap())
         .args(["--exact", &format!("read_only::{name}"), "--nocapture"])
         .output();
-    match again.map(Said::of) {
+    match again.map(ProgramOutput::of) {
         Ok(said) if said.err.starts_with("setpriv:") => {
             println!("skipped: nobody cannot run this test: {}", said.err.trim());
         }

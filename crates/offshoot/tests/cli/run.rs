@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::model::{KEY, Model, fed, hangs, says, talk};
-use crate::support::{Said, Started, World};
+use crate::support::{ProgramOutput, Started, World};
 
 #[test]
 fn the_answer_alone_is_on_the_standard_output() {
@@ -188,7 +188,7 @@ fn s11_6_what_the_lead_runs_itself_is_not_told_as_left_running_and_a_failure_is_
     // Where nothing is that must be hidden.
     let tree = world.folder.path().join("tree");
     std::fs::create_dir(&tree).unwrap();
-    let said = Said::of(run.current_dir(tree).output().unwrap());
+    let said = ProgramOutput::of(run.current_dir(tree).output().unwrap());
     assert_eq!((said.out.as_str(), said.code), ("It failed.\n", 0), "{said:?}");
     assert!(!said.err.contains("still running"), "{said:?}");
     let failed = said.err.lines().find(|line| line.contains("command-1 failed after"));
@@ -205,7 +205,7 @@ fn the_offline_model_needs_no_key_and_counts_what_is_there() {
     }
     let mut command = world.command(&["run", "--model", "offline/survey", "What is here?"]);
     command.current_dir(world.folder.path().join("tree"));
-    let said = Said::of(command.output().unwrap());
+    let said = ProgramOutput::of(command.output().unwrap());
     assert_eq!(said.code, 0, "{said:?}");
     assert!(said.out.contains("offline model") && said.out.contains("3 files"), "{said:?}");
     assert_eq!(said.err.matches(" completed").count(), 2, "{said:?}");

@@ -7,14 +7,14 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use crate::model::{Model, hangs, says, talk};
-use crate::support::{Said, Started, World};
+use crate::support::{ProgramOutput, Started, World};
 
 /// How many the lead sends off. What happens to them is more than a socket holds.
 const BEES: usize = 60;
 
 /// What a run says that is stopped while its lead sends others off and ends, and
 /// before it goes on this happens.
-fn behind(meanwhile: impl FnOnce(&World)) -> Said {
+fn behind(meanwhile: impl FnOnce(&World)) -> ProgramOutput {
     let (world, model) = (
         World::new(),
         Model::new(|asked| {

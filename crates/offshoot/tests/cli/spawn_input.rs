@@ -6,7 +6,7 @@ use std::process::{ChildStdin, Command, Output, Stdio};
 
 use rustix::process::Signal;
 
-use crate::support::{Said, Started, World};
+use crate::support::{ProgramOutput, Started, World};
 
 /// Bytes of every sort, the same each time.
 fn noise(length: usize) -> Vec<u8> {
@@ -48,8 +48,8 @@ fn shell(world: &World, script: &str) -> Command {
     shell
 }
 
-fn run(world: &World, script: &str) -> Said {
-    Said::of(shell(world, script).output().unwrap())
+fn run(world: &World, script: &str) -> ProgramOutput {
+    ProgramOutput::of(shell(world, script).output().unwrap())
 }
 
 #[test]

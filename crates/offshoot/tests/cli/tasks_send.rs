@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::Stdio;
 
 use crate::model::Model;
-use crate::support::{Said, World};
+use crate::support::{ProgramOutput, World};
 
 #[test]
 fn a_command_reads_messages_as_lines() {
@@ -14,7 +14,7 @@ fn a_command_reads_messages_as_lines() {
     let mut command = world.command(&["tasks", "send", "a", "-"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(b"one\ntwo\n").unwrap();
-    assert_eq!(Said::of(child.wait_with_output().unwrap()).code, 0);
+    assert_eq!(ProgramOutput::of(child.wait_with_output().unwrap()).code, 0);
     world.done(&["tasks", "send", "a", "last", "--eof"]);
     assert_eq!(world.run(&["tasks", "wait", "a"]).code, 0);
     assert_eq!(world.done(&["tasks", "tail", "a"]), "two words\none\ntwo\nlast\n");

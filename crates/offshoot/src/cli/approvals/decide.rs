@@ -7,12 +7,12 @@ use offshoot_client::wire::{
 };
 
 use crate::cli::completions;
-use crate::cli::desk::Desk;
+use crate::cli::context::CommandContext;
+use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::globals::Globals;
 use crate::cli::run::keys;
 use crate::cli::show::{Screen, approval, exact};
-use crate::cli::trouble::Trouble;
 
 /// Allow what an agent asks leave for
 #[derive(Debug, Args)]
@@ -52,35 +52,35 @@ pub(crate) struct Deny {
 }
 
 impl Approve {
-    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, Trouble> {
+    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, CliError> {
         let verdict = if self.always { Decision::Always } else { Decision::Once };
-        decide(&Desk::new(globals, screen)?, self.id, verdict).await
+        decide(&CommandContext::new(globals, screen)?, self.id, verdict).await
     }
 }
 
 impl Deny {
-    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, Trouble> {
+    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, CliError> {
         let reason = self.reason.filter(|reason| !reason.trim().is_empty());
-        decide(&Desk::new(globals, screen)?, self.id, Decision::Denied { reason }).await
+        decide(&CommandContext::new(globals, screen)?, self.id, Decision::Denied { reason }).await
     }
 }
 
-async fn decide(desk: &Desk, id: String, verdict: Decision) -> Result<Exit, Trouble> {
-    let decided = send(desk, id, verdict).await?;
-    desk.report(&decided, told)?;
+async fn decide(cx: &CommandContext, id: String, verdict: Decision) -> Result<Exit, CliError> {
+    let decided = send(cx, id, verdict).await?;
+    cx.report(&decided, told)?;
     Ok(Exit::Done)
 }
 
 /// Answers what is asked; what was asked, as it is then.
 pub(crate) async fn send(
-    desk: &Desk,
+    cx: &CommandContext,
     id: String,
     verdict: Decision,
-) -> Result<ApprovalRequest, Trouble> {
-    let of = ApprovalRef { session: desk.session.clone(), id };
+) -> Result<ApprovalRequest, CliError> {
+    let of = ApprovalRef { session: cx.session.clone(), id };
     let key = uuid::Uuid::new_v4().to_string();
     let decision = DecideApproval { of, decision: verdict, key, keys: keys() };
-    match desk.ask(&Request::Decide(Box::new(decision))).await? {
+    match cx.ask(&Request::Decide(Box::new(decision))).await? {
         Reply::Approval(decided) => Ok(*decided),
         _ => Err(Error::WrongAnswer.into()),
     }

@@ -5,11 +5,11 @@ use jiff::Timestamp;
 use offshoot_client::Error;
 use offshoot_client::wire::{Grant, Reply, Request};
 
-use crate::cli::desk::Desk;
+use crate::cli::context::CommandContext;
+use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
-use crate::cli::show::table::{Cell, Column, Table};
-use crate::cli::show::{Form, Part, time};
-use crate::cli::trouble::Trouble;
+use crate::cli::show::table::{Column, Table, TableCell};
+use crate::cli::show::{Format, Part, time};
 
 /// List what was allowed for ever
 #[derive(Debug, Args)]
@@ -20,17 +20,17 @@ brackets covers command lines that begin so and name no path outside the folder.
 pub(crate) struct Grants {}
 
 impl Grants {
-    pub(crate) async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
-        let grants = match desk.ask(&Request::Grants).await? {
+    pub(crate) async fn run(self, cx: &CommandContext) -> Result<Exit, CliError> {
+        let grants = match cx.ask(&Request::Grants).await? {
             Reply::Grants { grants } => grants,
             _ => return Err(Error::WrongAnswer.into()),
         };
-        if desk.screen.form == Form::Json {
-            desk.screen.json(&serde_json::json!({ "grants": grants }))?;
+        if cx.screen.format == Format::Json {
+            cx.screen.json(&serde_json::json!({ "grants": grants }))?;
         } else if grants.is_empty() {
-            desk.screen.tell("nothing was allowed for ever");
+            cx.screen.tell("nothing was allowed for ever");
         } else {
-            desk.screen.say(&table(&grants).render(desk.screen.width, desk.screen.out))?;
+            cx.screen.say(&table(&grants).render(cx.screen.width, cx.screen.out))?;
         }
         Ok(Exit::Done)
     }
@@ -42,9 +42,9 @@ fn table(grants: &[Grant]) -> Table {
     let now = Timestamp::now();
     for grant in grants {
         table.row([
-            Cell::new(&grant.rule).part(Part::Name),
-            Cell::new(time::ago(&grant.since, now)),
-            Cell::new(&grant.folder),
+            TableCell::new(&grant.rule).part(Part::Name),
+            TableCell::new(time::ago(&grant.since, now)),
+            TableCell::new(&grant.folder),
         ]);
     }
     table

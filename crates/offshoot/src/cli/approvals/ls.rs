@@ -5,13 +5,13 @@ use jiff::Timestamp;
 use offshoot_client::Error;
 use offshoot_client::wire::{Approvals, ListApprovals, Reply, Request};
 
-use crate::cli::desk::Desk;
+use crate::cli::context::CommandContext;
+use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
-use crate::cli::globals::Chosen;
+use crate::cli::globals::SessionSource;
 use crate::cli::number;
-use crate::cli::show::table::{Cell, Column, Table};
-use crate::cli::show::{Form, Part, approval, text};
-use crate::cli::trouble::Trouble;
+use crate::cli::show::table::{Column, Table, TableCell};
+use crate::cli::show::{Format, Part, approval, text};
 
 /// How many a page has unless somebody says otherwise.
 const PAGE: usize = 100;
@@ -40,27 +40,27 @@ pub(crate) struct Ls {
 }
 
 impl Ls {
-    pub(crate) async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
-        let session = (desk.chosen != Chosen::Nowhere).then(|| desk.session.clone());
-        let page = read(desk, session.clone(), (self.cursor.clone(), self.limit)).await?;
-        if desk.screen.form == Form::Json {
-            desk.screen.json(&page)?;
+    pub(crate) async fn run(self, cx: &CommandContext) -> Result<Exit, CliError> {
+        let session = (cx.session_source != SessionSource::Default).then(|| cx.session.clone());
+        let page = read(cx, session.clone(), (self.cursor.clone(), self.limit)).await?;
+        if cx.screen.format == Format::Json {
+            cx.screen.json(&page)?;
             return Ok(Exit::Done);
         }
         if page.approvals.is_empty() {
             let place = session.map(|name| format!(" in session {}", text::line(&name)));
             let place = place.unwrap_or_default();
-            desk.screen.tell(&format!("no agent asks leave for anything{place}"));
+            cx.screen.tell(&format!("no agent asks leave for anything{place}"));
             return Ok(Exit::Done);
         }
-        desk.screen.say(&table(&page).render(desk.screen.width, desk.screen.out))?;
+        cx.screen.say(&table(&page).render(cx.screen.width, cx.screen.out))?;
         if let Some(next) = &page.next {
             let limit = self.limit.to_string();
             let mut words = vec!["--cursor", next];
             if self.limit != PAGE {
                 words.extend(["--limit", &limit]);
             }
-            desk.screen.remark(&format!("more: {}", desk.command("approvals ls", &words)));
+            cx.screen.remark(&format!("more: {}", cx.command("approvals ls", &words)));
         }
         Ok(Exit::Done)
     }
@@ -68,10 +68,10 @@ impl Ls {
 
 /// As many as are wanted. The daemon gives them in pages of its own.
 pub(super) async fn read(
-    desk: &Desk,
+    cx: &CommandContext,
     session: Option<String>,
     (cursor, limit): (Option<String>, usize),
-) -> Result<Approvals, Trouble> {
+) -> Result<Approvals, CliError> {
     let mut read = Approvals { approvals: Vec::new(), next: cursor };
     loop {
         let request = Request::Approvals(ListApprovals {
@@ -80,7 +80,7 @@ pub(super) async fn read(
             cursor: read.next.take(),
             limit: limit.saturating_sub(read.approvals.len()).max(1),
         });
-        let page = match desk.ask(&request).await? {
+        let page = match cx.ask(&request).await? {
             Reply::Approvals(page) => page,
             _ => return Err(Error::WrongAnswer.into()),
         };
@@ -104,12 +104,12 @@ fn table(page: &Approvals) -> Table {
     let now = Timestamp::now();
     for asked in &page.approvals {
         table.row([
-            Cell::new(&asked.id).part(Part::Name),
-            Cell::new(&asked.session).part(Part::Faint),
-            Cell::new(&asked.agent),
-            Cell::new(&asked.tool),
-            Cell::new(approval::since(asked, now)),
-            Cell::new(text::cut(&approval::in_short(asked), WIDEST)),
+            TableCell::new(&asked.id).part(Part::Name),
+            TableCell::new(&asked.session).part(Part::Faint),
+            TableCell::new(&asked.agent),
+            TableCell::new(&asked.tool),
+            TableCell::new(approval::since(asked, now)),
+            TableCell::new(text::cut(&approval::in_short(asked), WIDEST)),
         ]);
     }
     table

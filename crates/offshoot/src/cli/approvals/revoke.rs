@@ -6,10 +6,10 @@ use clap::Args;
 use offshoot_client::Error;
 use offshoot_client::wire::{Reply, Request};
 
-use crate::cli::desk::Desk;
+use crate::cli::context::CommandContext;
+use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::show::{size, text};
-use crate::cli::trouble::Trouble;
 
 /// Take back what was allowed for ever
 #[derive(Debug, Args)]
@@ -32,14 +32,14 @@ pub(crate) struct Revoke {
 }
 
 impl Revoke {
-    pub(crate) async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
-        let folder = crate::cli::folder::named(self.folder)?;
+    pub(crate) async fn run(self, cx: &CommandContext) -> Result<Exit, CliError> {
+        let folder = crate::cli::directory::resolve(self.folder)?;
         let request = Request::Revoke { folder, rule: self.rule };
-        let gone = match desk.ask(&request).await? {
+        let gone = match cx.ask(&request).await? {
             Reply::Grants { grants } => grants,
             _ => return Err(Error::WrongAnswer.into()),
         };
-        desk.report(&serde_json::json!({ "revoked": gone }), |_| {
+        cx.report(&serde_json::json!({ "revoked": gone }), |_| {
             let rules: Vec<String> = gone.iter().map(|grant| text::line(&grant.rule)).collect();
             match rules.as_slice() {
                 [rule] => format!("{rule} is asked for again\n"),

@@ -6,11 +6,11 @@ use offshoot_client::Error;
 use offshoot_client::wire::{ApprovalRef, ApprovalRequest, Reply, Request};
 
 use crate::cli::completions;
-use crate::cli::desk::Desk;
+use crate::cli::context::CommandContext;
+use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
-use crate::cli::show::approval::{self, Look};
+use crate::cli::show::approval::{self, ApprovalView};
 use crate::cli::show::{Part, text};
-use crate::cli::trouble::Trouble;
 
 /// Show all of what an agent asks leave for
 #[derive(Debug, Args)]
@@ -27,20 +27,20 @@ pub(crate) struct Show {
 }
 
 impl Show {
-    pub(crate) async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
-        let sought = ApprovalRef { session: desk.session.clone(), id: self.id };
-        let found = match desk.ask(&Request::Approval(sought)).await? {
+    pub(crate) async fn run(self, cx: &CommandContext) -> Result<Exit, CliError> {
+        let sought = ApprovalRef { session: cx.session.clone(), id: self.id };
+        let found = match cx.ask(&Request::Approval(sought)).await? {
             Reply::Approval(found) => *found,
             _ => return Err(Error::WrongAnswer.into()),
         };
-        desk.answer(&found, |found| shown(found, desk))?;
+        cx.answer(&found, |found| shown(found, cx))?;
         Ok(Exit::Done)
     }
 }
 
-fn shown(found: &ApprovalRequest, desk: &Desk) -> String {
-    let colour = desk.screen.out;
-    let look = Look { width: desk.screen.width, colour, most: None, whole: "" };
+fn shown(found: &ApprovalRequest, cx: &CommandContext) -> String {
+    let colour = cx.screen.out;
+    let look = ApprovalView { width: cx.screen.width, colour, most: None, whole: "" };
     let mut shown = approval::asked(found, look);
     let label = |name: &str| colour.paint(Part::Head, name);
     let now = Timestamp::now();
@@ -54,7 +54,7 @@ fn shown(found: &ApprovalRequest, desk: &Desk) -> String {
         }
         None => {
             let [approve, deny] =
-                ["approve", "deny"].map(|word| desk.command_anywhere(word, &[&found.id]));
+                ["approve", "deny"].map(|word| cx.command_anywhere(word, &[&found.id]));
             shown.push_str(&format!("  {}: {approve}, or {deny}\n", label("answer")));
             if let Some(covers) = approval::covers(found) {
                 shown.push_str(&format!("  {}: {covers}\n", label("--always would allow")));

@@ -5,9 +5,9 @@ use offshoot_client::wire::{Network, Request, Run, RunApprover, RunSession, Seal
 
 use super::Stage;
 use super::project::Project;
-use crate::cli::desk::{Desk, asked_of};
-use crate::cli::show::{Form, size, text};
-use crate::cli::trouble::Trouble;
+use crate::cli::context::{CommandContext, run_reply};
+use crate::cli::error::CliError;
+use crate::cli::show::{Format, size, text};
 
 /// The model that the agents ask.
 const MODEL: &str = "offline/slow-survey";
@@ -19,20 +19,20 @@ const ASKED: &str = "What is in this folder?";
 #[derive(Debug)]
 pub(super) struct Team {
     /// Where they are looked at: in a session of their own.
-    pub(super) desk: Desk,
+    pub(super) cx: CommandContext,
     /// The one that has sent the others off.
     pub(super) lead: Task,
     /// What they count.
     pub(super) project: Project,
 }
 
-pub(super) async fn send_off(stage: &mut Stage) -> Result<Team, Trouble> {
+pub(super) async fn spawn(stage: &mut Stage) -> Result<Team, CliError> {
     stage.heading(1, "Agents: a lead sends one off for each folder, and they work side by side")?;
     stage.say(
         "No key, no network: they ask the offline model, which plans by rule and is no language \
          model.",
     )?;
-    let project = Project::make(stage.folder()).map_err(|error| Trouble::other(&error))?;
+    let project = Project::make(stage.folder()).map_err(|error| CliError::other(&error))?;
     stage.typed("cd project")?;
     stage.typed(&format!("offshoot run --model {MODEL} {}", text::quoted(ASKED)))?;
     let run = Run {
@@ -50,11 +50,11 @@ pub(super) async fn send_off(stage: &mut Stage) -> Result<Team, Trouble> {
         pass_env: Sealed::default(),
         key: uuid::Uuid::new_v4().simple().to_string(),
     };
-    let lead = asked_of(stage.desk.ask(&Request::Run(Box::new(run))).await?)?.task;
+    let lead = run_reply(stage.cx.ask(&Request::Run(Box::new(run))).await?)?.task;
     stage.status().await?;
-    let mut desk = stage.desk.clone();
-    desk.session.clone_from(&lead.session);
-    stage.board.follow(&desk);
+    let mut cx = stage.cx.clone();
+    cx.session.clone_from(&lead.session);
+    stage.board.follow(&cx);
     let all = project.parts.len() + 1;
     stage
         .board
@@ -63,25 +63,25 @@ pub(super) async fn send_off(stage: &mut Stage) -> Result<Team, Trouble> {
             tasks.len() == all && home > 0
         })
         .await?;
-    Ok(Team { desk, lead, project })
+    Ok(Team { cx, lead, project })
 }
 
-pub(super) async fn kill(stage: &mut Stage, team: &Team) -> Result<(), Trouble> {
+pub(super) async fn kill(stage: &mut Stage, team: &Team) -> Result<(), CliError> {
     stage.heading(2, "Crash: the daemon is killed with `kill -9` while they wait for answers")?;
     let at_work = stage.board.live();
     stage.kill(&format!("{} were at work", size::count(at_work as u64, "agent"))).await?;
     stage.say("They go on where they were: what the model has answered is not asked again.")?;
-    stage.board.follow(&team.desk);
+    stage.board.follow(&team.cx);
     stage.board.until(|tasks| tasks.iter().all(|task| task.state.is_terminal())).await
 }
 
-pub(super) async fn bring_home(stage: &mut Stage, team: &Team) -> Result<(), Trouble> {
+pub(super) async fn deliver(stage: &mut Stage, team: &Team) -> Result<(), CliError> {
     stage.heading(3, "Home: the lead was told of each result once, and has answered")?;
-    let answer = answer(&team.desk.show(&team.lead.id).await?);
+    let answer = answer(&team.cx.show(&team.lead.id).await?);
     let screen = stage.screen();
-    match screen.form {
-        Form::Json => screen.json_line(&serde_json::json!({ "answer": answer })),
-        Form::People => {
+    match screen.format {
+        Format::Json => screen.json_line(&serde_json::json!({ "answer": answer })),
+        Format::Text => {
             let lines = text::lines(&answer);
             screen.say(&lines.lines().map(|line| format!("   {line}\n")).collect::<String>())
         }

@@ -12,9 +12,9 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::PATIENCE;
-use crate::cli::desk::Desk;
-use crate::cli::show::{Form, Part, Screen, task, text, time, tree};
-use crate::cli::trouble::Trouble;
+use crate::cli::context::CommandContext;
+use crate::cli::error::CliError;
+use crate::cli::show::{Format, Part, Screen, task, text, time, tree};
 
 /// How often the tree is drawn again for the time that passes.
 const TICK: Duration = Duration::from_millis(250);
@@ -66,10 +66,10 @@ impl Board {
     }
 
     /// Follows what happens from now on.
-    pub(super) fn follow(&mut self, desk: &Desk) {
+    pub(super) fn follow(&mut self, cx: &CommandContext) {
         self.close();
         let (tell, told) = mpsc::channel(64);
-        let following = tokio::spawn(watch(desk.clone(), tell));
+        let following = tokio::spawn(watch(cx.clone(), tell));
         self.following = Some((following, told));
     }
 
@@ -81,7 +81,7 @@ impl Board {
     }
 
     /// Shows what happens until this is so.
-    pub(super) async fn until(&mut self, so: impl Fn(&[Task]) -> bool) -> Result<(), Trouble> {
+    pub(super) async fn until(&mut self, so: impl Fn(&[Task]) -> bool) -> Result<(), CliError> {
         self.drawn = 0;
         self.still_until(so).await
     }
@@ -90,7 +90,7 @@ impl Board {
     pub(super) async fn still_until(
         &mut self,
         so: impl Fn(&[Task]) -> bool,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), CliError> {
         let patience = tokio::time::sleep(PATIENCE);
         let mut patience = std::pin::pin!(patience);
         let mut tick = tokio::time::interval(TICK);
@@ -100,17 +100,17 @@ impl Board {
                 return Ok(());
             }
             let Some((_, told)) = &mut self.following else {
-                return Err(Trouble::failed("nobody follows what happens"));
+                return Err(CliError::failed("nobody follows what happens"));
             };
             tokio::select! {
                 seen = told.recv() => match seen {
                     Some(seen) => self.note(seen),
-                    None => return Err(Trouble::failed("the daemon went away unasked")),
+                    None => return Err(CliError::failed("the daemon went away unasked")),
                 },
                 _ = tick.tick() => {}
                 () = &mut patience => {
                     let waited = PATIENCE.as_secs();
-                    return Err(Trouble::failed(format!("nothing came of it in {waited} seconds"))
+                    return Err(CliError::failed(format!("nothing came of it in {waited} seconds"))
                         .hint("try again when the machine has less to do"));
                 }
             }
@@ -126,11 +126,11 @@ impl Board {
         self.tasks.sort_by(|a, b| a.id.cmp(&b.id));
     }
 
-    fn draw(&mut self) -> Result<(), Trouble> {
-        match (self.screen.form, self.screen.width) {
-            (Form::People, Some(width)) => self.draw_tree(width),
-            (Form::People, None) => self.draw_changes(),
-            (Form::Json, _) => {
+    fn draw(&mut self) -> Result<(), CliError> {
+        match (self.screen.format, self.screen.width) {
+            (Format::Text, Some(width)) => self.draw_tree(width),
+            (Format::Text, None) => self.draw_changes(),
+            (Format::Json, _) => {
                 let screen = self.screen;
                 let mut changed = self.changed().into_iter();
                 changed.try_for_each(|task| screen.json_line(&serde_json::json!({ "task": task })))
@@ -150,7 +150,7 @@ impl Board {
         changed
     }
 
-    fn draw_tree(&mut self, width: usize) -> Result<(), Trouble> {
+    fn draw_tree(&mut self, width: usize) -> Result<(), CliError> {
         let mut shown = match self.drawn {
             0 => String::new(),
             lines => format!("\u{1b}[{lines}A"),
@@ -200,7 +200,7 @@ impl Board {
         task.age_ms.saturating_add(u64::try_from(since).unwrap_or(u64::MAX))
     }
 
-    fn draw_changes(&mut self) -> Result<(), Trouble> {
+    fn draw_changes(&mut self) -> Result<(), CliError> {
         let screen = self.screen;
         let mut shown = String::new();
         for task in self.changed() {
@@ -233,18 +233,18 @@ fn what(task: &Task) -> String {
 }
 
 /// Tells of every task: as they are, and whenever something happens to them.
-async fn watch(desk: Desk, tell: mpsc::Sender<Task>) {
-    let events = Request::Events { session: desk.session.clone(), cursor: None };
-    let Ok(mut events) = desk.client.follow(&events).await else { return };
+async fn watch(cx: CommandContext, tell: mpsc::Sender<Task>) {
+    let events = Request::Events { session: cx.session.clone(), cursor: None };
+    let Ok(mut events) = cx.client.follow(&events).await else { return };
     // What happens from here on is told; what was before is listed.
     let list = ListTasks {
-        session: Some(desk.session.clone()),
+        session: Some(cx.session.clone()),
         scope: Scope::All,
         states: Vec::new(),
         cursor: None,
         limit: 100,
     };
-    if let Ok(Reply::Tasks(listed)) = desk.client.ask(&Request::List(list)).await {
+    if let Ok(Reply::Tasks(listed)) = cx.client.ask(&Request::List(list)).await {
         for task in listed.tasks.into_iter().rev() {
             if tell.send(task).await.is_err() {
                 return;

@@ -11,9 +11,9 @@ use offshoot_client::wire::{
 
 use super::Stage;
 use super::agents::Team;
-use crate::cli::desk::{Desk, waited_of};
-use crate::cli::show::{Form, Part, Screen, size, text};
-use crate::cli::trouble::Trouble;
+use crate::cli::context::{CommandContext, wait_reply};
+use crate::cli::error::CliError;
+use crate::cli::show::{Format, Part, Screen, size, text};
 
 /// What was looked at, and whether it held.
 #[derive(Debug, Default)]
@@ -34,14 +34,14 @@ impl Claims {
 
 impl Proof {
     /// Looks at what the story claims.
-    pub(super) async fn look(stage: &mut Stage, team: &Team) -> Result<Self, Trouble> {
+    pub(super) async fn look(stage: &mut Stage, team: &Team) -> Result<Self, CliError> {
         let mut proof = Self::default();
         agents::look(&mut proof.agents, stage, team).await?;
         let claims = &mut proof.others;
         commands::look(claims, stage).await?;
         let mut sent: Vec<String> = stage.cast.iter().map(|task| task.id.clone()).collect();
         sent.push(team.lead.id.clone());
-        stage.desk.acknowledge(sent.clone()).await;
+        stage.cx.acknowledge(sent.clone()).await;
         let (results, unread) = (size::count(sent.len() as u64, "result"), unread(stage).await?);
         claims.add(unread == 0, format!("{results} delivered here, {unread} unread"));
         if let Some(left) = processes_of(&sent) {
@@ -56,7 +56,7 @@ impl Proof {
         &mut self,
         stage: &Stage,
         team: &Team,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), CliError> {
         agents::read(&mut self.agents, stage.folder(), team).await
     }
 
@@ -70,8 +70,8 @@ impl Proof {
     }
 
     /// Says what was proved.
-    pub(super) fn show(&self, screen: Screen) -> Result<(), Trouble> {
-        if screen.form == Form::People {
+    pub(super) fn show(&self, screen: Screen) -> Result<(), CliError> {
+        if screen.format == Format::Text {
             return screen.say(&self.render(screen));
         }
         for (claim, holds) in self.claims() {
@@ -103,9 +103,9 @@ impl Proof {
 }
 
 /// These tasks, which have ended.
-async fn ended(desk: &Desk, tasks: &[String]) -> Result<Vec<Task>, Trouble> {
+async fn ended(cx: &CommandContext, tasks: &[String]) -> Result<Vec<Task>, CliError> {
     let wait = WaitTasks {
-        session: desk.session.clone(),
+        session: cx.session.clone(),
         tasks: tasks.to_vec(),
         mode: WaitMode::All,
         timeout_ms: Some(0),
@@ -113,28 +113,28 @@ async fn ended(desk: &Desk, tasks: &[String]) -> Result<Vec<Task>, Trouble> {
         on_missing: OnMissing::Wait,
         on_approval: OnApproval::Return,
     };
-    let waited = waited_of(desk.ask(&Request::Wait(wait)).await?)?;
+    let waited = wait_reply(cx.ask(&Request::Wait(wait)).await?)?;
     Ok(waited.into_iter().map(|waited| waited.task).collect())
 }
 
 /// All tasks of a session.
-async fn listed(desk: &Desk) -> Result<Vec<Task>, Trouble> {
+async fn listed(cx: &CommandContext) -> Result<Vec<Task>, CliError> {
     let list = ListTasks {
-        session: Some(desk.session.clone()),
+        session: Some(cx.session.clone()),
         scope: Scope::All,
         states: Vec::new(),
         cursor: None,
         limit: 1_000,
     };
-    match desk.ask(&Request::List(list)).await? {
+    match cx.ask(&Request::List(list)).await? {
         Reply::Tasks(page) => Ok(page.tasks),
         _ => Err(Error::WrongAnswer.into()),
     }
 }
 
 /// How many results nobody has read.
-async fn unread(stage: &Stage) -> Result<u64, Trouble> {
-    match stage.desk.ask(&Request::Sessions { cursor: None, limit: 100 }).await? {
+async fn unread(stage: &Stage) -> Result<u64, CliError> {
+    match stage.cx.ask(&Request::Sessions { cursor: None, limit: 100 }).await? {
         Reply::Sessions(page) => Ok(page.sessions.iter().map(|session| session.unread).sum()),
         _ => Err(Error::WrongAnswer.into()),
     }

@@ -11,11 +11,11 @@ use offshoot_client::wire::{
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::board::Board;
+use crate::cli::context::{CommandContext, task_reply};
 use crate::cli::daemon;
-use crate::cli::desk::{Desk, task_of};
+use crate::cli::error::CliError;
 use crate::cli::globals::Globals;
-use crate::cli::show::{Form, Part, Screen, text};
-use crate::cli::trouble::Trouble;
+use crate::cli::show::{Format, Part, Screen, text};
 
 /// How long a daemon of the demo stays with nothing to do: should the demo be
 /// killed, nobody else ends it.
@@ -30,10 +30,10 @@ const SEEN: Duration = Duration::from_secs(1);
 
 /// A data folder of the demo's own, gone with it.
 #[derive(Debug)]
-struct Folder(PathBuf);
+struct TempDir(PathBuf);
 
-impl Folder {
-    fn new() -> Result<Self, Trouble> {
+impl TempDir {
+    fn new() -> Result<Self, CliError> {
         let name = format!("offshoot-demo-{}", uuid::Uuid::new_v4().simple());
         let temporary = std::env::temp_dir();
         let path = temporary.join(name);
@@ -45,13 +45,13 @@ impl Folder {
                     causes: vec![error.to_string()],
                     ..WireError::new(Code::Other, said)
                 };
-                Err(Trouble::from(fault).hint("set TMPDIR to a folder that is there and yours"))
+                Err(CliError::from(fault).hint("set TMPDIR to a folder that is there and yours"))
             }
         }
     }
 }
 
-impl Drop for Folder {
+impl Drop for TempDir {
     fn drop(&mut self) {
         // It is in the folder for what is temporary.
         std::fs::remove_dir_all(&self.0).ok();
@@ -61,38 +61,38 @@ impl Drop for Folder {
 /// Where the demo plays.
 #[derive(Debug)]
 pub(super) struct Stage {
-    pub(super) desk: Desk,
+    pub(super) cx: CommandContext,
     pub(super) board: Board,
     /// Everybody who was sent off.
     pub(super) cast: Vec<Task>,
     /// The daemons that were seen, first to last.
     daemons: Vec<u32>,
-    folder: Folder,
+    folder: TempDir,
 }
 
 /// A command to be sent off.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Errand<'a> {
+pub(super) struct DemoCommand<'a> {
     pub(super) name: &'a str,
     pub(super) script: &'a str,
     pub(super) parent: Option<&'a str>,
     pub(super) restart: Restart,
-    pub(super) ending: Ending,
+    pub(super) ending: StopCondition,
 }
 
 /// What ends a command that nobody ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(super) enum StopCondition {
     /// It ends by itself.
     Itself,
     /// Its time is up.
     TimeUp,
 }
 
-impl<'a> Errand<'a> {
+impl<'a> DemoCommand<'a> {
     /// This script, under this name.
     pub(super) fn new(name: &'a str, script: &'a str) -> Self {
-        let (restart, ending) = (Restart::Never, Ending::Itself);
+        let (restart, ending) = (Restart::Never, StopCondition::Itself);
         Self { name, script, parent: None, restart, ending }
     }
 
@@ -108,18 +108,18 @@ impl<'a> Errand<'a> {
 
     /// Ended if nothing comes that it waits for.
     pub(super) fn waiting(self) -> Self {
-        Self { ending: Ending::TimeUp, ..self }
+        Self { ending: StopCondition::TimeUp, ..self }
     }
 }
 
 impl Stage {
-    pub(super) fn set(screen: Screen) -> Result<Self, Trouble> {
-        let folder = Folder::new()?;
+    pub(super) fn set(screen: Screen) -> Result<Self, CliError> {
+        let folder = TempDir::new()?;
         let globals = Globals::of(Some(folder.0.clone()), None);
         let client = globals.client_starting(&["--idle", IDLE])?;
-        let desk = Desk::with(client, &globals, screen)?;
+        let cx = CommandContext::with(client, &globals, screen)?;
         let board = Board::new(screen);
-        Ok(Self { desk, board, cast: Vec::new(), daemons: Vec::new(), folder })
+        Ok(Self { cx, board, cast: Vec::new(), daemons: Vec::new(), folder })
     }
 
     /// The folder in which the errands are done.
@@ -129,36 +129,36 @@ impl Stage {
 
     /// Where it is shown.
     pub(super) fn screen(&self) -> Screen {
-        self.desk.screen
+        self.cx.screen
     }
 
     /// Begins an act.
-    pub(super) fn heading(&mut self, number: u32, title: &str) -> Result<(), Trouble> {
-        let screen = self.desk.screen;
-        match screen.form {
-            Form::People => {
+    pub(super) fn heading(&mut self, number: u32, title: &str) -> Result<(), CliError> {
+        let screen = self.cx.screen;
+        match screen.format {
+            Format::Text => {
                 let title = wrapped(title, screen);
                 screen.say(&format!("\n{number}  {}\n", screen.out.paint(Part::Name, title)))
             }
-            Form::Json => screen.json_line(&serde_json::json!({ "act": number, "title": title })),
+            Format::Json => screen.json_line(&serde_json::json!({ "act": number, "title": title })),
         }
     }
 
     /// Says something.
-    pub(super) fn say(&mut self, said: &str) -> Result<(), Trouble> {
-        match self.desk.screen.form {
-            Form::People => {
-                let said = wrapped(&text::line(said), self.desk.screen);
-                self.desk.screen.say(&format!("   {said}\n"))
+    pub(super) fn say(&mut self, said: &str) -> Result<(), CliError> {
+        match self.cx.screen.format {
+            Format::Text => {
+                let said = wrapped(&text::line(said), self.cx.screen);
+                self.cx.screen.say(&format!("   {said}\n"))
             }
-            Form::Json => self.desk.screen.json_line(&serde_json::json!({ "said": said })),
+            Format::Json => self.cx.screen.json_line(&serde_json::json!({ "said": said })),
         }
     }
 
     /// Shows the command that does what is done now.
-    pub(super) fn typed(&mut self, command: &str) -> Result<(), Trouble> {
-        let screen = self.desk.screen;
-        if screen.form == Form::Json {
+    pub(super) fn typed(&mut self, command: &str) -> Result<(), CliError> {
+        let screen = self.cx.screen;
+        if screen.format == Format::Json {
             return screen.json_line(&serde_json::json!({ "typed": command }));
         }
         let line = text::cut(&text::line(command), screen.width.unwrap_or(100).saturating_sub(6));
@@ -166,67 +166,67 @@ impl Stage {
     }
 
     /// Sends a command off.
-    pub(super) async fn send_off(&mut self, errand: Errand<'_>) -> Result<(), Trouble> {
-        let mut typed = format!("offshoot spawn --detach --name {}", errand.name);
-        if let Some(parent) = errand.parent {
+    pub(super) async fn spawn(&mut self, command: DemoCommand<'_>) -> Result<(), CliError> {
+        let mut typed = format!("offshoot spawn --detach --name {}", command.name);
+        if let Some(parent) = command.parent {
             typed.push_str(&format!(" --parent {parent}"));
         }
-        if errand.restart == Restart::OnCrash {
+        if command.restart == Restart::OnCrash {
             typed.push_str(" --restart on-crash");
         }
-        let timeout_ms = match errand.ending {
-            Ending::Itself => None,
-            Ending::TimeUp => {
+        let timeout_ms = match command.ending {
+            StopCondition::Itself => None,
+            StopCondition::TimeUp => {
                 typed.push_str(&format!(" --timeout {}", WAITS.0));
                 Some(WAITS.1)
             }
         };
-        self.typed(&format!("{typed} -- sh -c {}", text::quoted(errand.script)))?;
+        self.typed(&format!("{typed} -- sh -c {}", text::quoted(command.script)))?;
         let request = Request::Spawn(Box::new(Spawn {
-            session: self.desk.session.clone(),
-            name: Some(errand.name.to_owned()),
-            parent: errand.parent.map(str::to_owned),
-            argv: ["sh", "-c", errand.script].map(str::to_owned).to_vec(),
+            session: self.cx.session.clone(),
+            name: Some(command.name.to_owned()),
+            parent: command.parent.map(str::to_owned),
+            argv: ["sh", "-c", command.script].map(str::to_owned).to_vec(),
             cwd: self.folder().to_string_lossy().into_owned(),
             env: Sealed::default(),
             surroundings: Sealed(std::env::vars().collect()),
             umask: None,
             timeout_ms,
             grace_ms: None,
-            restart: errand.restart,
+            restart: command.restart,
             key: uuid::Uuid::new_v4().to_string(),
             attachment: Attachment::Detached,
             stdin: Stdin::Messages,
         }));
-        self.cast.push(task_of(self.desk.ask(&request).await?)?);
+        self.cast.push(task_reply(self.cx.ask(&request).await?)?);
         Ok(())
     }
 
     /// Writes to a task.
-    pub(super) async fn send(&mut self, to: &str, text: &str) -> Result<(), Trouble> {
+    pub(super) async fn send(&mut self, to: &str, text: &str) -> Result<(), CliError> {
         self.typed(&format!("offshoot tasks send {to} {}", text::quoted(text)))?;
         let key = uuid::Uuid::new_v4().to_string();
-        let (to, text) = (self.desk.named(to), text.to_owned());
+        let (to, text) = (self.cx.named(to), text.to_owned());
         let keys = Sealed::default();
         let message = SendMessage { to, text, sequel: Continuation::More, key, keys };
-        self.desk.ask(&Request::Send(message)).await?;
+        self.cx.ask(&Request::Send(message)).await?;
         Ok(())
     }
 
     /// Stops a task and all below it; how many were reached.
-    pub(super) async fn cancel(&mut self, task: &str, reason: &str) -> Result<usize, Trouble> {
+    pub(super) async fn cancel(&mut self, task: &str, reason: &str) -> Result<usize, CliError> {
         self.typed(&format!("offshoot tasks cancel {task} --grace 1s --reason '{reason}'"))?;
         let stop = CancelOptions { reason: Some(reason.to_owned()), grace_ms: Some(1_000) };
-        let request = Request::Cancel { task: self.desk.named(task), stop };
-        match self.desk.ask(&request).await? {
+        let request = Request::Cancel { task: self.cx.named(task), stop };
+        match self.cx.ask(&request).await? {
             Reply::Reached { tasks } => Ok(tasks),
             _ => Err(Error::WrongAnswer.into()),
         }
     }
 
     /// How the daemon is. It is noted which one it is.
-    pub(super) async fn status(&mut self) -> Result<Status, Trouble> {
-        match self.desk.ask(&Request::Status).await? {
+    pub(super) async fn status(&mut self) -> Result<Status, CliError> {
+        match self.cx.ask(&Request::Status).await? {
             Reply::Status(status) => {
                 if self.daemons.last() != Some(&status.pid) {
                     self.daemons.push(status.pid);
@@ -248,16 +248,16 @@ impl Stage {
     }
 
     /// Kills the daemon, and sees the next one start.
-    pub(super) async fn kill(&mut self, remark: &str) -> Result<(), Trouble> {
+    pub(super) async fn kill(&mut self, remark: &str) -> Result<(), CliError> {
         let pid = self.status().await?.pid;
         self.board.close();
         let process = i32::try_from(pid).ok().and_then(Pid::from_raw);
         let Some(process) = process else {
-            return Err(Trouble::failed("the daemon has no number"));
+            return Err(CliError::failed("the daemon has no number"));
         };
-        kill_process(process, Signal::KILL).map_err(|error| Trouble::other(&error))?;
+        kill_process(process, Signal::KILL).map_err(|error| CliError::other(&error))?;
         self.typed(&format!("kill -9 {pid}    # {remark}"))?;
-        if self.desk.screen.width.is_some() {
+        if self.cx.screen.width.is_some() {
             tokio::time::sleep(SEEN).await;
         }
         let began = Instant::now();
@@ -266,19 +266,19 @@ impl Stage {
         self.say(&format!("The next command started daemon {next}; it answered after {took} ms."))
     }
 
-    /// Ends the daemon and all that runs, whatever has happened. The folder goes
+    /// EndSignals the daemon and all that runs, whatever has happened. The folder goes
     /// with the stage.
-    pub(super) async fn strike(&mut self) {
+    pub(super) async fn shut_down(&mut self) {
         self.board.close();
         // One that is being started has to be met before it can be ended, so
         // that this starts one rather than finding none.
         let stop = CancelOptions { reason: Some("the demo is over".to_owned()), grace_ms: Some(0) };
-        let cancel = Request::CancelSession { session: self.desk.session.clone(), stop };
+        let cancel = Request::CancelSession { session: self.cx.session.clone(), stop };
         // Without a session there is nothing to be stopped.
-        self.desk.client.ask(&cancel).await.ok();
-        if let Ok(connection) = self.desk.client.connect().await {
+        self.cx.client.ask(&cancel).await.ok();
+        if let Ok(connection) = self.cx.client.connect().await {
             // What it cannot end ends by itself.
-            daemon::quit(connection, self.desk.client.dir(), self.desk.screen).await.ok();
+            daemon::quit(connection, self.cx.client.dir(), self.cx.screen).await.ok();
         }
     }
 }

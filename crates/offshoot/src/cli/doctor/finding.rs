@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
+use crate::cli::error::CliError;
 use crate::cli::show::{Colour, Part, text};
-use crate::cli::trouble::Trouble;
 
 /// Something that is not as it should be.
 #[derive(Debug, Serialize)]
@@ -11,7 +11,7 @@ pub(super) struct Finding {
     level: Level,
     about: &'static str,
     text: String,
-    way_out: Option<String>,
+    hint: Option<String>,
 }
 
 /// How bad a finding is.
@@ -27,7 +27,7 @@ enum Level {
 impl Finding {
     /// Something that is odd, and works.
     pub(super) fn odd(about: &'static str, text: impl Into<String>) -> Self {
-        Self { level: Level::Odd, about, text: text.into(), way_out: None }
+        Self { level: Level::Odd, about, text: text.into(), hint: None }
     }
 
     /// Something that does not work.
@@ -36,20 +36,20 @@ impl Finding {
     }
 
     /// This finding, with what to do about it.
-    pub(super) fn way_out(mut self, way_out: impl Into<String>) -> Self {
-        self.way_out = Some(way_out.into());
+    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
         self
     }
 
     /// An error.
-    pub(super) fn of_trouble(about: &'static str, trouble: &Trouble) -> Self {
-        match trouble {
-            Trouble::ReaderGone => Self::wrong(about, "the output was closed"),
-            Trouble::Told { fault, .. } => {
+    pub(super) fn of_error(about: &'static str, error: &CliError) -> Self {
+        match error {
+            CliError::ReaderGone => Self::wrong(about, "the output was closed"),
+            CliError::Report { fault, .. } => {
                 let said: Vec<&str> = std::iter::once(fault.message.as_str())
                     .chain(fault.causes.iter().map(String::as_str))
                     .collect();
-                Self { way_out: fault.hint.clone(), ..Self::wrong(about, said.join(": ")) }
+                Self { hint: fault.hint.clone(), ..Self::wrong(about, said.join(": ")) }
             }
         }
     }
@@ -86,9 +86,9 @@ impl Findings {
             };
             let word = colour.paint(part, word);
             shown.push_str(&format!("{word}: {}: {}\n", finding.about, text::line(&finding.text)));
-            if let Some(way_out) = &finding.way_out {
+            if let Some(hint) = &finding.hint {
                 let label = colour.paint(Part::Hint, "way out");
-                shown.push_str(&format!("  {label}: {}\n", text::line(way_out)));
+                shown.push_str(&format!("  {label}: {}\n", text::line(hint)));
             }
         }
         shown
@@ -103,7 +103,7 @@ mod tests {
     fn what_is_found_is_told_with_the_way_out() {
         let mut findings = Findings::default();
         assert_eq!(findings.render(Colour::Plain), "all is well\n");
-        findings.add(Finding::odd("data", "others may read it").way_out("chmod 700"));
+        findings.add(Finding::odd("data", "others may read it").hint("chmod 700"));
         assert!(!findings.anything_wrong());
         findings.add(Finding::wrong("data", "it is\u{1b}[2J read-only"));
         assert!(findings.anything_wrong());

@@ -33,16 +33,16 @@ pub(super) fn read(folder: &Path) -> Option<LogFile> {
 
 /// What a log says last of its daemon.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Last {
+pub(super) enum LastEntry {
     /// It began to end, has not ended, and is not late.
-    Ends,
+    EndSignals,
     /// It could not run, for this reason.
     CannotRun(String),
     /// Neither.
     Otherwise,
 }
 
-impl Last {
+impl LastEntry {
     /// What this log says last. What a daemon warns of while it ends stands
     /// behind its beginning to.
     pub(super) fn of(log: &LogFile, now: Timestamp) -> Self {
@@ -53,7 +53,7 @@ impl Last {
             Some(match said.trim_start().split_once(' ')? {
                 ("INFO", said) if said.starts_with("the daemon ends ") => match late()? {
                     true => Self::Otherwise,
-                    false => Self::Ends,
+                    false => Self::EndSignals,
                 },
                 ("ERROR", said) => {
                     let why = said.strip_prefix("the daemon cannot run fault=")?;
@@ -76,23 +76,23 @@ mod tests {
         let last_at = |now: &str, lines: &[&str]| {
             let last = lines.iter().map(|line| format!("2026-01-02T03:04:05Z {line}")).collect();
             let log = LogFile { path: "daemon.log".into(), bytes: 1, last };
-            Last::of(&log, now.parse().unwrap())
+            LastEntry::of(&log, now.parse().unwrap())
         };
         let last = |lines: &[&str]| last_at("2026-01-02T03:04:35Z", lines);
         let ends = [" INFO listening pid=1", " INFO the daemon ends why=\"SIGTERM\""];
-        assert_eq!(last(&ends), Last::Ends);
-        assert_eq!(last_at("2026-01-02T03:05:35Z", &ends), Last::Otherwise, "it hangs");
+        assert_eq!(last(&ends), LastEntry::EndSignals);
+        assert_eq!(last_at("2026-01-02T03:05:35Z", &ends), LastEntry::Otherwise, "it hangs");
         assert_eq!(
             last(&[ends.as_slice(), &[" WARN some bodies did not go"]].concat()),
-            Last::Ends
+            LastEntry::EndSignals
         );
         let ended = [ends.as_slice(), &[" INFO the daemon has ended"]].concat();
-        assert_eq!(last(&ended), Last::Otherwise);
+        assert_eq!(last(&ended), LastEntry::Otherwise);
         assert_eq!(
             last(&[ended.as_slice(), &["ERROR the daemon cannot run fault=no room"]].concat()),
-            Last::CannotRun("no room".into())
+            LastEntry::CannotRun("no room".into())
         );
-        assert_eq!(last(&[]), Last::Otherwise);
+        assert_eq!(last(&[]), LastEntry::Otherwise);
     }
 
     #[test]

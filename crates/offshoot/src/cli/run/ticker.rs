@@ -9,11 +9,11 @@ use offshoot_client::wire::{State, Task};
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::time::Instant;
 
-use super::glimpse::Glimpses;
 use super::refusals::{Refusal, Refusals};
-use super::watch::{Event, watch};
-use crate::cli::desk::Desk;
-use crate::cli::show::{Form, Part, size, task, text, time};
+use super::snapshots::TaskSnapshots;
+use super::watch::{RunEvent, watch};
+use crate::cli::context::CommandContext;
+use crate::cli::show::{Format, Part, size, task, text, time};
 
 /// How many columns of what a task is for are shown.
 const SHOWN: usize = 60;
@@ -43,12 +43,12 @@ const ENDED: usize = 1_024;
 
 /// Tells on the standard error what happens in a session.
 pub(super) struct Ticker {
-    desk: Desk,
+    cx: CommandContext,
     lead: String,
-    events: Receiver<Event>,
+    events: Receiver<RunEvent>,
     /// Whether nothing more is told of what happens.
     is_over: bool,
-    seen: HashMap<String, Seen>,
+    seen: HashMap<String, LastSeen>,
     /// Those of them that have ended, oldest first.
     ended: VecDeque<String>,
     /// Whether the lead has, by what was told.
@@ -56,11 +56,11 @@ pub(super) struct Ticker {
     /// Whether it was said that something is missing, and nothing was told of the
     /// lead since.
     has_missed: bool,
-    live: Glimpses,
+    live: TaskSnapshots,
     /// What was spent of the lead's budget, if it has one.
     spent: Option<String>,
     /// What was told last of a model that does not answer.
-    hitch: Option<Told>,
+    delay: Option<DelayNotice>,
     /// Whether it was said how more could be allowed.
     has_advised: bool,
     began: Instant,
@@ -71,38 +71,38 @@ pub(super) struct Ticker {
 
 /// What is known of a task to whoever reads along.
 #[derive(Clone, Debug, Default)]
-struct Seen {
+struct LastSeen {
     state: Option<State>,
-    hitch: Option<Hitch>,
+    delay: Option<Hitch>,
     question: Option<u32>,
 }
 
-/// A hitch that was told, of which task and when.
+/// A model delay that was printed, with its task and time.
 #[derive(Debug)]
-struct Told {
+struct DelayNotice {
     task: String,
-    hitch: Hitch,
+    delay: Hitch,
     at: Instant,
 }
 
-impl Told {
+impl DelayNotice {
     /// Whether another task tells of the same: all who share a provider fail or
     /// wait together.
-    fn is_same(&self, task: &str, hitch: &Hitch) -> bool {
-        let until = self.hitch.until.zip(hitch.until);
+    fn is_same(&self, task: &str, delay: &Hitch) -> bool {
+        let until = self.delay.until.zip(delay.until);
         let together = until.is_some_and(|(a, b)| a.max(b).since(a.min(b)) <= SAME);
         self.task != task
-            && self.hitch.held == hitch.held
-            && (hitch.held.is_some() || self.hitch.error == hitch.error)
+            && self.delay.held == delay.held
+            && (delay.held.is_some() || self.delay.error == delay.error)
             && (together || self.at.elapsed() <= SAME)
     }
 }
 
 /// What comes of what happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum News {
-    /// It goes on.
-    Goes,
+pub(super) enum RunStatus {
+    /// The run goes on.
+    Progressing,
     /// Nothing goes on before a person answers a question.
     Standstill,
 }
@@ -111,18 +111,18 @@ impl Ticker {
     /// Tells of the session of this task, whose conversation had so many blocks
     /// before. Scripts are told only of what keeps them waiting, and of what is
     /// refused.
-    pub(super) fn new(desk: &Desk, lead: &Task, before: u64) -> Self {
+    pub(super) fn new(cx: &CommandContext, lead: &Task, before: u64) -> Self {
         let (told, events) = channel(64);
         let refusals = Refusals::after(&lead.id, before);
-        tokio::spawn(watch(desk.clone(), lead.id.clone(), refusals, told));
-        Self::of(desk, lead, events)
+        tokio::spawn(watch(cx.clone(), lead.id.clone(), refusals, told));
+        Self::of(cx, lead, events)
     }
 
     /// Tells of these.
-    fn of(desk: &Desk, lead: &Task, events: Receiver<Event>) -> Self {
+    fn of(cx: &CommandContext, lead: &Task, events: Receiver<RunEvent>) -> Self {
         let began = Instant::now();
         Self {
-            desk: desk.clone(),
+            cx: cx.clone(),
             lead: lead.id.clone(),
             events,
             is_over: false,
@@ -130,9 +130,9 @@ impl Ticker {
             ended: VecDeque::new(),
             has_ended: false,
             has_missed: false,
-            live: Glimpses::default(),
+            live: TaskSnapshots::default(),
             spent: None,
-            hitch: None,
+            delay: None,
             has_advised: false,
             began,
             due: began + SILENCE,
@@ -141,7 +141,7 @@ impl Ticker {
     }
 
     /// Tells what happens next.
-    pub(super) async fn next(&mut self) -> News {
+    pub(super) async fn next(&mut self) -> RunStatus {
         tokio::select! {
             told = self.events.recv(), if !self.is_over => match told {
                 Some(event) => self.take(event),
@@ -150,8 +150,8 @@ impl Ticker {
             () = tokio::time::sleep_until(self.due) => self.tell_at_work(),
         }
         match self.live.is_at_a_standstill() {
-            true => News::Standstill,
-            false => News::Goes,
+            true => RunStatus::Standstill,
+            false => RunStatus::Progressing,
         }
     }
 
@@ -165,7 +165,7 @@ impl Ticker {
                 Ok(None) => return,
                 Err(_) if self.has_missed => return,
                 Err(_) => {
-                    let all = self.desk.command_in(&self.desk.session, "tasks ls", &["--all"]);
+                    let all = self.cx.command_in(&self.cx.session, "tasks ls", &["--all"]);
                     let said = "the last of what happened is not shown; how all have ended";
                     return self.remark(&format!("offshoot: {said}: {all}"));
                 }
@@ -173,30 +173,30 @@ impl Ticker {
         }
     }
 
-    fn take(&mut self, event: Event) {
+    fn take(&mut self, event: RunEvent) {
         match event {
-            Event::Changed(task) => self.tell(&task),
-            Event::Refused(task, refusal) => self.tell_refusal(&task, &refusal),
-            Event::Rests(lead, running) => self.tell_running(&lead, &running),
-            Event::Ended(lead) => {
+            RunEvent::Changed(task) => self.tell(&task),
+            RunEvent::Refused(task, refusal) => self.tell_refusal(&task, &refusal),
+            RunEvent::TurnEnded(lead, running) => self.tell_running(&lead, &running),
+            RunEvent::Ended(lead) => {
                 self.tell(&lead);
                 self.has_ended = true;
             }
-            Event::Missed(changes) => {
+            RunEvent::Missed(changes) => {
                 // Whoever is still live is told next.
-                self.live = Glimpses::default();
+                self.live = TaskSnapshots::default();
                 self.has_missed = true;
                 let changes = size::count(changes, "change");
-                let all = self.desk.command_in(&self.desk.session, "tasks ls", &["--all"]);
+                let all = self.cx.command_in(&self.cx.session, "tasks ls", &["--all"]);
                 self.remark(&format!(
                     "offshoot: up to {changes} were not shown: too many at once; what became of \
                      all: {all}"
                 ));
             }
-            Event::Broke(why) => {
+            RunEvent::Broke(why) => {
                 let why = text::line(&why);
                 self.remark(&format!("offshoot: what happens is not shown any more: {why}"));
-                self.live = Glimpses::default();
+                self.live = TaskSnapshots::default();
             }
         }
     }
@@ -208,7 +208,7 @@ impl Ticker {
             self.spent = task.spent.as_ref().map(|spent| spent.text.clone());
         }
         let question = task.question.as_ref().map(|question| question.number);
-        let now = Seen { state: Some(task.state), hitch: task::hitch(task), question };
+        let now = LastSeen { state: Some(task.state), delay: task::delay(task), question };
         let before = self.seen.insert(task.id.clone(), now.clone()).unwrap_or_default();
         if task.outcome.is_some() && !before.state.is_some_and(State::is_terminal) {
             self.ended.push_back(task.id.clone());
@@ -220,16 +220,16 @@ impl Ticker {
         }
         // One that goes on after a wait was told of when it began.
         let resumed = before.state == Some(State::Waiting) && task.state == State::Running;
-        if before.state != now.state && !resumed && self.desk.screen.form == Form::People {
+        if before.state != now.state && !resumed && self.cx.screen.format == Format::Text {
             self.tell_state(task);
         }
         if before.question != now.question {
             self.tell_question(task);
         }
-        if before.hitch != now.hitch
-            && let Some(hitch) = now.hitch
+        if before.delay != now.delay
+            && let Some(delay) = now.delay
         {
-            self.tell_hitch(task, hitch);
+            self.tell_delay(task, delay);
         }
     }
 
@@ -238,7 +238,7 @@ impl Ticker {
         if task.id == self.lead {
             return;
         }
-        let err = self.desk.screen.err;
+        let err = self.cx.screen.err;
         let what = match task.state {
             State::Running if task.attempts > 1 => format!("attempt {}", task.attempts),
             State::Queued | State::Running => task::executes(task),
@@ -257,14 +257,14 @@ impl Ticker {
     /// Tells what was still running when the lead ended its turn; that is not left
     /// to its model. What a call of its waits for is not told: it ends with that.
     fn tell_running(&mut self, lead: &Task, running: &str) {
-        if self.desk.screen.form != Form::People {
+        if self.cx.screen.format != Format::Text {
             return;
         }
         let mut running = text::line(running);
         if let Some(first) = running.get_mut(..1) {
             first.make_ascii_lowercase();
         }
-        let running = self.desk.screen.err.paint(Part::Faint, text::cut(&running, WRONG));
+        let running = self.cx.screen.err.paint(Part::Faint, text::cut(&running, WRONG));
         self.remark(&format!("  {} waits; {running}", text::line(&lead.handle)));
     }
 
@@ -276,10 +276,10 @@ impl Ticker {
             (Some(parent), 1) => format!("{parent}/{}", task.handle),
             _ => task.id.clone(),
         };
-        let command = self.desk.command_in(&task.session, "tasks send", &[&to, "ANSWER"]);
+        let command = self.cx.command_in(&task.session, "tasks send", &[&to, "ANSWER"]);
         let asked = offshoot_core::text::cut(&question.text, ASKED);
         let asked = text::lines(&asked).trim().replace('\n', "\n    ");
-        let asks = self.desk.screen.err.paint(Part::Hint, "asks");
+        let asks = self.cx.screen.err.paint(Part::Hint, "asks");
         let owner = self.live.parent_of(task).unwrap_or("its owner").to_owned();
         self.remark(&format!("  {} {asks} {owner}: {asked}", text::line(&task.handle)));
         self.remark(&format!("    anybody can answer: {command}"));
@@ -287,13 +287,13 @@ impl Ticker {
 
     /// Tells what a task may not do. Scripts are told, too: nothing else says so.
     fn tell_refusal(&mut self, task: &Task, refusal: &Refusal) {
-        let may_not = self.desk.screen.err.paint(Part::Bad, "may not use");
+        let may_not = self.cx.screen.err.paint(Part::Bad, "may not use");
         let (tool, why) =
             (text::line(&refusal.tool), text::cut(&text::line(&refusal.refused.why), WRONG));
         let what = refusal.what.as_ref().map(|what| format!(" ({})", text::cut(what, SHOWN)));
         let (agent, what) = (text::line(&task.handle), what.unwrap_or_default());
         self.remark(&format!("  {agent} {may_not} {tool}{what}: {why}"));
-        if self.desk.screen.form == Form::People
+        if self.cx.screen.format == Format::Text
             && refusal.refused.no_approver
             && !std::mem::replace(&mut self.has_advised, true)
         {
@@ -302,14 +302,14 @@ impl Ticker {
     }
 
     /// Tells why a model does not answer, once of all whom it keeps waiting.
-    fn tell_hitch(&mut self, task: &Task, hitch: Hitch) {
-        if self.hitch.as_ref().is_some_and(|told| told.is_same(&task.id, &hitch)) {
+    fn tell_delay(&mut self, task: &Task, delay: Hitch) {
+        if self.delay.as_ref().is_some_and(|told| told.is_same(&task.id, &delay)) {
             return;
         }
-        let said = text::cut(&task::hitch_told(&hitch, Timestamp::now()), WRONG);
-        let said = self.desk.screen.err.paint(Part::Bad, text::line(&said));
+        let said = text::cut(&task::delay_text(&delay, Timestamp::now()), WRONG);
+        let said = self.cx.screen.err.paint(Part::Bad, text::line(&said));
         self.remark(&format!("  {}: {said}", text::line(&task.handle)));
-        self.hitch = Some(Told { task: task.id.clone(), hitch, at: Instant::now() });
+        self.delay = Some(DelayNotice { task: task.id.clone(), delay, at: Instant::now() });
     }
 
     /// Nothing was to be said for long: tells who is at work.
@@ -320,7 +320,7 @@ impl Ticker {
             let spent = self.spent.as_ref().map(|spent| format!("; spent: {}", text::line(spent)));
             let spent = spent.unwrap_or_default();
             let said = format!("after {} still at work: {busy}{spent}", time::age(since));
-            let said = self.desk.screen.err.paint(Part::Faint, said);
+            let said = self.cx.screen.err.paint(Part::Faint, said);
             self.remark(&format!("  {said}"));
         }
         self.silence = silence.saturating_mul(2);
@@ -328,7 +328,7 @@ impl Ticker {
     }
 
     fn remark(&mut self, said: &str) {
-        self.desk.screen.remark(said);
+        self.cx.screen.remark(said);
         self.silence = SILENCE;
         self.due = Instant::now() + SILENCE;
     }
@@ -344,12 +344,12 @@ mod tests {
     use crate::cli::show::{Screen, example};
 
     /// One that is told what is sent there.
-    fn told() -> (Sender<Event>, Ticker) {
+    fn told() -> (Sender<RunEvent>, Ticker) {
         let folder = tempfile::tempdir().unwrap();
         let globals = Globals::of(Some(folder.path().to_owned()), Some("s".to_owned()));
-        let desk = Desk::new(&globals, Screen::new(Form::Json)).unwrap();
+        let cx = CommandContext::new(&globals, Screen::new(Format::Json)).unwrap();
         let (told, events) = channel(64);
-        (told, Ticker::of(&desk, &example::task("lead", State::Running), events))
+        (told, Ticker::of(&cx, &example::task("lead", State::Running), events))
     }
 
     #[tokio::test(start_paused = true)]
@@ -359,13 +359,13 @@ mod tests {
             for number in 0..30 {
                 tokio::time::sleep(LAST_WORDS * 9 / 10).await;
                 let bee = example::task(&format!("bee-{number}"), State::Completed);
-                told.send(Event::Changed(Box::new(bee))).await.unwrap();
+                told.send(RunEvent::Changed(Box::new(bee))).await.unwrap();
                 // Shown as it is now, and not the last that happened.
                 let lead = example::task("lead", State::Completed);
-                told.send(Event::Changed(Box::new(lead))).await.unwrap();
+                told.send(RunEvent::Changed(Box::new(lead))).await.unwrap();
             }
             let lead = Box::new(example::task("lead", State::Completed));
-            told.send(Event::Ended(lead)).await.unwrap();
+            told.send(RunEvent::Ended(lead)).await.unwrap();
         };
         tokio::join!(ticker.rest(), tells);
         assert_eq!(ticker.seen.len(), 31);
@@ -381,24 +381,24 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn all_who_wait_for_the_same_are_told_of_once() {
-        let hitch = |error: &str, until: i64| Hitch {
+        let delay = |error: &str, until: i64| Hitch {
             error: error.to_owned(),
             failed: 0,
             tries: 6,
             until: Some(Stamp::from_millis(until)),
             held: None,
         };
-        let first = hitch("slow down", 600_000);
-        let told = Told { task: "a".into(), hitch: first.clone(), at: Instant::now() };
-        assert!(told.is_same("b", &hitch("slow down", 601_000)));
+        let first = delay("slow down", 600_000);
+        let told = DelayNotice { task: "a".into(), delay: first.clone(), at: Instant::now() };
+        assert!(told.is_same("b", &delay("slow down", 601_000)));
         assert!(!told.is_same("a", &first), "the same task has something new to tell");
-        assert!(!told.is_same("b", &hitch("no route", 600_000)));
+        assert!(!told.is_same("b", &delay("no route", 600_000)));
         // At the gate all wait for the same, whatever each has met before.
-        let held = |error: &str| Hitch { held: Some("x".into()), ..hitch(error, 600_000) };
-        let waits = Told { task: "a".into(), hitch: held("slow down"), at: Instant::now() };
+        let held = |error: &str| Hitch { held: Some("x".into()), ..delay(error, 600_000) };
+        let waits = DelayNotice { task: "a".into(), delay: held("slow down"), at: Instant::now() };
         assert!(waits.is_same("b", &held("")) && !waits.is_same("b", &first));
         tokio::time::advance(SAME + SAME).await;
-        assert!(told.is_same("b", &hitch("slow down", 601_000)));
-        assert!(!told.is_same("b", &hitch("slow down", 900_000)));
+        assert!(told.is_same("b", &delay("slow down", 601_000)));
+        assert!(!told.is_same("b", &delay("slow down", 900_000)));
     }
 }

@@ -5,11 +5,11 @@ use offshoot_client::Error;
 use offshoot_client::wire::{Reply, Request};
 
 use crate::cli::completions;
-use crate::cli::desk::Desk;
+use crate::cli::context::CommandContext;
+use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::show::{size, text};
 use crate::cli::tasks::Stopping;
-use crate::cli::trouble::Trouble;
 
 /// Stop all tasks of a session
 #[derive(Debug, Args)]
@@ -27,15 +27,15 @@ pub(crate) struct Cancel {
 }
 
 impl Cancel {
-    pub(crate) async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
-        let session = self.name.unwrap_or_else(|| desk.session.clone());
+    pub(crate) async fn run(self, cx: &CommandContext) -> Result<Exit, CliError> {
+        let session = self.name.unwrap_or_else(|| cx.session.clone());
         let stop = self.stopping.stop();
         let cancel = Request::CancelSession { session: session.clone(), stop };
-        let reached = match desk.ask(&cancel).await? {
+        let reached = match cx.ask(&cancel).await? {
             Reply::Reached { tasks } => tasks,
             _ => return Err(Error::WrongAnswer.into()),
         };
-        desk.report(&serde_json::json!({ "session": session, "reached": reached }), |_| {
+        cx.report(&serde_json::json!({ "session": session, "reached": reached }), |_| {
             let tasks = size::count(reached as u64, "task");
             let were = if reached == 1 { "was" } else { "were" };
             format!("{tasks} of {} {were} asked to stop\n", text::line(&session))

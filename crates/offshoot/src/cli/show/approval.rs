@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::colour::{Colour, Part};
 use super::exact::{self, Exact};
 use super::{text, time};
-use crate::cli::desk::Desk;
+use crate::cli::context::CommandContext;
 
 /// Arguments that say most of what a call does, in this order.
 const FIRST: [&str; 8] = ["command", "program", "args", "path", "file", "url", "old", "new"];
@@ -22,7 +22,7 @@ const FIELDS: usize = 32;
 
 /// How it is shown.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Look<'a> {
+pub(crate) struct ApprovalView<'a> {
     /// How many columns there are, if somebody says.
     pub(crate) width: Option<usize>,
     /// In which colours.
@@ -34,8 +34,8 @@ pub(crate) struct Look<'a> {
 }
 
 /// Who asks for what, with every character of the arguments, and why.
-pub(crate) fn asked(approval: &ApprovalRequest, look: Look<'_>) -> String {
-    let Look { colour, .. } = look;
+pub(crate) fn asked(approval: &ApprovalRequest, look: ApprovalView<'_>) -> String {
+    let ApprovalView { colour, .. } = look;
     let agent = colour.paint(Part::Name, exact::on_one_line(&approval.agent));
     let tool = colour.paint(Part::Name, exact::on_one_line(&approval.tool));
     let mut shown = format!("{agent} asks leave to use {tool}\n");
@@ -61,7 +61,7 @@ pub(crate) fn asked(approval: &ApprovalRequest, look: Look<'_>) -> String {
 
 /// The arguments: those that say most first, each on lines of its own. With them,
 /// how many of their characters are written as escapes.
-fn arguments(written: &str, look: Look<'_>) -> (String, usize) {
+fn arguments(written: &str, look: ApprovalView<'_>) -> (String, usize) {
     let exact = Exact { indent: "    ", width: look.width, colour: look.colour, most: look.most };
     let Some(mut entries) = Entries::read(written) else {
         return (exact.show(written, look.whole), exact::unseen(written));
@@ -202,9 +202,9 @@ pub(crate) fn said(verdict: &Decision) -> String {
 }
 
 /// How anybody can answer.
-pub(crate) fn how_to_answer(desk: &Desk, id: &str) -> String {
-    let [approve, deny] = ["approve", "deny"].map(|word| desk.command_anywhere(word, &[id]));
-    let show = desk.command_anywhere("approvals show", &[id]);
+pub(crate) fn answer_hint(cx: &CommandContext, id: &str) -> String {
+    let [approve, deny] = ["approve", "deny"].map(|word| cx.command_anywhere(word, &[id]));
+    let show = cx.command_anywhere("approvals show", &[id]);
     format!("anybody can answer: {approve}, or {deny}; all of it: {show}")
 }
 
@@ -237,7 +237,12 @@ mod tests {
     }
 
     fn shown(arguments: &str) -> String {
-        let look = Look { width: Some(80), colour: Colour::Plain, most: Some((20, 5)), whole: "w" };
+        let look = ApprovalView {
+            width: Some(80),
+            colour: Colour::Plain,
+            most: Some((20, 5)),
+            whole: "w",
+        };
         asked(&approval(arguments), look)
     }
 
@@ -256,7 +261,7 @@ mod tests {
     fn where_a_child_in_a_worktree_would_act_is_shown() {
         let approval =
             ApprovalRequest { worktree: Some("/trees/a\u{1b}".into()), ..approval("{}") };
-        let look = Look { width: None, colour: Colour::Plain, most: None, whole: "w" };
+        let look = ApprovalView { width: None, colour: Colour::Plain, most: None, whole: "w" };
         let seen = asked(&approval, look);
         assert!(seen.contains("\n  in its worktree: /trees/a\\x1b\n"), "{seen}");
     }

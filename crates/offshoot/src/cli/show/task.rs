@@ -11,7 +11,7 @@ use super::{size, text, time};
 
 mod agent;
 
-pub(crate) use agent::{hitch, hitch_told};
+pub(crate) use agent::{delay_text, delay};
 
 /// The most that a digest shows of a value.
 const DIGEST: usize = 2_048;
@@ -33,8 +33,8 @@ pub(crate) fn what(task: &Task) -> String {
         (None, None) if task.approval.is_some() => {
             task.approval.as_ref().map(leave).unwrap_or_default()
         }
-        (None, None) if hitch(task).is_some() => {
-            hitch(task).map(|hitch| hitch_told(&hitch, Timestamp::now())).unwrap_or_default()
+        (None, None) if delay(task).is_some() => {
+            delay(task).map(|delay| delay_text(&delay, Timestamp::now())).unwrap_or_default()
         }
         (None, None) => match (&task.waiting_on, reported(task, "last_line")) {
             (Some(on), _) => format!("waits on {on}"),
@@ -252,7 +252,7 @@ pub(crate) fn in_full(task: &Task, now: Timestamp, colour: Colour) -> String {
     }
     fields.add_some("asks", task.question.as_ref().map(|question| &question.text));
     fields.add_some("leave", task.approval.as_ref().map(leave));
-    fields.add_some("model error", hitch(task).map(|hitch| hitch_told(&hitch, now)));
+    fields.add_some("model error", delay(task).map(|delay| delay_text(&delay, now)));
     fields.add_some("progress", progress(task));
     fields.add_some("spent", task.spent.as_ref().map(|spent| &spent.text));
     report_fields(&mut fields, task);

@@ -15,9 +15,9 @@ const AHEAD: usize = 2;
 /// Why our input could not be read, known before the command knows that it has
 /// ended.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Unread(Arc<OnceLock<String>>);
+pub(super) struct InputFailure(Arc<OnceLock<String>>);
 
-impl Unread {
+impl InputFailure {
     /// Why, if it could not.
     pub(super) fn why(&self) -> Option<&str> {
         self.0.get().map(String::as_str)
@@ -31,9 +31,9 @@ impl Unread {
 
 /// Passes on all of our input, then its end. What cannot be read is noted; a
 /// command that wants no more, or a daemon that is gone, is no error.
-pub(super) async fn feed(mut to: InputSender, unread: &Unread) {
+pub(super) async fn feed(mut to: InputSender, failure: &InputFailure) {
     match read() {
-        Err(error) => unread.note(&error),
+        Err(error) => failure.note(&error),
         Ok(mut pieces) => {
             while let Some(piece) = pieces.recv().await {
                 match piece {
@@ -42,7 +42,7 @@ pub(super) async fn feed(mut to: InputSender, unread: &Unread) {
                             return;
                         }
                     }
-                    Err(error) => unread.note(&error),
+                    Err(error) => failure.note(&error),
                 }
             }
         }

@@ -7,10 +7,10 @@ use offshoot_client::Error;
 use offshoot_client::wire::{CancelOptions, Code, Reply, Request};
 use serde::Serialize;
 
-use crate::cli::desk::Desk;
+use crate::cli::context::CommandContext;
+use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::show::{size, text};
-use crate::cli::trouble::Trouble;
 use crate::cli::{completions, duration};
 
 /// Stop tasks and everything below them
@@ -51,18 +51,18 @@ impl Stopping {
 
 /// How far a request to stop has come.
 #[derive(Debug, Serialize)]
-struct Reached {
+struct CancelResult {
     task: String,
     handle: String,
     /// How many tasks were asked that had not been asked before.
     reached: usize,
-    found: Found,
+    found: TargetState,
 }
 
 /// How the request found the task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Found {
+enum TargetState {
     /// It had not ended.
     Live,
     /// It had.
@@ -70,39 +70,44 @@ enum Found {
 }
 
 impl Cancel {
-    pub(crate) async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
+    pub(crate) async fn run(self, cx: &CommandContext) -> Result<Exit, CliError> {
         // All of them are known before the first is stopped.
         let mut found = Vec::with_capacity(self.tasks.len());
         for task in &self.tasks {
-            found.push(desk.show(task).await?);
+            found.push(cx.show(task).await?);
         }
         let stop = self.stopping.stop();
         let mut reached = Vec::with_capacity(found.len());
         for task in found {
-            let cancel = Request::Cancel { task: desk.named(&task.id), stop: stop.clone() };
-            let (tasks, found) = match desk.client.ask(&cancel).await {
-                Ok(Reply::Reached { tasks }) => (tasks, Found::Live),
+            let cancel = Request::Cancel { task: cx.named(&task.id), stop: stop.clone() };
+            let (tasks, found) = match cx.client.ask(&cancel).await {
+                Ok(Reply::Reached { tasks }) => (tasks, TargetState::Live),
                 Ok(_) => return Err(Error::WrongAnswer.into()),
                 // What was wanted is so.
-                Err(Error::Refused(fault)) if fault.code == Code::Ended => (0, Found::Ended),
+                Err(Error::Refused(fault)) if fault.code == Code::Ended => (0, TargetState::Ended),
                 Err(error) => return Err(error.into()),
             };
-            reached.push(Reached { task: task.id, handle: task.handle, reached: tasks, found });
+            reached.push(CancelResult {
+                task: task.id,
+                handle: task.handle,
+                reached: tasks,
+                found,
+            });
         }
-        desk.report(&serde_json::json!({ "cancelled": reached }), |_| {
+        cx.report(&serde_json::json!({ "cancelled": reached }), |_| {
             reached.iter().map(told).collect()
         })?;
         Ok(Exit::Done)
     }
 }
 
-fn told(reached: &Reached) -> String {
+fn told(reached: &CancelResult) -> String {
     let handle = text::line(&reached.handle);
     match (reached.reached, reached.found) {
-        (_, Found::Ended) => format!("{handle} had ended already\n"),
-        (0, Found::Live) => format!("{handle} was asked to stop again\n"),
-        (1, Found::Live) => format!("{handle} was asked to stop\n"),
-        (more, Found::Live) => {
+        (_, TargetState::Ended) => format!("{handle} had ended already\n"),
+        (0, TargetState::Live) => format!("{handle} was asked to stop again\n"),
+        (1, TargetState::Live) => format!("{handle} was asked to stop\n"),
+        (more, TargetState::Live) => {
             let below = size::count(more as u64 - 1, "task");
             format!("{handle} and {below} below it were asked to stop\n")
         }

@@ -8,9 +8,9 @@ use offshoot_client::StreamItem;
 use offshoot_client::wire::{Reply, Request, Task};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-use crate::cli::desk::Desk;
-use crate::cli::show::screen::{Screen, Watched};
-use crate::cli::show::{Form, Part, task, text, time};
+use crate::cli::context::CommandContext;
+use crate::cli::show::screen::{Screen, StreamKind};
+use crate::cli::show::{Format, Part, task, text, time};
 
 /// How often the line is drawn again.
 const TICK: Duration = Duration::from_secs(1);
@@ -25,30 +25,30 @@ pub(super) struct Progress {
     open: Vec<Task>,
     /// What happens meanwhile; none if nobody watches.
     events: Option<Receiver<Task>>,
-    drawn: Drawn,
+    drawn: LineState,
 }
 
-/// Whether the line stands there.
+/// Whether the line is on the screen.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Drawn {
-    Yes,
-    No,
+enum LineState {
+    Shown,
+    Hidden,
 }
 
 impl Progress {
     /// The line about these tasks; none if nobody watches.
-    pub(super) fn new(desk: &Desk, tasks: &[Task]) -> Self {
-        let screen = desk.screen;
-        let shown = screen.watched == Watched::Yes
-            && screen.form == Form::People
+    pub(super) fn new(cx: &CommandContext, tasks: &[Task]) -> Self {
+        let screen = cx.screen;
+        let shown = screen.err_kind == StreamKind::Terminal
+            && screen.format == Format::Text
             && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
         let events = shown.then(|| {
             let (told, events) = channel(16);
-            tokio::spawn(watch(desk.clone(), told));
+            tokio::spawn(watch(cx.clone(), told));
             events
         });
         let open = tasks.iter().filter(|task| !task.state.is_terminal()).cloned().collect();
-        Self { screen, began: Instant::now(), open, events, drawn: Drawn::No }
+        Self { screen, began: Instant::now(), open, events, drawn: LineState::Hidden }
     }
 
     /// Keeps the line fresh while something else is waited for.
@@ -100,12 +100,12 @@ impl Progress {
         let line = self.screen.err.paint(Part::Faint, text::cut(&text::line(&line), width));
         // It is there for comfort only.
         write!(std::io::stderr(), "{CLEAR}{line}").ok();
-        self.drawn = Drawn::Yes;
+        self.drawn = LineState::Shown;
     }
 
     /// Takes the line away, so that something else can be said there.
     pub(super) fn clear(&mut self) {
-        if std::mem::replace(&mut self.drawn, Drawn::No) == Drawn::Yes {
+        if std::mem::replace(&mut self.drawn, LineState::Hidden) == LineState::Shown {
             write!(std::io::stderr(), "{CLEAR}").ok();
         }
     }
@@ -130,9 +130,9 @@ async fn next(events: &mut Option<Receiver<Task>>) -> Task {
 
 /// Tells of what happens in the session, as long as somebody listens. A daemon
 /// that dies ends it: the line then only counts the time.
-async fn watch(desk: Desk, told: Sender<Task>) {
-    let asked = Request::Events { session: desk.session.clone(), cursor: None };
-    let Ok(mut stream) = desk.client.follow(&asked).await else { return };
+async fn watch(cx: CommandContext, told: Sender<Task>) {
+    let asked = Request::Events { session: cx.session.clone(), cursor: None };
+    let Ok(mut stream) = cx.client.follow(&asked).await else { return };
     while let Ok(Some(item)) = stream.next().await {
         if let StreamItem::Reply(Reply::Event(happened)) = item
             && let Some(task) = happened.task

@@ -7,11 +7,11 @@ use offshoot_client::Error;
 use offshoot_client::wire::{AnswerQuestion, Continuation, Reply, Request, SendMessage, Task};
 
 use crate::cli::completions;
-use crate::cli::desk::Desk;
+use crate::cli::context::CommandContext;
+use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::run::keys;
 use crate::cli::show::text;
-use crate::cli::trouble::Trouble;
 
 /// Send a task a message, or answer what it asks
 #[derive(Debug, Args)]
@@ -37,8 +37,8 @@ pub(crate) struct Send {
 }
 
 impl Send {
-    pub(crate) async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
-        let found = desk.show(&self.task).await?;
+    pub(crate) async fn run(self, cx: &CommandContext) -> Result<Exit, CliError> {
+        let found = cx.show(&self.task).await?;
         let mut messages = Vec::new();
         match self.text.as_slice() {
             [] => {}
@@ -53,9 +53,9 @@ impl Send {
         for (text, sequel) in messages {
             let sent = match &found.question {
                 Some(question) if all.is_empty() && sequel == Continuation::More => {
-                    answer(desk, &found, question.number, text).await?
+                    answer(cx, &found, question.number, text).await?
                 }
-                _ => send(desk, &task, text, sequel).await?,
+                _ => send(cx, &task, text, sequel).await?,
             };
             // What follows goes where the first one went, whatever is called so
             // by then.
@@ -64,12 +64,12 @@ impl Send {
         }
         for sent in &mut all {
             if sent.task != found.id {
-                let taker = desk.show(&sent.task).await?;
+                let taker = cx.show(&sent.task).await?;
                 (sent.handle, sent.continues) = (taker.handle, Some(found.id.clone()));
             }
         }
-        desk.report(&serde_json::json!({ "sent": all }), |_| {
-            format!("{}\n", all.last().map(Sent::told).unwrap_or_default())
+        cx.report(&serde_json::json!({ "sent": all }), |_| {
+            format!("{}\n", all.last().map(Delivery::told).unwrap_or_default())
         })?;
         Ok(Exit::Done)
     }
@@ -77,7 +77,7 @@ impl Send {
 
 /// A message that is durable, or an answer that was given.
 #[derive(Debug, serde::Serialize)]
-struct Sent {
+struct Delivery {
     /// Its id; an answer has none.
     message: Option<String>,
     /// Who gets it.
@@ -93,7 +93,7 @@ struct Sent {
     continues: Option<String>,
 }
 
-impl Sent {
+impl Delivery {
     fn told(&self) -> String {
         let (state, handle) = (text::line(&self.state), text::line(&self.handle));
         match (self.question, &self.continues) {
@@ -108,15 +108,15 @@ impl Sent {
 }
 
 async fn send(
-    desk: &Desk,
+    cx: &CommandContext,
     task: &str,
     text: String,
     sequel: Continuation,
-) -> Result<Sent, Trouble> {
+) -> Result<Delivery, CliError> {
     let key = uuid::Uuid::new_v4().to_string();
-    let message = SendMessage { to: desk.named(task), text, sequel, key, keys: keys() };
-    match desk.ask(&Request::Send(message)).await? {
-        Reply::Sent { message, task: taker, state } => Ok(Sent {
+    let message = SendMessage { to: cx.named(task), text, sequel, key, keys: keys() };
+    match cx.ask(&Request::Send(message)).await? {
+        Reply::Sent { message, task: taker, state } => Ok(Delivery {
             message: Some(message),
             task: taker,
             handle: task.to_owned(),
@@ -129,9 +129,14 @@ async fn send(
 }
 
 /// Says it to a task that waits for an answer: it is one.
-async fn answer(desk: &Desk, to: &Task, number: u32, text: String) -> Result<Sent, Trouble> {
-    desk.ask(&Request::Answer(AnswerQuestion { to: desk.named(&to.id), number, text })).await?;
-    Ok(Sent {
+async fn answer(
+    cx: &CommandContext,
+    to: &Task,
+    number: u32,
+    text: String,
+) -> Result<Delivery, CliError> {
+    cx.ask(&Request::Answer(AnswerQuestion { to: cx.named(&to.id), number, text })).await?;
+    Ok(Delivery {
         message: None,
         task: to.id.clone(),
         handle: to.handle.clone(),
@@ -142,12 +147,12 @@ async fn answer(desk: &Desk, to: &Task, number: u32, text: String) -> Result<Sen
 }
 
 /// All of our own input, without the line break that ends it.
-fn input() -> Result<String, Trouble> {
+fn input() -> Result<String, CliError> {
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text).map_err(|error| match error.kind() {
-        ErrorKind::InvalidData => Trouble::usage("the standard input is not UTF-8")
+        ErrorKind::InvalidData => CliError::usage("the standard input is not UTF-8")
             .hint("a message is text; a command can read a file instead"),
-        _ => Trouble::usage(format!("the standard input cannot be read: {error}")),
+        _ => CliError::usage(format!("the standard input cannot be read: {error}")),
     })?;
     if text.ends_with('\n') {
         text.pop();

@@ -5,10 +5,10 @@ use jiff::Timestamp;
 use offshoot_client::wire::{Outcome, Task};
 
 use crate::cli::completions;
-use crate::cli::desk::Desk;
+use crate::cli::context::CommandContext;
+use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::show::{size, task, text};
-use crate::cli::trouble::Trouble;
 
 /// Show all that is known of a task
 #[derive(Debug, Args)]
@@ -28,35 +28,35 @@ pub(crate) struct Show {
 }
 
 impl Show {
-    pub(crate) async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
-        let found = desk.show(&self.task).await?;
+    pub(crate) async fn run(self, cx: &CommandContext) -> Result<Exit, CliError> {
+        let found = cx.show(&self.task).await?;
         if self.result {
-            return result(desk, &found);
+            return result(cx, &found);
         }
-        desk.answer(&found, |found| task::in_full(found, Timestamp::now(), desk.screen.out))?;
+        cx.answer(&found, |found| task::in_full(found, Timestamp::now(), cx.screen.out))?;
         Ok(Exit::Done)
     }
 }
 
 /// Prints what a task returned, as it is.
-fn result(desk: &Desk, found: &Task) -> Result<Exit, Trouble> {
+fn result(cx: &CommandContext, found: &Task) -> Result<Exit, CliError> {
     let handle = text::line(&found.handle);
     let outcome = found.outcome.as_ref();
     match outcome.and_then(|outcome| outcome.value.as_ref()) {
         Some(value) => {
-            desk.answer(value, |value| task::returned(value, desk.screen))?;
+            cx.answer(value, |value| task::returned(value, cx.screen))?;
             Ok(Exit::Done)
         }
         None => Err(match outcome {
-            None => Trouble::failed(format!("{handle} has no result yet: {}", found.state.word()))
-                .hint(format!("wait for it with: {}", desk.command("tasks wait", &[&found.id]))),
-            Some(Outcome { value_bytes: Some(bytes), .. }) => Trouble::failed(format!(
+            None => CliError::failed(format!("{handle} has no result yet: {}", found.state.word()))
+                .hint(format!("wait for it with: {}", cx.command("tasks wait", &[&found.id]))),
+            Some(Outcome { value_bytes: Some(bytes), .. }) => CliError::failed(format!(
                 "what {handle} returned is too long to be passed on: {}",
                 size::bytes(*bytes)
             )),
             Some(outcome) => {
                 let how = text::line(&task::ending(outcome));
-                Trouble::failed(format!("{handle} {}, and returned nothing", found.state.word()))
+                CliError::failed(format!("{handle} {}, and returned nothing", found.state.word()))
                     .hint(format!("how it ended: {how}"))
             }
         }),

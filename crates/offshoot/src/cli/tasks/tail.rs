@@ -5,15 +5,15 @@ use std::io::IsTerminal;
 use clap::Args;
 use offshoot_client::wire::{self, StreamName, TailMode, TailStart, Task};
 
-use super::talk::{self, Shown};
-use crate::cli::desk::Desk;
+use super::conversation::{self, Rendering};
+use crate::cli::context::CommandContext;
+use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::lines::Lines;
-use crate::cli::outlet::{Outlet, Passing};
-use crate::cli::pump::{Outlets, Pump};
-use crate::cli::show::Form;
-use crate::cli::show::text::Safe;
-use crate::cli::trouble::Trouble;
+use crate::cli::output::{OutputFilter, OutputStream};
+use crate::cli::pump::{OutputStreams, Pump};
+use crate::cli::show::Format;
+use crate::cli::show::text::SafeText;
 use crate::cli::{completions, number};
 
 /// Read what a command wrote, or what an agent said and was told
@@ -53,56 +53,56 @@ pub(crate) struct Tail {
 }
 
 impl Tail {
-    pub(crate) async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
+    pub(crate) async fn run(self, cx: &CommandContext) -> Result<Exit, CliError> {
         // By its id: the handle may mean another task before the end is read.
-        let task = desk.show(&self.task).await?;
-        let form = desk.screen.form;
+        let task = cx.show(&self.task).await?;
+        let format = cx.screen.format;
         if task.agent.is_some() {
-            return self.talk(desk, &task).await;
+            return self.show_conversation(cx, &task).await;
         }
-        let outlets = Outlets {
-            out: (Outlet::stdout()?, self.passing(form, StreamName::Stdout)),
-            err: (Outlet::stdout()?, self.passing(form, StreamName::Stderr)),
+        let streams = OutputStreams {
+            out: (OutputStream::stdout()?, self.filter(format, StreamName::Stdout)),
+            err: (OutputStream::stdout()?, self.filter(format, StreamName::Stderr)),
         };
-        let (tail, following) = (self.asked(desk, &task), self.following());
-        let mut read = Pump::new(desk.clone(), tail, outlets).run().await?.task;
+        let (tail, following) = (self.asked(cx, &task), self.following());
+        let mut read = Pump::new(cx.clone(), tail, streams).run().await?.task;
         // All that it wrote may be there a moment before its end is.
         if following == TailMode::Follow && !read.state.is_terminal() {
-            read = desk.end_of(task.id).await?;
+            read = cx.end_of(task.id).await?;
         }
-        if form == Form::Json {
-            desk.screen.json_line(&serde_json::json!({ "task": read }))?;
+        if format == Format::Json {
+            cx.screen.json_line(&serde_json::json!({ "task": read }))?;
         }
         Ok(Exit::Done)
     }
 
     /// Shows the conversation of an agent.
-    async fn talk(&self, desk: &Desk, task: &Task) -> Result<Exit, Trouble> {
-        let exact = desk.screen.width.is_none() || self.raw;
-        let shown = if exact { Shown::Exactly } else { Shown::Safely };
-        let read = talk::show(desk, self.asked(desk, task), shown).await?;
-        if desk.screen.form == Form::Json {
-            desk.screen.json_line(&serde_json::json!({ "task": read }))?;
+    async fn show_conversation(&self, cx: &CommandContext, task: &Task) -> Result<Exit, CliError> {
+        let exact = cx.screen.width.is_none() || self.raw;
+        let shown = if exact { Rendering::Exact } else { Rendering::Safe };
+        let read = conversation::show(cx, self.asked(cx, task), shown).await?;
+        if cx.screen.format == Format::Json {
+            cx.screen.json_line(&serde_json::json!({ "task": read }))?;
         }
         Ok(Exit::Done)
     }
 
-    fn asked(&self, desk: &Desk, task: &Task) -> wire::Tail {
+    fn asked(&self, cx: &CommandContext, task: &Task) -> wire::Tail {
         let reading = self.lines.map_or(TailStart::Start, TailStart::Lines);
-        wire::Tail { task: desk.named(&task.id), reading, following: self.following() }
+        wire::Tail { task: cx.named(&task.id), reading, following: self.following() }
     }
 
     fn following(&self) -> TailMode {
         if self.follow { TailMode::Follow } else { TailMode::Stop }
     }
 
-    fn passing(&self, form: Form, stream: StreamName) -> Passing {
-        match form {
-            Form::Json => Passing::Json(Lines::new(stream)),
-            Form::People if std::io::stdout().is_terminal() && !self.raw => {
-                Passing::Safe(Safe::default())
+    fn filter(&self, format: Format, stream: StreamName) -> OutputFilter {
+        match format {
+            Format::Json => OutputFilter::Json(Lines::new(stream)),
+            Format::Text if std::io::stdout().is_terminal() && !self.raw => {
+                OutputFilter::SafeText(SafeText::default())
             }
-            Form::People => Passing::Exact,
+            Format::Text => OutputFilter::Exact,
         }
     }
 }

@@ -8,10 +8,10 @@ use offshoot_client::Error;
 use offshoot_client::wire::{self, Reply, Request};
 
 use crate::cli::completions;
-use crate::cli::desk::Desk;
+use crate::cli::context::CommandContext;
+use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
-use crate::cli::show::{Colour, Form, Part, approval, text, time};
-use crate::cli::trouble::Trouble;
+use crate::cli::show::{Colour, Format, Part, approval, text, time};
 
 /// Say what a task waits on, and what holds it up
 #[derive(Debug, Args)]
@@ -24,11 +24,11 @@ pub(crate) struct Why {
 }
 
 impl Why {
-    pub(crate) async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
-        match desk.ask(&Request::Why(desk.named(&self.task))).await? {
+    pub(crate) async fn run(self, cx: &CommandContext) -> Result<Exit, CliError> {
+        match cx.ask(&Request::Why(cx.named(&self.task))).await? {
             Reply::Why(mut why) => {
-                self.add_way_out(desk, &mut why).await;
-                desk.answer(&why, |why| render(why, Timestamp::now(), desk.screen.out))?;
+                self.add_way_out(cx, &mut why).await;
+                cx.answer(&why, |why| render(why, Timestamp::now(), cx.screen.out))?;
                 Ok(Exit::Done)
             }
             _ => Err(Error::WrongAnswer.into()),
@@ -38,8 +38,8 @@ impl Why {
 
 impl Why {
     /// Says to people what there is to do about a task that waits for an answer.
-    async fn add_way_out(&self, desk: &Desk, why: &mut wire::TaskWhy) {
-        if desk.screen.form == Form::Json {
+    async fn add_way_out(&self, cx: &CommandContext, why: &mut wire::TaskWhy) {
+        if cx.screen.format == Format::Json {
             return;
         }
         for reason in &mut why.reasons {
@@ -47,12 +47,12 @@ impl Why {
                 continue;
             }
             // It may have been answered in between.
-            let Ok(task) = desk.show(&why.id).await else { return };
+            let Ok(task) = cx.show(&why.id).await else { return };
             if let Some(asked) = &task.approval {
-                let how = approval::how_to_answer(desk, &asked.id);
+                let how = approval::answer_hint(cx, &asked.id);
                 reason.text = format!("waits for leave to use {}; {how}", asked.tool);
             } else if task.question.is_some() {
-                let answer = desk.command("tasks send", &[&task.id, "ANSWER"]);
+                let answer = cx.command("tasks send", &[&task.id, "ANSWER"]);
                 reason.text.push_str(&format!("; anybody can answer: {answer}"));
             }
         }

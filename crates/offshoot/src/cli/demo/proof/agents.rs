@@ -8,16 +8,16 @@ use offshoot_client::wire::{State, Task};
 use super::{Claims, listed};
 use crate::cli::demo::Stage;
 use crate::cli::demo::agents::{Team, answer};
-use crate::cli::demo::tally::Tally;
+use crate::cli::demo::model_calls::ModelCalls;
+use crate::cli::error::CliError;
 use crate::cli::show::size;
-use crate::cli::trouble::Trouble;
 
 pub(super) async fn look(
     claims: &mut Claims,
     stage: &mut Stage,
     team: &Team,
-) -> Result<(), Trouble> {
-    let agents = listed(&team.desk).await?;
+) -> Result<(), CliError> {
+    let agents = listed(&team.cx).await?;
     let completed = agents.iter().filter(|task| task.state == State::Completed).count();
     claims.add(
         agents.len() == team.project.parts.len() + 1 && completed == agents.len(),
@@ -27,7 +27,7 @@ pub(super) async fn look(
             agents.len()
         ),
     );
-    let lead = team.desk.show(&team.lead.id).await?;
+    let lead = team.cx.show(&team.lead.id).await?;
     claims.add(
         team.project.is_counted_by(&answer(&lead)),
         format!("its figures are those of the demo's own count: {}", team.project.whole),
@@ -44,11 +44,11 @@ pub(super) async fn look(
         ),
     );
     let log = stage.status().await?.log.path;
-    let tally = Tally::read(Path::new(&log)).map_err(|error| Trouble::other(&error))?;
-    let (asked, answers) = (tally.asked(), tally.answers());
+    let calls = ModelCalls::read(Path::new(&log)).map_err(|error| CliError::other(&error))?;
+    let (asked, answers) = (calls.asked(), calls.answers());
     let repeated = asked.saturating_sub(answers);
     claims.add(
-        tally.repeats_only_what_was_under_way()
+        calls.repeats_only_what_was_under_way()
             && answers == agents.iter().map(steps).sum::<u64>()
             && repeated <= resumed as u64,
         format!(
@@ -66,8 +66,8 @@ fn steps(task: &Task) -> u64 {
 }
 
 /// Reads in the store, which nobody else has open now, what the lead was told.
-pub(super) async fn read(claims: &mut Claims, data: &Path, team: &Team) -> Result<(), Trouble> {
-    let told = results(data, team).await.map_err(|error| Trouble::other(&error))?;
+pub(super) async fn read(claims: &mut Claims, data: &Path, team: &Team) -> Result<(), CliError> {
+    let told = results(data, team).await.map_err(|error| CliError::other(&error))?;
     let once = |part: &&'static str| {
         let start = format!("{RESULT} task=\"{part}\"");
         told.iter().filter(|text| text.starts_with(&start)).count() == 1
@@ -86,7 +86,7 @@ const RESULT: &str = "<notice kind=\"result\"";
 /// The results that the lead was told of.
 async fn results(data: &Path, team: &Team) -> Result<Vec<String>, offshoot::Error> {
     let runtime = Runtime::builder(Sqlite::at(data)).open().await?;
-    let session = runtime.session(&team.desk.session).await?;
+    let session = runtime.session(&team.cx.session).await?;
     let lead = session.task(&team.lead.id).await?;
     let peek = lead.peek().last(1_000).limit(200).await?;
     let notices = peek.blocks.into_iter().filter(|block| block.kind == BlockKind::Notice);

@@ -6,18 +6,17 @@ use offshoot_client::wire::{Request, State, Tail, TailMode, TailStart};
 use super::{Claims, ended, listed};
 use crate::cli::demo::Stage;
 use crate::cli::demo::board::find;
+use crate::cli::error::CliError;
 use crate::cli::show::size;
-use crate::cli::trouble::Trouble;
 
-pub(super) async fn look(claims: &mut Claims, stage: &Stage) -> Result<(), Trouble> {
+pub(super) async fn look(claims: &mut Claims, stage: &Stage) -> Result<(), CliError> {
     let sent: Vec<String> = stage.cast.iter().map(|task| task.id.clone()).collect();
-    let tasks = ended(&stage.desk, &sent).await?;
+    let tasks = ended(&stage.cx, &sent).await?;
     let count = |state| tasks.iter().filter(|task| task.state == state).count();
     let (completed, cancelled, lost) =
         (count(State::Completed), count(State::Cancelled), count(State::Lost));
     claims.add(
-        completed + cancelled + lost == sent.len()
-            && listed(&stage.desk).await?.len() == sent.len(),
+        completed + cancelled + lost == sent.len() && listed(&stage.cx).await?.len() == sent.len(),
         format!(
             "{} sent off, {} ended, each once: {completed} completed, {cancelled} cancelled, \
              {lost} lost and said so",
@@ -59,10 +58,10 @@ pub(super) async fn look(claims: &mut Claims, stage: &Stage) -> Result<(), Troub
 }
 
 /// What a task wrote.
-async fn output(stage: &Stage, task: &str) -> Result<String, Trouble> {
+async fn output(stage: &Stage, task: &str) -> Result<String, CliError> {
     let tail =
-        Tail { task: stage.desk.named(task), reading: TailStart::Start, following: TailMode::Stop };
-    let mut stream = stage.desk.client.follow(&Request::Tail(tail)).await?;
+        Tail { task: stage.cx.named(task), reading: TailStart::Start, following: TailMode::Stop };
+    let mut stream = stage.cx.client.follow(&Request::Tail(tail)).await?;
     let mut written = Vec::new();
     while let Some(item) = stream.next().await? {
         if let StreamItem::Output(chunk) = item {

@@ -29,7 +29,7 @@ pub(super) fn report(reported: &Value) -> String {
 }
 
 /// Why the model of a live agent has not answered yet, if something went wrong.
-pub(crate) fn hitch(task: &Task) -> Option<Hitch> {
+pub(crate) fn delay(task: &Task) -> Option<Hitch> {
     let said = task.agent.as_ref().and(task.progress.as_ref());
     // One that has not begun again yet is held up by something else.
     let said = said.filter(|_| matches!(task.state, State::Running | State::Waiting))?;
@@ -37,13 +37,13 @@ pub(crate) fn hitch(task: &Task) -> Option<Hitch> {
 }
 
 /// The same in words: how often and until when, and what the error is.
-pub(crate) fn hitch_told(hitch: &Hitch, now: Timestamp) -> String {
-    let until = hitch.until.map(|until| until.to_string());
+pub(crate) fn delay_text(delay: &Hitch, now: Timestamp) -> String {
+    let until = delay.until.map(|until| until.to_string());
     let due = until.filter(|until| until.parse::<Timestamp>().is_ok_and(|until| until > now));
     let next = due.map(|due| time::due(&due, now));
-    let Hitch { error, failed, tries, held, .. } = hitch;
+    let Hitch { error, failed, tries, held, .. } = delay;
     if let Some(held) = held {
-        let failing = hitch.failing().map(|failing| format!("; {failing}")).unwrap_or_default();
+        let failing = delay.failing().map(|failing| format!("; {failing}")).unwrap_or_default();
         return match next {
             Some(next) => format!("held back by {held}, the next try {next}{failing}"),
             None => format!("was held back by {held}{failing}"),
@@ -66,20 +66,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hitch_says_how_often_and_until_when() {
+    fn a_delay_says_how_often_and_until_when() {
         let now = Timestamp::from_second(1_000_000).unwrap();
         let until = Some(Stamp::from_millis(1_000_012_000));
         let error = "overloaded".to_owned();
-        let hitch = Hitch { error, failed: 2, tries: 6, until, held: None };
-        let told = hitch_told(&hitch, now);
+        let delay = Hitch { error, failed: 2, tries: 6, until, held: None };
+        let told = delay_text(&delay, now);
         assert!(told.starts_with("try 2 of 6 failed, the next in 12s (1970-"), "{told}");
         assert!(told.ends_with("): overloaded"), "{told}");
         let later = now + std::time::Duration::from_secs(20);
-        assert_eq!(hitch_told(&hitch, later), "asks its model, try 3 of 6, after: overloaded");
+        assert_eq!(delay_text(&delay, later), "asks its model, try 3 of 6, after: overloaded");
         let soon = now + std::time::Duration::from_millis(11_500);
-        assert_eq!(hitch_told(&hitch, soon), "try 2 of 6 failed, the next now: overloaded");
-        let held = Hitch { failed: 0, ..hitch };
-        assert!(hitch_told(&held, now).starts_with("held back, the next try in 12s ("));
+        assert_eq!(delay_text(&delay, soon), "try 2 of 6 failed, the next now: overloaded");
+        let held = Hitch { failed: 0, ..delay };
+        assert!(delay_text(&held, now).starts_with("held back, the next try in 12s ("));
     }
 
     #[test]
@@ -88,14 +88,14 @@ mod tests {
         let until = Some(Stamp::from_millis(1_000_000_500));
         let held = Some("openai: it limits the rate of calls".to_owned());
         let error = String::new();
-        let hitch = Hitch { error, failed: 2, tries: 6, until, held };
+        let delay = Hitch { error, failed: 2, tries: 6, until, held };
         let (at_gate, told) = ("held back by openai: it limits the rate of calls", "no route");
-        assert_eq!(hitch_told(&hitch, now), format!("{at_gate}, the next try now"));
-        let hitch = Hitch { error: told.to_owned(), ..hitch };
+        assert_eq!(delay_text(&delay, now), format!("{at_gate}, the next try now"));
+        let delay = Hitch { error: told.to_owned(), ..delay };
         let own = "2 of 6 tries failed, the last time: no route";
-        assert_eq!(hitch_told(&hitch, now), format!("{at_gate}, the next try now; {own}"));
+        assert_eq!(delay_text(&delay, now), format!("{at_gate}, the next try now; {own}"));
         let later = now + std::time::Duration::from_secs(20);
-        assert_eq!(hitch_told(&hitch, later), format!("was {at_gate}; {own}"));
+        assert_eq!(delay_text(&delay, later), format!("was {at_gate}; {own}"));
     }
 
     #[test]

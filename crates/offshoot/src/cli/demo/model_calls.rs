@@ -7,9 +7,9 @@ use offshoot_models::Offline;
 
 /// What the model was asked, first to last: of whom, and for which answer.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Tally(Vec<(String, u64)>);
+pub(super) struct ModelCalls(Vec<(String, u64)>);
 
-impl Tally {
+impl ModelCalls {
     /// What stands in this log.
     pub(super) fn read(log: &Path) -> std::io::Result<Self> {
         Ok(Self::of(&std::fs::read_to_string(log)?))
@@ -55,25 +55,25 @@ impl Tally {
 mod tests {
     use super::*;
 
-    fn tally(asked: &[(&str, u64)]) -> Tally {
+    fn calls(asked: &[(&str, u64)]) -> ModelCalls {
         let line = |(whom, number): &(&str, u64)| {
             format!("2026-01-01 INFO {}answer {number} of {whom}\nelse\n", Offline::ASKED)
         };
-        Tally::of(&asked.iter().map(line).collect::<String>())
+        ModelCalls::of(&asked.iter().map(line).collect::<String>())
     }
 
     #[test]
     fn a_question_under_way_may_be_repeated_once() {
-        let tally = tally(&[("the lead", 1), ("\"a\"", 1), ("the lead", 2), ("\"a\"", 1)]);
-        assert_eq!((tally.asked(), tally.answers()), (4, 3));
-        assert!(tally.repeats_only_what_was_under_way());
+        let calls = calls(&[("the lead", 1), ("\"a\"", 1), ("the lead", 2), ("\"a\"", 1)]);
+        assert_eq!((calls.asked(), calls.answers()), (4, 3));
+        assert!(calls.repeats_only_what_was_under_way());
     }
 
     #[test]
     fn a_question_that_was_answered_may_not() {
         for asked in [&[1, 2, 1][..], &[1, 1, 1], &[1, 1, 2, 2], &[2], &[1, 3]] {
             let asked: Vec<_> = asked.iter().map(|number| ("the lead", *number)).collect();
-            assert!(!tally(&asked).repeats_only_what_was_under_way(), "{asked:?}");
+            assert!(!calls(&asked).repeats_only_what_was_under_way(), "{asked:?}");
         }
     }
 }

@@ -6,9 +6,9 @@ use super::exit::Exit;
 
 /// Why a command of the program was not done.
 #[derive(Debug)]
-pub(crate) enum Trouble {
-    /// It is told, and the program ends so.
-    Told {
+pub(crate) enum CliError {
+    /// The error is printed, and sets the exit code.
+    Report {
         /// What is wrong.
         fault: Box<WireError>,
         /// How the program ends.
@@ -18,7 +18,7 @@ pub(crate) enum Trouble {
     ReaderGone,
 }
 
-impl Trouble {
+impl CliError {
     /// The command line makes no sense.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         WireError::new(Code::BadRequest, message).into()
@@ -45,9 +45,9 @@ impl Trouble {
         }
     }
 
-    /// This trouble, with what to do about it if it does not say so itself.
+    /// This error, with what to do about it if it does not say so itself.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
-        if let Self::Told { fault, .. } = &mut self
+        if let Self::Report { fault, .. } = &mut self
             && fault.hint.is_none()
         {
             fault.hint = Some(hint.into());
@@ -55,23 +55,23 @@ impl Trouble {
         self
     }
 
-    /// This trouble, with this to do about it, whatever it says itself.
+    /// This error, with this to do about it, whatever it says itself.
     pub(crate) fn or_rather(mut self, hint: impl Into<String>) -> Self {
-        if let Self::Told { fault, .. } = &mut self {
+        if let Self::Report { fault, .. } = &mut self {
             fault.hint = Some(hint.into());
         }
         self
     }
 }
 
-impl From<WireError> for Trouble {
+impl From<WireError> for CliError {
     fn from(fault: WireError) -> Self {
-        let exit = Exit::of_fault(fault.code);
-        Self::Told { fault: Box::new(fault), exit }
+        let exit = Exit::of_code(fault.code);
+        Self::Report { fault: Box::new(fault), exit }
     }
 }
 
-impl From<offshoot_client::Error> for Trouble {
+impl From<offshoot_client::Error> for CliError {
     fn from(error: offshoot_client::Error) -> Self {
         use offshoot_client::{DaemonDirError, Error};
         let code = match &error {
@@ -98,7 +98,7 @@ impl From<offshoot_client::Error> for Trouble {
     }
 }
 
-impl From<offshoot_client::DaemonDirError> for Trouble {
+impl From<offshoot_client::DaemonDirError> for CliError {
     fn from(error: offshoot_client::DaemonDirError) -> Self {
         offshoot_client::Error::from(error).into()
     }
@@ -114,10 +114,10 @@ mod tests {
             (Code::NotFound, Exit::Unknown),
             (Code::BadName, Exit::Usage),
             (Code::BadRequest, Exit::Usage),
-            (Code::NameTaken, Exit::Trouble),
-            (Code::Locked, Exit::Trouble),
+            (Code::NameTaken, Exit::Error),
+            (Code::Locked, Exit::Error),
         ] {
-            let Trouble::Told { exit: found, .. } = Trouble::from(WireError::new(code, "no"))
+            let CliError::Report { exit: found, .. } = CliError::from(WireError::new(code, "no"))
             else {
                 panic!("{code:?} is not told");
             };
@@ -128,7 +128,9 @@ mod tests {
     #[test]
     fn a_hint_of_the_daemon_stands() {
         let fault = WireError::new(Code::NotFound, "no").hint("did you mean build-1?");
-        let Trouble::Told { fault, .. } = Trouble::from(fault).hint("another") else { panic!() };
+        let CliError::Report { fault, .. } = CliError::from(fault).hint("another") else {
+            panic!()
+        };
         assert_eq!(fault.hint.as_deref(), Some("did you mean build-1?"));
     }
 }

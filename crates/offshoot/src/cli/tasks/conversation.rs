@@ -3,28 +3,32 @@
 use offshoot_client::wire::{Block, Reply, Request, Tail, TailMode, TailStart, Task};
 use offshoot_client::{Error, StreamItem};
 
-use crate::cli::desk::Desk;
-use crate::cli::show::{Form, Part, size, text};
-use crate::cli::trouble::Trouble;
+use crate::cli::context::CommandContext;
+use crate::cli::error::CliError;
+use crate::cli::show::{Format, Part, size, text};
 
 /// How often a stream may break in a row without having said anything.
 const BREAKS: u32 = 5;
 
 /// Whether what is shown is made safe for a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shown {
-    /// So that no control sequence is obeyed.
-    Safely,
-    /// As it is.
-    Exactly,
+pub(super) enum Rendering {
+    /// Without control sequences.
+    Safe,
+    /// The exact bytes.
+    Exact,
 }
 
 /// Shows what was said to an agent and by it, and what is said from then on if
 /// that is wanted. What comes last is the task as it is then.
-pub(super) async fn show(desk: &Desk, mut tail: Tail, shown: Shown) -> Result<Task, Trouble> {
+pub(super) async fn show(
+    cx: &CommandContext,
+    mut tail: Tail,
+    shown: Rendering,
+) -> Result<Task, CliError> {
     let mut breaks = 0;
     loop {
-        let mut stream = desk.client.follow(&Request::Tail(tail.clone())).await?;
+        let mut stream = cx.client.follow(&Request::Tail(tail.clone())).await?;
         let mut last = None;
         loop {
             let item = match stream.next().await {
@@ -40,45 +44,45 @@ pub(super) async fn show(desk: &Desk, mut tail: Tail, shown: Shown) -> Result<Ta
             match item {
                 Reply::Block(block) => {
                     breaks = 0;
-                    say(desk, &block, shown)?;
+                    say(cx, &block, shown)?;
                     // If the stream breaks, nothing is said twice.
                     tail.reading = TailStart::From(block.position + 1);
                 }
-                Reply::Skipped { blocks } => skip(desk, blocks)?,
+                Reply::Skipped { blocks } => skip(cx, blocks)?,
                 Reply::Position { at } => tail.reading = TailStart::From(at),
                 Reply::Task(task) => last = Some(*task),
                 _ => {}
             }
         }
         if tail.following == TailMode::Follow {
-            desk.screen.tell("offshoot: the daemon went away; asking the next one");
+            cx.screen.tell("offshoot: the daemon went away; asking the next one");
         }
     }
 }
 
-fn say(desk: &Desk, block: &Block, shown: Shown) -> Result<(), Trouble> {
-    if desk.screen.form == Form::Json {
-        return desk.screen.json_line(&serde_json::json!({ "block": block }));
+fn say(cx: &CommandContext, block: &Block, shown: Rendering) -> Result<(), CliError> {
+    if cx.screen.format == Format::Json {
+        return cx.screen.json_line(&serde_json::json!({ "block": block }));
     }
     let Some(label) = label(block) else { return Ok(()) };
     let said = match shown {
-        Shown::Safely => text::lines(&block.text),
-        Shown::Exactly => block.text.clone(),
+        Rendering::Safe => text::lines(&block.text),
+        Rendering::Exact => block.text.clone(),
     };
-    let label = desk.screen.out.paint(Part::Head, text::line(&label));
+    let label = cx.screen.out.paint(Part::Head, text::line(&label));
     let lines: Vec<&str> = said.trim_end().split('\n').collect();
     let said = lines.join("\n    ").replace("\n    \n", "\n\n");
-    desk.screen.say(&format!("{}\n", format!("  {label} {said}").trim_end()))
+    cx.screen.say(&format!("{}\n", format!("  {label} {said}").trim_end()))
 }
 
-fn skip(desk: &Desk, blocks: u64) -> Result<(), Trouble> {
-    match desk.screen.form {
-        Form::Json => desk.screen.json_line(&serde_json::json!({ "skipped": blocks })),
-        Form::People => {
+fn skip(cx: &CommandContext, blocks: u64) -> Result<(), CliError> {
+    match cx.screen.format {
+        Format::Json => cx.screen.json_line(&serde_json::json!({ "skipped": blocks })),
+        Format::Text => {
             let count = size::count(blocks, "block");
             let were = if blocks == 1 { "is" } else { "are" };
             let more = "-n shows up to 256";
-            desk.screen.remark(&format!("offshoot: {count} before this {were} not shown; {more}"));
+            cx.screen.remark(&format!("offshoot: {count} before this {were} not shown; {more}"));
             Ok(())
         }
     }

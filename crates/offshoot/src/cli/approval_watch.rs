@@ -4,22 +4,22 @@ use offshoot_client::StreamItem;
 use offshoot_client::wire::{ApprovalRequest, ListApprovals, Reply, Request, SessionEvent};
 use tokio::sync::watch;
 
-use super::desk::Desk;
+use super::context::CommandContext;
 
 /// How many are looked at. Whoever answers some sees the next.
 const MOST: usize = 1_000;
 
 /// What some tasks of a session, and those below them, ask leave for.
 #[derive(Debug)]
-pub(crate) struct Lookout {
+pub(crate) struct ApprovalWatch {
     open: watch::Receiver<Vec<ApprovalRequest>>,
 }
 
-impl Lookout {
+impl ApprovalWatch {
     /// Looks out for what these tasks of a session ask, by their ids.
-    pub(crate) fn new(desk: &Desk, session: &str, below: Vec<String>) -> Self {
+    pub(crate) fn new(cx: &CommandContext, session: &str, below: Vec<String>) -> Self {
         let (told, open) = watch::channel(Vec::new());
-        tokio::spawn(watch(desk.clone(), session.to_owned(), below, told));
+        tokio::spawn(watch(cx.clone(), session.to_owned(), below, told));
         Self { open }
     }
 
@@ -35,7 +35,7 @@ impl Lookout {
 
 /// Tells what is asked for as long as somebody listens.
 async fn watch(
-    desk: Desk,
+    cx: CommandContext,
     session: String,
     below: Vec<String>,
     told: watch::Sender<Vec<ApprovalRequest>>,
@@ -43,7 +43,7 @@ async fn watch(
     loop {
         let asked = Request::Events { session: session.clone(), cursor: None };
         // Whoever tells what happens says why it does not.
-        let Ok(mut stream) = desk.client.follow(&asked).await else { return };
+        let Ok(mut stream) = cx.client.follow(&asked).await else { return };
         loop {
             let happened = tokio::select! {
                 happened = stream.next() => happened,
@@ -54,7 +54,7 @@ async fn watch(
                     if !concerns(&happened, &told) {
                         continue;
                     }
-                    let Some(open) = open(&desk, &session, &below).await else { break };
+                    let Some(open) = open(&cx, &session, &below).await else { break };
                     told.send_if_modified(|before| {
                         let changed = *before != open;
                         *before = open;
@@ -81,7 +81,11 @@ fn concerns(happened: &SessionEvent, told: &watch::Sender<Vec<ApprovalRequest>>)
     }
 }
 
-async fn open(desk: &Desk, session: &str, below: &[String]) -> Option<Vec<ApprovalRequest>> {
+async fn open(
+    cx: &CommandContext,
+    session: &str,
+    below: &[String],
+) -> Option<Vec<ApprovalRequest>> {
     let (mut open, mut cursor) = (Vec::new(), None);
     loop {
         let list = ListApprovals {
@@ -90,7 +94,7 @@ async fn open(desk: &Desk, session: &str, below: &[String]) -> Option<Vec<Approv
             cursor,
             limit: MOST,
         };
-        let Ok(Reply::Approvals(page)) = desk.client.ask(&Request::Approvals(list)).await else {
+        let Ok(Reply::Approvals(page)) = cx.client.ask(&Request::Approvals(list)).await else {
             return None;
         };
         open.extend(page.approvals);

@@ -18,7 +18,7 @@ const SIGNATURE: u64 = 1 << 10;
 
 /// The data folder.
 #[derive(Debug, Serialize)]
-pub(super) struct Folder {
+pub(super) struct DataDirReport {
     path: String,
     owner: Option<u32>,
     mode: Option<String>,
@@ -29,21 +29,21 @@ pub(super) struct Folder {
     exists: bool,
 }
 
-impl Folder {
+impl DataDirReport {
     /// Looks at the folder, and notes what is not as it should be.
     pub(super) fn examine(path: &Path, findings: &mut Findings) -> Self {
         let found = std::fs::metadata(path).ok();
         let mode = found.as_ref().map(|found| found.mode() & 0o7777);
         if let Some(mode) = mode.filter(|mode| mode & 0o077 != 0) {
             let said = format!("others may look into it: its mode is {mode:o}");
-            let way_out = format!("chmod 700 {}", text::quoted(&super::shown(path)));
-            findings.add(Finding::odd("data", said).way_out(way_out));
+            let hint = format!("chmod 700 {}", text::quoted(&super::shown(path)));
+            findings.add(Finding::odd("data", said).hint(hint));
         }
         let writable = is_writable(path);
         if !writable {
             let said = "it cannot be written";
-            let way_out = "give yourself the right to, or choose another folder with --data";
-            findings.add(Finding::wrong("data", said).way_out(way_out));
+            let hint = "give yourself the right to, or choose another folder with --data";
+            findings.add(Finding::wrong("data", said).hint(hint));
         }
         strangers(path, findings);
         Self {
@@ -64,8 +64,8 @@ impl Folder {
         let writable = is_writable(above);
         if !writable {
             let said = format!("it cannot be made: {} cannot be written", super::shown(above));
-            let way_out = "give yourself the right to, or choose another folder with --data";
-            findings.add(Finding::wrong("data", said).way_out(way_out));
+            let hint = "give yourself the right to, or choose another folder with --data";
+            findings.add(Finding::wrong("data", said).hint(hint));
         }
         Self {
             path: super::shown(path),
@@ -100,9 +100,9 @@ fn free(path: &Path, findings: &mut Findings) -> Option<u64> {
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
     if free < TIGHT {
         let said = format!("only {} are free on its disk", size::bytes(free));
-        let way_out = "make room, or remove sessions with `offshoot sessions rm`: a task is \
+        let hint = "make room, or remove sessions with `offshoot sessions rm`: a task is \
                        refused, not lost, when there is none";
-        findings.add(Finding::odd("data", said).way_out(way_out));
+        findings.add(Finding::odd("data", said).hint(hint));
     }
     Some(free)
 }
@@ -114,8 +114,8 @@ fn strangers(path: &Path, findings: &mut Findings) {
         let owner = entry.metadata().map(|found| found.uid()).unwrap_or(us);
         if owner != us {
             let said = format!("{} belongs to user {owner}", super::shown(&entry.path()));
-            let way_out = "make it yours with chown, or move it away";
-            findings.add(Finding::wrong("data", said).way_out(way_out));
+            let hint = "make it yours with chown, or move it away";
+            findings.add(Finding::wrong("data", said).hint(hint));
         }
     }
 }
