@@ -108,9 +108,15 @@ impl Client {
             return Ok(connection);
         }
         let mut wait = StartupWait::new(self.on_long_wait);
-        let mut deaths = 0;
+        let (mut deaths, mut drops) = (0, 0);
         loop {
             match self.connect_now().await {
+                // A daemon that is short of files closes connections that wait.
+                Err(error) if error.is_dropped() && drops < TRIES => {
+                    drops += 1;
+                    wait.pause(self.dir.data()).await;
+                    continue;
+                }
                 Err(error) if error.is_gone() => {}
                 connected => return connected,
             }
@@ -152,22 +158,13 @@ impl Client {
         };
         let socket = match socket {
             Some(socket) => socket,
-            None if self.start == Start::Never => {
-                return Err(Error::NotRunning(self.dir.data().to_owned()));
-            }
-            None => return Err(FrameError::Closed.into()),
+            None => return Err(no_listener()),
         };
-        let opened = match Connection::open(&socket, &hello).await {
+        match Connection::open(&socket, &hello).await {
             Err(Error::WrongDirectory { process, .. }) if self.is_led_astray(told, process) => {
-                Err(FrameError::Closed.into())
+                Err(no_listener())
             }
             Err(Error::WrongDirectory { error, .. }) => Err(error.into()),
-            opened => opened,
-        };
-        match opened {
-            Err(error) if error.is_gone() && self.start == Start::Never => {
-                Err(Error::NotRunning(self.dir.data().to_owned()))
-            }
             opened => opened,
         }
     }
@@ -183,6 +180,11 @@ impl Client {
             _ => self.start != Start::Never && self.dir.is_held(),
         }
     }
+}
+
+/// No daemon listens for this directory.
+fn no_listener() -> Error {
+    FrameError::Io(std::io::ErrorKind::NotFound.into()).into()
 }
 
 /// A request, of which so much time has passed already.

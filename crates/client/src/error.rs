@@ -88,6 +88,18 @@ impl Error {
         self.is_gone()
     }
 
+    /// Whether the connection broke after a daemon's socket had accepted it.
+    pub(crate) fn is_dropped(&self) -> bool {
+        use std::io::ErrorKind::{ConnectionRefused, NotADirectory, NotFound};
+        match self {
+            Self::Connection(FrameError::Closed) => true,
+            Self::Connection(FrameError::Io(error)) => {
+                !matches!(error.kind(), ConnectionRefused | NotADirectory | NotFound)
+            }
+            _ => false,
+        }
+    }
+
     /// Whether the daemon went away, so that the next one may be asked.
     pub(crate) fn is_gone(&self) -> bool {
         match self {

@@ -20,11 +20,8 @@ use crate::waiting::WaitingConnection;
 /// How long a visitor may take to greet.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long to wait when nobody can be let in.
+/// Longest wait for a connection to end before the next attempt to accept one.
 const PAUSE: Duration = Duration::from_millis(50);
-
-/// How long to wait when one is closed to let another in.
-const MOMENT: Duration = Duration::from_millis(1);
 
 /// A visitor past its greeting.
 pub(crate) struct Visitor {
@@ -54,8 +51,15 @@ pub(crate) async fn accept(house: &Shared, listener: &UnixListener) -> Infallibl
                 // Counted before anything is awaited, so that the daemon does
                 // not go while somebody stands in the door.
                 if let Some(visit) = house.idle.enter() {
+                    let departure = house.idle.departure();
                     let waiting = house.waiting.enter();
+                    let replaces = waiting.replaces_another();
                     tokio::spawn(receive(house.clone(), stream, visit, waiting));
+                    // Connections that are still being closed would take the files
+                    // that commands need to start.
+                    if replaces {
+                        tokio::time::timeout(PAUSE, departure).await.ok();
+                    }
                 }
             }
             Err(error) => {
@@ -64,9 +68,11 @@ pub(crate) async fn accept(house: &Shared, listener: &UnixListener) -> Infallibl
                     tracing::warn!(%error, failures, "a connection could not be accepted");
                 }
                 failures = failures.saturating_add(1);
-                // One that is closed gives its file back in a moment.
-                let closes = house.waiting.close_one();
-                tokio::time::sleep(if closes { MOMENT } else { PAUSE }).await;
+                // No second connection is closed before the first one has given its
+                // file back: that one might suffice.
+                let departure = house.idle.departure();
+                house.waiting.close_one();
+                tokio::time::timeout(PAUSE, departure).await.ok();
             }
         }
     }

@@ -60,6 +60,16 @@ impl Idle {
         entered.then(|| Visit(self.state.clone()))
     }
 
+    /// Resolves when a connection that is open now ends. Only the caller adds
+    /// connections meanwhile.
+    pub(crate) fn departure(&self) -> impl Future<Output = ()> + use<> {
+        let mut state = self.state.subscribe();
+        async move {
+            // The sender outlives the wait.
+            state.changed().await.ok();
+        }
+    }
+
     /// Lets nobody in any more.
     pub(crate) fn close(&self) {
         self.state.send_modify(|state| state.closed = true);

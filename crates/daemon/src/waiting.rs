@@ -26,6 +26,8 @@ struct Line {
 #[derive(Debug)]
 pub(crate) struct WaitingConnection {
     number: u64,
+    /// Whether another connection was closed for this one.
+    replaces: bool,
     closed: CancellationToken,
     line: Arc<Mutex<Line>>,
 }
@@ -43,10 +45,8 @@ impl WaitingConnections {
         let (number, closed) = (line.next, CancellationToken::new());
         line.next += 1;
         line.connections.insert(number, closed.clone());
-        if line.connections.len() > self.most {
-            line.close_first();
-        }
-        WaitingConnection { number, closed, line: self.line.clone() }
+        let replaces = line.connections.len() > self.most && line.close_first();
+        WaitingConnection { number, replaces, closed, line: self.line.clone() }
     }
 
     /// Closes the connection that has waited longest; whether there is one.
@@ -63,6 +63,11 @@ impl Line {
 }
 
 impl WaitingConnection {
+    /// Whether another connection was closed for this one.
+    pub(crate) fn replaces_another(&self) -> bool {
+        self.replaces
+    }
+
     /// Resolves when the connection is to be closed.
     pub(crate) async fn closed(&self) {
         self.closed.cancelled().await;
@@ -84,7 +89,9 @@ mod tests {
         let waiting = WaitingConnections::new(2);
         let (first, second) = (waiting.enter(), waiting.enter());
         assert!(!first.closed.is_cancelled());
+        assert!(!second.replaces_another());
         let third = waiting.enter();
+        assert!(third.replaces_another());
         assert!(first.closed.is_cancelled() && !second.closed.is_cancelled());
         // One whose request has come does not wait.
         drop(second);
