@@ -1,4 +1,4 @@
-//! `offshoot approvals`: what agents ask leave for, and what leave lasts.
+//! `offshoot approvals`: approval requests and grants.
 
 use clap::Subcommand;
 

@@ -1,8 +1,7 @@
-//! `offshoot completions`, and what a shell asks for when Tab is pressed.
+//! `offshoot completions`, and the candidates when a shell completes a line.
 //!
-//! A shell asks the program itself, so what it offers is never out of date, and
-//! handles are those of this moment. Nothing is started for it: with no daemon
-//! there are no handles to offer.
+//! The shell asks the program itself, so candidates are never out of date.
+//! Completion starts no daemon: without one there are no handles to offer.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -24,20 +23,20 @@ use shell::CompletionShell;
 mod shell;
 mod words;
 
-/// The variable by which a shell asks.
+/// The variable that marks a completion request of a shell.
 const VARIABLE: &str = "OFFSHOOT_COMPLETE";
 
-/// How many handles are offered at the most.
+/// The maximum number of candidates.
 const OFFERED: usize = 200;
 
-/// Print what makes a shell complete commands, options and handles
+/// Print the completion script of a shell
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   echo 'source <(offshoot completions bash)' >> ~/.bashrc
   echo 'source <(offshoot completions zsh)' >> ~/.zshrc
   offshoot completions fish > ~/.config/fish/completions/offshoot.fish")]
 pub(crate) struct Completions {
-    /// The shell
+    /// Name of the shell
     shell: Shell,
 }
 
@@ -75,7 +74,7 @@ impl Completions {
     }
 }
 
-/// Answers a shell and ends, if one asks.
+/// Answers a completion request and exits, if there is one.
 pub(crate) fn answer_shell<C: CommandFactory>() {
     let shells = Shells(&[
         &CompletionShell::Bash,
@@ -98,7 +97,7 @@ pub(crate) fn live_handles() -> ArgValueCompleter {
     ArgValueCompleter::new(|typed: &OsStr| offer_tasks(typed, Scope::Live))
 }
 
-/// Completes ids of what agents ask leave for.
+/// Completes ids of approval requests.
 pub(crate) fn approvals() -> ArgValueCompleter {
     ArgValueCompleter::new(|typed: &OsStr| {
         let asked = asked(async |cx| {
@@ -170,7 +169,7 @@ fn offer(typed: &OsStr, found: impl Iterator<Item = (String, String)>) -> Vec<Co
         .collect()
 }
 
-/// What the daemon says that runs; nothing if none does.
+/// Asks the running daemon; the default value without one.
 fn asked<T: Default>(ask: impl AsyncFnOnce(CommandContext) -> T) -> T {
     let globals = typed_globals(&shell::words());
     let Ok(client) = globals.client_of_running() else { return T::default() };
@@ -179,9 +178,9 @@ fn asked<T: Default>(ask: impl AsyncFnOnce(CommandContext) -> T) -> T {
     super::block_on(async { Ok(ask(cx).await) }).unwrap_or_default()
 }
 
-/// The folder and session that stand in the line that is being typed.
+/// The data directory and session of the line that is being typed.
 fn typed_globals(words: &[OsString]) -> Globals {
-    // What comes after that is the command that is sent off.
+    // The words after `--` are the command to spawn.
     let ours = words.iter().position(|word| word == "--").unwrap_or(words.len());
     let words = &words[..ours];
     let value = |name: &str| {
@@ -201,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_that_is_typed_says_which_session_is_meant() {
+    fn the_typed_line_selects_the_session() {
         let line = "offshoot tasks --session work --data=/d show b -- --session theirs";
         let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
         let globals = typed_globals(&words);
@@ -210,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_offered_begins_with_what_was_typed_and_is_safe() {
+    fn candidates_start_with_the_typed_text_and_are_safe() {
         let found = ["build-1", "build-2", "test-1", "build\u{1b}[2J"];
         let found = found.into_iter().map(|name| (name.to_owned(), "help".to_owned()));
         let offered = offer(OsStr::new("bu"), found);

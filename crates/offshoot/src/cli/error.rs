@@ -1,51 +1,51 @@
-//! What went wrong, and how the program ends for it.
+//! The errors of the program, and the exit codes they lead to.
 
 use offshoot_client::wire::{Code, WireError};
 
 use super::exit::Exit;
 
-/// Why a command of the program was not done.
+/// Why a command of the program failed.
 #[derive(Debug)]
 pub(crate) enum CliError {
     /// The error is printed, and sets the exit code.
     Report {
-        /// What is wrong.
+        /// The error with its causes and hint.
         fault: Box<WireError>,
-        /// How the program ends.
+        /// The exit code.
         exit: Exit,
     },
-    /// Whoever read our output has gone, and nothing is to be said.
+    /// The reader of the output is gone; nothing is printed.
     ReaderGone,
 }
 
 impl CliError {
-    /// The command line makes no sense.
+    /// The command line is invalid.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         WireError::new(Code::BadRequest, message).into()
     }
 
-    /// Offshoot itself could not do it.
+    /// The command failed.
     pub(crate) fn failed(message: impl Into<String>) -> Self {
         WireError::new(Code::Other, message).into()
     }
 
-    /// An error that nobody foresaw.
+    /// An error without a code of its own.
     pub(crate) fn other(error: &dyn std::error::Error) -> Self {
         WireError::from_error(Code::Other, error).into()
     }
 
-    /// Our own output could not be written.
+    /// The output cannot be written.
     pub(crate) fn output(error: std::io::Error) -> Self {
         match error.kind() {
             std::io::ErrorKind::BrokenPipe => Self::ReaderGone,
             _ => {
-                let fault = WireError::new(Code::Other, "the output could not be written");
+                let fault = WireError::new(Code::Other, "cannot write the output");
                 WireError { causes: vec![error.to_string()], ..fault }.into()
             }
         }
     }
 
-    /// This error, with what to do about it if it does not say so itself.
+    /// Adds a hint, unless the error has one.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         if let Self::Report { fault, .. } = &mut self
             && fault.hint.is_none()
@@ -55,7 +55,7 @@ impl CliError {
         self
     }
 
-    /// This error, with this to do about it, whatever it says itself.
+    /// Replaces the hint.
     pub(crate) fn or_rather(mut self, hint: impl Into<String>) -> Self {
         if let Self::Report { fault, .. } = &mut self {
             fault.hint = Some(hint.into());
@@ -84,14 +84,14 @@ impl From<offshoot_client::Error> for CliError {
         match error {
             Error::Refused(fault) => fault.into(),
             Error::NotRunning(_) => Self::from(WireError::from_error(code, &error))
-                .hint("any other command starts one, such as `offshoot tasks ls`"),
+                .hint("commands such as `offshoot tasks ls` start a daemon"),
             Error::DaemonDir(DaemonDirError::Unusable { .. }) => {
                 Self::from(WireError::from_error(code, &error))
-                    .hint("choose another data folder with --data, or run `offshoot doctor`")
+                    .hint("choose another data directory with --data, or run `offshoot doctor`")
             }
             Error::DiedAtStart { .. } | Error::KeepsDying { .. } | Error::NotStarted(_) => {
                 Self::from(WireError::from_error(code, &error))
-                    .hint("`offshoot doctor` looks at the data folder and shows the log")
+                    .hint("`offshoot doctor` checks the data directory and shows the log")
             }
             _ => WireError::from_error(code, &error).into(),
         }
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_ends_the_program_by_its_code() {
+    fn the_exit_code_follows_from_the_error_code() {
         for (code, exit) in [
             (Code::NotFound, Exit::Unknown),
             (Code::BadName, Exit::Usage),
@@ -119,14 +119,14 @@ mod tests {
         ] {
             let CliError::Report { exit: found, .. } = CliError::from(WireError::new(code, "no"))
             else {
-                panic!("{code:?} is not told");
+                panic!("{code:?} is not reported");
             };
             assert_eq!(found, exit, "{code:?}");
         }
     }
 
     #[test]
-    fn a_hint_of_the_daemon_stands() {
+    fn a_hint_of_the_daemon_is_kept() {
         let fault = WireError::new(Code::NotFound, "no").hint("did you mean build-1?");
         let CliError::Report { fault, .. } = CliError::from(fault).hint("another") else {
             panic!()

@@ -1,5 +1,4 @@
-//! What every command takes: the data folder, the session, and the form of the
-//! answer.
+//! The options of every command: the data directory, the session and the format.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,33 +10,33 @@ use super::completions;
 use super::error::CliError;
 use super::show::{Format, Screen};
 
-/// The session of whoever names none.
+/// The session of a command line that names none.
 const MAIN: &str = "main";
 
-/// In which variable a command finds the task that it is.
+/// The variable that holds the task id inside a task's command.
 pub(crate) const AMBIENT: &str = "OFFSHOOT_TASK";
 
-/// The task of whose command this process is one, if it is.
+/// The task that this process belongs to, if it runs inside a task's command.
 pub(crate) fn ambient() -> Option<String> {
     std::env::var(AMBIENT).ok().filter(|id| !id.is_empty())
 }
 
-/// What every command takes.
+/// The options of every command.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Globals {
-    /// Data folder [env: OFFSHOOT_DATA; else the user's own]
-    #[arg(long, global = true, value_name = "DIR", help_heading = "Everywhere")]
+    /// Data directory [env: OFFSHOOT_DATA] [default: the user's own]
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Global options")]
     data: Option<PathBuf>,
-    /// Session [env: OFFSHOOT_SESSION; else `main`]
-    #[arg(long, global = true, value_name = "NAME", help_heading = "Everywhere")]
+    /// Session [env: OFFSHOOT_SESSION] [default: main]
+    #[arg(long, global = true, value_name = "NAME", help_heading = "Global options")]
     #[arg(add = completions::session_names())]
     session: Option<String>,
-    /// Answer in JSON, and tell errors so on the standard error
-    #[arg(long, global = true, help_heading = "Everywhere")]
+    /// Print results and errors as JSON
+    #[arg(long, global = true, help_heading = "Global options")]
     json: bool,
 }
 
-/// Who chose the session.
+/// How the session was chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SessionSource {
     /// The `--session` option.
@@ -49,12 +48,12 @@ pub(crate) enum SessionSource {
 }
 
 impl Globals {
-    /// How the answer is given.
+    /// The output format.
     pub(crate) fn format(&self) -> Format {
         if self.json { Format::Json } else { Format::Text }
     }
 
-    /// The session, and who chose it.
+    /// The session, and how it was chosen.
     pub(crate) fn session(&self) -> Result<(String, SessionSource), CliError> {
         if let Some(session) = &self.session {
             return Ok((session.clone(), SessionSource::Argument));
@@ -63,27 +62,27 @@ impl Globals {
         match set.map(OsString::into_string) {
             None => Ok((MAIN.to_owned(), SessionSource::Default)),
             Some(Ok(set)) => Ok((set, SessionSource::Environment)),
-            Some(Err(_)) => Err(CliError::usage("OFFSHOOT_SESSION is set to what is not UTF-8")
+            Some(Err(_)) => Err(CliError::usage("the value of OFFSHOOT_SESSION is not UTF-8")
                 .hint("name the session with --session")),
         }
     }
 
-    /// The data folder, made if it is not there.
+    /// Finds the data directory, and creates it if it is missing.
     pub(crate) fn data_dir(&self) -> Result<DaemonDir, CliError> {
         Ok(DaemonDir::find(self.data.as_deref())?)
     }
 
-    /// The data folder if it is there, else where it would be.
+    /// Finds the data directory without creating it.
     pub(crate) fn look_up(&self) -> Result<DirLookup, CliError> {
         Ok(DaemonDir::look_up(self.data.as_deref())?)
     }
 
-    /// A client that starts a daemon if none runs.
+    /// Makes a client that starts a daemon if none runs.
     pub(crate) fn client(&self) -> Result<Client, CliError> {
         self.client_starting(&[])
     }
 
-    /// A client that starts a daemon with these options if none runs.
+    /// Makes a client that starts a daemon with these options if none runs.
     pub(crate) fn client_starting(&self, options: &[&str]) -> Result<Client, CliError> {
         let place = self.data_dir()?;
         let program = std::env::current_exe().map_err(|error| CliError::other(&error))?;
@@ -97,14 +96,13 @@ impl Globals {
         })
     }
 
-    /// A client of the daemon that runs, if one does. No folder is made for it.
+    /// Makes a client that starts no daemon and creates no directory.
     pub(crate) fn client_of_running(&self) -> Result<Client, CliError> {
         let (DirLookup::Found(place) | DirLookup::Missing(place)) = self.look_up()?;
         Ok(Client::new(place, Start::Never).within(ambient()))
     }
 
-    /// The options that a further command needs to mean the same place, as they
-    /// were typed.
+    /// The typed options that select the data directory and the session.
     pub(crate) fn typed(&self) -> Vec<String> {
         let mut typed = Vec::new();
         if let Some(data) = &self.data {
@@ -116,7 +114,7 @@ impl Globals {
         typed
     }
 
-    /// Globals from elsewhere than a whole command line.
+    /// Makes global options without a command line.
     pub(crate) fn of(data: Option<PathBuf>, session: Option<String>) -> Self {
         Self { data, session, json: false }
     }

@@ -1,4 +1,4 @@
-//! `offshoot models`: whom agents can ask.
+//! `offshoot models`: the models that agents can use.
 
 use clap::{Args, Subcommand};
 use offshoot_client::Error;
@@ -12,22 +12,21 @@ use super::run::keys;
 use super::show::table::{Column, Table, TableCell};
 use super::show::{Format, Part, Screen};
 
-/// Whom agents can ask.
+/// The subcommands of `offshoot models`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Models {
     Ls(Ls),
 }
 
-/// List the models that can be asked, and what is missing for the others
+/// List usable models, and the keys that others need
 #[derive(Debug, Args)]
 #[command(after_help = "\
-TOKENS is how many a model can read at once. IN and OUT are US dollars for a
-million tokens that it reads and writes, as far as they are known. A model that
-is not listed can be named all the same: offshoot run --model <provider>/<name>.
-Those called offline are no language models: they count files by rule, for first
-steps and for `offshoot demo`.")]
+TOKENS is the size of the model's context. IN and OUT are prices in US dollars
+per million input and output tokens, where known. A model that is not listed can
+still be used: offshoot run --model <provider>/<name>. The offline models are no
+language models: they count files by rule, for first steps and for the demo.")]
 pub(crate) struct Ls {
-    /// Also list those whose key is missing
+    /// Include models whose key is missing
     #[arg(long)]
     all: bool,
 }
@@ -61,7 +60,7 @@ impl Ls {
     }
 }
 
-/// Which variable is missing for which providers.
+/// Names the missing variables and their providers, one line each.
 fn missing(providers: &[ProviderInfo]) -> Vec<String> {
     let unusable = providers.iter().filter(|one| !one.usable);
     let mut lines: Vec<(String, Vec<&str>)> = Vec::new();

@@ -1,4 +1,4 @@
-//! `offshoot tasks`: everything about tasks that were sent off.
+//! `offshoot tasks`: list, inspect, wait for, message and stop tasks.
 
 use clap::Subcommand;
 

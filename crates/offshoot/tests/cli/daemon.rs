@@ -100,8 +100,9 @@ fn a_hang_up_ends_the_daemon_in_good_order_unless_it_is_to_be_ignored() {
 fn what_keeps_a_daemon_from_starting_is_told() {
     let world = World::new();
     for variable in ["OFFSHOOT_IDLE", "OFFSHOOT_GIT_LIMIT"] {
-        let said =
-            ProgramOutput::of(world.command(&["tasks", "ls"]).env(variable, "soon").output().unwrap());
+        let said = ProgramOutput::of(
+            world.command(&["tasks", "ls"]).env(variable, "soon").output().unwrap(),
+        );
         assert_eq!(said.code, 2, "{said:?}");
         assert!(said.err.contains(&format!("{variable} is \"soon\"")), "{said:?}");
     }

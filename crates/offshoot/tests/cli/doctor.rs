@@ -14,7 +14,7 @@ fn all_is_well_without_a_daemon_and_none_is_started() {
     assert_eq!(report["daemon"], serde_json::Value::Null);
     assert_eq!(report["data"]["writable"], true);
     assert_eq!(report["data"]["exists"], false);
-    let sandbox = report["sandbox"]["told"].as_str().unwrap();
+    let sandbox = report["sandbox"]["text"].as_str().unwrap();
     assert!(said.out.contains(sandbox) && sandbox.contains("confined"), "{said:?}");
     let apart = sandbox.contains("each is in namespaces of its own");
     let floor = sandbox.contains("without namespaces: ") || sandbox.contains("cannot");

@@ -81,7 +81,8 @@ fn runner() -> Model {
 /// The requests for approval of a lead that runs a command line in `project`.
 fn asked_to_run(world: &World, model: &Model, session: &str, line: &str) -> Vec<Value> {
     let mut run = model.command(world, &["run", "--detach", "--session", session, line]);
-    let said = ProgramOutput::of(run.current_dir(world.folder.path().join("project")).output().unwrap());
+    let said =
+        ProgramOutput::of(run.current_dir(world.folder.path().join("project")).output().unwrap());
     assert_eq!(said.code, 0, "{said:?}");
     let waited = world.run(&["--session", session, "tasks", "wait", "lead"]);
     let page = world.json(&["--session", session, "approvals", "ls"]);

@@ -31,7 +31,9 @@ fn leaves_no_key(language: Language) {
     let errands: Vec<String> =
         (0..faults.len()).map(|number| format!("errand-{number}.")).collect();
     let (world, model) = (World::new(), Model::new(script(language, faults, errands.clone())));
-    let run = |args: &[&str]| ProgramOutput::of(command(language, &world, &model, args).output().unwrap());
+    let run = |args: &[&str]| {
+        ProgramOutput::of(command(language, &world, &model, args).output().unwrap())
+    };
     for errand in &errands {
         let session = errand.trim_end_matches('.');
         let said = run(&["run", "--detach", "--session", session, errand]);

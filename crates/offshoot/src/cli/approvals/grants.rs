@@ -11,12 +11,13 @@ use crate::cli::exit::Exit;
 use crate::cli::show::table::{Column, Table, TableCell};
 use crate::cli::show::{Format, Part, time};
 
-/// List what was allowed for ever
+/// List grants, the standing approvals
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Each holds for agents that work in that folder. It spares a question, and never
-allows what a profile or a mode forbids, nor what is always asked for. A rule in
-brackets covers command lines that begin so and name no path outside the folder.")]
+A grant holds for agents that work in its directory. It replaces an approval
+request, and never allows a call that a profile or mode denies or that always
+needs an approval. A rule with a command in brackets covers command lines that
+start with it and name no path outside the directory.")]
 pub(crate) struct Grants {}
 
 impl Grants {
@@ -28,7 +29,7 @@ impl Grants {
         if cx.screen.format == Format::Json {
             cx.screen.json(&serde_json::json!({ "grants": grants }))?;
         } else if grants.is_empty() {
-            cx.screen.tell("nothing was allowed for ever");
+            cx.screen.tell("there are no grants");
         } else {
             cx.screen.say(&table(&grants).render(cx.screen.width, cx.screen.out))?;
         }
@@ -38,7 +39,7 @@ impl Grants {
 
 fn table(grants: &[Grant]) -> Table {
     let mut table =
-        Table::new([Column::firm("RULE"), Column::stiff("SINCE"), Column::elastic("FOLDER")]);
+        Table::new([Column::firm("RULE"), Column::stiff("SINCE"), Column::elastic("DIRECTORY")]);
     let now = Timestamp::now();
     for grant in grants {
         table.row([

@@ -13,27 +13,27 @@ use crate::cli::number;
 use crate::cli::show::table::{Column, Table, TableCell};
 use crate::cli::show::{Format, Part, approval, text};
 
-/// How many a page has unless somebody says otherwise.
+/// The number of requests on a page without `--limit`.
 const PAGE: usize = 100;
 
-/// The widest that a cell is where no terminal sets a bound.
+/// The widest cell when the output is not a terminal.
 const WIDEST: usize = 200;
 
-/// List what agents ask leave for
+/// List approval requests
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   offshoot approvals ls
-  offshoot approvals show 9f3c1a-1        # all of it, before you answer
+  offshoot approvals show 9f3c1a-1        # the full request
   offshoot approve 9f3c1a-1
   offshoot deny 9f3c1a-1 --reason 'not on a Friday'
 
-It lists those of every session, unless --session or OFFSHOOT_SESSION names one.
-With --json the arguments are whole.")]
+The list has the requests of all sessions, unless --session or OFFSHOOT_SESSION
+names one. With --json, arguments are complete.")]
 pub(crate) struct Ls {
-    /// Go on where the page before ended
+    /// Continue after the previous page
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
-    /// How many at the most
+    /// Maximum number of requests
     #[arg(long, value_name = "N", default_value_t = PAGE, value_parser = number::at_least_one)]
     #[arg(allow_negative_numbers = true)]
     limit: usize,
@@ -50,7 +50,7 @@ impl Ls {
         if page.approvals.is_empty() {
             let place = session.map(|name| format!(" in session {}", text::line(&name)));
             let place = place.unwrap_or_default();
-            cx.screen.tell(&format!("no agent asks leave for anything{place}"));
+            cx.screen.tell(&format!("no approval requests{place}"));
             return Ok(Exit::Done);
         }
         cx.screen.say(&table(&page).render(cx.screen.width, cx.screen.out))?;
@@ -66,7 +66,7 @@ impl Ls {
     }
 }
 
-/// As many as are wanted. The daemon gives them in pages of its own.
+/// Reads as many requests as requested; the daemon sends them in pages.
 pub(super) async fn read(
     cx: &CommandContext,
     session: Option<String>,
@@ -99,7 +99,7 @@ fn table(page: &Approvals) -> Table {
         Column::firm("AGENT"),
         Column::stiff("TOOL"),
         Column::stiff("SINCE"),
-        Column::elastic("WHAT"),
+        Column::elastic("CALL"),
     ]);
     let now = Timestamp::now();
     for asked in &page.approvals {

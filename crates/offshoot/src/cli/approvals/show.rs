@@ -12,16 +12,16 @@ use crate::cli::exit::Exit;
 use crate::cli::show::approval::{self, ApprovalView};
 use crate::cli::show::{Part, text};
 
-/// Show all of what an agent asks leave for
+/// Show an approval request in full
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   offshoot approvals show 9f3c1a-1
 
-Every character of the arguments is shown: what a terminal would obey and what
-nobody would see is written as an escape, such as \\x1b or \\u{202e}. It also
-shows what became of one that was answered before.")]
+Every character of the arguments is shown; control and invisible characters are
+written as escapes, such as \\x1b or \\u{202e}. For a decided request, the
+decision is shown.")]
 pub(crate) struct Show {
-    /// Its id, or the task that asks if it asks for one thing only
+    /// Id of the request, or the task if it has one open request
     #[arg(value_name = "ID", add = completions::approvals())]
     id: String,
 }
@@ -46,7 +46,7 @@ fn shown(found: &ApprovalRequest, cx: &CommandContext) -> String {
     let now = Timestamp::now();
     let since = approval::since(found, now);
     let session = text::line(&found.session);
-    shown.push_str(&format!("  {}: {since}, in session {session}\n", label("asked")));
+    shown.push_str(&format!("  {}: {since}, in session {session}\n", label("requested")));
     match &found.closed {
         Some(closing) => {
             let closed = approval::closed(closing);
@@ -55,7 +55,7 @@ fn shown(found: &ApprovalRequest, cx: &CommandContext) -> String {
         None => {
             let [approve, deny] =
                 ["approve", "deny"].map(|word| cx.command_anywhere(word, &[&found.id]));
-            shown.push_str(&format!("  {}: {approve}, or {deny}\n", label("answer")));
+            shown.push_str(&format!("  {}: {approve}, or {deny}\n", label("decide")));
             if let Some(covers) = approval::covers(found) {
                 shown.push_str(&format!("  {}: {covers}\n", label("--always would allow")));
             }

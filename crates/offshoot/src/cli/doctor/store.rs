@@ -1,4 +1,4 @@
-//! The store: whether it is sound, and its repair.
+//! The doctor's check and repair of the store.
 
 use offshoot_client::wire::{Code, Reply, Request};
 use offshoot_client::{Client, DaemonDir, DirLookup, Error};
@@ -12,7 +12,7 @@ use crate::cli::exit::Exit;
 use crate::cli::globals::Globals;
 use crate::cli::show::{Format, Screen, text};
 
-/// Has the daemon read its whole store.
+/// Asks the daemon to check its store.
 pub(super) async fn ask(client: &Client, findings: &mut Findings) {
     match client.ask(&Request::Check).await {
         Ok(Reply::Done) => {}
@@ -20,25 +20,25 @@ pub(super) async fn ask(client: &Client, findings: &mut Findings) {
         Err(Error::Refused(fault)) if fault.code == Code::BadRequest => {
             let text = "the daemon is too old to check its store";
             let hint = "end it with `offshoot daemon stop` and run this again";
-            findings.add(Finding::odd("store", text).hint(hint));
+            findings.add(Finding::warning("store", text).hint(hint));
         }
         Ok(_) => findings.add(Finding::of_error("store", &Error::WrongAnswer.into())),
         Err(error) => findings.add(damaged(error.into())),
     }
 }
 
-/// Reads the whole store of a directory that no process holds.
+/// Checks the store of a data directory that no process holds.
 pub(super) fn look(place: &DaemonDir, findings: &mut Findings) -> Result<(), Finding> {
     let missing = match offshoot_daemon::check_store(place) {
         Ok(StoreCheck::Sound { missing }) => missing,
         Ok(StoreCheck::Damaged(fault)) => return Err(damaged(fault.into())),
-        // A repair would be refused for the same reason, which says what to do.
+        // A repair would fail with the same error, which has a hint.
         Err(fault) => return Err(Finding::of_error("store", &fault.into())),
     };
     if missing > 0 {
         let text = format!("{missing} large values that records refer to are missing in `blobs`");
         let hint = "restore them from a backup; the tasks themselves are complete";
-        findings.add(Finding::odd("store", text).hint(hint));
+        findings.add(Finding::warning("store", text).hint(hint));
     }
     Ok(())
 }
@@ -49,7 +49,7 @@ fn damaged(error: CliError) -> Finding {
     Finding::of_error("store", &error.hint(hint))
 }
 
-/// Saves what can be read of a damaged store into a new one.
+/// Rebuilds a damaged store from its readable data.
 pub(super) async fn repair(globals: &Globals, screen: Screen) -> Result<Exit, CliError> {
     let (repaired, report) = match globals.look_up()? {
         DirLookup::Missing(_) => (RepairResult::Sound, None),
@@ -66,11 +66,11 @@ pub(super) async fn repair(globals: &Globals, screen: Screen) -> Result<Exit, Cl
     match (screen.format, &repaired) {
         (Format::Text, RepairResult::Rebuilt(rebuilt)) => screen.say(&render(rebuilt))?,
         (Format::Text, _) => {
-            let mut said = "the store is sound; nothing was changed\n".to_owned();
+            let mut said = "the store is sound; nothing to repair\n".to_owned();
             if let Some(report) = report {
                 let report = report.to_string_lossy();
                 let line = text::line(&report);
-                said.push_str(&format!("what the last repair saved and lost is in {line}\n"));
+                said.push_str(&format!("the report of the last repair is {line}\n"));
             }
             screen.say(&said)?;
         }

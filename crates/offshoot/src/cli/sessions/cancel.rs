@@ -15,13 +15,14 @@ use crate::cli::tasks::Stopping;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   offshoot sessions cancel nightly --reason 'the disk is full'
-  offshoot sessions cancel --grace 0s     # of this session, at once
+  offshoot sessions cancel --grace 0s     # this session, at once
 
-It asks and does not wait: `offshoot sessions ls` says how many are still live.")]
+The command returns at once; `offshoot sessions ls` shows how many tasks are
+still live.")]
 pub(crate) struct Cancel {
     #[command(flatten)]
     stopping: Stopping,
-    /// Its name, if --session does not say it
+    /// Session [default: that of --session]
     #[arg(value_name = "SESSION", add = completions::session_names())]
     name: Option<String>,
 }
@@ -37,8 +38,8 @@ impl Cancel {
         };
         cx.report(&serde_json::json!({ "session": session, "reached": reached }), |_| {
             let tasks = size::count(reached as u64, "task");
-            let were = if reached == 1 { "was" } else { "were" };
-            format!("{tasks} of {} {were} asked to stop\n", text::line(&session))
+            let are = if reached == 1 { "is" } else { "are" };
+            format!("{tasks} of {} {are} stopping\n", text::line(&session))
         })?;
         Ok(Exit::Done)
     }

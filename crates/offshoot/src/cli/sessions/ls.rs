@@ -12,19 +12,19 @@ use crate::cli::number;
 use crate::cli::show::table::{Column, Table, TableCell};
 use crate::cli::show::{Format, Part, time};
 
-/// How many sessions a page has unless somebody says otherwise.
+/// The number of sessions on a page without `--limit`.
 const PAGE: usize = 100;
 
 /// List sessions
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The first opened stands first. UNREAD counts tasks whose end nobody has read, up
-to 1000: `offshoot tasks wait` reads it. ABOUT is what the first task was about.")]
+The oldest session comes first. UNREAD is the number of results that no command
+such as `offshoot tasks wait` has read, up to 1000. ABOUT is the first task.")]
 pub(crate) struct Ls {
-    /// Go on where the page before ended
+    /// Continue after the previous page
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
-    /// How many at the most
+    /// Maximum number of sessions
     #[arg(long, value_name = "N", default_value_t = PAGE, value_parser = number::at_least_one)]
     #[arg(allow_negative_numbers = true)]
     limit: usize,
@@ -53,8 +53,7 @@ impl Ls {
         Ok(Exit::Done)
     }
 
-    /// As many sessions as are wanted. The daemon gives them in pages of its
-    /// own.
+    /// Reads as many sessions as requested; the daemon sends them in pages.
     async fn read(&self, cx: &CommandContext) -> Result<Sessions, CliError> {
         let mut read = Sessions { sessions: Vec::new(), next: self.cursor.clone() };
         loop {

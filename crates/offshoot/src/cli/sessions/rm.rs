@@ -14,9 +14,10 @@ use crate::cli::show::text;
 #[command(after_help = "Example:
   offshoot sessions rm nightly
 
-None of its tasks may be live: `offshoot sessions cancel` stops them.")]
+A session with live tasks cannot be removed; `offshoot sessions cancel` stops
+them.")]
 pub(crate) struct Rm {
-    /// Its name, if --session does not say it
+    /// Session [default: that of --session]
     #[arg(value_name = "SESSION", add = completions::session_names())]
     name: Option<String>,
 }

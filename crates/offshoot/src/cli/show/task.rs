@@ -11,7 +11,7 @@ use super::{size, text, time};
 
 mod agent;
 
-pub(crate) use agent::{delay_text, delay};
+pub(crate) use agent::{delay, delay_text};
 
 /// The most that a digest shows of a value.
 const DIGEST: usize = 2_048;

@@ -1,4 +1,4 @@
-//! What those ask leave for that stand below tasks which are waited for.
+//! The approval requests of tasks below the awaited ones.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -9,14 +9,14 @@ use crate::cli::approval_watch::ApprovalWatch;
 use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
 
-/// Whoever waits for a task would not see what holds it up further down.
+/// The approval requests below some tasks, which would block a wait unseen.
 pub(super) struct PendingApprovals {
     open: Receiver<Vec<ApprovalRequest>>,
     reported: HashSet<String>,
 }
 
 impl PendingApprovals {
-    /// What is asked below these tasks, as far as they are agents.
+    /// Watches the requests below these tasks, as far as they are agents.
     pub(super) fn new(cx: &CommandContext, tasks: &[Task]) -> Self {
         let (sender, open) = channel(16);
         let mut sessions: BTreeMap<&str, Vec<String>> = BTreeMap::new();
@@ -38,7 +38,7 @@ impl PendingApprovals {
         Self { open, reported: HashSet::new() }
     }
 
-    /// What is newly asked for. It is safe to drop while it waits.
+    /// Waits for new requests. Safe to drop while it waits.
     pub(super) async fn next(&mut self) -> Vec<ApprovalRequest> {
         loop {
             let Some(mut open) = self.open.recv().await else { std::future::pending().await };
@@ -50,8 +50,9 @@ impl PendingApprovals {
     }
 }
 
-/// Those of these tasks, by their ids, that wait for an answer to a request below
-/// them. A request is withdrawn when its task, or one above, is cancelled.
+/// Finds the tasks, by id, that wait for the decision of a request below them.
+///
+/// A request is withdrawn when its task, or one above it, is cancelled.
 pub(super) async fn above(
     cx: &CommandContext,
     open: &[ApprovalRequest],

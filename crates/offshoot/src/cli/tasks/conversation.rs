@@ -7,10 +7,10 @@ use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
 use crate::cli::show::{Format, Part, size, text};
 
-/// How often a stream may break in a row without having said anything.
+/// The number of failures in a row before a stream is given up.
 const BREAKS: u32 = 5;
 
-/// Whether what is shown is made safe for a terminal.
+/// Whether the text is made safe for a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rendering {
     /// Without control sequences.
@@ -19,8 +19,8 @@ pub(super) enum Rendering {
     Exact,
 }
 
-/// Shows what was said to an agent and by it, and what is said from then on if
-/// that is wanted. What comes last is the task as it is then.
+/// Prints the conversation of an agent, follows it if requested, and returns
+/// the task as it is at the end.
 pub(super) async fn show(
     cx: &CommandContext,
     mut tail: Tail,
@@ -45,7 +45,7 @@ pub(super) async fn show(
                 Reply::Block(block) => {
                     breaks = 0;
                     say(cx, &block, shown)?;
-                    // If the stream breaks, nothing is said twice.
+                    // If the stream breaks, no block is printed twice.
                     tail.reading = TailStart::From(block.position + 1);
                 }
                 Reply::Skipped { blocks } => skip(cx, blocks)?,
@@ -55,7 +55,7 @@ pub(super) async fn show(
             }
         }
         if tail.following == TailMode::Follow {
-            cx.screen.tell("offshoot: the daemon went away; asking the next one");
+            cx.screen.tell("offshoot: the daemon died; connecting to the next one");
         }
     }
 }
@@ -88,23 +88,23 @@ fn skip(cx: &CommandContext, blocks: u64) -> Result<(), CliError> {
     }
 }
 
-/// Who says it, or what it is; nothing if nobody would want to read it.
+/// The label of a block; none for a block that is not printed.
 fn label(block: &Block) -> Option<String> {
     let name = block.name.as_deref().unwrap_or("a tool");
     Some(match (block.kind.as_str(), block.name.as_deref()) {
-        ("user", _) => "is asked:".to_owned(),
+        ("user", _) => "reads:".to_owned(),
         ("assistant", _) => "says:".to_owned(),
         ("thought", _) if block.text.trim().is_empty() => return None,
         ("thought", _) => "thinks:".to_owned(),
         ("tool_use", _) => format!("calls {name}:"),
         ("tool_result", _) => format!("gets from {name}:"),
-        ("notice", _) => "is told:".to_owned(),
+        ("notice", _) => "is notified:".to_owned(),
         (_, Some("partial")) => "was cut off after:".to_owned(),
         (_, Some("summary")) => "sums up:".to_owned(),
         (_, Some("running")) => "ends its turn.".to_owned(),
-        (_, Some("fork")) => "knows what whoever sent it off knew.".to_owned(),
-        (_, Some("continued")) => "goes on in a new task.".to_owned(),
-        // What a whole answer took, and what is kept to be read on.
+        (_, Some("fork")) => "starts with the conversation of its parent.".to_owned(),
+        (_, Some("continued")) => "continues in a new task.".to_owned(),
+        // Bookkeeping blocks, such as the usage of an answer.
         _ => return None,
     })
 }
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_would_read_is_left_out() {
+    fn bookkeeping_blocks_are_not_printed() {
         assert_eq!(labelled("tool_use", Some("ask")).as_deref(), Some("calls ask:"));
         assert_eq!(labelled("other", Some("partial")).as_deref(), Some("was cut off after:"));
         assert_eq!(labelled("other", Some("answered")), None);

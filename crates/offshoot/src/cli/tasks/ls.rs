@@ -12,37 +12,37 @@ use crate::cli::number;
 use crate::cli::show::table::{Column, Table, TableCell};
 use crate::cli::show::{Format, Part, task, text, time, tree};
 
-/// How many tasks a page has unless somebody says otherwise.
+/// The number of tasks on a page without `--limit`.
 const PAGE: usize = 100;
 
-/// The widest that a cell is where no terminal sets a bound.
+/// The widest cell when the output is not a terminal.
 const WIDEST: usize = 200;
 
 /// List tasks
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  offshoot tasks ls                       # what is live
-  offshoot tasks ls --all --limit 20      # the last 20, finished ones too
+  offshoot tasks ls                       # live tasks
+  offshoot tasks ls --all --limit 20      # the latest 20, finished or not
   offshoot tasks ls --state failed --state lost
 
-The last spawned stand first, children below their parent. If there are more
-than --limit, the command for the next page is told on the standard error;
-with --json its cursor stands in `next`.")]
+The newest task comes first, children below their parent. If there are more
+tasks than --limit, the command for the next page is printed on the standard
+error; with --json, `next` holds its cursor.")]
 pub(crate) struct Ls {
-    /// List finished tasks, too
+    /// Include finished tasks
     #[arg(long)]
     all: bool,
-    /// List only tasks in this state; may be repeated
+    /// Only tasks in this state; repeat for several states
     #[arg(long = "state", value_name = "STATE", value_parser = states())]
     states: Vec<String>,
-    /// Go on where the page before ended
+    /// Continue after the previous page
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
-    /// How many at the most
+    /// Maximum number of tasks
     #[arg(long, value_name = "N", default_value_t = PAGE, value_parser = number::at_least_one)]
     #[arg(allow_negative_numbers = true)]
     limit: usize,
-    /// List tasks of every session
+    /// Include the tasks of all sessions
     #[arg(long)]
     all_sessions: bool,
 }
@@ -69,7 +69,7 @@ impl Ls {
         Ok(Exit::Done)
     }
 
-    /// As many tasks as are wanted. The daemon gives them in pages of its own.
+    /// Reads as many tasks as requested; the daemon sends them in pages.
     async fn read(&self, cx: &CommandContext) -> Result<Tasks, CliError> {
         let mut read = Tasks { tasks: Vec::new(), next: self.cursor.clone() };
         loop {
@@ -114,11 +114,11 @@ impl Ls {
                     cx.command("tasks ls", &["--all"])
                 )
             }
-            (_, false) => format!("no such tasks in {place}"),
+            (_, false) => format!("no task in {place} has such a state"),
         }
     }
 
-    /// The command that shows the next page.
+    /// Formats the command that shows the next page.
     fn next(&self, cx: &CommandContext, next: &str) -> String {
         let limit = self.limit.to_string();
         let mut words = Vec::new();
@@ -144,7 +144,7 @@ impl Ls {
             Column::stiff("STATE"),
             Column::stiff("AGE"),
             Column::elastic("COMMAND"),
-            Column::elastic("WHAT"),
+            Column::elastic("STATUS"),
         ];
         if self.all_sessions {
             columns.insert(0, Column::firm("SESSION"));

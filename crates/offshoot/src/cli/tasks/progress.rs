@@ -1,5 +1,4 @@
-//! The line that says what is still waited for. It is there only while somebody
-//! watches, and stands on the standard error.
+//! The progress line of `tasks wait`, on the standard error of a terminal.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -12,18 +11,18 @@ use crate::cli::context::CommandContext;
 use crate::cli::show::screen::{Screen, StreamKind};
 use crate::cli::show::{Format, Part, task, text, time};
 
-/// How often the line is drawn again.
+/// The interval at which the line is drawn again.
 const TICK: Duration = Duration::from_secs(1);
 
-/// Clears the line and goes back to its beginning.
+/// Clears the line and moves the cursor to its start.
 const CLEAR: &str = "\r\u{1b}[K";
 
-/// What is still waited for.
+/// The progress line: the tasks still awaited.
 pub(super) struct Progress {
     screen: Screen,
     began: Instant,
     open: Vec<Task>,
-    /// What happens meanwhile; none if nobody watches.
+    /// Events of the session; none without a terminal.
     events: Option<Receiver<Task>>,
     drawn: LineState,
 }
@@ -36,7 +35,7 @@ enum LineState {
 }
 
 impl Progress {
-    /// The line about these tasks; none if nobody watches.
+    /// Makes the line for these tasks. Without a terminal it is never drawn.
     pub(super) fn new(cx: &CommandContext, tasks: &[Task]) -> Self {
         let screen = cx.screen;
         let shown = screen.err_kind == StreamKind::Terminal
@@ -51,7 +50,7 @@ impl Progress {
         Self { screen, began: Instant::now(), open, events, drawn: LineState::Hidden }
     }
 
-    /// Keeps the line fresh while something else is waited for.
+    /// Updates the line while a future runs.
     pub(super) async fn beside<T>(&mut self, wait: impl Future<Output = T>) -> T {
         if self.events.is_none() {
             return wait.await;
@@ -78,7 +77,7 @@ impl Progress {
         }
     }
 
-    /// This task is waited for no more.
+    /// Removes a task from the line.
     pub(super) fn over(&mut self, task: &Task) {
         self.open.retain(|open| open.id != task.id);
     }
@@ -98,12 +97,12 @@ impl Progress {
         line.push_str(&format!(", {}", time::age(waited)));
         let width = columns().saturating_sub(1);
         let line = self.screen.err.paint(Part::Faint, text::cut(&text::line(&line), width));
-        // It is there for comfort only.
+        // The line is a convenience: ignore errors.
         write!(std::io::stderr(), "{CLEAR}{line}").ok();
         self.drawn = LineState::Shown;
     }
 
-    /// Takes the line away, so that something else can be said there.
+    /// Clears the line, so that something else can be printed.
     pub(super) fn clear(&mut self) {
         if std::mem::replace(&mut self.drawn, LineState::Hidden) == LineState::Shown {
             write!(std::io::stderr(), "{CLEAR}").ok();
@@ -116,7 +115,7 @@ fn columns() -> usize {
     size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(80)
 }
 
-/// The next task that something happened to.
+/// Waits for the next task that changes.
 async fn next(events: &mut Option<Receiver<Task>>) -> Task {
     let told = match events {
         Some(events) => events.recv().await,
@@ -128,8 +127,9 @@ async fn next(events: &mut Option<Receiver<Task>>) -> Task {
     }
 }
 
-/// Tells of what happens in the session, as long as somebody listens. A daemon
-/// that dies ends it: the line then only counts the time.
+/// Sends the changed tasks of the session until the receiver is gone.
+///
+/// The death of the daemon ends it; the line then only counts the time.
 async fn watch(cx: CommandContext, told: Sender<Task>) {
     let asked = Request::Events { session: cx.session.clone(), cursor: None };
     let Ok(mut stream) = cx.client.follow(&asked).await else { return };

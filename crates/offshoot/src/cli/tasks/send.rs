@@ -13,7 +13,7 @@ use crate::cli::exit::Exit;
 use crate::cli::run::keys;
 use crate::cli::show::text;
 
-/// Send a task a message, or answer what it asks
+/// Send a message to a task, or answer its question
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   offshoot tasks send build-1 skip the tests
@@ -21,17 +21,17 @@ use crate::cli::show::text;
   offshoot tasks send sort-1 --eof        # close its standard input
   offshoot tasks send lead/ants the red ones
 
-A command reads it as a line of its input, an agent before its next step. If an
-agent asks something and waits, this is the answer, and it says so. If it has
-ended, a new task goes on with its conversation, which is named.")]
+A command reads the message as a line of its input, an agent reads it before its
+next step. If an agent waits for an answer, the message is the answer. If an
+agent has ended, a new task continues its conversation; its handle is printed.")]
 pub(crate) struct Send {
-    /// Its handle, `<parent>/<name>` or id
+    /// Handle, `<parent>/<name>` or id of the task
     #[arg(value_name = "TASK", add = completions::live_handles())]
     task: String,
-    /// The message, joined with spaces; `-` reads the standard input
+    /// Words of the message; `-` reads the standard input
     #[arg(value_name = "TEXT", required_unless_present = "eof")]
     text: Vec<String>,
-    /// Close the standard input of the command, after the message
+    /// Close the command's standard input after the message
     #[arg(long)]
     eof: bool,
 }
@@ -57,8 +57,7 @@ impl Send {
                 }
                 _ => send(cx, &task, text, sequel).await?,
             };
-            // What follows goes where the first one went, whatever is called so
-            // by then.
+            // Later messages go to the task that took the first one.
             task.clone_from(&sent.task);
             all.push(sent);
         }
@@ -75,20 +74,20 @@ impl Send {
     }
 }
 
-/// A message that is durable, or an answer that was given.
+/// A message or an answer that was sent.
 #[derive(Debug, serde::Serialize)]
 struct Delivery {
-    /// Its id; an answer has none.
+    /// The message id; an answer has none.
     message: Option<String>,
-    /// Who gets it.
+    /// The task that gets it.
     task: String,
     handle: String,
-    /// How far it has come, or `answered`.
+    /// The state of the message, or `answered`.
     state: String,
-    /// The question that it answers.
+    /// The number of the answered question.
     #[serde(skip_serializing_if = "Option::is_none")]
     question: Option<u32>,
-    /// The task that had ended, for which a new one goes on.
+    /// The ended task whose conversation the new task continues.
     #[serde(skip_serializing_if = "Option::is_none")]
     continues: Option<String>,
 }
@@ -100,7 +99,7 @@ impl Delivery {
             (Some(number), _) => format!("{state} question {number} of {handle}"),
             (None, Some(_)) => {
                 let task = text::line(&self.task);
-                format!("{state} for {handle}, a new task that goes on for the ended one: {task}")
+                format!("{state} for {handle}, a new task that continues the ended one: {task}")
             }
             (None, None) => state,
         }
@@ -128,7 +127,7 @@ async fn send(
     }
 }
 
-/// Says it to a task that waits for an answer: it is one.
+/// Answers the question of a task.
 async fn answer(
     cx: &CommandContext,
     to: &Task,
@@ -146,12 +145,12 @@ async fn answer(
     })
 }
 
-/// All of our own input, without the line break that ends it.
+/// Reads the standard input without its final line break.
 fn input() -> Result<String, CliError> {
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text).map_err(|error| match error.kind() {
         ErrorKind::InvalidData => CliError::usage("the standard input is not UTF-8")
-            .hint("a message is text; a command can read a file instead"),
+            .hint("a message must be text; let the command read a file instead"),
         _ => CliError::usage(format!("the standard input cannot be read: {error}")),
     })?;
     if text.ends_with('\n') {

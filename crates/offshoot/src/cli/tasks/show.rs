@@ -10,19 +10,19 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::show::{size, task, text};
 
-/// Show all that is known of a task
+/// Show the full record of a task
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   offshoot tasks show build-1
   offshoot tasks show --json build-1 | jq .outcome
-  offshoot tasks show --result lead       # all that an agent answered, alone
+  offshoot tasks show --result lead       # only the agent's full answer
 
-The command it shows can be pasted into a shell.")]
+The command line it shows can be pasted into a shell.")]
 pub(crate) struct Show {
-    /// Print what it returned, whole, and nothing else
+    /// Print only the full result
     #[arg(long)]
     result: bool,
-    /// Its handle, `<parent>/<name>` or id
+    /// Handle, `<parent>/<name>` or id of the task
     #[arg(value_name = "TASK", add = completions::handles())]
     task: String,
 }
@@ -38,7 +38,7 @@ impl Show {
     }
 }
 
-/// Prints what a task returned, as it is.
+/// Prints the full result of a task.
 fn result(cx: &CommandContext, found: &Task) -> Result<Exit, CliError> {
     let handle = text::line(&found.handle);
     let outcome = found.outcome.as_ref();
@@ -51,13 +51,13 @@ fn result(cx: &CommandContext, found: &Task) -> Result<Exit, CliError> {
             None => CliError::failed(format!("{handle} has no result yet: {}", found.state.word()))
                 .hint(format!("wait for it with: {}", cx.command("tasks wait", &[&found.id]))),
             Some(Outcome { value_bytes: Some(bytes), .. }) => CliError::failed(format!(
-                "what {handle} returned is too long to be passed on: {}",
+                "the result of {handle} is too long to print: {}",
                 size::bytes(*bytes)
             )),
             Some(outcome) => {
                 let how = text::line(&task::ending(outcome));
-                CliError::failed(format!("{handle} {}, and returned nothing", found.state.word()))
-                    .hint(format!("how it ended: {how}"))
+                CliError::failed(format!("{handle} {} without a result", found.state.word()))
+                    .hint(format!("its end: {how}"))
             }
         }),
     }

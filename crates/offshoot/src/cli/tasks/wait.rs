@@ -19,37 +19,37 @@ use crate::cli::run::keys;
 use crate::cli::show::{Format, approval, task, text};
 use crate::cli::{completions, duration};
 
-/// How many tasks are waited for at once. Each takes a connection; the others
-/// are waited for as these end.
+/// The number of waits at the same time. Each takes a connection.
 const AT_ONCE: usize = 64;
 
-/// Wait for tasks, and print how each ended
+/// Wait for tasks, and print their results
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   offshoot tasks wait build-1 && echo built
-  offshoot tasks wait --any a b c         # the first that ends
-  offshoot tasks wait --timeout 5m a b    # exits with 124 if time is up
+  offshoot tasks wait --any a b c         # until the first one ends
+  offshoot tasks wait --timeout 5m a b    # exits with 124 after 5 minutes
 
-Of a long result the beginning is printed, and the command that prints all of
-it. What was printed counts as read. If a task requests something, or one below it
-requests for leave, the wait for it is over, too. It exits with 0 if all completed,
-1 failed, 3 cancelled, 4 lost, 5 unknown, 6 needs input, 124 time up. Of several
-the worst counts: lost, failed, cancelled, needs input, time up, completed.")]
+A long result is cut, with the command that prints all of it. A printed result
+is marked as read. The wait for a task also ends when the task asks a question,
+or when a task below it requests an approval.
+
+Exit codes: 0 completed, 1 failed, 3 cancelled, 4 lost, 5 unknown task, 6 needs
+input, 124 timeout. The worst result decides, in this order: lost, failed,
+cancelled, needs input, timeout, completed.")]
 pub(crate) struct Wait {
-    /// Wait only until the first of them ends
+    /// Wait until the first task ends
     #[arg(long)]
     any: bool,
-    /// How long at the most, such as 30s or 5m
+    /// Time limit of the wait, such as 30s or 5m
     #[arg(long, value_name = "TIME", value_parser = duration::read)]
     #[arg(allow_hyphen_values = true)]
     timeout: Option<Duration>,
-    /// Handles, `<parent>/<name>` or ids
+    /// Handles, `<parent>/<name>` or ids of the tasks
     #[arg(value_name = "TASK", required = true, add = completions::handles())]
     tasks: Vec<String>,
 }
 
-/// A task that was waited for, as it is printed: its record, and why the wait
-/// is over.
+/// A task as a wait prints it: its record, and why the wait ended.
 #[derive(Debug, Serialize)]
 struct WaitedTask {
     waited: WaitEnd,
@@ -65,22 +65,21 @@ enum WaitStep<T> {
     Approval(Vec<ApprovalRequest>),
 }
 
-/// What a wait has told so far.
+/// The output of a wait.
 struct WaitOutput<'a> {
     cx: &'a CommandContext,
     progress: Progress,
     requests: PendingApprovals,
     printed: Vec<WaitedTask>,
-    /// The reader of our output has gone: the wait goes on for its exit code.
+    /// The reader of the output is gone; the wait continues for its exit code.
     deaf: bool,
 }
 
 impl Wait {
     pub(crate) async fn run(self, cx: &CommandContext) -> Result<Exit, CliError> {
-        // What does not fit on the clock is for ever.
+        // A timeout beyond the range of the clock is no timeout.
         let until = self.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        // All of them are known before any is waited for, and by their ids from
-        // then on.
+        // Look up all tasks before the first wait, and use their ids from then on.
         let mut known = HashSet::new();
         let mut tasks = Vec::with_capacity(self.tasks.len());
         for task in &self.tasks {
@@ -100,7 +99,7 @@ impl Wait {
     }
 }
 
-/// Waits for the first of them. Those that had ended by then are told, too.
+/// Waits for the first of the tasks, and prints all that have ended by then.
 async fn any_of(
     output: &mut WaitOutput<'_>,
     tasks: Vec<Task>,
@@ -134,7 +133,7 @@ async fn any_of(
     output.tell(shown)
 }
 
-/// Waits for all of them, and tells each as soon as it is known.
+/// Waits for all tasks, and prints each result as it arrives.
 async fn all_of(
     output: &mut WaitOutput<'_>,
     tasks: Vec<Task>,
@@ -178,7 +177,7 @@ async fn all_of(
                 continue;
             }
         };
-        // One that was told of already may have come at that very moment.
+        // A task may end at the moment its approval request is printed.
         let waited: Vec<_> =
             waited.into_iter().filter(|waited| going.remove(&waited.task.id).is_some()).collect();
         if output.explain(&waited) {
@@ -212,7 +211,7 @@ fn wait(
 }
 
 impl WaitOutput<'_> {
-    /// Waits, unless before that something is asked for below the tasks.
+    /// Waits until the future completes or an approval request arrives.
     async fn beside<T>(&mut self, wait: impl Future<Output = T>) -> WaitStep<T> {
         tokio::select! {
             biased;
@@ -221,8 +220,7 @@ impl WaitOutput<'_> {
         }
     }
 
-    /// Those of the tasks that need an answer to one below them; what is asked is
-    /// told.
+    /// Prints approval requests, and returns the awaited tasks that they block.
     async fn held(
         &mut self,
         open: &[ApprovalRequest],
@@ -236,8 +234,8 @@ impl WaitOutput<'_> {
         for asked in open {
             let (agent, tool) = (text::line(&asked.agent), text::line(&asked.tool));
             let how = approval::answer_hint(self.cx, &asked.id);
-            let said = format!("offshoot: {agent} asks leave to use {tool}; {how}");
-            self.cx.screen.remark(&said);
+            let text = format!("offshoot: {agent} requests approval to use {tool}; {how}");
+            self.cx.screen.remark(&text);
         }
         let mut held = Vec::new();
         for id in above {
@@ -251,8 +249,7 @@ impl WaitOutput<'_> {
         Ok(held)
     }
 
-    /// Says why tasks that lack something are waited for in vain so far; whether
-    /// there are any.
+    /// Tells the user which tasks lack something to run, and returns whether any do.
     fn explain(&mut self, waited: &[WaitResult]) -> bool {
         let lacking = waited.iter().filter(|waited| waited.end == WaitEnd::Lacks);
         let mut any = false;
@@ -279,7 +276,7 @@ impl WaitOutput<'_> {
             }
             if end == WaitEnd::NeedsInput && task.question.is_some() {
                 let answer = self.cx.command("tasks send", &[&task.id, "ANSWER"]);
-                self.cx.screen.remark(&format!("offshoot: anybody can answer: {answer}"));
+                self.cx.screen.remark(&format!("offshoot: to answer: {answer}"));
             }
             if let (WaitEnd::NeedsInput, Some(asked)) = (end, &task.approval) {
                 let said = approval::answer_hint(self.cx, &asked.id);
@@ -290,7 +287,7 @@ impl WaitOutput<'_> {
         Ok(())
     }
 
-    /// Acknowledges what was read.
+    /// Prints JSON, marks the results as read, and returns the exit code.
     async fn finish(mut self) -> Result<Exit, CliError> {
         self.progress.clear();
         if self.cx.screen.format == Format::Json {

@@ -13,12 +13,12 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::show::{Colour, Format, Part, approval, text, time};
 
-/// Say what a task waits on, and what holds it up
+/// Show what a task waits on
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   offshoot tasks why build-1")]
 pub(crate) struct Why {
-    /// Its handle, `<parent>/<name>` or id
+    /// Handle, `<parent>/<name>` or id of the task
     #[arg(value_name = "TASK", add = completions::live_handles())]
     task: String,
 }
@@ -37,7 +37,7 @@ impl Why {
 }
 
 impl Why {
-    /// Says to people what there is to do about a task that waits for an answer.
+    /// Adds the command that answers a waiting task.
     async fn add_way_out(&self, cx: &CommandContext, why: &mut wire::TaskWhy) {
         if cx.screen.format == Format::Json {
             return;
@@ -46,14 +46,14 @@ impl Why {
             if !matches!(reason.is.as_str(), "approval" | "input") {
                 continue;
             }
-            // It may have been answered in between.
+            // The task may have ended in between.
             let Ok(task) = cx.show(&why.id).await else { return };
             if let Some(asked) = &task.approval {
                 let how = approval::answer_hint(cx, &asked.id);
-                reason.text = format!("waits for leave to use {}; {how}", asked.tool);
+                reason.text = format!("waits for approval to use {}; {how}", asked.tool);
             } else if task.question.is_some() {
                 let answer = cx.command("tasks send", &[&task.id, "ANSWER"]);
-                reason.text.push_str(&format!("; anybody can answer: {answer}"));
+                reason.text.push_str(&format!("; to answer: {answer}"));
             }
         }
     }
@@ -67,12 +67,12 @@ fn render(why: &wire::TaskWhy, now: Timestamp, colour: Colour) -> String {
         shown.push_str(&format!("  {}\n", text::line(&told(reason, now))));
     }
     if why.reasons.is_empty() && !why.state.is_terminal() {
-        shown.push_str("  nothing holds it up\n");
+        shown.push_str("  it waits for nothing\n");
     }
     shown
 }
 
-/// A reason, with how long instead of since when, and in how long.
+/// Formats a reason with durations instead of timestamps.
 fn told(reason: &wire::Reason, now: Timestamp) -> Cow<'_, str> {
     let lasting = || {
         let (said, since) = reason.text.rsplit_once(" since ")?;
@@ -105,7 +105,7 @@ mod tests {
     use offshoot_client::wire::{Reason, State};
 
     #[test]
-    fn reasons_stand_below_the_state() {
+    fn reasons_are_printed_below_the_state() {
         let reason = Reason { is: "queue".into(), text: "2 tasks stand before it\u{1b}[2J".into() };
         let text = "runs, silent since 2026-01-02T03:04:03.053586Z".into();
         let silent = Reason { is: "silent".into(), text };
