@@ -1,106 +1,39 @@
 //! What all agents of a process share, and how they become a kind of task.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_core::{Payload, PayloadError, SessionId, text};
-use offshoot_models::{Differs, Endpoint, Gate, Model, ModelName, Prices};
-use offshoot_runtime::{BoxFuture, TaskRequest};
+use offshoot_models::{Gate, Model, Prices};
+use offshoot_runtime::TaskRequest;
 use offshoot_sandbox::Helper;
 use serde_json::Value;
 
 use crate::KIND;
+use crate::approval::{GrantStore, StandingGrants};
 use crate::backend::AgentBackend;
 use crate::brief::Brief;
 use crate::clock::Clocks;
-use crate::control::Shelf;
+use crate::control::ToolCache;
 use crate::delta::Deltas;
 use crate::flights::Flights;
-use crate::grants::{Granting, Grants};
-use crate::profile::{NoProfile, Profile, Roster, Unfit};
+use crate::model_source::{ModelSource, ModelUnavailable, SingleModel};
+use crate::profile::{Profile, ProfileError, ProfileSource, ProfileUnavailable};
 use crate::purse::Pool;
 use crate::spend::UnknownPrice;
 use crate::tool::Tool;
 use crate::worktree::Worktrees;
 
-/// Finds models by their names.
-pub trait Catalogue: Send + Sync + fmt::Debug + 'static {
-    /// The model of this name for an agent of this session, and the gate before
-    /// it.
-    fn find(
-        &self,
-        model: &ModelName,
-        session: SessionId,
-    ) -> Result<(Arc<dyn Model>, Gate), NoModel>;
-
-    /// Where the provider of this model is asked for an agent of this session, or
-    /// for one of any session; none if that is nowhere or does not matter. An
-    /// agent that began there is never asked for elsewhere.
-    fn endpoint(&self, _model: &ModelName, _session: Option<SessionId>) -> Option<Endpoint> {
-        None
-    }
-
-    /// The same as [`find`](Self::find), for an agent that began there.
-    fn find_at(
-        &self,
-        model: &ModelName,
-        session: SessionId,
-        began: &Endpoint,
-    ) -> Result<(Arc<dyn Model>, Gate), NoModel> {
-        let now = self.endpoint(model, Some(session));
-        let met = began.met_by(model.provider(), now.as_ref());
-        met.map_err(NoModel::NoKey)?;
-        self.find(model, session)
-    }
-
-    /// Resolves once a model that lacked its key has it, at the address where its
-    /// agent began.
-    fn has_key(
-        &self,
-        _model: &ModelName,
-        _session: SessionId,
-        _began: Option<&Endpoint>,
-    ) -> BoxFuture<()> {
-        Box::pin(std::future::ready(()))
-    }
-}
-
-/// Why there is no model of a name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoModel {
-    /// Its provider wants a key that nobody has given, or is elsewhere than when
-    /// the agent began.
-    #[error(transparent)]
-    NoKey(Differs),
-    /// Nobody is called so.
-    #[error("{0}")]
-    Unknown(String),
-}
-
 /// A brief that no agent can follow.
 #[derive(Debug, thiserror::Error)]
-pub enum BadBrief {
+pub enum BriefError {
     /// It cannot be written down.
     #[error(transparent)]
     Payload(#[from] PayloadError),
     /// It limits money, and nobody knows what its model costs.
     #[error(transparent)]
     UnknownPrice(#[from] UnknownPrice),
-}
-
-/// A single model for all agents, whatever they call it.
-#[derive(Debug)]
-struct Only {
-    model: Arc<dyn Model>,
-    gate: Gate,
-}
-
-impl Catalogue for Only {
-    fn find(&self, _: &ModelName, _: SessionId) -> Result<(Arc<dyn Model>, Gate), NoModel> {
-        Ok((self.model.clone(), self.gate.clone()))
-    }
 }
 
 /// How far agents may go.
@@ -121,8 +54,8 @@ pub struct Limits {
     pub tool_result: usize,
     /// How long a call of a tool may take that does not say that it takes long.
     pub tool_span: Duration,
-    /// How long a call waits for leave; then it counts as denied.
-    pub leave: Duration,
+    /// How long a call waits for an approval. It is denied after that.
+    pub approval: Duration,
     /// How often a model is asked for the same answer.
     pub tries: u32,
     /// How many turns in a row an agent takes because something came home,
@@ -140,7 +73,7 @@ impl Default for Limits {
             allowance: offshoot_core::DEFAULT_ALLOWANCE,
             tool_result: 16_000,
             tool_span: Duration::from_secs(600),
-            leave: Duration::from_secs(24 * 60 * 60),
+            approval: Duration::from_secs(24 * 60 * 60),
             tries: 6,
             wakes: 8,
         }
@@ -152,22 +85,22 @@ impl Default for Limits {
 /// Register [`Agents::backend`] for [`KIND`] when a runtime opens, and spawn
 /// [`Agents::request`]s.
 #[derive(Clone, Debug)]
-pub struct Agents(pub(crate) Arc<Seat>);
+pub struct Agents(pub(crate) Arc<AgentShared>);
 
 /// What an agent's loop and tools get at.
 #[derive(Clone, Debug)]
-pub(crate) struct Seat {
-    pub(crate) catalogue: Arc<dyn Catalogue>,
+pub(crate) struct AgentShared {
+    pub(crate) models: Arc<dyn ModelSource>,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     /// The tools of agents that want nothing of their own, made once.
-    pub(crate) shelf: Shelf,
+    pub(crate) tool_cache: ToolCache,
     pub(crate) limits: Limits,
     pub(crate) prices: Prices,
     pub(crate) deltas: Deltas,
     /// Where profiles are found, if there are any.
-    pub(crate) roster: Option<Arc<dyn Roster>>,
-    /// What people have given lasting leave for.
-    pub(crate) grants: Granting,
+    pub(crate) profiles: Option<Arc<dyn ProfileSource>>,
+    /// The standing grants.
+    pub(crate) grants: StandingGrants,
     /// Where the worktrees of isolated agents are, if there is a place.
     pub(crate) worktrees: Option<Worktrees>,
     /// What calls in flight have reserved.
@@ -176,18 +109,18 @@ pub(crate) struct Seat {
     pub(crate) clocks: Clocks,
 }
 
-impl Seat {
+impl AgentShared {
     /// The profile of this name for agents that work in this folder.
     pub(crate) fn profile(
         &self,
         name: &str,
         folder: Option<&Path>,
-    ) -> Result<Arc<Profile>, NoProfile> {
-        match &self.roster {
-            Some(roster) => roster.find(name, folder),
+    ) -> Result<Arc<Profile>, ProfileUnavailable> {
+        match &self.profiles {
+            Some(profiles) => profiles.find(name, folder),
             None => {
                 let name = text::cut(name, 80).into_owned();
-                Err(NoProfile::Unknown { name, known: "none".to_owned() })
+                Err(ProfileUnavailable::Unknown { name, known: "none".to_owned() })
             }
         }
     }
@@ -197,26 +130,26 @@ impl Seat {
         &self,
         brief: &Brief,
         session: SessionId,
-    ) -> Result<(Arc<dyn Model>, Gate), NoModel> {
+    ) -> Result<(Arc<dyn Model>, Gate), ModelUnavailable> {
         match &brief.endpoint {
-            Some(began) => self.catalogue.find_at(&brief.model, session, began),
-            None => self.catalogue.find(&brief.model, session),
+            Some(began) => self.models.find_at(&brief.model, session, began),
+            None => self.models.find(&brief.model, session),
         }
     }
 }
 
 impl Agents {
     /// Agents that find their models here, without tools of their own yet.
-    pub fn new(catalogue: impl Catalogue) -> Self {
-        Self(Arc::new(Seat {
-            catalogue: Arc::new(catalogue),
+    pub fn new(models: impl ModelSource) -> Self {
+        Self(Arc::new(AgentShared {
+            models: Arc::new(models),
             tools: Vec::new(),
-            shelf: Shelf::default(),
+            tool_cache: ToolCache::default(),
             limits: Limits::default(),
             prices: Prices::default(),
             deltas: Deltas::default(),
-            roster: None,
-            grants: Granting::default(),
+            profiles: None,
+            grants: StandingGrants::default(),
             worktrees: None,
             flights: Flights::default(),
             clocks: Clocks::default(),
@@ -225,44 +158,44 @@ impl Agents {
 
     /// Agents that all have this model.
     pub fn with_model(model: impl Model) -> Self {
-        Self::new(Only { model: Arc::new(model), gate: Gate::default() })
+        Self::new(SingleModel { model: Arc::new(model), gate: Gate::default() })
     }
 
     /// With this tool, too. Of two that have the same name the first stays.
     #[must_use]
     pub fn tool(self, tool: impl Tool) -> Self {
-        self.change(|seat| {
-            seat.tools.push(Arc::new(tool));
-            seat.shelf = Shelf::default();
+        self.change(|shared| {
+            shared.tools.push(Arc::new(tool));
+            shared.tool_cache = ToolCache::default();
         })
     }
 
     /// With these profiles to choose from.
     #[must_use]
-    pub fn profiles(self, roster: impl Roster) -> Self {
-        self.change(|seat| {
-            seat.roster = Some(Arc::new(roster));
-            seat.shelf = Shelf::default();
+    pub fn profiles(self, profiles: impl ProfileSource) -> Self {
+        self.change(|shared| {
+            shared.profiles = Some(Arc::new(profiles));
+            shared.tool_cache = ToolCache::default();
         })
     }
 
-    /// With these places for lasting leave. Without any, leave that is given for ever
-    /// is for one call.
+    /// Sets the store of standing grants. Without one, [`Decision::Always`](crate::Decision::Always)
+    /// approves one call.
     #[must_use]
-    pub fn grants(self, grants: impl Grants) -> Self {
-        self.change(|seat| seat.grants = Granting::by(grants))
+    pub fn grants(self, grants: impl GrantStore) -> Self {
+        self.change(|shared| shared.grants = StandingGrants::new(grants))
     }
 
     /// With these limits.
     #[must_use]
     pub fn limits(self, limits: Limits) -> Self {
-        self.change(|seat| seat.limits = limits)
+        self.change(|shared| shared.limits = limits)
     }
 
     /// With these prices.
     #[must_use]
     pub fn prices(self, prices: Prices) -> Self {
-        self.change(|seat| seat.prices = prices)
+        self.change(|shared| shared.prices = prices)
     }
 
     /// With this folder for the worktrees of agents that are isolated; without
@@ -271,7 +204,7 @@ impl Agents {
     /// somebody's work.
     #[must_use]
     pub fn worktrees(self, folder: impl Into<PathBuf>) -> Self {
-        self.change(|seat| seat.worktrees = Some(Worktrees::at(folder.into())))
+        self.change(|shared| shared.worktrees = Some(Worktrees::at(folder.into())))
     }
 
     /// With this time limit for each operation of git on a worktree: to find the
@@ -280,8 +213,8 @@ impl Agents {
     /// Set the directory for worktrees before.
     #[must_use]
     pub fn git_limit(self, limit: Duration) -> Self {
-        self.change(|seat| {
-            seat.worktrees = seat.worktrees.take().map(|trees| trees.limited_to(limit));
+        self.change(|shared| {
+            shared.worktrees = shared.worktrees.take().map(|trees| trees.limited_to(limit));
         })
     }
 
@@ -290,15 +223,15 @@ impl Agents {
     /// and worktrees alone. Say the worktrees' folder before.
     #[must_use]
     pub fn confined(self, helper: Helper, hidden: Vec<PathBuf>) -> Self {
-        self.change(|seat| {
-            seat.worktrees = seat.worktrees.take().map(|trees| trees.confined(helper, hidden));
+        self.change(|shared| {
+            shared.worktrees = shared.worktrees.take().map(|trees| trees.confined(helper, hidden));
         })
     }
 
-    fn change(self, change: impl FnOnce(&mut Seat)) -> Self {
-        let mut seat = Arc::unwrap_or_clone(self.0);
-        change(&mut seat);
-        Self(Arc::new(seat))
+    fn change(self, change: impl FnOnce(&mut AgentShared)) -> Self {
+        let mut shared = Arc::unwrap_or_clone(self.0);
+        change(&mut shared);
+        Self(Arc::new(shared))
     }
 
     /// What executes agents, to be registered for [`KIND`].
@@ -309,12 +242,12 @@ impl Agents {
     /// A request for an agent that does this. It keeps to the address where its
     /// provider is now, unless the brief says another. A limit on money is refused
     /// where nobody knows what its model costs.
-    pub fn request(&self, brief: &Brief) -> Result<TaskRequest, BadBrief> {
+    pub fn request(&self, brief: &Brief) -> Result<TaskRequest, BriefError> {
         if brief.budget.money.is_some() || brief.pools.iter().any(Pool::limits_money) {
             let known = self.0.prices.of(&brief.model).is_some();
             known.then_some(()).ok_or_else(|| UnknownPrice { model: brief.model.clone() })?;
         }
-        let now = || self.0.catalogue.endpoint(&brief.model, None);
+        let now = || self.0.models.endpoint(&brief.model, None);
         let payload = match brief.endpoint.is_none().then(now).flatten() {
             Some(now) => Payload::encode(&brief.clone().endpoint(now))?,
             None => Payload::encode(brief)?,
@@ -329,7 +262,7 @@ impl Agents {
         profile: &str,
         config: Option<&Value>,
         brief: Brief,
-    ) -> Result<Brief, Unfit> {
+    ) -> Result<Brief, ProfileError> {
         let profile = self.0.profile(profile, brief.folder.as_deref())?;
         let told = profile.configured(config)?;
         Ok(profile.applied_to(brief).told(told))

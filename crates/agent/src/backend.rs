@@ -6,28 +6,29 @@ use offshoot_core::{Capabilities, Recovery, Task};
 use offshoot_models::Differs;
 use offshoot_runtime::{Backend, BodyResult, BoxFuture, ClearReason, Context};
 
-use crate::agents::{NoModel, Seat};
+use crate::agent_loop::AgentLoop;
+use crate::agents::AgentShared;
 use crate::brief::{Brief, Isolation};
-use crate::life::Life;
+use crate::model_source::ModelUnavailable;
 use crate::worktree::{self, By};
 
 /// What executes agents.
 #[derive(Debug)]
 pub struct AgentBackend {
-    seat: Arc<Seat>,
+    shared: Arc<AgentShared>,
 }
 
 impl AgentBackend {
-    pub(crate) fn new(seat: Arc<Seat>) -> Self {
-        Self { seat }
+    pub(crate) fn new(shared: Arc<AgentShared>) -> Self {
+        Self { shared }
     }
 
     /// What keeps an agent from its model here: a key that nobody has given, or
     /// another address than the one where it began.
     pub fn missing(&self, task: &Task) -> Option<Differs> {
         let brief: Brief = task.spec.input.decode().ok()?;
-        match self.seat.find(&brief, task.spec.lineage.session) {
-            Err(NoModel::NoKey(differs)) => Some(differs),
+        match self.shared.find(&brief, task.spec.lineage.session) {
+            Err(ModelUnavailable::NoKey(differs)) => Some(differs),
             _ => None,
         }
     }
@@ -48,7 +49,7 @@ impl Backend for AgentBackend {
     }
 
     fn tree_limit(&self) -> Option<u64> {
-        Some(self.seat.limits.tree)
+        Some(self.shared.limits.tree)
     }
 
     fn lacks(&self, task: &Task) -> Option<String> {
@@ -56,26 +57,26 @@ impl Backend for AgentBackend {
     }
 
     fn pending(&self, task: &Task) -> Option<String> {
-        self.seat.worktrees.as_ref()?.pending(task.id())
+        self.shared.worktrees.as_ref()?.pending(task.id())
     }
 
     fn ready(&self, task: &Task) -> BoxFuture<()> {
         match task.spec.input.decode::<Brief>() {
             Ok(Brief { model, endpoint, .. }) => {
                 let session = task.spec.lineage.session;
-                self.seat.catalogue.has_key(&model, session, endpoint.as_ref())
+                self.shared.models.has_key(&model, session, endpoint.as_ref())
             }
             Err(_) => Box::pin(std::future::ready(())),
         }
     }
 
     fn start(&self, cx: Context) -> BoxFuture<BodyResult> {
-        let seat = self.seat.clone();
+        let shared = self.shared.clone();
         Box::pin(async move {
-            let life = Box::pin(Life::begin(seat, cx)).await?;
-            match life.tree {
-                None => life.live().await,
-                Some(_) => Box::pin(isolated(life)).await,
+            let agent = Box::pin(AgentLoop::start(shared, cx)).await?;
+            match agent.tree {
+                None => agent.run().await,
+                Some(_) => Box::pin(isolated(agent)).await,
             }
         })
     }
@@ -85,21 +86,21 @@ impl Backend for AgentBackend {
         if why == ClearReason::Released {
             return Box::pin(std::future::ready(()));
         }
-        let (seat, cx) = (self.seat.clone(), cx.clone());
+        let (shared, cx) = (self.shared.clone(), cx.clone());
         Box::pin(async move {
             let brief = cx.input::<Brief>().await;
             if brief.is_ok_and(|brief| brief.isolation == Isolation::Worktree) {
-                worktree::tidy_up(&seat, &cx, By::Runtime).await;
+                worktree::tidy_up(&shared, &cx, By::Runtime).await;
             }
         })
     }
 }
 
-/// The life of an agent that works in a worktree of its own, which is tidied up
+/// The agent of an agent that works in a worktree of its own, which is tidied up
 /// before its end is told.
-async fn isolated(life: Box<Life>) -> BodyResult {
-    let (seat, cx) = (life.seat.clone(), life.cx.clone());
-    let ended = life.live().await;
-    worktree::tidy_up(&seat, &cx, By::Body).await;
+async fn isolated(agent: Box<AgentLoop>) -> BodyResult {
+    let (shared, cx) = (agent.shared.clone(), agent.cx.clone());
+    let ended = agent.run().await;
+    worktree::tidy_up(&shared, &cx, By::Body).await;
     ended
 }

@@ -41,7 +41,7 @@ pub struct Brief {
     pub base: Option<String>,
     /// What it knows of its owner's conversation.
     #[serde(default)]
-    pub context: Context,
+    pub context: BriefContext,
     /// What its result must look like, as a JSON Schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_schema: Option<Box<Value>>,
@@ -77,7 +77,7 @@ pub struct Brief {
 /// What an agent knows of its owner's conversation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Context {
+pub enum BriefContext {
     /// Nothing.
     #[default]
     Fresh,
@@ -121,7 +121,7 @@ impl Brief {
             folder: None,
             isolation: Isolation::None,
             base: None,
-            context: Context::Fresh,
+            context: BriefContext::Fresh,
             result_schema: None,
             profile: None,
             agents: None,

@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::agents::Seat;
+use crate::agents::AgentShared;
 use crate::conversation::Closing;
 use crate::tool::ToolContext;
 
@@ -35,12 +35,12 @@ const SINCE: &str = "held since";
 #[derive(Debug)]
 pub(crate) struct Clock {
     pub(crate) length: Duration,
-    hands: Mutex<Hands>,
+    state: Mutex<ClockState>,
     changed: Notify,
 }
 
 #[derive(Debug)]
-struct Hands {
+struct ClockState {
     /// Until when the agent may go on, if it is not on hold.
     until: Instant,
     /// Until when its last words are waited for, once it was asked for them.
@@ -73,15 +73,15 @@ impl Clock {
         let until = instant.checked_add(length.saturating_sub(used));
         Ok(until.map(|until| {
             let stopped = noted.map(|_| instant);
-            let hands = Hands { until, words_until: None, stopped, holds: 0, noted, free };
-            Self { length, hands: Mutex::new(hands), changed: Notify::new() }
+            let state = ClockState { until, words_until: None, stopped, holds: 0, noted, free };
+            Self { length, state: Mutex::new(state), changed: Notify::new() }
         }))
     }
 
     /// How long the agent has left.
     pub(crate) fn left(&self) -> Duration {
-        let hands = self.hands.lock();
-        hands.until.saturating_duration_since(hands.stopped.unwrap_or_else(Instant::now))
+        let state = self.state.lock();
+        state.until.saturating_duration_since(state.stopped.unwrap_or_else(Instant::now))
     }
 
     /// How long it has taken.
@@ -91,9 +91,9 @@ impl Clock {
 
     /// Has the agent say its last words: once, however often it is asked for them.
     pub(crate) fn ask_for_words(&self) {
-        let mut hands = self.hands.lock();
-        let until = with_words(hands.until.max(Instant::now()));
-        hands.words_until.get_or_insert(until);
+        let mut state = self.state.lock();
+        let until = with_words(state.until.max(Instant::now()));
+        state.words_until.get_or_insert(until);
     }
 
     /// Resolves when the agent's time is over; once it has been asked for its last
@@ -102,10 +102,10 @@ impl Clock {
         loop {
             let changed = self.changed.notified();
             let due = {
-                let hands = self.hands.lock();
+                let state = self.state.lock();
                 match closing {
-                    Closing::No => hands.stopped.is_none().then_some(hands.until),
-                    _ => Some(hands.words_until.unwrap_or_else(|| with_words(hands.until))),
+                    Closing::No => state.stopped.is_none().then_some(state.until),
+                    _ => Some(state.words_until.unwrap_or_else(|| with_words(state.until))),
                 }
             };
             match due {
@@ -123,37 +123,37 @@ impl Clock {
 
     /// Stops the clock; what the store must be told, if anything.
     fn stop(&self, now: Stamp) -> Option<u64> {
-        let mut hands = self.hands.lock();
-        hands.stopped.get_or_insert_with(Instant::now);
-        hands.holds += 1;
+        let mut state = self.state.lock();
+        state.stopped.get_or_insert_with(Instant::now);
+        state.holds += 1;
         let since = millis(now).max(1);
-        if hands.noted.is_some() {
+        if state.noted.is_some() {
             return None;
         }
-        hands.noted = Some(since);
-        hands.noted
+        state.noted = Some(since);
+        state.noted
     }
 
     fn go_on(&self) {
-        let mut hands = self.hands.lock();
-        hands.holds = hands.holds.saturating_sub(1);
-        if hands.holds == 0 {
-            hands.run();
+        let mut state = self.state.lock();
+        state.holds = state.holds.saturating_sub(1);
+        if state.holds == 0 {
+            state.run();
         }
-        drop(hands);
+        drop(state);
         self.changed.notify_waiters();
     }
 
     /// Tells the store how long the agent was on hold, now that it is not.
     pub(crate) async fn settle(&self, cx: &Context) {
         let (since, free) = {
-            let mut hands = self.hands.lock();
-            if hands.holds > 0 {
+            let mut state = self.state.lock();
+            if state.holds > 0 {
                 return;
             }
-            hands.run();
-            let Some(since) = hands.noted.take() else { return };
-            (since, std::mem::take(&mut hands.free))
+            state.run();
+            let Some(since) = state.noted.take() else { return };
+            (since, std::mem::take(&mut state.free))
         };
         self.changed.notify_waiters();
         let free = u64::try_from(free.as_millis()).unwrap_or(u64::MAX);
@@ -165,7 +165,7 @@ impl Clock {
     }
 }
 
-impl Hands {
+impl ClockState {
     fn run(&mut self) {
         if let Some(stopped) = self.stopped.take() {
             let span = stopped.elapsed();
@@ -204,22 +204,22 @@ impl Clocks {
     }
 
     /// Hangs up the clock of an agent, for as long as it is at work.
-    pub(crate) fn hang_up(&self, agent: TaskId, clock: Clock) -> Timed {
+    pub(crate) fn hang_up(&self, agent: TaskId, clock: Clock) -> ClockGuard {
         let clock = Arc::new(clock);
         self.0.lock().insert(agent, clock.clone());
-        Timed { clock, agent, clocks: self.clone() }
+        ClockGuard { clock, agent, clocks: self.clone() }
     }
 }
 
 /// The clock of an agent that is at work.
 #[derive(Debug)]
-pub(crate) struct Timed {
+pub(crate) struct ClockGuard {
     pub(crate) clock: Arc<Clock>,
     agent: TaskId,
     clocks: Clocks,
 }
 
-impl Drop for Timed {
+impl Drop for ClockGuard {
     fn drop(&mut self) {
         let mut clocks = self.clocks.0.lock();
         // Another attempt may have its own by now.
@@ -239,8 +239,12 @@ impl Drop for Hold {
 }
 
 /// Waits for people, which costs the agent no time.
-pub(crate) async fn on_hold<T>(seat: &Seat, cx: &Context, wait: impl Future<Output = T>) -> T {
-    let Some(clock) = seat.clocks.of(cx.id()) else { return wait.await };
+pub(crate) async fn on_hold<T>(
+    shared: &AgentShared,
+    cx: &Context,
+    wait: impl Future<Output = T>,
+) -> T {
+    let Some(clock) = shared.clocks.of(cx.id()) else { return wait.await };
     let since = clock.stop(cx.now());
     let _hold = Hold(clock);
     if let Some(since) = since {
@@ -256,6 +260,6 @@ impl ToolContext {
     /// Waits for people, which costs the agent no time: for a tool that asks
     /// somebody.
     pub async fn on_hold<T>(&self, wait: impl Future<Output = T>) -> T {
-        on_hold(&self.seat, &self.cx, wait).await
+        on_hold(&self.shared, &self.cx, wait).await
     }
 }

@@ -19,10 +19,10 @@ use hashbrown::HashMap;
 use offshoot_runtime::Context;
 use parking_lot::Mutex;
 
-use crate::agents::Seat;
+use crate::agents::AgentShared;
 use crate::brief::Brief;
 use crate::dialect::{Dialect, Scene};
-use crate::finish::{BadSchema, FINISH, Finish};
+use crate::finish_tool::{FINISH, Finish, SchemaError};
 use crate::profile::Profile;
 use crate::tool::{Tool, Toolbox};
 
@@ -37,10 +37,10 @@ pub(crate) use wait_tasks::{Stand, Wait};
 /// What agents have that differ only in where they stand, made once for all of
 /// them. Whatever is made for each agent it keeps while it waits.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Shelf(Arc<Shelves>);
+pub(crate) struct ToolCache(Arc<CachedTools>);
 
 #[derive(Debug, Default)]
-struct Shelves {
+struct CachedTools {
     /// For agents that have all that there is where they stand, in each dialect.
     whole: [[OnceLock<Shared>; 4]; Dialect::ALL.len()],
     /// For the others.
@@ -82,7 +82,7 @@ impl Place {
         Self { may_spawn: cx.may_have_children(), is_sent: cx.lineage().parent.is_some() }
     }
 
-    /// Where that is on the shelf.
+    /// Where that is on the tool_cache.
     fn at(self) -> usize {
         usize::from(self.may_spawn) + 2 * usize::from(self.is_sent)
     }
@@ -113,49 +113,49 @@ impl Place {
 
     /// What an agent of this shape has: the tools of the user first, which nothing
     /// replaces. One of ours that is called the same is not offered.
-    fn shaped(self, seat: &Seat, shape: &Shape, profiles: Vec<Arc<Profile>>) -> Toolbox {
+    fn shaped(self, shared: &AgentShared, shape: &Shape, profiles: Vec<Arc<Profile>>) -> Toolbox {
         let is_offered =
             |tool: &Arc<dyn Tool>| !shape.lacks.iter().any(|lacking| **lacking == *tool.known_as());
-        let tools = seat.tools.iter().cloned().chain(self.tools(&shape.profiles));
+        let tools = shared.tools.iter().cloned().chain(self.tools(&shape.profiles));
         let tools = tools.filter(is_offered).collect();
-        Toolbox::new(shape.dialect.tools(Scene::of(seat, tools, profiles)))
+        Toolbox::new(shape.dialect.tools(Scene::of(shared, tools, profiles)))
     }
 
     /// What an agent that stands here is told about sending others off.
-    fn sending(self, seat: &Seat, dialect: Dialect) -> String {
-        let nobody = dialect.names_profiles() && seat.roster.is_none();
-        match self.may_spawn && !nobody && !is_brought(seat, SPAWN) {
+    fn sending(self, shared: &AgentShared, dialect: Dialect) -> String {
+        let nobody = dialect.names_profiles() && shared.profiles.is_none();
+        match self.may_spawn && !nobody && !is_brought(shared, SPAWN) {
             true => dialect.reword(SENDING),
             false => String::new(),
         }
     }
 
-    /// What is on the shelf for an agent that stands here.
-    fn shared(self, seat: &Seat, dialect: Dialect) -> &Shared {
-        seat.shelf.0.whole[dialect.number()][self.at()].get_or_init(|| {
+    /// What is on the tool_cache for an agent that stands here.
+    fn shared(self, shared: &AgentShared, dialect: Dialect) -> &Shared {
+        shared.tool_cache.0.whole[dialect.number()][self.at()].get_or_init(|| {
             let shape = Shape { place: self.at(), dialect, ..Shape::default() };
-            let tools = Arc::new(self.shaped(seat, &shape, Vec::new()));
-            Shared { tools, system: [NOTICES, &self.sending(seat, dialect)].concat().into() }
+            let tools = Arc::new(self.shaped(shared, &shape, Vec::new()));
+            Shared { tools, system: [NOTICES, &self.sending(shared, dialect)].concat().into() }
         })
     }
 
     /// The tools of an agent that stands here, as far as its brief offers them.
-    fn offered(self, seat: &Seat, brief: &Brief, choice: Choice) -> Arc<Toolbox> {
+    fn offered(self, shared: &AgentShared, brief: &Brief, choice: Choice) -> Arc<Toolbox> {
         // What is offered is decided by our names, whatever a dialect calls it.
-        let all = self.shared(seat, Dialect::Offshoot).tools.specs();
-        let lacks = all.iter().map(|spec| &spec.name).filter(|tool| !offers(seat, brief, tool));
+        let all = self.shared(shared, Dialect::Offshoot).tools.specs();
+        let lacks = all.iter().map(|spec| &spec.name).filter(|tool| !offers(shared, brief, tool));
         let lacks: Box<[_]> = lacks.cloned().collect();
         let Choice { words, profiles } = choice;
         if lacks.is_empty() && words.is_empty() {
-            return self.shared(seat, brief.dialect).tools.clone();
+            return self.shared(shared, brief.dialect).tools.clone();
         }
         let (place, dialect) = (self.at(), brief.dialect);
         let shape = Shape { place, dialect, lacks, profiles: words.into() };
-        if let Some(made) = seat.shelf.0.shaped.lock().get(&shape) {
+        if let Some(made) = shared.tool_cache.0.shaped.lock().get(&shape) {
             return made.clone();
         }
-        let made = Arc::new(self.shaped(seat, &shape, profiles));
-        let mut shaped = seat.shelf.0.shaped.lock();
+        let made = Arc::new(self.shaped(shared, &shape, profiles));
+        let mut shaped = shared.tool_cache.0.shaped.lock();
         if shaped.len() >= SHAPES {
             shaped.clear();
         }
@@ -164,40 +164,41 @@ impl Place {
 }
 
 /// Whether an agent is offered a tool.
-fn offers(seat: &Seat, brief: &Brief, tool: &str) -> bool {
+fn offers(shared: &AgentShared, brief: &Brief, tool: &str) -> bool {
     let nobody = brief.agents.as_ref().is_some_and(|agents| agents.is_empty());
     let is_offered = brief.authority.as_ref().is_none_or(|authority| authority.offers(tool));
-    is_offered && !(nobody && tool == SPAWN && !is_brought(seat, SPAWN))
+    is_offered && !(nobody && tool == SPAWN && !is_brought(shared, SPAWN))
 }
 
 /// Whether a tool sends others off. One of the user's that is called as ours is
 /// something else.
-pub(crate) fn sends_off(seat: &Seat, tool: &Arc<dyn Tool>) -> bool {
-    tool.known_as() == SPAWN && !is_brought(seat, &tool.spec().name)
+pub(crate) fn sends_off(shared: &AgentShared, tool: &Arc<dyn Tool>) -> bool {
+    tool.known_as() == SPAWN && !is_brought(shared, &tool.spec().name)
 }
 
 /// Whether the tool of this name is one of the user's.
-pub(crate) fn is_brought(seat: &Seat, name: &str) -> bool {
-    seat.tools.iter().any(|tool| &*tool.spec().name == name)
+pub(crate) fn is_brought(shared: &AgentShared, name: &str) -> bool {
+    shared.tools.iter().any(|tool| &*tool.spec().name == name)
 }
 
 /// The tools of an agent.
 pub(crate) async fn toolbox(
-    seat: &Seat,
+    shared: &AgentShared,
     cx: &Context,
     brief: &Brief,
-) -> Result<Arc<Toolbox>, BadSchema> {
+) -> Result<Arc<Toolbox>, SchemaError> {
     let place = Place::of(cx);
-    let choice = match place.may_spawn && !is_brought(seat, SPAWN) && offers(seat, brief, SPAWN) {
-        true => spawn_agent::profiles(seat, brief).await,
+    let choice = match place.may_spawn && !is_brought(shared, SPAWN) && offers(shared, brief, SPAWN)
+    {
+        true => spawn_agent::profiles(shared, brief).await,
         false => Choice::default(),
     };
-    let tools = place.offered(seat, brief, choice);
+    let tools = place.offered(shared, brief, choice);
     Ok(match &brief.result_schema {
         None => tools,
         // It would never be ours that is called.
-        Some(_) if place.shared(seat, Dialect::Offshoot).tools.find(FINISH).is_some() => {
-            return Err(BadSchema::taken());
+        Some(_) if place.shared(shared, Dialect::Offshoot).tools.find(FINISH).is_some() => {
+            return Err(SchemaError::taken());
         }
         Some(schema) => {
             // Nor is a word for it taken from the user.
@@ -208,18 +209,18 @@ pub(crate) async fn toolbox(
 }
 
 /// The names of all the tools that an agent can have.
-pub(crate) fn known(seat: &Seat) -> impl Iterator<Item = Arc<str>> + use<> {
+pub(crate) fn known(shared: &AgentShared) -> impl Iterator<Item = Arc<str>> + use<> {
     let place = Place { may_spawn: true, is_sent: true };
-    let specs = place.shared(seat, Dialect::Offshoot).tools.specs();
+    let specs = place.shared(shared, Dialect::Offshoot).tools.specs();
     let names: Vec<_> = specs.iter().map(|spec| spec.name.clone()).collect();
     names.into_iter().chain([Arc::from(FINISH)])
 }
 
 /// What an agent is told about itself, before what its brief says.
-pub(crate) fn system(seat: &Seat, cx: &Context, brief: &Brief) -> Arc<str> {
+pub(crate) fn system(shared: &AgentShared, cx: &Context, brief: &Brief) -> Arc<str> {
     let place = Place::of(cx);
-    let may_spawn = place.may_spawn && offers(seat, brief, SPAWN);
-    let shared = &Place { may_spawn, ..place }.shared(seat, brief.dialect).system;
+    let may_spawn = place.may_spawn && offers(shared, brief, SPAWN);
+    let shared = &Place { may_spawn, ..place }.shared(shared, brief.dialect).system;
     match brief.system.as_str() {
         "" => shared.clone(),
         more => format!("{shared}\n{more}").into(),

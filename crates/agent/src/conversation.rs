@@ -3,17 +3,23 @@
 //! Everything the loop decides by is in here and comes from the history alone,
 //! so an attempt that takes up another one's work stands where that one stood.
 
+pub(crate) mod entry;
+pub(crate) mod estimate;
+pub(crate) mod history;
+pub(crate) mod poll_guard;
+pub(crate) mod refusal;
+pub(crate) mod stored_output;
+
 use std::sync::Arc;
 
 use offshoot_core::TaskId;
 use offshoot_models::{Message, Part, Role, Stop, ToolCall, ToolResult, Usage};
 use serde::{Deserialize, Serialize};
 
-use crate::block::{Answered, Continued, Entry, Summary};
-use crate::estimate;
-use crate::looks::Looks;
+use crate::agent_loop::turn_end::{REMINDER, REPAIR};
+use crate::conversation::entry::{Answered, Compaction, Continued, Entry};
+use crate::conversation::poll_guard::PollGuard;
 use crate::notice::{self, is_from_owner, is_of};
-use crate::rest::{REMINDER, REPAIR};
 use crate::tool::Branch;
 
 /// The kind of notice after which the model says its last words.
@@ -38,7 +44,7 @@ pub(crate) struct Conversation {
     /// How many turns have ended since somebody spoke to the agent.
     turns: u32,
     /// How often in this turn a look at a task showed what the one before did.
-    looks: Looks,
+    polls: PollGuard,
     /// How often the agent was asked for what was missing at its end.
     repairs: u32,
     /// In how many answers it has handed in results of which none fitted.
@@ -230,8 +236,8 @@ impl Conversation {
     }
 
     /// The looks at tasks in this turn.
-    pub(crate) fn looks(&self) -> &Looks {
-        &self.looks
+    pub(crate) fn polls(&self) -> &PollGuard {
+        &self.polls
     }
 
     /// How often the agent was asked for what was missing at its end.
@@ -284,7 +290,7 @@ impl Conversation {
     }
 
     /// Begins with a summary, as if nothing had been said before.
-    pub(crate) fn begin_with(&mut self, summary: &Summary) {
+    pub(crate) fn begin_with(&mut self, summary: &Compaction) {
         let text = format!("<summary>\n{}\n</summary>", summary.text);
         self.messages = Arc::new(vec![Message::user(text)]);
         self.added = summary.text.len();
@@ -334,7 +340,7 @@ impl Conversation {
             }
             Entry::Answered(answered) => self.end_answer(answered),
             Entry::Result(result) | Entry::Refused(result, _) => self.take_result(result),
-            Entry::Summary(summary) => {
+            Entry::Compaction(summary) => {
                 (self.total, self.turns) = (summary.total, summary.turns);
                 self.finished = summary.finished;
                 self.measured = 0;
@@ -355,7 +361,7 @@ impl Conversation {
     fn begin_anew(&mut self) {
         (self.turns, self.repairs, self.misfits) = (0, 0, 0);
         (self.misfit, self.reminded, self.closing) = (false, false, Closing::No);
-        self.looks = Looks::default();
+        self.polls = PollGuard::default();
         if let Some(finished) = &mut self.finished {
             finished.spoken_since = true;
         }
@@ -404,7 +410,7 @@ impl Conversation {
             .collect();
         self.tail = if calls.is_empty() {
             self.turns = self.turns.saturating_add(1);
-            self.looks = Looks::default();
+            self.polls = PollGuard::default();
             Tail::Ended(answered.stop)
         } else {
             Tail::Calls(calls)
@@ -423,7 +429,7 @@ impl Conversation {
         if let Tail::Calls(calls) = &mut self.tail {
             if let Some(at) = calls.iter().position(|call| call.id == result.call) {
                 let call = calls.remove(at);
-                self.looks.note(&call, &result.text);
+                self.polls.note(&call, &result.text);
                 if matches!(self.finishes, Finishes::ByTool(name) if name == call.name) {
                     match result.failed {
                         true => self.misfit = true,

@@ -52,7 +52,7 @@ pub struct Deltas(Arc<Mutex<HashMap<TaskId, broadcast::Sender<Delta>>>>);
 
 /// Somebody who watches an agent.
 #[derive(Debug)]
-pub struct Watching {
+pub struct DeltaStream {
     deltas: Deltas,
     task: TaskId,
     told: Option<broadcast::Receiver<Delta>>,
@@ -60,10 +60,10 @@ pub struct Watching {
 
 impl Deltas {
     /// Watches an agent from now on, whether it has begun or not.
-    pub fn watch(&self, task: TaskId) -> Watching {
+    pub fn watch(&self, task: TaskId) -> DeltaStream {
         let mut watched = self.0.lock();
         let told = watched.entry(task).or_insert_with(|| broadcast::channel(KEPT).0).subscribe();
-        Watching { deltas: self.clone(), task, told: Some(told) }
+        DeltaStream { deltas: self.clone(), task, told: Some(told) }
     }
 
     /// Tells whoever watches; costs next to nothing if nobody does.
@@ -76,7 +76,7 @@ impl Deltas {
     }
 }
 
-impl Watching {
+impl DeltaStream {
     /// The next piece. Pieces that came faster than they were taken are left
     /// out.
     pub async fn next(&mut self) -> Option<Delta> {
@@ -91,7 +91,7 @@ impl Watching {
     }
 }
 
-impl Drop for Watching {
+impl Drop for DeltaStream {
     fn drop(&mut self) {
         let mut watched = self.deltas.0.lock();
         self.told = None;

@@ -27,9 +27,9 @@ use std::sync::Arc;
 use offshoot_core::Task;
 use serde::{Deserialize, Serialize};
 
-use crate::agents::Seat;
+use crate::agents::AgentShared;
 use crate::control::is_brought;
-use crate::finish::FINISH;
+use crate::finish_tool::FINISH;
 use crate::profile::Profile;
 use crate::tool::{Tool, Toolbox};
 
@@ -85,8 +85,12 @@ pub(crate) struct Scene {
 impl Scene {
     /// The tools that an agent is offered, the user's and ours, and the profiles
     /// that it can choose from.
-    pub(crate) fn of(seat: &Seat, tools: Vec<Arc<dyn Tool>>, profiles: Vec<Arc<Profile>>) -> Self {
-        let is_brought = |tool: &Arc<dyn Tool>| is_brought(seat, &tool.spec().name);
+    pub(crate) fn of(
+        shared: &AgentShared,
+        tools: Vec<Arc<dyn Tool>>,
+        profiles: Vec<Arc<Profile>>,
+    ) -> Self {
+        let is_brought = |tool: &Arc<dyn Tool>| is_brought(shared, &tool.spec().name);
         let (brought, ours) = tools.into_iter().partition(is_brought);
         Self { brought, ours, profiles }
     }

@@ -9,61 +9,52 @@
 //!
 //! [`Agents`] makes agents a kind of task; [`Brief`] is what one is asked to do.
 
-mod act;
+mod agent_loop;
 mod agents;
 mod approval;
-mod ask;
 mod backend;
-mod block;
 mod brief;
 mod budget;
+mod child_budget;
 mod clock;
-mod close;
 mod control;
 mod conversation;
+mod delivery;
 mod delta;
 mod dialect;
-mod estimate;
-mod finish;
+mod finish_tool;
 mod flights;
-mod grants;
-mod hitch;
-mod leave;
-mod life;
-mod load;
-mod looks;
-mod mail;
+mod loop_exit;
+mod model_delay;
+mod model_source;
 mod notice;
-mod output;
 mod profile;
-mod providers;
+mod project;
 mod purse;
-mod refused;
 mod report;
-mod rest;
-mod sendings;
-mod share;
-mod shared;
+mod spawn_order;
 mod spend;
-mod summary;
 mod tool;
 mod worktree;
 
-pub use agents::{Agents, BadBrief, Catalogue, Limits, NoModel};
-pub use approval::{Approval, Asked, Leave, NotAnswered};
+pub use agents::{Agents, BriefError, Limits};
+pub use approval::{
+    ApprovalError, ApprovalRequest, Decision, GrantStore, MemoryGrants, PendingApproval, covers,
+};
 pub use backend::AgentBackend;
-pub use brief::{Brief, Context as BriefContext, Isolation};
+pub use brief::{Brief, BriefContext, Isolation};
 pub use budget::{BadBudget, Budget};
-pub use delta::{Delta, Deltas, Watching};
+pub use conversation::refusal::CallRefusal;
+pub use delta::{Delta, DeltaStream, Deltas};
 pub use dialect::Dialect;
-pub use grants::{Grants, GrantsInMemory, covers};
-pub use hitch::Hitch;
-pub use profile::{NoProfile, Origin, Profile, Roster, Standing, Unfit};
-pub use providers::Providers;
+pub use model_delay::ModelDelay;
+pub use model_source::{ModelSource, ModelUnavailable, Providers};
+pub use profile::{
+    Profile, ProfileError, ProfileOrigin, ProfileSource, ProfileTrust, ProfileUnavailable,
+};
+pub use project::project_ancestors;
 pub use purse::Pool;
-pub use refused::Refused;
-pub use report::Report;
-pub use shared::project_ancestors;
+pub use report::AgentReport;
 pub use spend::{Spent, UnknownPrice};
 pub use tool::{
     Effect, Function, Output, Ran, Returns, Span, Tool, ToolContext, ToolError, survey,

@@ -9,14 +9,14 @@ use std::fmt::Write;
 use offshoot_core::{Caller, Message, Outcome, Question, RowBody, Task, TaskId, digest, text};
 use offshoot_runtime::InboxRow;
 
-use crate::block::Entry;
+use crate::conversation::entry::Entry;
 use crate::dialect::Dialect;
-use crate::report::Report;
+use crate::report::AgentReport;
 
 /// The tag of the envelope.
 const TAG: &str = "notice";
 
-/// The kind of notice that tells of a request for leave.
+/// The kind of notice for an approval request.
 pub(crate) const REQUEST: &str = "request";
 
 /// What an agent calls its owner.
@@ -31,7 +31,7 @@ pub(crate) struct Names {
     pub(crate) sender: Option<String>,
     /// What the question is.
     pub(crate) asked: Option<Question>,
-    /// How it reads if it is a request for leave.
+    /// The text of the approval request, if it is one.
     pub(crate) request: Option<String>,
     /// How tools and tasks are called to the agent.
     pub(crate) dialect: Dialect,
@@ -106,9 +106,9 @@ fn result_in(task: &Task, allowance: usize, dialect: Dialect) -> String {
         None => "unfinished",
     };
     let id = task.id().to_string();
-    let report = Report::of(task);
-    let done = report.as_ref().map(Report::told);
-    let left = report.as_ref().and_then(Report::left);
+    let report = AgentReport::of(task);
+    let done = report.as_ref().map(AgentReport::told);
+    let left = report.as_ref().and_then(AgentReport::left);
     let left = left.map(|left| (left.path.to_string_lossy(), left.branch.as_str()));
     let mut attributes = vec![("task", task.handle()), ("id", &id), ("outcome", outcome)];
     if let Some(done) = &done {

@@ -35,7 +35,7 @@ pub struct Profile {
     /// What narrows them besides: the layers of the profiles that it extends, or
     /// in whose place it stands.
     pub under: Vec<PolicyLayer>,
-    /// Who is asked for leave, if it says.
+    /// The approver, if the profile names one.
     pub asks: Option<Approver>,
     /// What each of them may spend.
     pub budget: Budget,
@@ -48,9 +48,10 @@ pub struct Profile {
     /// How tools are called to them.
     pub dialect: Dialect,
     /// Where it comes from.
-    pub origin: Origin,
+    pub origin: ProfileOrigin,
     /// Whether a person stands behind it.
-    pub standing: Standing,
+    #[serde(alias = "standing")]
+    pub trust: ProfileTrust,
     /// What of it does not count as it is written, in words for a person.
     pub notes: Vec<String>,
 }
@@ -58,7 +59,7 @@ pub struct Profile {
 /// Whether a person stands behind a profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+pub enum ProfileTrust {
     /// It is built in, the person's own, or of a folder that a person trusts.
     #[default]
     Trusted,
@@ -70,7 +71,7 @@ pub enum Standing {
 /// Where a profile comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Origin {
+pub enum ProfileOrigin {
     /// It is built in.
     #[default]
     BuiltIn,
@@ -84,7 +85,7 @@ pub enum Origin {
 /// Why there is no profile of a name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum NoProfile {
+pub enum ProfileUnavailable {
     /// Nobody is called so.
     #[error("there is no profile {name:?}; there are: {known}")]
     Unknown {
@@ -101,10 +102,10 @@ pub enum NoProfile {
 /// Why no agent can be made as it is asked for, in the order in which that is
 /// looked at.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unfit {
+pub enum ProfileError {
     /// There is no such profile.
     #[error(transparent)]
-    NoProfile(#[from] NoProfile),
+    Unavailable(#[from] ProfileUnavailable),
     /// Nobody may send it off from there.
     #[error("the profile {name:?} may not be sent off from here; {allowed}")]
     NotAllowed {
@@ -136,10 +137,10 @@ pub enum Unfit {
 }
 
 /// Finds profiles.
-pub trait Roster: Send + Sync + fmt::Debug + 'static {
+pub trait ProfileSource: Send + Sync + fmt::Debug + 'static {
     /// The profile of this name for agents that work in this folder.
-    fn find(&self, name: &str, folder: Option<&Path>) -> Result<Arc<Profile>, NoProfile>;
+    fn find(&self, name: &str, folder: Option<&Path>) -> Result<Arc<Profile>, ProfileUnavailable>;
 
     /// All that can be chosen there, and what could not be read.
-    fn all(&self, folder: Option<&Path>) -> (Vec<Arc<Profile>>, Vec<NoProfile>);
+    fn all(&self, folder: Option<&Path>) -> (Vec<Arc<Profile>>, Vec<ProfileUnavailable>);
 }

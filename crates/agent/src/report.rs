@@ -5,14 +5,14 @@ use offshoot_core::Task;
 use offshoot_models::{Money, Usage};
 use serde::{Deserialize, Serialize};
 
-use crate::hitch::Hitch;
+use crate::model_delay::ModelDelay;
 use crate::spend::Spent;
 use crate::worktree::{Worktree, WorktreeState};
 
 /// What an agent has done so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Report {
+pub struct AgentReport {
     /// How often its model has answered.
     pub steps: u64,
     /// How often it has called a tool.
@@ -29,8 +29,8 @@ pub struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// Why its model has not answered yet, if something went wrong.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hitch: Option<Hitch>,
+    #[serde(alias = "hitch", skip_serializing_if = "Option::is_none")]
+    pub model_delay: Option<ModelDelay>,
     /// How many of those it sent off wait for answers that it has not given,
     /// though nothing goes on before.
     #[serde(skip_serializing_if = "is_zero")]
@@ -40,7 +40,7 @@ pub struct Report {
     pub worktree: Option<Worktree>,
 }
 
-impl Report {
+impl AgentReport {
     /// The report of a task, if it is an agent's.
     pub fn of(task: &Task) -> Option<Self> {
         let agent = &*task.spec.kind == crate::KIND;
@@ -93,4 +93,19 @@ fn is_zero(number: &u64) -> bool {
 
 fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_stored_under_the_earlier_field_name_opens() {
+        let stored = r#"{"steps":2,"hitch":{"error":"overloaded","failed":1,"tries":6}}"#;
+        let report: AgentReport = serde_json::from_str(stored).unwrap();
+        let delay = report.model_delay.as_ref().unwrap();
+        assert_eq!((report.steps, delay.error.as_str()), (2, "overloaded"));
+        let written = serde_json::to_value(&report).unwrap();
+        assert_eq!(written["model_delay"]["failed"], 1);
+    }
 }

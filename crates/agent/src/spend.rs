@@ -11,14 +11,15 @@ use offshoot_store::{Counter, CounterChange};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use crate::agents::{Agents, Seat};
-use crate::ask::Asking;
-use crate::block::Entry;
+use crate::agent_loop::AgentLoop;
+use crate::agent_loop::model_call::ModelRequest;
+use crate::agents::{AgentShared, Agents};
 use crate::brief::Brief;
 use crate::budget::Budget;
-use crate::estimate;
-use crate::life::{Life, Trouble};
-use crate::mail::due_now;
+use crate::conversation::entry::Entry;
+use crate::conversation::estimate;
+use crate::delivery::due_now;
+use crate::loop_exit::LoopExit;
 use crate::notice::envelope;
 use crate::purse::{LEAST, Need, Pool, Purse, Reserved, Short, TOLD, Thing};
 
@@ -97,7 +98,7 @@ pub(crate) fn pools(brief: &Brief, own: TaskId) -> Vec<Pool> {
 
 /// What an agent may spend, if that is limited.
 pub(crate) fn purse(
-    seat: &Seat,
+    shared: &AgentShared,
     cx: &Context,
     brief: &Brief,
 ) -> Result<Option<Box<Purse>>, UnknownPrice> {
@@ -105,8 +106,8 @@ pub(crate) fn purse(
     if pools.is_empty() {
         return Ok(None);
     }
-    let price = price(&seat.prices, &brief.model, &pools)?;
-    Ok(Some(Box::new(Purse::new(cx.id(), pools, price, seat.flights.clone()))))
+    let price = price(&shared.prices, &brief.model, &pools)?;
+    Ok(Some(Box::new(Purse::new(cx.id(), pools, price, shared.flights.clone()))))
 }
 
 /// What came of paying for a call.
@@ -123,32 +124,34 @@ pub(crate) enum Paid {
     Short(Short),
 }
 
-impl Life {
+impl AgentLoop {
     /// How many tokens the next ordinary call reads at the most.
     pub(crate) fn input(&self) -> u64 {
         let preface = self.purse.as_ref().map_or(0, |purse| purse.preface);
-        self.talk.bound(preface)
+        self.conversation.bound(preface)
     }
 
-    fn need(&self, asking: Asking) -> Need {
+    fn need(&self, asking: ModelRequest) -> Need {
         let (facts, preface) =
             (self.model.facts(), self.purse.as_ref().map_or(0, |purse| purse.preface));
         let whole = self.input();
         let input = match asking {
-            Asking::Answer | Asking::LastWords { shown: None } => whole,
-            Asking::LastWords { shown: Some(shown) } => {
+            ModelRequest::Answer | ModelRequest::LastWords { shown: None } => whole,
+            ModelRequest::LastWords { shown: Some(shown) } => {
                 preface + estimate::messages(&self.shortened(usize::MAX, shown))
             }
-            Asking::Summary { messages, shown } => {
-                preface + estimate::messages(&self.to_sum_up(messages, shown))
+            ModelRequest::Compaction { messages, shown } => {
+                preface + estimate::messages(&self.compaction_prompt(messages, shown))
             }
         };
-        let rest = facts.window.saturating_sub(self.talk.size()).max(LEAST);
+        let rest = facts.window.saturating_sub(self.conversation.size()).max(LEAST);
         let output = facts.output.min(rest);
         match asking {
-            Asking::Answer => Need { input, output, steps: 1, closing: Some(whole) },
-            Asking::Summary { .. } => Need { input, output, steps: 0, closing: Some(whole) },
-            Asking::LastWords { .. } => {
+            ModelRequest::Answer => Need { input, output, steps: 1, closing: Some(whole) },
+            ModelRequest::Compaction { .. } => {
+                Need { input, output, steps: 0, closing: Some(whole) }
+            }
+            ModelRequest::LastWords { .. } => {
                 Need { input, output: output.min(WORDS), steps: 1, closing: None }
             }
         }
@@ -156,8 +159,8 @@ impl Life {
 
     /// Reserves what a call takes from all pools. Whoever has to wait for the calls
     /// of others does so without a slot and without a pass.
-    pub(crate) async fn pay(&mut self, asking: Asking, pass: Pass) -> Result<Paid, Trouble> {
-        let flights = self.seat.flights.clone();
+    pub(crate) async fn pay(&mut self, asking: ModelRequest, pass: Pass) -> Result<Paid, LoopExit> {
+        let flights = self.shared.flights.clone();
         let returned = flights.returned();
         let need = self.need(asking);
         let Some(purse) = &mut self.purse else { return Ok(Paid::Yes(pass)) };
@@ -235,7 +238,7 @@ impl Life {
     }
 
     /// Tells the agent once that little is left.
-    pub(crate) async fn warn(&mut self) -> Result<(), Trouble> {
+    pub(crate) async fn warn(&mut self) -> Result<(), LoopExit> {
         let (cx, clock) = (&self.cx, self.clock.as_ref());
         let Some(purse) = &mut self.purse else { return Ok(()) };
         let told = match purse.told {
@@ -280,7 +283,7 @@ impl Life {
     }
 
     /// What was spent of the agent's own budget, if it has one.
-    pub(crate) async fn spent(&self) -> Result<Option<Box<Spent>>, Trouble> {
+    pub(crate) async fn spent(&self) -> Result<Option<Box<Spent>>, LoopExit> {
         let Some(purse) = &self.purse else { return Ok(None) };
         let Some(own) = purse.pools.iter().find(|pool| purse.is_own(pool)) else {
             return Ok(None);

@@ -24,10 +24,10 @@ use offshoot_runtime::{BackendBody, BoxFuture, Context, SpawnBuilder, TaskReques
 use serde::{Deserialize, Serialize};
 
 use crate::conversation::Start;
-use crate::mail;
+use crate::conversation::refusal::CallRefusal;
+use crate::delivery;
 use crate::notice;
-use crate::refused::Refused;
-use crate::sendings::Turn;
+use crate::spawn_order::SpawnTurn;
 
 pub(crate) use arguments::read;
 pub(crate) use function::schema_of;
@@ -58,7 +58,7 @@ pub trait Tool: Send + Sync + fmt::Debug + 'static {
     /// What a call with these arguments wants to do: whether it is made depends on
     /// that. It goes by the text alone and touches nothing; a call that finds that
     /// it would do more than it said must not do it. Arguments that do not fit are
-    /// an error here as they are in the call: nobody is asked for leave to make it.
+    /// an error here as they are in the call: no approval is asked for it.
     fn wish(&self, _cx: &ToolContext, _arguments: &str) -> Result<Access, ToolError> {
         Ok(Access::new(&self.spec().name, self.effect().deed()))
     }
@@ -113,10 +113,10 @@ pub struct ToolContext {
     pub(crate) key: Arc<str>,
     /// What the model calls the call.
     pub(crate) call: Arc<str>,
-    pub(crate) seat: Arc<crate::agents::Seat>,
+    pub(crate) shared: Arc<crate::agents::AgentShared>,
     pub(crate) branch: Branch,
     /// Where it stands among the calls of its answer that send agents off.
-    pub(crate) turn: Turn,
+    pub(crate) turn: SpawnTurn,
     pub(crate) brief: Arc<crate::brief::Brief>,
     /// How long what this call sends off may run, if that is said.
     pub(crate) lasts: Option<Duration>,
@@ -165,7 +165,7 @@ impl ToolContext {
     /// none unless it works in a worktree of its own, or of one that sent it off.
     /// Blocks as files do.
     pub fn commits_to(&self) -> Vec<PathBuf> {
-        let (trees, folder) = (self.seat.worktrees.as_ref(), self.folder());
+        let (trees, folder) = (self.shared.worktrees.as_ref(), self.folder());
         trees.zip(folder).map(|(trees, folder)| trees.commits_to(folder)).unwrap_or_default()
     }
 
@@ -192,7 +192,7 @@ impl ToolContext {
     /// Resolves when there is a message for the agent that is not meant for the
     /// end of its turn: for a call that looks out for messages itself.
     pub async fn spoken_to(&self) {
-        mail::steered(&self.cx).await;
+        delivery::steered(&self.cx).await;
     }
 }
 
@@ -217,7 +217,7 @@ pub struct Output {
 pub(crate) struct Beside {
     /// Why the call was not made, if nobody was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) refused: Option<Box<Refused>>,
+    pub(crate) refused: Option<Box<CallRefusal>>,
     /// Tasks whose ends it tells, so that they are not told again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) tells: Vec<TaskId>,

@@ -1,9 +1,9 @@
-//! What agents ask leave for: found, named, and as visitors see it.
+//! Approval requests: finding them, their short ids, and their wire form.
 //!
 //! An agent may ask for several things at once, so what is open is read from the
 //! questions and not from where the agent stands.
 
-use offshoot_agent::{Approval, Brief, KIND, Leave, Report};
+use offshoot_agent::{self as agent, AgentReport, Brief, KIND};
 use offshoot_client::wire::{self, ApprovalEnd, ApprovalRef, Code, Decision, TaskName, WireError};
 use offshoot_core::{Caller, Question, QuestionKind, Resolution, Task, TaskId};
 use offshoot_runtime::TaskList;
@@ -29,7 +29,7 @@ const DEEPEST: usize = 64;
 /// How many are named where one was meant.
 const NAMED: usize = 8;
 
-/// Something that an agent asks, or has asked, leave for.
+/// An approval request, open or closed.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) task: Task,
@@ -74,7 +74,7 @@ impl Asked {
     }
 
     /// The call that it is about.
-    pub(crate) fn approval(&self) -> Option<Approval> {
+    pub(crate) fn approval(&self) -> Option<agent::ApprovalRequest> {
         self.question.about.decode().ok()
     }
 
@@ -100,8 +100,8 @@ impl Asked {
         let brief: Option<Brief> = self.task.spec.input.decode().ok();
         let folder = brief.and_then(|brief| brief.folder);
         let about = about.as_ref();
-        let report = Report::of(&self.task);
-        let worktree = report.as_ref().and_then(Report::left).map(|left| &left.path);
+        let report = AgentReport::of(&self.task);
+        let worktree = report.as_ref().and_then(AgentReport::left).map(|left| &left.path);
         Ok(wire::ApprovalRequest {
             id: self.id(),
             session: house.session_name(lineage.session).await?.to_string(),
@@ -111,8 +111,8 @@ impl Asked {
             number: self.question.number,
             tool,
             arguments,
-            why: about.and_then(Approval::reasons),
-            always: about.and_then(|about| about.lasting.as_ref()).map(ToString::to_string),
+            why: about.and_then(agent::ApprovalRequest::reasons),
+            always: about.and_then(|about| about.grant.as_ref()).map(ToString::to_string),
             folder: folder.map(|folder| folder.to_string_lossy().into_owned()),
             worktree: worktree.map(|path| path.to_string_lossy().into_owned()),
             since: self.question.at.to_string(),
@@ -145,11 +145,11 @@ impl Asked {
     }
 }
 
-fn verdict(leave: Leave) -> Decision {
-    match leave {
-        Leave::Once => Decision::Once,
-        Leave::Always => Decision::Always,
-        Leave::Denied { reason } => Decision::Denied { reason },
+fn verdict(decision: agent::Decision) -> Decision {
+    match decision {
+        agent::Decision::Once => Decision::Once,
+        agent::Decision::Always => Decision::Always,
+        agent::Decision::Denied { reason } => Decision::Denied { reason },
     }
 }
 
@@ -171,14 +171,14 @@ pub(crate) async fn path(house: &House, task: &Task) -> Result<Path, WireError> 
     Ok(Path { ids, handles: handles.join("/") })
 }
 
-/// What a task asks or has asked leave for, the first asked first.
+/// The approval requests of a task, oldest first.
 pub(crate) async fn of_task(house: &House, task: &Task) -> Result<Vec<Asked>, WireError> {
     let asked = house.questions(task.id()).await?;
     let wanted = asked.into_iter().filter(|asked| asked.wants == QuestionKind::Approval);
     Ok(wanted.map(|question| Asked { task: task.clone(), question }).collect())
 }
 
-/// What a task asks leave for now.
+/// The open approval requests of a task.
 pub(crate) async fn open_of(house: &House, task: &Task) -> Result<Vec<Asked>, WireError> {
     if *task.spec.kind != *KIND || !task.is_live() {
         return Ok(Vec::new());
@@ -187,7 +187,7 @@ pub(crate) async fn open_of(house: &House, task: &Task) -> Result<Vec<Asked>, Wi
     Ok(asked.into_iter().filter(Asked::is_open).collect())
 }
 
-/// What a task and those below it ask leave for, not more than so many.
+/// The open approval requests of a task and its descendants, at most this many.
 pub(crate) async fn open_below(
     house: &House,
     task: &Task,
@@ -262,7 +262,7 @@ pub(crate) async fn find(house: &House, sought: &ApprovalRef) -> Result<Asked, W
         (1, _) => Ok(found.swap_remove(0)),
         (0, Some(closed)) => Ok(closed),
         (0, None) => {
-            let text = format!("nothing is called {id:?} that an agent asks leave for");
+            let text = format!("no approval request has the id {id:?}");
             Err(WireError::new(Code::NotFound, text).hint("`offshoot approvals ls` lists what is"))
         }
         (many, _) => Err(ambiguous(house, id, &found[..many.min(NAMED)], many).await?),

@@ -1,8 +1,7 @@
-//! Leave that people have given for ever, folder by folder, in a file of the
-//! data folder.
+//! Standing grants, by working directory, in a file of the data directory.
 //!
-//! It is read once: the daemon alone writes it. A file that cannot be read gives
-//! no leave, and is set aside rather than written over.
+//! The daemon reads the file once and is its only writer. A file that cannot be read grants
+//! nothing. The daemon renames it before it writes a new one.
 
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -20,10 +19,10 @@ use crate::house::now;
 /// What the file is called.
 const NAME: &str = "grants.json";
 
-/// How much leave is kept at the most. Somebody would have to answer each.
+/// The most grants in the file.
 const MOST: usize = 10_000;
 
-/// Leave for one rule in one folder.
+/// A rule that is allowed in one working directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Grant {
     pub(crate) folder: PathBuf,
@@ -49,7 +48,7 @@ impl Grants {
             Ok(all) => all,
             Err(error) => {
                 let aside = data.join(format!("{NAME}.unread"));
-                tracing::error!(%error, aside = %aside.display(), "lasting leave cannot be read");
+                tracing::error!(%error, aside = %aside.display(), "the standing grants cannot be read");
                 std::fs::rename(&path, aside).ok();
                 Vec::new()
             }
@@ -69,12 +68,11 @@ impl Grants {
         all.iter().filter(|grant| grant.folder == folder).map(|grant| grant.rule.clone()).collect()
     }
 
-    /// Keeps that there is leave for a rule in a folder. It is on disk when this
-    /// returns.
+    /// Adds a grant of a rule in a directory. It is on disk when this returns.
     pub(crate) fn give(&self, folder: &Path, rule: &Rule) -> io::Result<()> {
         let folder = real(folder);
         if folder.to_str().is_none() {
-            let text = "leave is not kept for a folder whose path is not UTF-8";
+            let text = "a grant needs a directory whose path is UTF-8";
             return Err(io::Error::new(ErrorKind::InvalidInput, text));
         }
         let mut all = self.0.all.lock();
@@ -106,21 +104,22 @@ impl Grants {
     }
 }
 
-impl offshoot_agent::Grants for Grants {
-    fn granted(&self, folder: Option<&Path>, wish: &Access) -> bool {
-        folder.is_some_and(|folder| offshoot_agent::covers(&self.rules(folder), wish))
+impl offshoot_agent::GrantStore for Grants {
+    fn is_granted(&self, directory: Option<&Path>, access: &Access) -> bool {
+        directory.is_some_and(|directory| offshoot_agent::covers(&self.rules(directory), access))
     }
 
     fn grant(&self, folder: Option<&Path>, rule: &Rule) -> io::Result<()> {
         match folder {
             Some(folder) => self.give(folder, rule),
-            None => Err(io::Error::other("leave for ever is kept for a folder, and there is none")),
+            None => Err(io::Error::other(
+                "a grant belongs to a working directory, and the agent has none",
+            )),
         }
     }
 }
 
-/// The folder by its real path: leave for it is not for another to which a link
-/// of its name leads later.
+/// The real path of a directory, so that a grant does not move with a link of its name.
 fn real(folder: &Path) -> PathBuf {
     std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned())
 }
@@ -163,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn leave_outlives_the_process_and_can_be_taken_back() {
+    fn a_grant_outlives_the_process_and_can_be_revoked() {
         let data = tempfile::tempdir().unwrap();
         let work = tempfile::tempdir().unwrap();
         let grants = Grants::in_folder(data.path());
@@ -183,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_in_place_of_a_folder_has_not_its_leave() {
+    fn a_link_in_place_of_a_directory_has_none_of_its_grants() {
         let (data, work) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let [one, other] = ["one", "other"].map(|name| work.path().join(name));
         std::fs::create_dir(&one).unwrap();
@@ -195,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_read_gives_no_leave_and_is_kept() {
+    fn a_file_that_cannot_be_read_grants_nothing_and_is_kept() {
         let data = tempfile::tempdir().unwrap();
         std::fs::write(data.path().join(NAME), "[{]").unwrap();
         let grants = Grants::in_folder(data.path());

@@ -76,7 +76,7 @@ pub(crate) struct House {
     /// The commands of agents.
     runs: Runs,
     pub(crate) keys: KeyRing,
-    /// Leave that people have given for ever.
+    /// The standing grants.
     pub(crate) grants: Grants,
     /// Variables that people pass to commands.
     pub(crate) passed: PassedEnv,

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use offshoot_agent::{Catalogue, NoModel};
+use offshoot_agent::{ModelSource, ModelUnavailable};
 use offshoot_core::SessionId;
 use offshoot_models::{
     CannotOpen, Endpoint, Gate, Gates, Keys, Model, ModelName, Models, Offline, Provider,
@@ -101,19 +101,19 @@ impl KeyRing {
         &self,
         model: &ModelName,
         keys: &Keys,
-    ) -> Result<(Arc<dyn Model>, Gate), NoModel> {
+    ) -> Result<(Arc<dyn Model>, Gate), ModelUnavailable> {
         if model.provider() == Provider::Offline {
             let Some(offline) = Offline::all().into_iter().find(|one| one.name() == model) else {
                 let [usual, slow] = Offline::all();
                 let (usual, slow) = (usual.name(), slow.name());
                 let words = format!("there is no model {model}, only {usual} and {slow}");
-                return Err(NoModel::Unknown(words));
+                return Err(ModelUnavailable::Unknown(words));
             };
             return Ok((Arc::new(offline), Gate::default()));
         }
         let found = self.0.models.open(model, keys).map_err(|error| match error {
-            CannotOpen::MissingKey(missing) => NoModel::NoKey(missing.into()),
-            error => NoModel::Unknown(error.to_string()),
+            CannotOpen::MissingKey(missing) => ModelUnavailable::NoKey(missing.into()),
+            error => ModelUnavailable::Unknown(error.to_string()),
         })?;
         Ok((found, self.0.gates.before(model.provider(), keys)))
     }
@@ -138,12 +138,12 @@ impl KeyRing {
     }
 }
 
-impl Catalogue for KeyRing {
+impl ModelSource for KeyRing {
     fn find(
         &self,
         model: &ModelName,
         session: SessionId,
-    ) -> Result<(Arc<dyn Model>, Gate), NoModel> {
+    ) -> Result<(Arc<dyn Model>, Gate), ModelUnavailable> {
         self.open(model, &self.usual(model.provider(), session))
     }
 
@@ -156,7 +156,7 @@ impl Catalogue for KeyRing {
         model: &ModelName,
         session: SessionId,
         began: &Endpoint,
-    ) -> Result<(Arc<dyn Model>, Gate), NoModel> {
+    ) -> Result<(Arc<dyn Model>, Gate), ModelUnavailable> {
         let provider = model.provider();
         let met = |now: Option<&Endpoint>| began.met_by(provider, now);
         if let Some(keys) = self.way(provider, session, |way| met(Some(way)).is_ok()) {
@@ -166,7 +166,7 @@ impl Catalogue for KeyRing {
         let near = |way: &Endpoint| way.address() == began.address();
         let near = self.way(provider, session, near);
         let keys = near.unwrap_or_else(|| self.usual(provider, session));
-        met(keys.endpoint(provider).as_ref()).map_err(NoModel::NoKey)?;
+        met(keys.endpoint(provider).as_ref()).map_err(ModelUnavailable::NoKey)?;
         self.open(model, &keys)
     }
 
@@ -183,7 +183,7 @@ impl Catalogue for KeyRing {
                 Some(began) => ring.find_at(&model, session, began),
                 None => ring.find(&model, session),
             };
-            while let Err(NoModel::NoKey(_)) = found() {
+            while let Err(ModelUnavailable::NoKey(_)) = found() {
                 // The sender is in the ring.
                 brought.changed().await.ok();
             }

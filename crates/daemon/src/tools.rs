@@ -1,4 +1,4 @@
-//! What the agents of a daemon have: their models, tools, profiles and leave.
+//! The models, tools, profiles and grants of the daemon's agents.
 
 use std::path::PathBuf;
 

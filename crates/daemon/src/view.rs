@@ -94,7 +94,7 @@ pub(crate) async fn in_full(
         true => question(house, &snapshot.task, |_| true).await?,
         false => None,
     };
-    let leave = asked::open_of(house, &snapshot.task).await?;
+    let pending = asked::open_of(house, &snapshot.task).await?;
     // What was spent until now, and not when the agent last reported.
     let spent = match agent {
         true => spent_now(house, &snapshot.task).await?,
@@ -103,7 +103,7 @@ pub(crate) async fn in_full(
     let mut shown = task(house, snapshot).await?;
     shown.spent = spent.or(shown.spent);
     shown.question = shown.question.or(open);
-    shown.approval = shown.approval.or_else(|| leave.first().map(asked_leave));
+    shown.approval = shown.approval.or_else(|| pending.first().map(approval_summary));
     if let (Some(blob), Some(outcome)) =
         (blob.filter(|blob| blob.bytes <= HEAVIEST), &mut shown.outcome)
     {
@@ -129,7 +129,7 @@ pub(crate) async fn open_question(
     }
 }
 
-/// What a task waits for leave to do.
+/// The approval that a task waits for.
 async fn open_approval(
     house: &House,
     task: &Task,
@@ -138,11 +138,11 @@ async fn open_approval(
         return Ok(None);
     }
     // Of several the first stands for all.
-    Ok(asked::open_of(house, task).await?.first().map(asked_leave))
+    Ok(asked::open_of(house, task).await?.first().map(approval_summary))
 }
 
-/// What is asked leave for, in short.
-pub(crate) fn asked_leave(asked: &Asked) -> wire::ApprovalSummary {
+/// An approval request in short.
+pub(crate) fn approval_summary(asked: &Asked) -> wire::ApprovalSummary {
     let tool = asked.approval().map(|about| about.tool.to_string());
     wire::ApprovalSummary { id: asked.id(), tool: tool.unwrap_or_default() }
 }

@@ -21,7 +21,7 @@ async fn count(cx: Context, texts: Vec<String>) -> Result<usize, BodyError> {
             .await?;
         cx.progress(&format!("{} texts counted", at + 1)).await?;
     }
-    // Waits for leave to end, without a slot, across restarts.
+    // Waits for an answer without a slot, across restarts.
     let answer = cx.ask("Shall I stop here?").key("stop").await?;
     println!("   the counter was told: {}", answer.decode::<String>()?);
     Ok(total)

@@ -1,6 +1,6 @@
 //! What a file says of a profile, before what it refers to is known.
 
-use offshoot_agent::{Budget, Dialect, Isolation, Origin, Profile, Standing};
+use offshoot_agent::{Budget, Dialect, Isolation, Profile, ProfileOrigin, ProfileTrust};
 use offshoot_core::Name;
 use offshoot_core::permissions::{Approver, PolicyLayer};
 use offshoot_models::ModelName;
@@ -34,7 +34,11 @@ pub(crate) struct Draft {
 impl Draft {
     /// The profile, with what it does not say itself taken from the one that it
     /// extends. What narrows that one narrows this one, too.
-    pub(crate) fn profile(&self, base: Option<&Profile>, from: (Origin, Standing)) -> Profile {
+    pub(crate) fn profile(
+        &self,
+        base: Option<&Profile>,
+        from: (ProfileOrigin, ProfileTrust),
+    ) -> Profile {
         let own = self.clone();
         let base = base.cloned().unwrap_or_default();
         let mut under = base.under;
@@ -55,7 +59,7 @@ impl Draft {
             agents: own.agents.or(base.agents),
             dialect: own.dialect.unwrap_or(base.dialect),
             origin: from.0,
-            standing: from.1,
+            trust: from.1,
             notes: own.notes,
         }
     }

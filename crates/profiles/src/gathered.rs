@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use offshoot_agent::{Isolation, Origin, Profile, Standing};
+use offshoot_agent::{Isolation, Profile, ProfileOrigin, ProfileTrust};
 use offshoot_core::Name;
 use offshoot_models::ModelName;
 
@@ -33,8 +33,8 @@ pub(crate) struct Entry {
     pub(crate) key: String,
     pub(crate) draft: Draft,
     pub(crate) rank: Rank,
-    pub(crate) origin: Origin,
-    pub(crate) standing: Standing,
+    pub(crate) origin: ProfileOrigin,
+    pub(crate) standing: ProfileTrust,
 }
 
 /// A file that could not be read as one.
@@ -44,7 +44,7 @@ pub(crate) struct Broken {
     /// How many profiles come before it.
     after: usize,
     rank: Rank,
-    standing: Standing,
+    standing: ProfileTrust,
     pub(crate) error: BadProfile,
 }
 
@@ -53,14 +53,16 @@ pub(crate) struct Broken {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seeker {
     rank: Rank,
-    standing: Standing,
+    standing: ProfileTrust,
 }
 
 impl Seeker {
-    pub(crate) const ANYBODY: Self = Self { rank: Rank::Project, standing: Standing::Untrusted };
+    pub(crate) const ANYBODY: Self =
+        Self { rank: Rank::Project, standing: ProfileTrust::Untrusted };
 
-    fn sees(self, rank: Rank, standing: Standing) -> bool {
-        rank >= self.rank && (self.standing == Standing::Untrusted || standing == Standing::Trusted)
+    fn sees(self, rank: Rank, standing: ProfileTrust) -> bool {
+        rank >= self.rank
+            && (self.standing == ProfileTrust::Untrusted || standing == ProfileTrust::Trusted)
     }
 }
 
@@ -83,7 +85,7 @@ impl Gathered {
     pub(crate) fn take(
         &mut self,
         found: Found,
-        (rank, origin, standing): (Rank, Origin, Standing),
+        (rank, origin, standing): (Rank, ProfileOrigin, ProfileTrust),
         aliases: &BTreeMap<String, ModelName>,
     ) {
         let stem = found.stem();
@@ -100,12 +102,12 @@ impl Gathered {
             let twin = here.iter().find(|entry| entry.key == key).map(|entry| &entry.origin);
             match twin {
                 // The same agent for two programs, side by side.
-                Some(Origin::Project(twin))
+                Some(ProfileOrigin::Project(twin))
                     if found.hand == Hand::Claude && twin.parent() != found.path.parent() =>
                 {
                     Ok(None)
                 }
-                Some(Origin::Project(twin) | Origin::User(twin)) => {
+                Some(ProfileOrigin::Project(twin) | ProfileOrigin::User(twin)) => {
                     let (name, twin) = (&draft.name, shown(twin));
                     Err(Wrong::all(format!(
                         "it is called {name:?}, and so is {twin}, which counts"
@@ -137,7 +139,7 @@ impl Gathered {
         // more. Only what nobody stands behind is passed over.
         let broken = self.broken.iter().find(|broken| {
             let comes_first = found.is_none_or(|found| broken.after <= found);
-            let counts = broken.standing == Standing::Trusted || found.is_none();
+            let counts = broken.standing == ProfileTrust::Trusted || found.is_none();
             broken.key == key && seeker.sees(broken.rank, broken.standing) && comes_first && counts
         });
         if let Some(broken) = broken {
@@ -145,10 +147,10 @@ impl Gathered {
         }
         let Some(found) = found else { return Ok(None) };
         let entry = &self.entries[found];
-        if entry.standing == Standing::Trusted {
+        if entry.standing == ProfileTrust::Trusted {
             return self.finish(entry, path).map(Some);
         }
-        let stands = |other: &&Entry| other.key == key && other.standing == Standing::Trusted;
+        let stands = |other: &&Entry| other.key == key && other.standing == ProfileTrust::Trusted;
         let before = self.entries[found..].iter().find(stands);
         let before = before.map(|before| self.finish(before, &mut Vec::new())).transpose()?;
         match (self.finish(entry, path), before) {
@@ -166,8 +168,8 @@ impl Gathered {
             return Ok(entry.draft.profile(None, from));
         };
         let file = match &entry.origin {
-            Origin::Project(file) | Origin::User(file) => file.as_path(),
-            Origin::BuiltIn => Path::new(""),
+            ProfileOrigin::Project(file) | ProfileOrigin::User(file) => file.as_path(),
+            ProfileOrigin::BuiltIn => Path::new(""),
         };
         let wrong = |why: String| Stuck::There(Wrong::all(why).of_file(file));
         path.push(entry.draft.name.clone());
@@ -228,7 +230,7 @@ fn narrowed(mut profile: Profile, before: Option<&Profile>) -> Profile {
     if profile.asks.is_some() {
         note("who it says is asked");
     }
-    profile.standing = Standing::Untrusted;
+    profile.trust = ProfileTrust::Untrusted;
     profile.model = before.and_then(|before| before.model.clone());
     profile.asks = before.and_then(|before| before.asks);
     let Some(before) = before else { return profile };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use offshoot_agent::{NoProfile, Origin, Profile, Roster, Standing};
+use offshoot_agent::{Profile, ProfileOrigin, ProfileSource, ProfileTrust, ProfileUnavailable};
 use offshoot_core::{Name, text};
 use offshoot_models::ModelName;
 
@@ -20,12 +20,12 @@ const NAMED: usize = 40;
 /// The profiles that there are.
 ///
 /// ```
-/// use offshoot_agent::Roster;
+/// use offshoot_agent::ProfileSource;
 /// use offshoot_profiles::Profiles;
 ///
 /// let explore = Profiles::built_in().find("explore", None)?;
 /// assert!(explore.layer.offers("read") && !explore.layer.offers("write"));
-/// # Ok::<(), offshoot_agent::NoProfile>(())
+/// # Ok::<(), offshoot_agent::ProfileUnavailable>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Profiles {
@@ -79,12 +79,13 @@ impl Profiles {
             self.gather_project(folder, &mut all);
         }
         for found in self.user.as_deref().map(own).unwrap_or_default() {
-            let origin = Origin::User(found.path.clone());
-            all.take(found, (Rank::User, origin, Standing::Trusted), &self.aliases);
+            let origin = ProfileOrigin::User(found.path.clone());
+            all.take(found, (Rank::User, origin, ProfileTrust::Trusted), &self.aliases);
         }
         all.begin();
         for draft in built_in::all() {
-            let (rank, origin, standing) = (Rank::BuiltIn, Origin::BuiltIn, Standing::Trusted);
+            let (rank, origin, standing) =
+                (Rank::BuiltIn, ProfileOrigin::BuiltIn, ProfileTrust::Trusted);
             all.entries.push(Entry {
                 key: Name::key_of(&draft.name),
                 draft,
@@ -105,15 +106,15 @@ impl Profiles {
             }
             let covers = self.trust.as_ref().map(|trust| trust.covers(folder, &brought));
             let standing = match covers {
-                Some(Ok(true)) => Standing::Trusted,
-                Some(Ok(false)) | None => Standing::Untrusted,
+                Some(Ok(true)) => ProfileTrust::Trusted,
+                Some(Ok(false)) | None => ProfileTrust::Untrusted,
                 Some(Err(error)) => {
                     all.remarks.push(error.to_string());
-                    Standing::Untrusted
+                    ProfileTrust::Untrusted
                 }
             };
             for found in brought.found {
-                let origin = Origin::Project(found.path.clone());
+                let origin = ProfileOrigin::Project(found.path.clone());
                 all.take(found, (Rank::Project, origin, standing), &self.aliases);
             }
             all.begin();
@@ -121,8 +122,8 @@ impl Profiles {
     }
 }
 
-impl Roster for Profiles {
-    fn find(&self, name: &str, folder: Option<&Path>) -> Result<Arc<Profile>, NoProfile> {
+impl ProfileSource for Profiles {
+    fn find(&self, name: &str, folder: Option<&Path>) -> Result<Arc<Profile>, ProfileUnavailable> {
         let all = self.gather(folder);
         let key = Name::key_of(name);
         match all.resolve(&key, Seeker::ANYBODY, &mut Vec::new()) {
@@ -136,13 +137,13 @@ impl Roster for Profiles {
                 known.truncate(NAMED);
                 let more = if more > 0 { format!(" and {more} more") } else { String::new() };
                 let name = text::cut(name, 80).into_owned();
-                Err(NoProfile::Unknown { name, known: known.join(", ") + &more })
+                Err(ProfileUnavailable::Unknown { name, known: known.join(", ") + &more })
             }
-            Err(stuck) => Err(NoProfile::Broken(stuck.told().to_string())),
+            Err(stuck) => Err(ProfileUnavailable::Broken(stuck.told().to_string())),
         }
     }
 
-    fn all(&self, folder: Option<&Path>) -> (Vec<Arc<Profile>>, Vec<NoProfile>) {
+    fn all(&self, folder: Option<&Path>) -> (Vec<Arc<Profile>>, Vec<ProfileUnavailable>) {
         let all = self.gather(folder);
         let broken = all.broken.iter().map(|broken| broken.error.to_string());
         let mut broken: Vec<_> = all.remarks.iter().cloned().chain(broken).collect();
@@ -161,7 +162,7 @@ impl Roster for Profiles {
         }
         let mut seen = std::collections::BTreeSet::new();
         broken.retain(|told| seen.insert(told.clone()));
-        (found, broken.into_iter().map(NoProfile::Broken).collect())
+        (found, broken.into_iter().map(ProfileUnavailable::Broken).collect())
     }
 }
 

@@ -1,12 +1,11 @@
-//! `answer_request`: gives or denies leave to a task that asks its owner for it.
+//! `answer_request`: approves or denies a call of a task that asks its owner for approval.
 
 use offshoot_core::{Addressee, Caller, Owner, Question, QuestionKind, Resolution};
 use offshoot_runtime::TaskRef;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::approval::Leave;
-use crate::leave;
+use crate::approval::{self, Decision};
 use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
 
 #[derive(Deserialize, JsonSchema)]
@@ -34,8 +33,8 @@ enum Says {
 pub(super) fn tool() -> impl Tool {
     Function::new(
         "answer_request",
-        "Gives or denies leave to a task you sent off that asks for it, for the one call that it \
-         asks for. You can give leave only for what you may do yourself without asking.",
+        "Approves or denies the one call that a task you spawned asks approval for. You can approve \
+         only what you may do yourself without asking.",
         answer,
     )
     .idempotent()
@@ -47,28 +46,28 @@ async fn answer(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> 
     let task = cx.cx.task(&asked.task).await?;
     let (handle, number) = (task.handle().to_owned(), asked.request);
     let question = request(&cx, &task, number).await?;
-    let leave = match asked.verdict {
+    let decision = match asked.verdict {
         Says::Allow => {
-            if !leave::may_give(cx.brief.authority.as_deref(), &question) {
+            if !approval::may_approve(cx.brief.authority.as_deref(), &question) {
                 return Err(ToolError::new(format!(
-                    "No leave was given. {}",
-                    leave::unmet(&handle, number)
+                    "Nothing was approved. {}",
+                    approval::cannot_approve(&handle, number)
                 )));
             }
-            Leave::Once
+            Decision::Once
         }
-        Says::Deny => Leave::Denied { reason: asked.reason },
+        Says::Deny => Decision::Denied { reason: asked.reason },
     };
-    if let Err(error) = task.answer(number, &leave).await {
+    if let Err(error) = task.answer(number, &decision).await {
         // Repeated after a crash it finds its own answer.
         let question = request(&cx, &task, number).await?;
-        if !is_answered(&cx, &question, &leave) {
+        if !is_answered(&cx, &question, &decision) {
             return Err(error.into());
         }
     }
-    Ok(Output::text(match leave {
-        Leave::Denied { .. } => format!("Denied request {number} of {handle}."),
-        Leave::Once | Leave::Always => format!("Gave leave for request {number} of {handle}."),
+    Ok(Output::text(match decision {
+        Decision::Denied { .. } => format!("Denied request {number} of {handle}."),
+        Decision::Once | Decision::Always => format!("Approved request {number} of {handle}."),
     }))
 }
 
@@ -80,7 +79,7 @@ async fn request(cx: &ToolContext, task: &TaskRef, number: u32) -> Result<Questi
     match asked {
         None => no(&format!("{handle} has no request {number}.")),
         Some(asked) if asked.wants == QuestionKind::Input => no(&format!(
-            "{number} is a question of {handle}, not a request for leave. Answer it with \
+            "{number} is a question of {handle}, not an approval request. Answer it with \
              send_message."
         )),
         Some(_) if task.spec().owner() != Owner::Task(cx.cx.id()) => {
@@ -93,7 +92,7 @@ async fn request(cx: &ToolContext, task: &TaskRef, number: u32) -> Result<Questi
     }
 }
 
-fn is_answered(cx: &ToolContext, question: &Question, leave: &Leave) -> bool {
+fn is_answered(cx: &ToolContext, question: &Question, decision: &Decision) -> bool {
     matches!(&question.closed, Some(Resolution::Answered { by, answer, .. })
-        if *by == Caller::Task(cx.cx.id()) && answer.decode().is_ok_and(|said: Leave| said == *leave))
+        if *by == Caller::Task(cx.cx.id()) && answer.decode().is_ok_and(|given: Decision| given == *decision))
 }

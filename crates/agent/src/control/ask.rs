@@ -5,7 +5,7 @@ use offshoot_runtime::Error;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::mail::interrupted;
+use crate::delivery::interrupted;
 use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
 
 #[derive(Deserialize, JsonSchema)]

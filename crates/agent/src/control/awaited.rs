@@ -6,7 +6,7 @@ use futures_util::future::{Either, select};
 use offshoot_core::{QuestionKind, text};
 use offshoot_runtime::{Context, TaskRef};
 
-use crate::mail::{self, steered};
+use crate::delivery::{self, steered};
 use crate::notice;
 use crate::tool::{Output, ToolError};
 
@@ -47,11 +47,11 @@ impl Awaited {
 
     /// The child cannot go on without an answer, which only a later call can give.
     async fn asks(&self, number: u32) -> Result<Output, ToolError> {
-        let asked = mail::question(&self.cx, self.task.id(), number).await?;
+        let asked = delivery::question(&self.cx, self.task.id(), number).await?;
         let handle = self.task.handle();
         if asked.as_ref().is_some_and(|asked| asked.wants == QuestionKind::Approval) {
             return Ok(Output::text(format!(
-                "{handle} has no result yet: it asks you for leave, and waits. What it asks comes to \
+                "{handle} has no result yet: it asks for your approval, and waits. What it asks comes to \
                  you as a notice. It goes on in the background once you have answered it with \
                  answer_request, and its result will come to you by itself."
             )));

@@ -9,9 +9,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::told;
-use crate::block;
+use crate::conversation::entry;
+use crate::conversation::stored_output;
 use crate::notice;
-use crate::output;
 use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
 
 #[derive(Deserialize, JsonSchema)]
@@ -55,7 +55,7 @@ async fn inspect(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError>
     }
     let mut lines = vec![told::line(&record, cx.cx.now())];
     let ended = record.ended().is_some();
-    let ended = ended.then(|| notice::result(&record, cx.seat.limits.tool_result / PART));
+    let ended = ended.then(|| notice::result(&record, cx.shared.limits.tool_result / PART));
     if ended.is_none() {
         lines.push(format!("{}", task.why().await?));
     }
@@ -90,13 +90,13 @@ fn shown(block: &PeekBlock) -> String {
         (BlockKind::ToolUse, _) => return line(&format!("it called {name}")),
         (BlockKind::ToolResult, _) => return line(&format!("{name} returned")),
         (BlockKind::Notice, _) => "it got the notice",
-        (BlockKind::Other, block::ANSWERED) => "its answer ended",
-        (BlockKind::Other, block::SUMMARY) => "what was before is summed up",
-        (BlockKind::Other, block::FORK) => "it knows another conversation up to here",
-        (BlockKind::Other, block::CONTINUED) => "another task goes on from here",
-        (BlockKind::Other, block::PARTIAL) => "its answer was cut after",
-        (BlockKind::Other, block::OUTPUT) => "all of what a tool returned",
-        (BlockKind::Other, block::RUNNING) => "when its turn ended there was still running",
+        (BlockKind::Other, entry::ANSWERED) => "its answer ended",
+        (BlockKind::Other, entry::SUMMARY) => "what was before is summed up",
+        (BlockKind::Other, entry::FORK) => "it knows another conversation up to here",
+        (BlockKind::Other, entry::CONTINUED) => "another task goes on from here",
+        (BlockKind::Other, entry::PARTIAL) => "its answer was cut after",
+        (BlockKind::Other, entry::OUTPUT) => "all of what a tool returned",
+        (BlockKind::Other, entry::RUNNING) => "when its turn ended there was still running",
         (BlockKind::Other, name) => name,
     })
 }
@@ -107,7 +107,7 @@ async fn read_on(cx: &ToolContext, task: &TaskRef, from: usize) -> Result<Output
     let Some(text) = result(&waited).await? else {
         return Err(ToolError::new(format!("{} has no result yet.", task.handle())));
     };
-    let part = output::part(&text, from, cx.seat.limits.tool_result / PART);
+    let part = stored_output::part(&text, from, cx.shared.limits.tool_result / PART);
     let part = notice::envelope("result", &[("task", task.handle())], &part);
     Ok(Output::default().noting(part))
 }

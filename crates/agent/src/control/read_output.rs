@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::output;
+use crate::conversation::stored_output;
 use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
 
 #[derive(Deserialize, JsonSchema)]
@@ -30,7 +30,7 @@ pub(super) fn tool() -> impl Tool {
 }
 
 async fn read(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
-    let whole = output::find(&cx.cx, asked.output.trim()).await?;
-    let length = (cx.seat.limits.tool_result / PART).max(1);
-    Ok(Output::text(output::part(&whole, asked.from, length)))
+    let whole = stored_output::find(&cx.cx, asked.output.trim()).await?;
+    let length = (cx.shared.limits.tool_result / PART).max(1);
+    Ok(Output::text(stored_output::part(&whole, asked.from, length)))
 }

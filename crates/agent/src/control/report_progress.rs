@@ -6,7 +6,7 @@ use offshoot_core::text;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::report::Report;
+use crate::report::AgentReport;
 use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
 
 #[derive(Deserialize, JsonSchema)]
@@ -31,7 +31,7 @@ pub(super) fn tool() -> impl Tool {
 }
 
 async fn report(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
-    let mut report = cx.cx.reported::<Report>().await?.unwrap_or_default();
+    let mut report = cx.cx.reported::<AgentReport>().await?.unwrap_or_default();
     report.note = Some(bounded(&asked.note).into_owned());
     cx.cx.progress(&report).await?;
     Ok(Output::text("Told."))
@@ -67,8 +67,9 @@ mod tests {
         for c in ["x", "ä", "\u{1f980}", "\u{1}", "\"", "\n"] {
             let note = Some(bounded(&c.repeat(100_000)).into_owned());
             assert!(note.as_ref().is_some_and(|note| note.contains("more chars")));
-            let report = Report { note, cost: Some(Money::default()), ..Report::default() };
-            let report = Report { steps: u64::MAX, usage: Usage::default(), ..report };
+            let report =
+                AgentReport { note, cost: Some(Money::default()), ..AgentReport::default() };
+            let report = AgentReport { steps: u64::MAX, usage: Usage::default(), ..report };
             let bytes = Payload::encode(&report).unwrap().bytes();
             assert!(bytes <= Sizes::default().progress as u64, "{c:?}: {bytes}");
         }

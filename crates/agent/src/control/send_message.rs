@@ -115,7 +115,7 @@ async fn called(cx: &ToolContext, to: &str, task: TaskId) -> String {
 /// question is closed, and say as a message what it has answered already.
 async fn question(cx: &ToolContext, task: &TaskRef) -> Result<Option<u32>, ToolError> {
     let asked = task.questions().await?;
-    // Leave is never given in words.
+    // A message never approves a call.
     let mut open = asked.iter().filter(|question| question.wants == QuestionKind::Input);
     let open = open.find(|question| question.closed.is_none());
     let open = open.map(|question| question.number);

@@ -15,9 +15,9 @@ use serde_json::Value;
 use self::live::{is_same, live};
 use super::awaited::Awaited;
 use crate::KIND;
-use crate::brief::{Brief, Context, Isolation};
-use crate::finish::Finish;
-use crate::share::{Bond, Share};
+use crate::brief::{Brief, BriefContext, Isolation};
+use crate::child_budget::{Bond, Share};
+use crate::finish_tool::Finish;
 use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
 use crate::worktree;
 
@@ -197,7 +197,7 @@ async fn begin(cx: ToolContext, asked: Arguments) -> Result<Begun, ToolError> {
             })))
         }
         false => {
-            let (cx, allowance) = (cx.cx, cx.seat.limits.allowance);
+            let (cx, allowance) = (cx.cx, cx.shared.limits.allowance);
             Ok(Begun::Awaited(Awaited { cx, task, allowance }))
         }
     }
@@ -241,7 +241,7 @@ async fn send_off(cx: &ToolContext, asked: Arguments) -> Result<Sent, ToolError>
     if let Some((twin, _)) = twin {
         return Ok(Sent::Already(cx.cx.task(&twin.to_string()).await?));
     }
-    let most = cx.seat.limits.children;
+    let most = cx.shared.limits.children;
     if live.count >= most {
         return Err(ToolError::new(format!(
             "Nothing was started: {} that you sent off {} alive, and there may be {most}. Wait \
@@ -314,7 +314,7 @@ async fn brief(cx: &ToolContext, asked: &Arguments) -> Result<Brief, ToolError> 
         brief.model = model.parse().map_err(|error| ToolError::of(&error))?;
     }
     brief.endpoint = endpoint(cx, &brief.model).await?;
-    let found = cx.seat.find(&brief, cx.cx.lineage().session);
+    let found = cx.shared.find(&brief, cx.cx.lineage().session);
     let (found, _) = found.map_err(|error| ToolError::of(&error))?;
     if asked.isolation == Isolates::Worktree {
         brief.isolation = Isolation::Worktree;
@@ -349,7 +349,7 @@ async fn brief(cx: &ToolContext, asked: &Arguments) -> Result<Brief, ToolError> 
              task what it needs to know.",
         ));
     }
-    brief.context = Context::Fork { from, blocks: cx.branch.blocks };
+    brief.context = BriefContext::Fork { from, blocks: cx.branch.blocks };
     Ok(brief)
 }
 
@@ -360,7 +360,7 @@ async fn endpoint(cx: &ToolContext, model: &ModelName) -> Result<Option<Endpoint
     if model.provider().shares_access_with(cx.brief.model.provider()) {
         return Ok(cx.brief.endpoint.clone());
     }
-    let now = cx.seat.catalogue.endpoint(model, Some(cx.cx.lineage().session));
+    let now = cx.shared.models.endpoint(model, Some(cx.cx.lineage().session));
     if now.is_none() {
         return Ok(None);
     }
@@ -373,14 +373,14 @@ async fn endpoint(cx: &ToolContext, model: &ModelName) -> Result<Option<Endpoint
 }
 
 fn is_in_worktree(cx: &ToolContext) -> bool {
-    let (trees, folder) = (cx.seat.worktrees.as_ref(), cx.brief.folder.as_deref());
+    let (trees, folder) = (cx.shared.worktrees.as_ref(), cx.brief.folder.as_deref());
     trees.zip(folder).is_some_and(|(trees, folder)| trees.hold(folder))
 }
 
 /// The commit at which the worktree of a child begins. It is kept, so that a call
 /// that is repeated asks for the same child; so is why there is none.
 async fn base(cx: &ToolContext) -> Result<String, ToolError> {
-    let (trees, folder) = (cx.seat.worktrees.clone(), cx.brief.folder.clone());
+    let (trees, folder) = (cx.shared.worktrees.clone(), cx.brief.folder.clone());
     let task = cx.cx.id();
     let look = move || async move {
         let found = worktree::base(trees.as_ref(), folder.as_deref(), task).await;

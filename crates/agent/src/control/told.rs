@@ -5,7 +5,7 @@ use std::fmt::Write;
 use offshoot_core::{Stamp, Task, text};
 
 use crate::brief::Brief;
-use crate::report::Report;
+use crate::report::AgentReport;
 
 /// How much of what a task is for is shown in a list.
 const SHOWN: usize = 120;
@@ -16,7 +16,7 @@ pub(crate) fn line(task: &Task, now: Stamp) -> String {
     let since = now.since(task.since);
     // Writing to a string does not fail.
     let _ = write!(told, " for {} s", since.as_secs());
-    if let Some(report) = Report::of(task) {
+    if let Some(report) = AgentReport::of(task) {
         let _ = write!(told, "; {}", report.told());
         if let Some(note) = report.note {
             let _ = write!(told, "; {}", text::cut(&note, SHOWN));

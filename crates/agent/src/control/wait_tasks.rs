@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::told;
-use crate::mail::wanted;
+use crate::delivery::wanted;
 use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
 
 #[derive(Deserialize, JsonSchema)]
@@ -73,7 +73,7 @@ async fn prepare(cx: ToolContext, asked: Arguments) -> Result<Wait, ToolError> {
     cx.turn.comes().await;
     let tasks = find(&cx, asked.tasks).await?;
     let span = Duration::from_secs(asked.timeout_seconds.unwrap_or(USUAL).min(LONGEST));
-    let allowance = cx.seat.limits.allowance;
+    let allowance = cx.shared.limits.allowance;
     Ok(Wait { cx: cx.cx, tasks, any: asked.any, span, allowance })
 }
 

@@ -21,7 +21,7 @@ use super::standing::{self, Standing, telling};
 use super::{Said, Scene};
 use crate::KIND;
 use crate::control;
-use crate::report::Report;
+use crate::report::AgentReport;
 use crate::tool::{Function, Output, ToolContext, ToolError};
 
 pub(super) const WORDS: Words = &[
@@ -114,7 +114,7 @@ fn run(
                 return deeds::answer((wait, stand), NAMING, "send_message").await;
             }
             let answer = standing::result(waited).await?;
-            let steps = Report::of(&waited.task).map_or(0, |report| report.steps);
+            let steps = AgentReport::of(&waited.task).map_or(0, |report| report.steps);
             let told = Output::json(&json!({
                 "agent_id": &*agent,
                 "status": "completed",

@@ -20,7 +20,7 @@ use super::standing::{self, Standing, telling};
 use super::{Said, Scene};
 use crate::KIND;
 use crate::control::{self, Stand};
-use crate::report::Report;
+use crate::report::AgentReport;
 use crate::tool::{Output, ToolContext, ToolError};
 
 pub(super) const WORDS: Words = &[
@@ -198,7 +198,7 @@ async fn ended(stand: Stand) -> Result<Output, ToolError> {
         let why = Output::failure(offshoot_core::digest(record, usize::MAX));
         return Ok(telling(why, &stand));
     }
-    let report = Report::of(record).unwrap_or_default();
+    let report = AgentReport::of(record).unwrap_or_default();
     let span = record.since.since(record.spec.spawned_at);
     let told = Output::json(&json!({
         "status": "completed",

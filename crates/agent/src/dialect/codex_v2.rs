@@ -24,7 +24,7 @@ use super::standing::{Standing, is_asking};
 use super::{Said, Scene, codex, naming};
 use crate::KIND;
 use crate::control;
-use crate::mail;
+use crate::delivery;
 use crate::tool::{Output, ToolContext, ToolError};
 
 pub(super) const WORDS: Words = &[
@@ -255,7 +255,7 @@ fn wait(cx: ToolContext, asked: WaitFor) -> impl Future<Output = Result<Output, 
         };
         cx.turn.comes().await;
         // What has come since the last answer is read when this call returns.
-        if mail::is_due_now(&cx.cx).await? {
+        if delivery::is_due_now(&cx.cx).await? {
             return Ok(Err(told(&format!("{COME}{raised}"), false)?));
         }
         let all = deeds::tasks(&cx).await?;

@@ -10,7 +10,7 @@ use super::naming::{Naming, missing};
 use super::standing::{self, Standing, is_asking, telling};
 use crate::control::{self, Sent, Stand, Stopping, Wait};
 use crate::notice;
-use crate::profile::NoProfile;
+use crate::profile::ProfileUnavailable;
 use crate::tool::{Output, ToolContext, ToolError};
 
 /// A request to send an agent off, as `spawn_agent` takes it.
@@ -75,9 +75,9 @@ pub(super) fn profile_of(cx: &ToolContext, role: &str) -> Result<Option<String>,
     if GENERAL.contains(&role) {
         return Ok(None);
     }
-    let found = match &cx.seat.roster {
-        Some(roster) => roster.find(role, cx.folder()).map(|_| ()),
-        None => Err(NoProfile::Unknown { name: role.into(), known: GENERAL[0].into() }),
+    let found = match &cx.shared.profiles {
+        Some(profiles) => profiles.find(role, cx.folder()).map(|_| ()),
+        None => Err(ProfileUnavailable::Unknown { name: role.into(), known: GENERAL[0].into() }),
     };
     match found {
         Ok(()) => Ok(Some(role.to_owned())),
@@ -91,7 +91,7 @@ pub(super) const ENDLESS: Duration = Duration::MAX;
 
 /// A wait for these.
 pub(super) fn waiting(cx: &ToolContext, tasks: Vec<TaskRef>, span: Duration) -> Wait {
-    let allowance = cx.seat.limits.allowance;
+    let allowance = cx.shared.limits.allowance;
     Wait { cx: cx.cx.clone(), tasks, any: false, span, allowance }
 }
 

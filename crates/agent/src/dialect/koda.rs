@@ -23,8 +23,8 @@ use super::standing::{self, Standing, is_asking, telling};
 use super::{Said, Scene};
 use crate::KIND;
 use crate::control::Stand;
-use crate::profile::{Origin, Profile};
-use crate::report::Report;
+use crate::profile::{Profile, ProfileOrigin};
+use crate::report::AgentReport;
 use crate::tool::{Output, ToolContext, ToolError};
 
 pub(super) const WORDS: Words = &[
@@ -158,7 +158,7 @@ struct Agents {
 const PROMPT: usize = 500;
 
 async fn agents(cx: ToolContext, asked: Agents) -> Result<Output, ToolError> {
-    let known = cx.seat.roster.as_ref().map(|roster| roster.all(cx.folder()).0);
+    let known = cx.shared.profiles.as_ref().map(|profiles| profiles.all(cx.folder()).0);
     let mut lines = vec![
         "task: does whatever it is told to.".to_owned(),
         "fork: the same, and knows your conversation.".to_owned(),
@@ -169,9 +169,9 @@ async fn agents(cx: ToolContext, asked: Agents) -> Result<Output, ToolError> {
 
 fn shown(profile: &Profile, detail: bool) -> String {
     let tag = match profile.origin {
-        Origin::BuiltIn => "",
-        Origin::User(_) => " [user]",
-        Origin::Project(_) => " [project]",
+        ProfileOrigin::BuiltIn => "",
+        ProfileOrigin::User(_) => " [user]",
+        ProfileOrigin::Project(_) => " [project]",
     };
     let Profile { name, description, prompt, .. } = profile;
     if detail {
@@ -351,7 +351,7 @@ async fn ended(now: Stamp, waited: &WaitResult, spoken_to: bool) -> Result<Value
     if Standing::of(task) == Standing::Cancelled {
         return Ok(json!({"task_id": id, "status": "cancelled"}));
     }
-    let events: Vec<_> = Report::of(task).map(|report| report.told()).into_iter().collect();
+    let events: Vec<_> = AgentReport::of(task).map(|report| report.told()).into_iter().collect();
     Ok(json!({
         "task_id": id,
         "status": status(task),

@@ -5,7 +5,7 @@ use offshoot_runtime::{TaskRef, WaitEnd, WaitResult};
 
 use crate::brief::Brief;
 use crate::control::{self, Stand};
-use crate::report::Report;
+use crate::report::AgentReport;
 use crate::tool::{Output, ToolError};
 
 /// How a task stands.
@@ -105,7 +105,7 @@ fn brief(task: &Task) -> Option<Brief> {
 
 /// What a task says of its progress.
 pub(super) fn note(task: &Task) -> Option<String> {
-    Report::of(task).and_then(|report| report.note)
+    AgentReport::of(task).and_then(|report| report.note)
 }
 
 /// An output that tells how tasks have ended: none of them is told again.

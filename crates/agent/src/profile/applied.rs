@@ -6,7 +6,7 @@ use offshoot_core::permissions::{Permissions, PolicyLayer};
 use offshoot_core::text;
 use serde_json::{Map, Value};
 
-use super::{Profile, Standing, Unfit};
+use super::{Profile, ProfileError, ProfileTrust};
 use crate::brief::{Brief, Isolation};
 use crate::notice::envelope;
 
@@ -82,9 +82,9 @@ impl Profile {
     /// project says, so that it poses as nobody else.
     fn words(&self) -> Option<String> {
         let prompt = Some(self.prompt.as_str()).filter(|prompt| !prompt.is_empty())?;
-        Some(match self.standing {
-            Standing::Trusted => prompt.to_owned(),
-            Standing::Untrusted => {
+        Some(match self.trust {
+            ProfileTrust::Trusted => prompt.to_owned(),
+            ProfileTrust::Untrusted => {
                 envelope("profile", &[("name", &self.name), ("from", "project")], prompt)
             }
         })
@@ -92,14 +92,17 @@ impl Profile {
 
     /// With a configuration, if it is one that the profile takes: what an agent is
     /// told of it.
-    pub(crate) fn configured(&self, config: Option<&Value>) -> Result<Option<String>, Unfit> {
+    pub(crate) fn configured(
+        &self,
+        config: Option<&Value>,
+    ) -> Result<Option<String>, ProfileError> {
         let Some(schema) = &self.config else {
             return match config {
                 None => Ok(None),
-                Some(_) => Err(Unfit::NotConfigurable(self.name.clone())),
+                Some(_) => Err(ProfileError::NotConfigurable(self.name.clone())),
             };
         };
-        let misfit = |wrong: String| Unfit::Misfit { name: self.name.clone(), wrong };
+        let misfit = |wrong: String| ProfileError::Misfit { name: self.name.clone(), wrong };
         let validator = jsonschema::validator_for(schema).map_err(|error| {
             misfit(format!("what it says it takes is not a JSON Schema: {error}"))
         })?;
@@ -143,11 +146,11 @@ impl Profile {
     }
 
     /// The profiles that an agent of this profile may send off. One without
-    /// standing cannot name any that its owner may not.
+    /// trust cannot name any that its owner may not.
     fn sends_off(&self, owner: Option<Box<[String]>>) -> Option<Box<[String]>> {
         match (&self.agents, owner) {
             (None, owner) => owner,
-            (Some(own), Some(owner)) if self.standing == Standing::Untrusted => {
+            (Some(own), Some(owner)) if self.trust == ProfileTrust::Untrusted => {
                 let both = |name: &&String| owner.iter().any(|other| is_name(other, name));
                 Some(own.iter().filter(both).cloned().collect())
             }

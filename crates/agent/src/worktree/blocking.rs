@@ -20,10 +20,10 @@ static SEATS: Semaphore = Semaphore::const_new(MOST);
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<T> {
-    let seat = SEATS.acquire().await.map_err(io::Error::other)?;
+    let shared = SEATS.acquire().await.map_err(io::Error::other)?;
     let done = tokio::task::spawn_blocking(move || {
         let done = work();
-        drop(seat);
+        drop(shared);
         done
     });
     done.await.map_err(io::Error::other)

@@ -11,10 +11,10 @@ use offshoot_runtime::{BodyError, Context, Error, StepError};
 use super::limit::{CANCEL_LIMIT, after};
 use super::note::Note;
 use super::{WorktreeState, Worktrees};
-use crate::agents::Seat;
-use crate::life::Trouble;
-use crate::report::Report;
-use crate::rest::nobody_is_out;
+use crate::agent_loop::turn_end::nobody_is_out;
+use crate::agents::AgentShared;
+use crate::loop_exit::LoopExit;
+use crate::report::AgentReport;
 
 /// Who sees to the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,14 +27,14 @@ pub(crate) enum By {
 
 /// Tidies up after an agent that ends. Whatever does not succeed is left as it
 /// is, and the report says since the agent's beginning where that is.
-pub(crate) async fn tidy_up(seat: &Seat, cx: &Context, by: By) {
-    let Some(trees) = &seat.worktrees else { return };
+pub(crate) async fn tidy_up(shared: &AgentShared, cx: &Context, by: By) {
+    let Some(trees) = &shared.worktrees else { return };
     if let Err(trouble) = try_tidy_up(trees, cx, by).await {
         tracing::debug!(task = %cx.id(), ?trouble, "a worktree is left as it is");
     }
 }
 
-async fn try_tidy_up(trees: &Worktrees, cx: &Context, by: By) -> Result<(), Trouble> {
+async fn try_tidy_up(trees: &Worktrees, cx: &Context, by: By) -> Result<(), LoopExit> {
     let place = trees.note(cx.id());
     let Some(mut note) = Note::read(&place) else { return Ok(()) };
     be_alone(cx, by).await?;
@@ -45,8 +45,8 @@ async fn try_tidy_up(trees: &Worktrees, cx: &Context, by: By) -> Result<(), Trou
         tracing::warn!(task = %cx.id(), %path, %error, "a worktree could not be tidied up");
         note.tree.shown(WorktreeState::Kept)
     });
-    let report = cx.reported::<Report>().await?.unwrap_or_default();
-    Ok(cx.progress(&Report { worktree: Some(worktree), ..report }).await?)
+    let report = cx.reported::<AgentReport>().await?.unwrap_or_default();
+    Ok(cx.progress(&AgentReport { worktree: Some(worktree), ..report }).await?)
 }
 
 /// Resolves when git has had its time: less once the agent was told to stop.
@@ -63,7 +63,7 @@ async fn late(trees: &Worktrees, cx: &Context, by: By) -> Duration {
 /// Waits until nobody below the agent lives any more: they work in the same
 /// folder. An agent that does well has waited for them; the others are stopped,
 /// as they would be once its end is written.
-async fn be_alone(cx: &Context, by: By) -> Result<(), Trouble> {
+async fn be_alone(cx: &Context, by: By) -> Result<(), LoopExit> {
     let mut page = cx.tasks().owner(Owner::Task(cx.id())).live().await?;
     loop {
         for child in &page.items {
@@ -87,7 +87,7 @@ async fn be_alone(cx: &Context, by: By) -> Result<(), Trouble> {
 
 /// An error unless this attempt still has the task: another one may work in the
 /// same worktree.
-async fn still_ours(cx: &Context) -> Result<(), Trouble> {
+async fn still_ours(cx: &Context) -> Result<(), LoopExit> {
     let key = format!("worktree ends {:032x}", cx.random());
     let mut failures = 0;
     loop {
@@ -98,7 +98,7 @@ async fn still_ours(cx: &Context) -> Result<(), Trouble> {
                 failures += 1;
                 cx.back_off(failures).await?;
             }
-            Err(error) => return Err(Trouble::End(error.into())),
+            Err(error) => return Err(LoopExit::End(error.into())),
         }
     }
 }

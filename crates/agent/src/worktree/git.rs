@@ -18,7 +18,7 @@ use super::confines::{Confined, Confines};
 use super::filters;
 use super::orphans;
 use super::programs;
-use crate::shared::project_ancestors;
+use crate::project::project_ancestors;
 
 /// How much of what it says is kept.
 const KEPT: usize = 64 << 10;

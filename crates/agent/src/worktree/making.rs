@@ -16,10 +16,10 @@ use super::limit::{CANCEL_LIMIT, after};
 use super::note::{Note, Origin, Standing, Tree};
 use super::removal::exists;
 use super::{NoTree, WorktreeState, Worktrees};
-use crate::agents::Seat;
+use crate::agents::AgentShared;
 use crate::brief::Brief;
-use crate::life::Trouble;
-use crate::report::Report;
+use crate::loop_exit::LoopExit;
+use crate::report::AgentReport;
 
 /// The most bytes that the path of a worktree may have: it is told in reports,
 /// which are short.
@@ -41,11 +41,11 @@ struct Wanted {
 /// Gives an agent its worktree before it does anything, and has its brief say
 /// that it works there.
 pub(crate) async fn settle_in(
-    seat: &Seat,
+    shared: &AgentShared,
     cx: &Context,
     brief: &mut Brief,
 ) -> Result<Arc<Tree>, BodyError> {
-    let trees = seat.worktrees.as_ref().ok_or(NoTree::NoPlace)?;
+    let trees = shared.worktrees.as_ref().ok_or(NoTree::NoPlace)?;
     let wanted = Wanted {
         task: cx.id(),
         handle: cx.handle().to_owned(),
@@ -60,8 +60,8 @@ pub(crate) async fn settle_in(
                 brief.folder = Some(tree.folder());
                 return Ok(Arc::new(tree));
             }
-            Err(Trouble::End(error)) => return Err(error),
-            Err(Trouble::Store(error)) => {
+            Err(LoopExit::End(error)) => return Err(error),
+            Err(LoopExit::Store(error)) => {
                 tracing::warn!(task = %cx.id(), %error, "a worktree could not be noted");
                 failures += 1;
                 cx.back_off(failures).await?;
@@ -70,37 +70,37 @@ pub(crate) async fn settle_in(
     }
 }
 
-async fn try_settle_in(trees: &Worktrees, cx: &Context, wanted: Wanted) -> Result<Tree, Trouble> {
+async fn try_settle_in(trees: &Worktrees, cx: &Context, wanted: Wanted) -> Result<Tree, LoopExit> {
     // Git is gone with the future that runs it, before anything is cleared away.
     let made = {
         let (made, cancelled) = (pin!(plan_and_make(trees, cx, wanted)), pin!(cx.cancelled()));
         match select(made, cancelled).await {
             Either::Left((made, _)) => made,
-            Either::Right(_) => Err(Trouble::End(BodyError::Cancelled)),
+            Either::Right(_) => Err(LoopExit::End(BodyError::Cancelled)),
         }
     };
     if made.is_err() {
         trees.give_up(cx.id()).await;
     }
     let tree = made?;
-    let report = cx.reported::<Report>().await?.unwrap_or_default();
+    let report = cx.reported::<AgentReport>().await?.unwrap_or_default();
     let worktree = Some(tree.shown(WorktreeState::InUse));
-    cx.progress(&Report { worktree, ..report }).await?;
+    cx.progress(&AgentReport { worktree, ..report }).await?;
     Ok(tree)
 }
 
-async fn plan_and_make(trees: &Worktrees, cx: &Context, wanted: Wanted) -> Result<Tree, Trouble> {
+async fn plan_and_make(trees: &Worktrees, cx: &Context, wanted: Wanted) -> Result<Tree, LoopExit> {
     let plan = {
         let trees = trees.clone();
         cx.step("worktree", move || async move { trees.plan(wanted).await })
     };
     let tree: Tree = plan.value().await.map_err(|error| match error {
         StepError::Journal(error) => error.into(),
-        error => Trouble::End(error.into()),
+        error => LoopExit::End(error.into()),
     })?;
     let what = format!("git makes its worktree {}", tree.path.display());
     let made = trees.limited((cx.id(), what), trees.late(), trees.ensure(cx.id(), &tree)).await;
-    made.map_err(|error| Trouble::End(error.into()))?;
+    made.map_err(|error| LoopExit::End(error.into()))?;
     Ok(tree)
 }
 

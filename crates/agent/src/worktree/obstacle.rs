@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use super::blocking::read_file;
-use crate::shared::project_ancestors;
+use crate::project::project_ancestors;
 
 /// What git reads in a directory of its own: that of a repository, or the part of
 /// it that belongs to one worktree.

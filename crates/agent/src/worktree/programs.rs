@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::shared::project_ancestors;
+use crate::project::project_ancestors;
 
 /// The folders of the search path in which no agent is likely to write: none that
 /// is relative, none in a repository, and none in these folders.

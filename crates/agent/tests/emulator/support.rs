@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use offshoot_agent::{Agents, Brief, Catalogue, Function, KIND, NoModel, ToolContext, ToolError};
+use offshoot_agent::{
+    Agents, Brief, Function, KIND, ModelSource, ModelUnavailable, ToolContext, ToolError,
+};
 use offshoot_core::SessionId;
 use offshoot_models::{Gate, Gates, Keys, Model, ModelName, Models, Patience};
 use offshoot_runtime::{Runtime, Session, TaskRef};
@@ -50,10 +52,14 @@ struct There {
     gates: Gates,
 }
 
-impl Catalogue for There {
-    fn find(&self, model: &ModelName, _: SessionId) -> Result<(Arc<dyn Model>, Gate), NoModel> {
+impl ModelSource for There {
+    fn find(
+        &self,
+        model: &ModelName,
+        _: SessionId,
+    ) -> Result<(Arc<dyn Model>, Gate), ModelUnavailable> {
         let found = self.models.open(model, &self.keys);
-        let found = found.map_err(|error| NoModel::Unknown(error.to_string()))?;
+        let found = found.map_err(|error| ModelUnavailable::Unknown(error.to_string()))?;
         Ok((found, self.gates.before(model.provider(), &self.keys)))
     }
 }

@@ -1,9 +1,10 @@
-//! Leave: a call that somebody must allow waits for that, and for no more.
+//! Approvals: a call that needs one waits for it, and for nothing else.
 
 use std::sync::Arc;
 
 use offshoot_agent::{
-    Agents, Approval, Asked, Brief, Function, Leave, NotAnswered, Tool, ToolContext, ToolError,
+    Agents, ApprovalError, ApprovalRequest, Brief, Decision, Function, PendingApproval, Tool,
+    ToolContext, ToolError,
 };
 use offshoot_core::permissions::{
     Access, Action, Approver, PermissionMode, Permissions, PolicyLayer, Rule, Verdict,
@@ -16,7 +17,7 @@ use serde_json::json;
 
 use crate::support::{Doors, Test, World, answers, heard, until_called};
 
-/// What was written, by whoever had leave.
+/// The texts that approved calls wrote.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger(Arc<Mutex<Vec<String>>>);
 
@@ -57,10 +58,10 @@ pub(crate) fn asking() -> Permissions {
     Permissions::of(PolicyLayer::mode(PermissionMode::Ask))
 }
 
-/// What an agent asks leave for, once it asks for so much at once.
-pub(crate) async fn until_asked(agent: &TaskRef, count: usize) -> Vec<Asked> {
+/// The approval requests of an agent, once it has so many at once.
+pub(crate) async fn until_asked(agent: &TaskRef, count: usize) -> Vec<PendingApproval> {
     loop {
-        let asked = Asked::by(agent).await.unwrap();
+        let asked = PendingApproval::of_task(agent).await.unwrap();
         if asked.len() == count {
             return asked;
         }
@@ -108,24 +109,24 @@ impl World {
 }
 
 #[tokio::test]
-async fn s5_5_a_call_waits_for_leave_and_is_made_as_it_was_asked() -> Test {
+async fn s5_5_a_call_waits_for_its_approval_and_is_made_as_shown() -> Test {
     let (world, ledger) = world(&["a"]).await;
     let agent = world.agent_of(&world.asking("write")).await;
     let asked = until_asked(&agent, 1).await.remove(0);
-    let Approval { tool, arguments, lasting, .. } = &asked.approval;
+    let ApprovalRequest { tool, arguments, grant, .. } = &asked.request;
     assert_eq!((&**tool, &**arguments), ("write", r#"{"text":"a"}"#));
-    assert_eq!(lasting, &Some(Rule::tool("write")));
+    assert_eq!(grant, &Some(Rule::tool("write")));
     assert_eq!((asked.number, asked.addressee), (1, Addressee::Person));
     let mut records = agent.watch();
     while records.next().await.unwrap()?.state != TaskState::Waiting(WaitingOn::Approval(1)) {}
     let why = agent.why().await?.to_string();
     assert!(why.contains("waits for approval 1"), "{why}");
-    assert_eq!(Asked::by_all(world.runtime()).await?, [asked]);
+    assert_eq!(PendingApproval::list(world.runtime()).await?, [asked]);
     assert!(ledger.lines().is_empty());
-    Asked::answer(&agent, 1, &Leave::Once).await?;
+    PendingApproval::decide(&agent, 1, &Decision::Once).await?;
     assert_eq!(agent.wait().await?.decode::<String>()?, "wrote a");
     assert_eq!(ledger.lines(), ["a"]);
-    assert!(Asked::by_all(world.runtime()).await?.is_empty());
+    assert!(PendingApproval::list(world.runtime()).await?.is_empty());
     Ok(())
 }
 
@@ -135,7 +136,7 @@ async fn s7_3_what_is_denied_is_not_done_and_the_model_is_told_why() -> Test {
     let agent = world.agent_of(&world.asking("write")).await;
     until_asked(&agent, 1).await;
     let reason = Some("not in my house".to_owned());
-    Asked::answer(&agent, 1, &Leave::Denied { reason }).await?;
+    PendingApproval::decide(&agent, 1, &Decision::Denied { reason }).await?;
     let told: String = agent.wait().await?.decode()?;
     assert!(told.contains("denied") && told.contains("not in my house"), "{told}");
     assert!(ledger.lines().is_empty());
@@ -143,7 +144,7 @@ async fn s7_3_what_is_denied_is_not_done_and_the_model_is_told_why() -> Test {
 }
 
 #[tokio::test]
-async fn s7_3_an_answer_that_is_no_leave_counts_as_denied() -> Test {
+async fn s7_3_an_answer_that_is_no_decision_denies_the_call() -> Test {
     let words = [json!("yes"), json!(r#"{"verdict":"once"}"#), json!(true), json!({"once": {}})];
     for word in words {
         let (world, ledger) = world(&["a"]).await;
@@ -151,19 +152,19 @@ async fn s7_3_an_answer_that_is_no_leave_counts_as_denied() -> Test {
         until_asked(&agent, 1).await;
         agent.answer(1, &word).await?;
         let told: String = agent.wait().await?.decode()?;
-        assert!(told.contains("counts as denied"), "{word}: {told}");
+        assert!(told.contains("so it is denied"), "{word}: {told}");
         assert!(ledger.lines().is_empty(), "{word}");
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn s5_5_leave_is_answered_for_requests_alone() -> Test {
+async fn s5_5_only_approval_requests_are_decided() -> Test {
     let (world, _) = world(&["a"]).await;
     let agent = world.agent_of(&world.asking("write")).await;
     until_asked(&agent, 1).await;
-    let none = Asked::answer(&agent, 7, &Leave::Once).await;
-    assert!(matches!(none, Err(NotAnswered::NotAsked { number: 7, .. })), "{none:?}");
+    let none = PendingApproval::decide(&agent, 7, &Decision::Once).await;
+    assert!(matches!(none, Err(ApprovalError::NotFound { number: 7, .. })), "{none:?}");
     let task = world.session.spawn_ephemeral(|cx| async move {
         cx.ask("which?").await?;
         Ok::<_, offshoot_runtime::BodyError>(())
@@ -172,8 +173,8 @@ async fn s5_5_leave_is_answered_for_requests_alone() -> Test {
     while task.questions().await?.is_empty() {
         tokio::task::yield_now().await;
     }
-    let words = Asked::answer(&task, 1, &Leave::Once).await;
-    assert!(matches!(words, Err(NotAnswered::WantsWords { .. })), "{words:?}");
+    let words = PendingApproval::decide(&task, 1, &Decision::Once).await;
+    assert!(matches!(words, Err(ApprovalError::WantsWords { .. })), "{words:?}");
     assert!(task.questions().await?[0].closed.is_none());
     Ok(())
 }
@@ -184,17 +185,22 @@ async fn s5_5_of_two_answers_at_once_one_stands() -> Test {
         let (world, ledger) = world(&["a"]).await;
         let agent = world.agent_of(&world.asking("write")).await;
         until_asked(&agent, 1).await;
-        let (yes, no) = (Leave::Once, Leave::Denied { reason: None });
+        let (yes, no) = (Decision::Once, Decision::Denied { reason: None });
         let (yes, no) = if allow_first {
-            tokio::join!(Asked::answer(&agent, 1, &yes), Asked::answer(&agent, 1, &no))
+            tokio::join!(
+                PendingApproval::decide(&agent, 1, &yes),
+                PendingApproval::decide(&agent, 1, &no)
+            )
         } else {
-            let (no, yes) =
-                tokio::join!(Asked::answer(&agent, 1, &no), Asked::answer(&agent, 1, &yes));
+            let (no, yes) = tokio::join!(
+                PendingApproval::decide(&agent, 1, &no),
+                PendingApproval::decide(&agent, 1, &yes)
+            );
             (yes, no)
         };
         let (stands, fails) = if allow_first { (yes, no) } else { (no, yes) };
         stands?;
-        let refused = |error| matches!(error, NotAnswered::Refused(Error::QuestionClosed { .. }));
+        let refused = |error| matches!(error, ApprovalError::Refused(Error::QuestionClosed { .. }));
         assert!(fails.is_err_and(refused));
         agent.wait().await?;
         assert_eq!(ledger.lines().len(), usize::from(allow_first));
@@ -210,11 +216,11 @@ async fn s5_5_two_calls_that_ask_at_once_are_each_answered_by_themselves() -> Te
         let asked = until_asked(&agent, 2).await;
         for number in order {
             let asked = asked.iter().find(|asked| asked.number == number).unwrap();
-            let leave = match asked.approval.arguments.contains("\"b\"") {
-                true => Leave::Once,
-                false => Leave::Denied { reason: Some("not this".to_owned()) },
+            let decision = match asked.request.arguments.contains("\"b\"") {
+                true => Decision::Once,
+                false => Decision::Denied { reason: Some("not this".to_owned()) },
             };
-            Asked::answer(&agent, number, &leave).await?;
+            PendingApproval::decide(&agent, number, &decision).await?;
         }
         let told: String = agent.wait().await?.decode()?;
         assert!(told.contains("not this") && told.ends_with(" | wrote b"), "{told}");
@@ -224,7 +230,7 @@ async fn s5_5_two_calls_that_ask_at_once_are_each_answered_by_themselves() -> Te
 }
 
 #[tokio::test]
-async fn s7_3_leave_for_one_call_is_none_for_the_same_call_made_again() -> Test {
+async fn s7_3_an_approval_does_not_cover_the_same_call_made_again() -> Test {
     let ledger = Ledger::default();
     let tool = ledger.tool();
     let script = |call: &Call| match answers(call) {
@@ -234,14 +240,14 @@ async fn s7_3_leave_for_one_call_is_none_for_the_same_call_made_again() -> Test 
     let world = World::with(script, |agents| agents.tool(tool)).await;
     let agent = world.agent_of(&world.asking("write")).await;
     until_asked(&agent, 1).await;
-    Asked::answer(&agent, 1, &Leave::Once).await?;
+    PendingApproval::decide(&agent, 1, &Decision::Once).await?;
     loop {
         if until_asked(&agent, 1).await[0].number == 2 {
             break;
         }
     }
     assert_eq!(ledger.lines(), ["a"]);
-    Asked::answer(&agent, 2, &Leave::Denied { reason: None }).await?;
+    PendingApproval::decide(&agent, 2, &Decision::Denied { reason: None }).await?;
     agent.wait().await?;
     assert_eq!(ledger.lines(), ["a"]);
     Ok(())
@@ -253,7 +259,7 @@ async fn s7_3_where_there_is_nobody_to_ask_it_is_denied_at_once() -> Test {
     let authority = asking().with_approver(Approver::None);
     let agent = world.agent_of(&world.brief("write").authority(authority)).await;
     let told: String = agent.wait().await?.decode()?;
-    assert!(told.contains("nobody to give it"), "{told}");
+    assert!(told.contains("no approver"), "{told}");
     assert!(ledger.lines().is_empty() && agent.questions().await?.is_empty());
     Ok(())
 }
@@ -286,11 +292,11 @@ async fn s7_3_what_is_guarded_is_asked_for_whatever_is_allowed() -> Test {
         brief.authority = authority.map(Arc::new);
         let agent = world.agent_of(&brief).await;
         let asked = until_asked(&agent, 1).await;
-        assert_eq!(asked[0].approval.why.as_deref(), Some("it begins with a dot"));
+        assert_eq!(asked[0].request.why.as_deref(), Some("it begins with a dot"));
         while ledger.lines() != ["a"] {
             tokio::task::yield_now().await;
         }
-        Asked::answer(&agent, 1, &Leave::Once).await?;
+        PendingApproval::decide(&agent, 1, &Decision::Once).await?;
         assert_eq!(agent.wait().await?.decode::<String>()?, "wrote a | wrote .git");
     }
     Ok(())
@@ -335,14 +341,14 @@ async fn s5_5_the_other_calls_of_an_answer_go_on() -> Test {
         tokio::task::yield_now().await;
     }
     assert_eq!(until_asked(&agent, 1).await.len(), 1);
-    Asked::answer(&agent, 1, &Leave::Once).await?;
+    PendingApproval::decide(&agent, 1, &Decision::Once).await?;
     let told: String = agent.wait().await?.decode()?;
     assert!(told.starts_with("wrote a | went through d | "), "{told}");
     Ok(())
 }
 
 #[tokio::test]
-async fn s8_3_whoever_waits_for_leave_has_no_slot() -> Test {
+async fn s8_3_an_agent_that_waits_for_an_approval_has_no_slot() -> Test {
     let ledger = Ledger::default();
     let tool = ledger.tool();
     let caps = Caps { executing: Ceiling { space: Some(1), ..Ceiling::NONE }, ..Caps::default() };
@@ -355,7 +361,7 @@ async fn s8_3_whoever_waits_for_leave_has_no_slot() -> Test {
     until_asked(&agent, 1).await;
     assert_eq!(world.answer("other").await, "done");
     assert!(ledger.lines().is_empty());
-    Asked::answer(&agent, 1, &Leave::Once).await?;
+    PendingApproval::decide(&agent, 1, &Decision::Once).await?;
     assert_eq!(agent.wait().await?.decode::<String>()?, "done");
     let [question] = &agent.questions().await?[..] else { panic!("one question") };
     assert!(matches!(question.closed, Some(Resolution::Answered { .. })), "{question:?}");

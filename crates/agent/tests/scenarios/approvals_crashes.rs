@@ -1,8 +1,8 @@
-//! Requests for leave outlive the process that asks.
+//! Approval requests outlive the process that asks.
 
 use std::sync::Arc;
 
-use offshoot_agent::{Agents, Asked, Brief, KIND, Leave};
+use offshoot_agent::{Agents, Brief, Decision, KIND, PendingApproval};
 use offshoot_core::permissions::Permissions;
 use offshoot_core::{Question, Resolution};
 use offshoot_models::{Call, Scripted, Turn};
@@ -37,9 +37,9 @@ fn brief(task: &str, authority: Permissions) -> Brief {
 }
 
 /// The only request there is, once there is one.
-async fn request(runtime: &Runtime) -> Result<Asked, offshoot_runtime::Error> {
+async fn request(runtime: &Runtime) -> Result<PendingApproval, offshoot_runtime::Error> {
     loop {
-        if let [asked] = &Asked::by_all(runtime).await?[..] {
+        if let [asked] = &PendingApproval::list(runtime).await?[..] {
             return Ok(asked.clone());
         }
         tokio::task::yield_now().await;
@@ -64,7 +64,7 @@ async fn s12_1_what_a_grandchild_asks_is_answered_by_a_person_after_a_restart() 
     let found = request(&runtime).await?;
     assert_eq!(found, asked, "the same request");
     let last = runtime.task(&found.task.to_string()).await?;
-    Asked::answer(&last, found.number, &Leave::Once).await?;
+    PendingApproval::decide(&last, found.number, &Decision::Once).await?;
     let lead = runtime.task(&lead.to_string()).await?;
     let told: String = ended(&lead).await.decode()?;
     assert!(told.contains("wrote a"), "{told}");
@@ -86,7 +86,7 @@ async fn s9_3_what_was_answered_while_no_process_lived_is_done_once() -> Test {
     // Nobody here executes agents.
     let runtime = Runtime::builder(memory.clone()).open().await?;
     let last = runtime.task("last").await?;
-    Asked::answer(&last, 1, &Leave::Once).await?;
+    PendingApproval::decide(&last, 1, &Decision::Once).await?;
     drop((last, runtime));
     assert!(ledger.lines().is_empty());
     let runtime = Runtime::builder(memory).backend(KIND, agents.backend()).open().await?;
@@ -112,9 +112,9 @@ async fn live(
         let request = agents.request(&brief("last", asking()))?;
         if let Ok(agent) = session.spawn(request).name("last").await {
             while !store.has_crashed() {
-                if Asked::by(&agent).await.is_ok_and(|asked| !asked.is_empty()) {
+                if PendingApproval::of_task(&agent).await.is_ok_and(|asked| !asked.is_empty()) {
                     // The process may die of it.
-                    drop(Asked::answer(&agent, 1, &Leave::Once).await);
+                    drop(PendingApproval::decide(&agent, 1, &Decision::Once).await);
                 }
                 if agent.record().await.is_ok_and(|task| !task.is_live()) {
                     break;
@@ -129,7 +129,7 @@ async fn live(
 }
 
 #[tokio::test(start_paused = true)]
-async fn s9_3_wherever_the_process_dies_a_call_with_leave_is_made_at_most_once() -> Test {
+async fn s9_3_wherever_the_process_dies_an_approved_call_is_made_at_most_once() -> Test {
     let never = FaultPoint { commit: u64::MAX, fault: InjectedFault::CrashBefore };
     let ledger = Ledger::default();
     let commits = live(&Memory::new(), &agents(&ledger), never).await?;
@@ -150,7 +150,7 @@ async fn s9_3_wherever_the_process_dies_a_call_with_leave_is_made_at_most_once()
                 if waited.is_ended() {
                     break waited.decode()?;
                 }
-                drop(Asked::answer(&agent, 1, &Leave::Once).await);
+                drop(PendingApproval::decide(&agent, 1, &Decision::Once).await);
             };
             let at = format!("{fault:?} at {commit}: {told}");
             assert_eq!(agent.questions().await?.len(), 1, "{at}");
@@ -181,8 +181,8 @@ async fn s6_4_a_cancel_that_no_process_saw_withdraws_what_was_asked() -> Test {
     let runtime = Runtime::builder(memory).backend(KIND, agents.backend()).open().await?;
     let last = runtime.task("last").await?;
     ended(&last).await;
-    assert!(Asked::by_all(&runtime).await?.is_empty());
-    assert!(Asked::answer(&last, 1, &Leave::Once).await.is_err());
+    assert!(PendingApproval::list(&runtime).await?.is_empty());
+    assert!(PendingApproval::decide(&last, 1, &Decision::Once).await.is_err());
     assert!(ledger.lines().is_empty());
     Ok(())
 }
@@ -197,7 +197,7 @@ async fn s6_6_a_cancel_withdraws_on_a_disk_all_that_is_asked() -> Test {
     let session = runtime.session("main").await?;
     let agent = session.spawn(agents.request(&brief("write", asking()))?).await?;
     until_asked(&agent, 3).await;
-    Asked::answer(&agent, 2, &Leave::Once).await?;
+    PendingApproval::decide(&agent, 2, &Decision::Once).await?;
     while ledger.lines().is_empty() {
         tokio::task::yield_now().await;
     }

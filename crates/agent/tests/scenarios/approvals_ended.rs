@@ -1,9 +1,9 @@
-//! Requests for leave that end without an answer, and leave that lasts.
+//! Approval requests that end without a decision, and standing grants.
 
 use std::path::Path;
 use std::time::Duration;
 
-use offshoot_agent::{Agents, Asked, Grants, GrantsInMemory, Leave, Limits};
+use offshoot_agent::{Agents, Decision, GrantStore, Limits, MemoryGrants, PendingApproval};
 use offshoot_core::permissions::{Approver, Rule};
 use offshoot_core::{DeliveryMode, Outcome, Resolution};
 use offshoot_models::{Call, Turn};
@@ -32,8 +32,8 @@ async fn assert_withdrawn(agent: &TaskRef) -> Test {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s5_5_a_request_that_nobody_answers_in_time_counts_as_denied() -> Test {
-    let limits = Limits { leave: Duration::from_secs(3_600), ..Limits::default() };
+async fn s5_5_a_request_without_an_answer_in_time_is_denied() -> Test {
+    let limits = Limits { approval: Duration::from_secs(3_600), ..Limits::default() };
     let (world, ledger) = world_with(&["a", "b"], |agents| agents.limits(limits)).await;
     let begun = tokio::time::Instant::now();
     let agent = world.agent_of(&world.asking("write")).await;
@@ -63,7 +63,7 @@ async fn s6_6_a_cancel_withdraws_what_is_asked() -> Test {
     let last = agent.peek().last(1).await?.blocks.remove(0).text.unwrap_or_default();
     assert!(last.contains("not made") && last.contains("asked to stop"), "{last}");
     assert!(ledger.lines().is_empty());
-    assert!(Asked::answer(&agent, 1, &Leave::Once).await.is_err());
+    assert!(PendingApproval::decide(&agent, 1, &Decision::Once).await.is_err());
     assert_withdrawn(&agent).await
 }
 
@@ -96,7 +96,7 @@ async fn s8_2_what_a_person_takes_for_an_answer_is_not_the_agents_time() -> Test
     until_asked(&agent, 1).await;
     tokio::time::sleep(Duration::from_secs(3_600)).await;
     assert!(agent.record().await?.is_live() && ledger.lines().is_empty());
-    Asked::answer(&agent, 1, &Leave::Once).await?;
+    PendingApproval::decide(&agent, 1, &Decision::Once).await?;
     let ended = agent.wait().await?;
     assert!(matches!(ended.outcome(), Some(Outcome::Completed { .. })), "{ended:?}");
     assert_eq!(ledger.lines(), ["a"]);
@@ -112,15 +112,15 @@ fn one_by_one(lines: &'static [&'static str]) -> impl FnMut(&Call) -> Turn + Sen
 }
 
 #[tokio::test]
-async fn s7_3_leave_that_lasts_is_for_what_fits_it_and_never_for_what_is_guarded() -> Test {
-    let (ledger, grants) = (Ledger::default(), GrantsInMemory::default());
+async fn s7_3_a_grant_covers_calls_that_match_it_and_never_guarded_ones() -> Test {
+    let (ledger, grants) = (Ledger::default(), MemoryGrants::default());
     let tool = ledger.tool();
     let say = |agents: Agents| agents.tool(tool).grants(grants);
     let world = World::with(one_by_one(&["a", "b", ".git", "c"]), say).await;
     let brief = world.asking("write").folder("/work");
     let agent = world.agent_of(&brief).await;
     until_asked(&agent, 1).await;
-    Asked::answer(&agent, 1, &Leave::Always).await?;
+    PendingApproval::decide(&agent, 1, &Decision::Always).await?;
     // Of the second nobody is asked; of the third always, and that lasts for
     // nothing, whatever is answered.
     loop {
@@ -129,7 +129,7 @@ async fn s7_3_leave_that_lasts_is_for_what_fits_it_and_never_for_what_is_guarded
         }
     }
     assert_eq!(ledger.lines(), ["a", "b"]);
-    Asked::answer(&agent, 2, &Leave::Always).await?;
+    PendingApproval::decide(&agent, 2, &Decision::Always).await?;
     assert_eq!(agent.wait().await?.decode::<String>()?, "done");
     assert_eq!(agent.questions().await?.len(), 2);
     // Elsewhere it is asked for anew.
@@ -149,7 +149,7 @@ async fn s7_3_leave_that_lasts_is_for_what_fits_it_and_never_for_what_is_guarded
 
 #[tokio::test]
 async fn s7_3_a_standing_grant_holds_where_no_person_is_asked() -> Test {
-    let (ledger, grants) = (Ledger::default(), GrantsInMemory::default());
+    let (ledger, grants) = (Ledger::default(), MemoryGrants::default());
     grants.grant(Some(Path::new("/work")), &Rule::tool("write"))?;
     let tool = ledger.tool();
     let say = |agents: Agents| agents.tool(tool).grants(grants);
@@ -162,15 +162,15 @@ async fn s7_3_a_standing_grant_holds_where_no_person_is_asked() -> Test {
     // So is the same call in a directory that the grant is not for.
     let agent = world.agent_of(&unasked.folder("/elsewhere")).await;
     let told: String = agent.wait().await?.decode()?;
-    assert_eq!(told.matches("there is nobody to give it").count(), 2, "{told}");
+    assert_eq!(told.matches("there is no approver").count(), 2, "{told}");
     assert_eq!(ledger.lines(), ["a"]);
     assert!(agent.questions().await?.is_empty());
     Ok(())
 }
 
 #[tokio::test]
-async fn s5_5_leave_that_lasts_frees_whoever_asks_for_the_same_meanwhile() -> Test {
-    let (ledger, grants) = (Ledger::default(), GrantsInMemory::default());
+async fn s5_5_a_new_grant_frees_the_calls_that_wait_and_match_it() -> Test {
+    let (ledger, grants) = (Ledger::default(), MemoryGrants::default());
     let tool = ledger.tool();
     let say = |agents: Agents| agents.tool(tool).grants(grants);
     let world = World::with(one_by_one(&["a"]), say).await;
@@ -178,7 +178,7 @@ async fn s5_5_leave_that_lasts_frees_whoever_asks_for_the_same_meanwhile() -> Te
     let other = world.agent_of(&world.asking("other")).await;
     until_asked(&one, 1).await;
     until_asked(&other, 1).await;
-    Asked::answer(&one, 1, &Leave::Always).await?;
+    PendingApproval::decide(&one, 1, &Decision::Always).await?;
     for agent in [&one, &other] {
         assert_eq!(ended(agent).await.decode::<String>()?, "done");
     }
@@ -187,13 +187,13 @@ async fn s5_5_leave_that_lasts_frees_whoever_asks_for_the_same_meanwhile() -> Te
 }
 
 #[tokio::test]
-async fn s7_3_without_a_place_for_it_leave_is_for_one_call() -> Test {
+async fn s7_3_without_a_grant_store_always_approves_one_call() -> Test {
     let ledger = Ledger::default();
     let tool = ledger.tool();
     let world = World::with(one_by_one(&["a", "b"]), |agents| agents.tool(tool)).await;
     let agent = world.agent_of(&world.asking("write")).await;
     until_asked(&agent, 1).await;
-    Asked::answer(&agent, 1, &Leave::Always).await?;
+    PendingApproval::decide(&agent, 1, &Decision::Always).await?;
     loop {
         if until_asked(&agent, 1).await[0].number == 2 {
             break;

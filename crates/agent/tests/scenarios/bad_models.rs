@@ -231,16 +231,16 @@ async fn one_that_calls_a_tool_without_its_name_is_told_so() -> Test {
 async fn one_that_cannot_be_found_fails_before_anything_is_asked() -> Test {
     #[derive(Debug)]
     struct Nobody;
-    impl offshoot_agent::Catalogue for Nobody {
+    impl offshoot_agent::ModelSource for Nobody {
         fn find(
             &self,
             model: &offshoot_models::ModelName,
             _: offshoot_core::SessionId,
         ) -> Result<
             (std::sync::Arc<dyn offshoot_models::Model>, offshoot_models::Gate),
-            offshoot_agent::NoModel,
+            offshoot_agent::ModelUnavailable,
         > {
-            Err(offshoot_agent::NoModel::Unknown(format!("nobody is called {model}")))
+            Err(offshoot_agent::ModelUnavailable::Unknown(format!("nobody is called {model}")))
         }
     }
     let agents = offshoot_agent::Agents::new(Nobody);

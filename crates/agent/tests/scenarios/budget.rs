@@ -1,6 +1,6 @@
 //! What one agent may spend.
 
-use offshoot_agent::{Agents, Budget, Function, KIND, Report, ToolContext, ToolError};
+use offshoot_agent::{AgentReport, Agents, Budget, Function, KIND, ToolContext, ToolError};
 use offshoot_core::FailureKind;
 use offshoot_models::{
     Call, Facts, ModelError, Money, Part, Piece, Provider, ToolChoice, Turn, Usage,
@@ -33,7 +33,7 @@ async fn s8_2_what_is_spent_of_a_budget_stays_within_it_and_the_last_words_are_k
         assert!(meter.calls() <= steps.unwrap_or(u64::MAX), "{limits}: {}", meter.calls());
         assert!(meter.calls() >= 3, "{limits}: {}", meter.calls());
         // What is shown is what is charged is what was used.
-        let spent = *Report::of(&agent.record().await?).unwrap().spent.unwrap();
+        let spent = *AgentReport::of(&agent.record().await?).unwrap().spent.unwrap();
         let live = world.agents.spent(&agent).await?.unwrap();
         assert_eq!(spent, live, "{limits}");
         if tokens.is_some() {
@@ -108,7 +108,7 @@ async fn s8_2_who_counts_too_little_makes_no_budget_endless() -> Test {
     let (calls, spent) = (world.model.asked().len() as u64, agent.counted("tokens").await?);
     // Each reads all that came before.
     assert!(spent >= 60 * calls * (calls - 1) / 2, "{calls} calls took {spent}");
-    let report = Report::of(&agent.record().await?).unwrap();
+    let report = AgentReport::of(&agent.record().await?).unwrap();
     assert_eq!(report.usage.total(), spent, "the sum shown is the sum charged");
     Ok(())
 }

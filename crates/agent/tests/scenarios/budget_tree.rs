@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use offshoot_agent::{Agents, Report};
+use offshoot_agent::{AgentReport, Agents};
 use offshoot_core::{FailureKind, Outcome, Phase};
 use offshoot_models::{Call, Facts, Scripted, ToolChoice, Turn};
 use offshoot_runtime::{Runtime, Session, TaskRef};
@@ -66,7 +66,8 @@ async fn s8_2_a_tree_of_twenty_spends_no_more_than_its_root_may() -> Test {
         let spent = world.agents.spent(&root).await?.unwrap();
         let mut shown = 0;
         for agent in &agents {
-            shown += Report::of(&agent.record().await?).map_or(0, |report| report.usage.total());
+            shown +=
+                AgentReport::of(&agent.record().await?).map_or(0, |report| report.usage.total());
         }
         if limit.tokens.is_some() {
             assert_eq!((spent.tokens, shown), (meter.tokens(), meter.tokens()), "{limits}");
@@ -272,8 +273,8 @@ async fn s8_2_whoever_lacks_what_others_have_in_flight_waits_for_it() -> Test {
     let (doors, runtime, _session, lead) = two_at_once().await?;
     let second = runtime.task("lead/b").await?;
     let held = loop {
-        let report = Report::of(&second.record().await?);
-        match report.and_then(|report| report.hitch).and_then(|hitch| hitch.held) {
+        let report = AgentReport::of(&second.record().await?);
+        match report.and_then(|report| report.model_delay).and_then(|delay| delay.held) {
             Some(held) => break held,
             // It is written once a second, and time is virtual.
             None => tokio::time::sleep(Duration::from_millis(100)).await,

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use offshoot_agent::{Dialect, NoProfile, Profile, Roster};
+use offshoot_agent::{Dialect, Profile, ProfileSource, ProfileUnavailable};
 use serde_json::json;
 
 use crate::dialects::{Peer, assert_failed, calls, keys, parsed};
@@ -80,14 +80,14 @@ async fn s11_7_awaken_says_what_fails_of_a_cancel_or_a_message() -> Test {
 #[derive(Debug)]
 struct Poets;
 
-impl Roster for Poets {
-    fn find(&self, name: &str, _: Option<&Path>) -> Result<Arc<Profile>, NoProfile> {
+impl ProfileSource for Poets {
+    fn find(&self, name: &str, _: Option<&Path>) -> Result<Arc<Profile>, ProfileUnavailable> {
         let known = "poet".to_owned();
-        let unknown = || NoProfile::Unknown { name: name.to_owned(), known };
+        let unknown = || ProfileUnavailable::Unknown { name: name.to_owned(), known };
         (name == "poet").then(|| self.all(None).0.remove(0)).ok_or_else(unknown)
     }
 
-    fn all(&self, _: Option<&Path>) -> (Vec<Arc<Profile>>, Vec<NoProfile>) {
+    fn all(&self, _: Option<&Path>) -> (Vec<Arc<Profile>>, Vec<ProfileUnavailable>) {
         let (name, description) = ("poet".to_owned(), "Writes.".to_owned());
         (vec![Arc::new(Profile { name, description, ..Profile::default() })], Vec::new())
     }

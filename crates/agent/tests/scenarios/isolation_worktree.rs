@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_agent::{
-    Agents, Fate, Function, Isolation, Report, ToolContext, ToolError, Worktree, WorktreeState,
+    AgentReport, Agents, Fate, Function, Isolation, ToolContext, ToolError, Worktree, WorktreeState,
 };
 use offshoot_core::{Caps, Outcome};
 use offshoot_models::{Call, Turn};
@@ -50,7 +50,7 @@ pub(crate) async fn told(world: &World, repository: &Repository) -> (String, Wor
     let lead = world.agent_of(&world.brief("lead").folder(repository.path())).await;
     let said: String = lead.wait().await.unwrap().decode().unwrap();
     let child = world.child("the child").await.record().await.unwrap();
-    (said, Report::of(&child).unwrap().worktree.unwrap())
+    (said, AgentReport::of(&child).unwrap().worktree.unwrap())
 }
 
 #[tokio::test]
@@ -100,7 +100,8 @@ async fn a_child_works_at_the_same_place_and_so_do_those_below_it() -> Test {
     let brief = world.brief("lead").folder(repository.path().join("src"));
     let said: String = world.agent_of(&brief).await.wait().await?.decode()?;
     let child = world.runtime().tasks().await?.items;
-    let report = child.iter().filter_map(Report::of).find_map(|report| report.worktree).unwrap();
+    let report =
+        child.iter().filter_map(AgentReport::of).find_map(|report| report.worktree).unwrap();
     assert!(report.path.join("src/b.txt").exists(), "{said}");
     assert!(!repository.path().join("src/b.txt").exists());
     Ok(())
@@ -214,7 +215,7 @@ async fn two_children_at_once_are_not_in_each_others_way() -> Test {
     for name in ["größe ✓", "b.lock"] {
         let child = world.child(name).await;
         child.wait().await?;
-        let worktree = Report::of(&child.record().await?).unwrap().worktree.unwrap();
+        let worktree = AgentReport::of(&child.record().await?).unwrap().worktree.unwrap();
         assert_eq!((worktree.state, worktree.files), (WorktreeState::Kept, Some(1)));
         paths.push(worktree.path);
     }
@@ -258,7 +259,7 @@ async fn s6_1_a_child_that_is_cancelled_leaves_nothing_but_what_would_be_lost() 
         child.wait().await?;
         let record = child.record().await?;
         assert!(matches!(record.ended(), Some(Outcome::Cancelled { forced: false, .. })));
-        let worktree = Report::of(&record).unwrap().worktree.unwrap();
+        let worktree = AgentReport::of(&record).unwrap().worktree.unwrap();
         assert_eq!((worktree.state, repository.is_tidy()), (state, writes.is_none()));
         let below = world.child("below").await.record().await?;
         assert!(below.ended().is_some(), "what works in a folder ends before the folder does");
@@ -305,7 +306,7 @@ async fn a_child_that_fails_stops_those_below_it_before_its_worktree_goes() -> T
     child.wait().await?;
     let record = child.record().await?;
     assert!(matches!(record.ended(), Some(Outcome::Failed(_))), "{record:?}");
-    assert_eq!(Report::of(&record).unwrap().worktree.unwrap().state, WorktreeState::Removed);
+    assert_eq!(AgentReport::of(&record).unwrap().worktree.unwrap().state, WorktreeState::Removed);
     assert_eq!(*seen.lock(), [true], "it stopped while its folder was there");
     assert!(repository.is_tidy());
     Ok(())
@@ -322,7 +323,7 @@ async fn s5_2_whoever_goes_on_works_in_what_was_kept_or_begins_at_the_same_commi
     let brief = world.brief("child").folder(repository.path()).isolation(Isolation::Worktree);
     let mut task = world.agent_of(&brief).await;
     task.wait().await?;
-    let first = Report::of(&task.record().await?).unwrap().worktree.unwrap();
+    let first = AgentReport::of(&task.record().await?).unwrap().worktree.unwrap();
     assert_eq!(first.state, WorktreeState::Removed);
     git(&repository.path(), "commit --quiet --allow-empty --message=later");
     let mut said = Vec::new();
@@ -330,7 +331,7 @@ async fn s5_2_whoever_goes_on_works_in_what_was_kept_or_begins_at_the_same_commi
         let receipts = task.send("go on").await?;
         task = world.session.task(&receipts.first().unwrap().task.to_string()).await?;
         task.wait().await?;
-        let worktree = Report::of(&task.record().await?).unwrap().worktree.unwrap();
+        let worktree = AgentReport::of(&task.record().await?).unwrap().worktree.unwrap();
         assert_eq!((worktree.state, worktree.files), (WorktreeState::Kept, Some(1)));
         assert_eq!((&worktree.path, &worktree.base), (&first.path, &first.base));
         said.push(world.model.asked().last().unwrap().system.to_string());

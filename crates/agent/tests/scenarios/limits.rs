@@ -193,7 +193,7 @@ async fn s5_2_whoever_goes_on_for_another_has_a_fresh_budget() -> Test {
     let next = world.session.task(&receipts.first().unwrap().task.to_string()).await?;
     assert_eq!(next.wait().await?.decode::<String>()?, "I went on");
     let record = next.record().await?;
-    let report = offshoot_agent::Report::of(&record).unwrap();
+    let report = offshoot_agent::AgentReport::of(&record).unwrap();
     assert_eq!((report.steps, report.tool_calls), (1, 0), "what it did itself");
     Ok(())
 }

@@ -76,7 +76,7 @@ async fn s4_4_activity_wakes_who_asked_for_it() -> Test {
     doors.open("busy");
     assert_eq!(lead.wait().await?.decode::<String>()?, "1 results");
     let child = world.child("agent-1/a").await.record().await?;
-    let report = offshoot_agent::Report::of(&child).unwrap();
+    let report = offshoot_agent::AgentReport::of(&child).unwrap();
     assert_eq!(report.note.as_deref(), Some("half way"), "what it said itself stays");
     assert_eq!((report.steps, report.tool_calls), (3, 2));
     Ok(())

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use offshoot_agent::{Agents, Brief, Unfit};
+use offshoot_agent::{Agents, Brief, ProfileError};
 use offshoot_models::{Call, Turn};
 use offshoot_profiles::{Instructions, Profiles};
 use serde_json::{Value, json};
@@ -228,8 +228,8 @@ async fn s11_2_a_lead_is_made_of_a_profile_as_a_child_is() -> Test {
     let config = json!({"branch": "main"});
     assert!(agents.brief_of("branched", Some(&config), brief())?.system.contains("\"main\""));
     let unfit = agents.brief_of("branched", Some(&json!({})), brief()).unwrap_err();
-    assert!(matches!(unfit, Unfit::Misfit { .. }), "{unfit}");
-    assert!(matches!(agents.brief_of("x", None, brief()), Err(Unfit::NoProfile(_))));
+    assert!(matches!(unfit, ProfileError::Misfit { .. }), "{unfit}");
+    assert!(matches!(agents.brief_of("x", None, brief()), Err(ProfileError::Unavailable(_))));
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use offshoot_agent::{
-    Agents, Brief, Catalogue, Function, KIND, NoModel, Tool, ToolContext, ToolError,
+    Agents, Brief, Function, KIND, ModelSource, ModelUnavailable, Tool, ToolContext, ToolError,
 };
 use offshoot_core::SessionId;
 use offshoot_core::permissions::{Approver, PermissionMode, Permissions, PolicyLayer};
@@ -206,8 +206,12 @@ async fn s7_3_profiles_that_may_be_sent_off_pass_on_to_children_without_one() ->
 #[derive(Debug)]
 struct Names;
 
-impl Catalogue for Names {
-    fn find(&self, name: &ModelName, _: SessionId) -> Result<(Arc<dyn Model>, Gate), NoModel> {
+impl ModelSource for Names {
+    fn find(
+        &self,
+        name: &ModelName,
+        _: SessionId,
+    ) -> Result<(Arc<dyn Model>, Gate), ModelUnavailable> {
         let name = name.to_string();
         let model = Scripted::new(move |call| match (purpose(call), answers(call)) {
             ("lead", 0) => Turn::call([

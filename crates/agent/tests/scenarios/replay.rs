@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use offshoot_agent::{Agents, Brief, Catalogue, KIND, NoModel};
+use offshoot_agent::{Agents, Brief, KIND, ModelSource, ModelUnavailable};
 use offshoot_core::SessionId;
 use offshoot_models::{Call, Differs, Endpoint, Gate, Model, ModelName, Scripted, Turn};
 use offshoot_runtime::{BoxFuture, Runtime};
@@ -19,11 +19,15 @@ struct Locked {
     unlocked: watch::Receiver<bool>,
 }
 
-impl Catalogue for Locked {
-    fn find(&self, name: &ModelName, _: SessionId) -> Result<(Arc<dyn Model>, Gate), NoModel> {
+impl ModelSource for Locked {
+    fn find(
+        &self,
+        name: &ModelName,
+        _: SessionId,
+    ) -> Result<(Arc<dyn Model>, Gate), ModelUnavailable> {
         match *self.unlocked.borrow() || name.to_string() == "openai/child" {
             true => Ok((Arc::new(self.model.clone()), Gate::default())),
-            false => Err(NoModel::NoKey(Differs::NoKey("OPENAI_API_KEY".into()))),
+            false => Err(ModelUnavailable::NoKey(Differs::NoKey("OPENAI_API_KEY".into()))),
         }
     }
 

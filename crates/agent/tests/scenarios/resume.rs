@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use offshoot_agent::{Agents, Brief, Catalogue, Function, KIND, NoModel, ToolContext, ToolError};
+use offshoot_agent::{
+    Agents, Brief, Function, KIND, ModelSource, ModelUnavailable, ToolContext, ToolError,
+};
 use offshoot_core::SessionId;
 use offshoot_models::{Call, Endpoint, Gate, Keys, Model, ModelName, Provider, Scripted, Turn};
 use offshoot_runtime::{BoxFuture, Runtime};
@@ -128,13 +130,17 @@ struct Locked {
     unlocked: tokio::sync::watch::Receiver<bool>,
 }
 
-impl Catalogue for Locked {
-    fn find(&self, _: &ModelName, _: SessionId) -> Result<(Arc<dyn Model>, Gate), NoModel> {
+impl ModelSource for Locked {
+    fn find(
+        &self,
+        _: &ModelName,
+        _: SessionId,
+    ) -> Result<(Arc<dyn Model>, Gate), ModelUnavailable> {
         match *self.unlocked.borrow() {
             true => Ok((Arc::new(self.model.clone()), Gate::default())),
             false => {
                 let missing = Keys::default().access(Provider::OpenAi).unwrap_err();
-                Err(NoModel::NoKey(missing.into()))
+                Err(ModelUnavailable::NoKey(missing.into()))
             }
         }
     }

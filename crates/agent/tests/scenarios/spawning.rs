@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use offshoot_agent::{Agents, Brief, Catalogue, KIND, NoModel};
+use offshoot_agent::{Agents, Brief, KIND, ModelSource, ModelUnavailable};
 use offshoot_core::{Owner, SessionId, Tie};
 use offshoot_models::{Call, Gate, Model, ModelName, Scripted, Turn};
 use offshoot_runtime::Runtime;
@@ -109,8 +109,12 @@ async fn s11_1_a_detached_child_goes_on_and_its_session_is_told() -> Test {
 #[derive(Debug)]
 struct Two;
 
-impl Catalogue for Two {
-    fn find(&self, name: &ModelName, _: SessionId) -> Result<(Arc<dyn Model>, Gate), NoModel> {
+impl ModelSource for Two {
+    fn find(
+        &self,
+        name: &ModelName,
+        _: SessionId,
+    ) -> Result<(Arc<dyn Model>, Gate), ModelUnavailable> {
         let says = |who: &'static str| Scripted::new(move |_| Turn::say(format!("I am {who}")));
         let lead = Scripted::new(|call| match (answers(call), purpose(call)) {
             (0, "lead") => Turn::call([
@@ -124,7 +128,7 @@ impl Catalogue for Two {
         match name.to_string().as_str() {
             "openai/lead" => Ok((Arc::new(lead), Gate::default())),
             "openai/other" => Ok((Arc::new(says("the other")), Gate::default())),
-            _ => Err(NoModel::Unknown(format!("there is no model {name}"))),
+            _ => Err(ModelUnavailable::Unknown(format!("there is no model {name}"))),
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use offshoot_agent::{Agents, Fate, Isolation, Report, Worktree, WorktreeState};
+use offshoot_agent::{AgentReport, Agents, Fate, Isolation, Worktree, WorktreeState};
 use offshoot_models::{Call, Turn};
 use offshoot_runtime::TaskRef;
 use serde_json::json;
@@ -45,7 +45,7 @@ async fn agent(
 }
 
 async fn worktree(agent: &TaskRef) -> Worktree {
-    Report::of(&agent.record().await.unwrap()).unwrap().worktree.unwrap()
+    AgentReport::of(&agent.record().await.unwrap()).unwrap().worktree.unwrap()
 }
 
 /// The processes whose command line names something of this repository. None where

@@ -1,6 +1,6 @@
 //! Turns: what an agent says, and how it ends.
 
-use offshoot_agent::{Limits, Report};
+use offshoot_agent::{AgentReport, Limits};
 use offshoot_core::{FailureKind, Outcome};
 use offshoot_models::{ModelError, Provider, Turn};
 use serde_json::json;
@@ -26,7 +26,7 @@ async fn s12_2_steps_are_counted() -> Test {
     .await;
     let agent = world.agent("look").await;
     agent.wait().await?;
-    let report = Report::of(&agent.record().await?).unwrap();
+    let report = AgentReport::of(&agent.record().await?).unwrap();
     assert_eq!((report.steps, report.tool_calls), (2, 1));
     assert!(report.usage.input > 0 && report.cost.is_some(), "{report:?}");
     Ok(())

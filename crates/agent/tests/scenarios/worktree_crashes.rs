@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use offshoot_agent::{Agents, Brief, Fate, Isolation, KIND, Report, WorktreeState};
+use offshoot_agent::{AgentReport, Agents, Brief, Fate, Isolation, KIND, WorktreeState};
 use offshoot_core::{Caps, Outcome, Task};
 use offshoot_models::{Call, Scripted, Turn};
 use offshoot_runtime::{RestartPolicy, Runtime};
@@ -26,7 +26,7 @@ async fn open(store: Arc<dyn Store>, agents: &Agents, caps: Caps) -> Option<Runt
 }
 
 fn report(task: &Task) -> offshoot_agent::Worktree {
-    Report::of(task).unwrap().worktree.unwrap()
+    AgentReport::of(task).unwrap().worktree.unwrap()
 }
 
 /// An agent that stands before a door until its process dies; what it answers
@@ -159,7 +159,7 @@ async fn an_end_without_a_body_names_the_worktree_and_a_sweep_removes_it() -> Te
     task.wait().await?;
     let record = task.record().await?;
     assert!(matches!(record.ended(), Some(Outcome::Cancelled { .. })));
-    let left = Report::of(&record).unwrap().left().cloned().unwrap();
+    let left = AgentReport::of(&record).unwrap().left().cloned().unwrap();
     assert!(left.state == WorktreeState::InUse && left.path.exists());
     assert_eq!(agents.sweep_worktrees(async |_| Fate::Ended).await?, 1);
     assert!(repository.is_tidy());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use offshoot_agent::{Agents, Brief, Budget, Catalogue, KIND, NoModel};
+use offshoot_agent::{Agents, Brief, Budget, KIND, ModelSource, ModelUnavailable};
 use offshoot_core::SessionId;
 use offshoot_models::{Call, Facts, Gate, Gates, Keys, Model, ModelName, Models, Pieces};
 use offshoot_runtime::{Runtime, Session, TaskRef};
@@ -104,11 +104,15 @@ pub(crate) fn model(language: Language) -> ModelName {
     name.parse().unwrap()
 }
 
-impl Catalogue for Here {
-    fn find(&self, model: &ModelName, _: SessionId) -> Result<(Arc<dyn Model>, Gate), NoModel> {
+impl ModelSource for Here {
+    fn find(
+        &self,
+        model: &ModelName,
+        _: SessionId,
+    ) -> Result<(Arc<dyn Model>, Gate), ModelUnavailable> {
         let model = self.turned(model);
         let found = self.models.open(&model, &self.keys);
-        let found = found.map_err(|error| NoModel::Unknown(error.to_string()))?;
+        let found = found.map_err(|error| ModelUnavailable::Unknown(error.to_string()))?;
         let gate = self.gates.before(model.provider(), &self.keys);
         Ok(match self.window {
             Some(window) => (Arc::new(Small { model: found, window }), gate),

@@ -1,16 +1,15 @@
-//! What agents ask leave for, and what is answered.
+//! Approval requests, decisions and standing grants.
 
 use serde::{Deserialize, Serialize};
 
-use super::Sealed;
+use super::{ApprovalSummary, Sealed};
 
-/// One call for which an agent asks leave.
+/// A request of an agent to approve one tool call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovalRequest {
-    /// What it is called when it is answered. Short, and the same as long as it
-    /// is kept.
+    /// The id of the request: short and stable.
     pub id: String,
-    /// Its session's name.
+    /// The name of the session.
     pub session: String,
     /// The agent that asks.
     pub task: String,
@@ -24,110 +23,129 @@ pub struct ApprovalRequest {
     pub tool: String,
     /// Its arguments, exactly as the model wrote them.
     pub arguments: String,
-    /// Why somebody is asked, if that is not just what the mode says.
+    /// Why the call needs an approval, if the permission mode is not the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// What leave for ever would be given for, as a rule; none if it cannot be
-    /// given.
+    /// The rule that a standing grant would add, if a standing grant is possible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub always: Option<String>,
-    /// The folder for which that would be.
+    /// The working directory of that grant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
-    /// The worktree in which it would be done, if the agent has its own.
+    /// The worktree in which the call would run, if the agent has its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<String>,
-    /// Since when it is asked for.
+    /// When the agent asked.
     pub since: String,
-    /// What became of it; none as long as it is open.
+    /// How the request ended. None while it is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed: Option<ApprovalEnd>,
 }
 
-/// What became of something that was asked for.
+/// The end of an approval request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovalEnd {
-    /// What was answered; none if it was withdrawn, or its agent has ended.
+    /// The decision. None if the request was withdrawn or its agent ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
-    /// Who answered: `a person`, or what an agent is called.
+    /// Who decided: `a person`, or the handle of an agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// When.
+    /// When it ended.
     pub at: String,
 }
 
-/// What is answered.
+/// The decision about an approval request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "is")]
 pub enum Decision {
-    /// The call may be made.
+    /// Allows this call.
     Once,
-    /// It may, and so may all that fit the rule it was asked with.
+    /// Allows this call and adds a standing grant for the rule of the request.
     Always,
-    /// It may not.
+    /// Denies the call.
     Denied {
-        /// Why, in words for the agent.
+        /// The reason, in words for the agent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
 }
 
-/// What is asked for where.
+/// Selects approval requests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListApprovals {
-    /// The session; all of them if there is none.
+    /// The session. None for all sessions.
     pub session: Option<String>,
-    /// The ids of tasks: only what they and those below them ask. Everybody's if
-    /// there are none.
+    /// Task ids: only requests of these tasks and their descendants. Empty for all tasks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub below: Vec<String>,
-    /// Where the page before ended.
+    /// The end of the page before.
     pub cursor: Option<String>,
-    /// How many at the most, or a few more.
+    /// The most requests of a page. A page may have a few more.
     pub limit: usize,
 }
 
-/// A page of what is asked for.
+/// A page of approval requests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Approvals {
-    /// What is asked for, the agent that was sent off first before others.
+    /// The requests, in the order in which their agents were spawned.
     pub approvals: Vec<ApprovalRequest>,
-    /// Where the next page begins, if there is one.
+    /// The start of the next page, if there is one.
     pub next: Option<String>,
 }
 
-/// Something that is asked for, as somebody calls it.
+/// A reference to an approval request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovalRef {
     /// The session in which a handle means something.
     pub session: String,
-    /// Its id; or a task's handle or id, if that one asks for one thing only.
+    /// The id of the request, or the handle or id of a task with one open request.
     pub id: String,
 }
 
-/// An answer to what an agent asks leave for.
+/// Decides an approval request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DecideApproval {
-    /// To what.
+    /// The request.
     pub of: ApprovalRef,
-    /// The answer.
+    /// The decision.
     pub decision: Decision,
-    /// Makes the request repeatable.
+    /// The key that makes this request idempotent.
     pub key: String,
-    /// The caller's keys and addresses, never stored. The agent gets those that
-    /// it lacks, so that it goes on after a daemon died.
+    /// The caller's keys and addresses, never stored. They replace those that the agent has lost
+    /// with an earlier daemon.
     #[serde(default, skip_serializing_if = "Sealed::is_empty")]
     pub keys: Sealed,
 }
 
-/// Leave that was given for ever.
+/// A standing grant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// For work in this folder.
+    /// The working directory.
     pub folder: String,
-    /// What may be done without asking, as a rule.
+    /// The rule that is allowed there.
     pub rule: String,
-    /// Since when.
+    /// When it was granted.
     pub since: String,
+}
+
+impl ApprovalRequest {
+    /// What the agent wants, after the agent's name.
+    pub fn wants(&self) -> String {
+        wants(&self.tool)
+    }
+}
+
+impl ApprovalSummary {
+    /// What the agent wants, after the agent's name.
+    pub fn wants(&self) -> String {
+        wants(&self.tool)
+    }
+}
+
+fn wants(tool: &str) -> String {
+    match tool {
+        "run_command" => "wants to run a command".to_owned(),
+        tool => format!("wants to use {tool}"),
+    }
 }

@@ -28,7 +28,7 @@ pub struct Profile {
     /// `ask run_command(cargo test)`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<String>,
-    /// Who is asked for leave, if it says.
+    /// The approver, if the profile names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asks: Option<String>,
     /// What its agents may spend.

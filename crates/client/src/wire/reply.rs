@@ -58,11 +58,11 @@ pub enum Reply {
         /// How far it has come.
         state: String,
     },
-    /// A page of what agents ask leave for.
+    /// A page of approval requests.
     Approvals(Approvals),
-    /// What an agent asks or has asked leave for, as it is now.
+    /// The current state of an approval request.
     Approval(Box<ApprovalRequest>),
-    /// Leave that was given for ever.
+    /// Standing grants.
     Grants {
         /// Each of it.
         grants: Vec<Grant>,

@@ -47,15 +47,15 @@ pub enum Request {
     },
     /// The answer to a question of a task.
     Answer(AnswerQuestion),
-    /// A page of what agents ask leave for.
+    /// List a page of approval requests.
     Approvals(ListApprovals),
-    /// One thing that an agent asks or has asked leave for.
+    /// Show an approval request.
     Approval(ApprovalRef),
-    /// The answer to what an agent asks leave for. Not for processes of tasks.
+    /// Decide an approval request. Not for processes of tasks.
     Decide(Box<DecideApproval>),
-    /// Leave that was given for ever.
+    /// List the standing grants.
     Grants,
-    /// Take leave back that was given for ever. Not for processes of tasks.
+    /// Revoke standing grants. Not for processes of tasks.
     Revoke {
         /// In which folder.
         folder: String,

@@ -28,7 +28,7 @@ pub struct Run {
     /// What it and all below it may spend.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<String>,
-    /// Whether there is a person to be asked for leave.
+    /// The approver of the run.
     #[serde(default)]
     pub approver: RunApprover,
     /// Whether it may ask for pages of the public network.
@@ -44,7 +44,7 @@ pub struct Run {
     pub key: String,
 }
 
-/// Whether there is somebody to be asked for leave.
+/// The approver of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunApprover {

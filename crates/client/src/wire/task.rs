@@ -25,7 +25,7 @@ pub struct Task {
     /// What it asks, if it waits for an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<Question>,
-    /// What it asks leave for, if it waits for that.
+    /// The approval that it waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<ApprovalSummary>,
     /// How it ended, once it has.
@@ -76,7 +76,7 @@ pub struct AgentBrief {
     /// How freely it acts, if that is limited: `plan`, `ask` or `auto`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
-    /// Who is asked for leave, if what it may do is limited: `owner`, `person` or
+    /// The approver, if its permissions are limited: `owner`, `person` or
     /// `nobody`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asks: Option<String>,
@@ -100,7 +100,7 @@ pub struct BudgetUse {
     pub text: String,
 }
 
-/// What a task asks leave for, in short.
+/// An approval request in short.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovalSummary {
     /// What it is called when it is answered.

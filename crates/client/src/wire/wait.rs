@@ -22,12 +22,12 @@ pub struct WaitTasks {
     /// What is done if one of them lacks something even with these.
     #[serde(default)]
     pub on_missing: OnMissing,
-    /// What is done if one of them asks for leave.
+    /// The reaction when one of them asks for an approval.
     #[serde(default)]
     pub on_approval: OnApproval,
 }
 
-/// What a wait does if a task asks for leave.
+/// The reaction of a wait when a task asks for an approval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnApproval {

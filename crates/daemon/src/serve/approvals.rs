@@ -1,6 +1,6 @@
-//! What agents ask leave for, and the answers of people.
+//! Approval requests of agents, and the decisions of people.
 
-use offshoot_agent::{KIND, Leave};
+use offshoot_agent::{self as agent, KIND};
 use offshoot_client::wire::{
     self, ApprovalRef, Approvals, Code, DecideApproval, Decision, ListApprovals, Reply, WireError,
 };
@@ -27,7 +27,7 @@ const HEAVIEST: usize = 4 << 20;
 /// The longest reason, in bytes.
 const REASON: usize = 16 << 10;
 
-/// A page of what agents ask leave for.
+/// Lists a page of approval requests.
 pub(super) async fn list(house: &House, list: ListApprovals) -> Answer {
     let below: Vec<TaskId> = list.below.iter().filter_map(|id| id.parse().ok()).collect();
     if below.len() < list.below.len() {
@@ -75,7 +75,7 @@ pub(super) async fn list(house: &House, list: ListApprovals) -> Answer {
     }
 }
 
-/// One thing that an agent asks or has asked leave for.
+/// Shows one approval request, open or closed.
 pub(super) async fn show(house: &House, sought: &ApprovalRef) -> Answer {
     let found = asked::find(house, sought).await?;
     Ok(Reply::Approval(Box::new(found.shown(house).await?)))
@@ -85,12 +85,12 @@ pub(super) async fn show(house: &House, sought: &ApprovalRef) -> Answer {
 #[derive(Debug, Serialize, Deserialize)]
 struct Given {
     #[serde(flatten)]
-    leave: Leave,
+    decision: agent::Decision,
     #[serde(default)]
     key: String,
 }
 
-/// Answers what an agent asks leave for. The first answer stands.
+/// Decides an approval request. The first decision is final.
 pub(super) async fn decide(house: &House, decision: DecideApproval, origin: Origin) -> Answer {
     origin.must_be_person(match decision.decision {
         Decision::Denied { .. } => "to deny what an agent asks for",
@@ -98,12 +98,12 @@ pub(super) async fn decide(house: &House, decision: DecideApproval, origin: Orig
     })?;
     let found = asked::find(house, &decision.of).await?;
     let shown = found.shown(house).await?;
-    let leave = leave(&decision.decision, &shown)?;
+    let given = stored(&decision.decision, &shown)?;
     let session = found.task.spec.lineage.session;
     house.keys.offer(session, &super::run::keys(&decision.keys));
     let (number, key) = (found.question.number, decision.key.clone());
     let task = house.runtime()?.task(&found.task.id().to_string()).await?;
-    match task.answer(number, &Given { leave, key }).await {
+    match task.answer(number, &Given { decision: given, key }).await {
         Ok(()) => {}
         Err(Error::QuestionClosed { .. } | Error::Ended { .. }) => {
             let now = now(&task, house, number).await?;
@@ -138,23 +138,23 @@ fn is_given(asked: &Asked, key: &str) -> bool {
     }
 }
 
-/// What the agent is answered.
-fn leave(verdict: &Decision, asked: &wire::ApprovalRequest) -> Result<Leave, WireError> {
+/// The decision as the agent reads it.
+fn stored(verdict: &Decision, asked: &wire::ApprovalRequest) -> Result<agent::Decision, WireError> {
     Ok(match verdict {
-        Decision::Once => Leave::Once,
+        Decision::Once => agent::Decision::Once,
         Decision::Always if asked.always.is_none() => {
             let (agent, tool) = (&asked.agent, &asked.tool);
-            let text = format!("what {agent} asks for ({tool}) cannot be allowed for ever");
+            let text = format!("the call of {agent} ({tool}) cannot have a standing grant");
             return Err(WireError::new(Code::BadRequest, text).hint("leave out --always"));
         }
-        Decision::Always => Leave::Always,
+        Decision::Always => agent::Decision::Always,
         Decision::Denied { reason } => {
             if let Some(reason) = reason.as_ref().filter(|reason| reason.len() > REASON) {
                 let text = format!("a reason of {} bytes is too long", reason.len());
                 let hint = format!("{REASON} are the most: the agent reads all of it");
                 return Err(WireError::new(Code::BadRequest, text).hint(hint));
             }
-            Leave::Denied { reason: reason.clone() }
+            agent::Decision::Denied { reason: reason.clone() }
         }
     })
 }
@@ -172,7 +172,7 @@ fn too_late(asked: &wire::ApprovalRequest) -> WireError {
             let by = by.as_deref().unwrap_or("somebody");
             let said = match verdict {
                 Decision::Once => "allowed it once".to_owned(),
-                Decision::Always => "allowed it for ever".to_owned(),
+                Decision::Always => "allowed it always".to_owned(),
                 Decision::Denied { reason: None } => "denied it".to_owned(),
                 Decision::Denied { reason: Some(reason) } => {
                     format!("denied it ({})", offshoot_core::text::cut(reason, 200))
@@ -198,19 +198,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_of_an_answer_is_read_as_leave() {
-        for leave in [
-            Leave::Once,
-            Leave::Always,
-            Leave::Denied { reason: None },
-            Leave::Denied { reason: Some("no".into()) },
+    fn a_stored_answer_is_read_as_a_decision() {
+        for decision in [
+            agent::Decision::Once,
+            agent::Decision::Always,
+            agent::Decision::Denied { reason: None },
+            agent::Decision::Denied { reason: Some("no".into()) },
         ] {
-            let given = Given { leave: leave.clone(), key: "k".into() };
+            let given = Given { decision: decision.clone(), key: "k".into() };
             let kept = Payload::encode(&given).unwrap();
-            assert_eq!(kept.decode::<Leave>().unwrap(), leave);
+            assert_eq!(kept.decode::<agent::Decision>().unwrap(), decision);
             assert_eq!(kept.decode::<Given>().unwrap().key, "k");
             // Whoever else answers keeps no key.
-            let bare = Payload::encode(&leave).unwrap();
+            let bare = Payload::encode(&decision).unwrap();
             assert_eq!(bare.decode::<Given>().unwrap().key, "");
         }
     }

@@ -53,7 +53,7 @@ pub(super) async fn of(house: &House, run: &Run, origin: Origin) -> Result<Permi
 }
 
 /// Refuses to let what an agent runs speak for a person in a conversation: the
-/// agent that it reaches may have more leave than the one it comes from.
+/// agent that it reaches may have more permissions than the one it comes from.
 pub(super) async fn may_speak(house: &House, origin: Origin) -> Result<(), Stopped> {
     let held = match origin {
         Origin::Person => false,

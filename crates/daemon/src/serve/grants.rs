@@ -1,4 +1,4 @@
-//! Leave that was given for ever.
+//! Standing grants: list and revoke.
 
 use std::path::Path;
 
@@ -25,19 +25,18 @@ pub(super) fn list(house: &House) -> Answer {
 
 /// Takes back one rule of a folder, or all of them.
 pub(super) fn revoke(house: &House, folder: &str, rule: Option<&str>, origin: Origin) -> Answer {
-    origin.must_be_person("to take leave back")?;
+    origin.must_be_person("to revoke a grant")?;
     let rule: Option<Rule> = rule.map(str::parse).transpose().map_err(|error: BadRule| {
         WireError::from_error(Code::BadRequest, &error)
             .hint("`offshoot approvals grants` lists them")
     })?;
     let gone = house.grants.revoke(Path::new(folder), rule.as_ref()).map_err(|error| {
-        let fault =
-            WireError::new(Code::Store, "it could not be written that leave was taken back");
+        let fault = WireError::new(Code::Store, "the revocation could not be written");
         WireError { causes: vec![error.to_string()], ..fault }
     })?;
     if gone.is_empty() {
         let what = rule.map(|rule| format!(" for {rule}")).unwrap_or_default();
-        let text = format!("no leave was given for ever{what} in {folder}");
+        let text = format!("there is no standing grant{what} in {folder}");
         let fault = WireError::new(Code::NotFound, text);
         return Err(fault.hint("`offshoot approvals grants` lists what was").into());
     }

@@ -89,9 +89,9 @@ pub(super) async fn answer(house: &House, answer: &wire::AnswerQuestion) -> Answ
     let asked = house.questions(task.id()).await?;
     let wants = asked.iter().find(|asked| asked.number == answer.number).map(|asked| asked.wants);
     if wants == Some(QuestionKind::Approval) {
-        // Words are no leave.
+        // A message never approves a call.
         let id = asked::short_id(task.id(), answer.number);
-        let text = format!("question {} of {} asks for leave", answer.number, task.handle());
+        let text = format!("question {} of {} asks for approval", answer.number, task.handle());
         let hint = format!("`offshoot approve {id}` or `offshoot deny {id}` answers it");
         return Err(WireError::new(Code::BadRequest, text).hint(hint).into());
     }

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use offshoot_agent::{Isolation, NoProfile, Origin as From, Profile, Roster, Standing};
+use offshoot_agent::{
+    Isolation, Profile, ProfileOrigin as From, ProfileSource, ProfileTrust, ProfileUnavailable,
+};
 use offshoot_client::wire::{self, Code, Reply, TrustChange, WireError};
 use offshoot_core::permissions::{PermissionMode, PolicyLayer};
 use offshoot_profiles::{Holds, Instructions, Trust, TrustError};
@@ -43,7 +45,7 @@ pub(super) async fn usual(
     folder: &str,
 ) -> Result<(Arc<Profile>, Instructions), Stopped> {
     let (found, mut project) = found(house, name, folder).await?;
-    if found.standing == Standing::Trusted {
+    if found.trust == ProfileTrust::Trusted {
         return Ok((found, project));
     }
     project.notes.push(format!(
@@ -54,7 +56,7 @@ pub(super) async fn usual(
     Ok((own, project))
 }
 
-fn no_profile(error: &NoProfile) -> WireError {
+fn no_profile(error: &ProfileUnavailable) -> WireError {
     WireError::from_error(Code::BadRequest, error).hint("`offshoot agents ls` lists the profiles")
 }
 
@@ -162,7 +164,7 @@ fn shown(profile: &Profile, tools: &[Arc<str>]) -> wire::Profile {
         description: profile.description.clone(),
         origin: origin.to_owned(),
         path: file,
-        trusted: profile.standing == Standing::Trusted,
+        trusted: profile.trust == ProfileTrust::Trusted,
         model: profile.model.as_ref().map(ToString::to_string),
         mode: word(layers().map(|layer| layer.mode).min().unwrap_or(PermissionMode::Auto)),
         tools: listed

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use offshoot_agent::{Brief, Catalogue, KIND, NoModel};
+use offshoot_agent::{Brief, KIND, ModelSource, ModelUnavailable};
 use offshoot_client::wire::{Code, Reply, Run, RunSession, Sealed, WireError};
 use offshoot_core::permissions::Permissions;
 use offshoot_core::{LEAD, MessageId, Owner, Payload, SessionId, Sizes, Task};
@@ -257,9 +257,9 @@ fn cannot_go_on(why: &impl std::error::Error) -> WireError {
 }
 
 /// Why a new agent cannot ask its model.
-fn unasked(error: NoModel) -> WireError {
+fn unasked(error: ModelUnavailable) -> WireError {
     match error {
-        NoModel::NoKey(_) => WireError::from_error(Code::BadRequest, &error)
+        ModelUnavailable::NoKey(_) => WireError::from_error(Code::BadRequest, &error)
             .hint("the model offline/survey needs no key, and neither does `offshoot demo`"),
         error => unusable(error),
     }

@@ -1,6 +1,6 @@
 //! The conversation of an agent, as it grows.
 
-use offshoot_agent::Refused;
+use offshoot_agent::CallRefusal;
 use offshoot_client::wire::{self, Reply, Tail, TailMode, TailStart};
 use offshoot_core::{Change, Cursor, TaskId};
 use offshoot_runtime::{Error, EventReader, TaskRef};
@@ -69,11 +69,11 @@ async fn read(task: &TaskRef, at: &mut u64, last: usize, out: &mut Out<'_>) -> R
         out.say(&Reply::Skipped { blocks: first - *at }).await?;
     }
     for block in peeked.blocks {
-        let refused = Refused::of(block.kind, &block.data);
+        let refused = CallRefusal::of(block.kind, &block.data);
         let shown = wire::Block {
             position: block.position,
             refused: refused
-                .map(|Refused { why, nobody }| wire::CallRefusal { why, no_approver: nobody }),
+                .map(|CallRefusal { why, no_approver }| wire::CallRefusal { why, no_approver }),
             kind: view::word(block.kind),
             name: block.name.map(|name| name.to_string()),
             text: block.text.unwrap_or_default(),

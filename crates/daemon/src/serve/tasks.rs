@@ -107,11 +107,12 @@ enum Whose {
     Below,
 }
 
-fn asks_leave(asked: &Asked, path: &str, whose: Whose) -> wire::Reason {
-    let wire::ApprovalSummary { id, tool } = view::asked_leave(asked);
+fn asks_approval(asked: &Asked, path: &str, whose: Whose) -> wire::Reason {
+    let request = view::approval_summary(asked);
+    let (wants, id) = (request.wants(), request.id);
     let who = if whose == Whose::Own { "it" } else { path };
     let text = format!(
-        "{who} asks leave to use {tool}: `offshoot approve {id}` or `offshoot deny {id}` answers, \
+        "{who} {wants}: `offshoot approve {id}` or `offshoot deny {id}` answers, \
          `offshoot approvals show {id}` shows all of it"
     );
     wire::Reason { is: "approval".to_owned(), text }
@@ -141,7 +142,7 @@ pub(super) async fn why(house: &House, named: &TaskName) -> Answer {
     for (asked, path) in asked::open_below(house, &record, CHILDREN).await? {
         let own = asked.task.id() == record.id();
         let whose = if own { Whose::Own } else { Whose::Below };
-        reasons.push(asks_leave(&asked, &path.handles, whose));
+        reasons.push(asks_approval(&asked, &path.handles, whose));
     }
     Ok(Reply::Why(TaskWhy {
         id: task.id().to_string(),

@@ -99,7 +99,7 @@ pub(super) async fn wait(house: &House, wait: WaitTasks, within: Option<TaskId>)
     Ok(Reply::Waited { tasks: found })
 }
 
-/// Whether a wait returned because the task asks for leave.
+/// Whether a wait returned because the task waits for an approval.
 fn asks_leave(waited: &offshoot_runtime::WaitResult) -> bool {
     waited.end == offshoot_runtime::WaitEnd::NeedsInput
         && matches!(waited.task.state, TaskState::Waiting(WaitingOn::Approval(_)))

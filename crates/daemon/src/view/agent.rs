@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use offshoot_agent::{Brief, Budget, Hitch, Spent};
+use offshoot_agent::{Brief, Budget, ModelDelay, Spent};
 use offshoot_client::wire::{self, WireError};
 use offshoot_core::{ActivityKind, Task, TaskState};
 use offshoot_models::{Differs, MissingKey};
@@ -43,7 +43,7 @@ pub(super) async fn spent_now(
 
 /// The same, as the agent has last reported it.
 pub(super) fn reported_spent(task: &Task) -> Option<wire::BudgetUse> {
-    let report = offshoot_agent::Report::of(task)?;
+    let report = offshoot_agent::AgentReport::of(task)?;
     report.spent.map(|one| spent(&one))
 }
 
@@ -81,18 +81,18 @@ pub(crate) fn asking(task: &Task) -> Option<wire::Reason> {
     if !matches!(task.state, TaskState::Running | TaskState::Waiting(_)) {
         return None;
     }
-    let report = offshoot_agent::Report::of(task);
-    let Some(hitch) = report.and_then(|report| report.hitch) else {
+    let report = offshoot_agent::AgentReport::of(task);
+    let Some(delay) = report.and_then(|report| report.model_delay) else {
         let activity = task.activity.as_deref().filter(|_| task.state == TaskState::Running)?;
         let (model, step) = (agent(task)?.model, activity.step);
         let text = format!("step {step}: asks {model}");
         let asks = activity.doing == ActivityKind::Model;
         return asks.then(|| wire::Reason { is: "model".to_owned(), text });
     };
-    let Hitch { error, failed, tries, until, held } = &hitch;
+    let ModelDelay { error, failed, tries, until, held } = &delay;
     let mut text = match (held, failed) {
         (Some(held), _) => {
-            let failing = hitch.failing().map(|failing| format!("; {failing}"));
+            let failing = delay.failing().map(|failing| format!("; {failing}"));
             format!("it is held back by {held}{}", failing.unwrap_or_default())
         }
         (None, 0) => error.clone(),

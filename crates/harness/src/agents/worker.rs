@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use offshoot_agent::{Agents, Brief, Catalogue, KIND, NoModel};
+use offshoot_agent::{Agents, Brief, KIND, ModelSource, ModelUnavailable};
 use offshoot_core::SessionId;
 use offshoot_models::{Gate, Keys, Model, ModelName, Models};
 use offshoot_runtime::{RestartPolicy, Runtime};
@@ -77,10 +77,14 @@ impl There {
     }
 }
 
-impl Catalogue for There {
-    fn find(&self, model: &ModelName, _: SessionId) -> Result<(Arc<dyn Model>, Gate), NoModel> {
+impl ModelSource for There {
+    fn find(
+        &self,
+        model: &ModelName,
+        _: SessionId,
+    ) -> Result<(Arc<dyn Model>, Gate), ModelUnavailable> {
         let found = self.models.open(model, &self.keys);
-        Ok((found.map_err(|error| NoModel::Unknown(error.to_string()))?, Gate::default()))
+        Ok((found.map_err(|error| ModelUnavailable::Unknown(error.to_string()))?, Gate::default()))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Looks out for what agents ask leave for, whichever daemon serves.
+//! Watches for approval requests of agents, whichever daemon serves.
 
 use offshoot_client::StreamItem;
 use offshoot_client::wire::{ApprovalRequest, ListApprovals, Reply, Request, SessionEvent};
@@ -6,25 +6,26 @@ use tokio::sync::watch;
 
 use super::context::CommandContext;
 
-/// How many are looked at. Whoever answers some sees the next.
+/// The maximum number of requests that are read.
 const MOST: usize = 1_000;
 
-/// What some tasks of a session, and those below them, ask leave for.
+/// The approval requests of some tasks of a session and of their descendants.
 #[derive(Debug)]
 pub(crate) struct ApprovalWatch {
     open: watch::Receiver<Vec<ApprovalRequest>>,
 }
 
 impl ApprovalWatch {
-    /// Looks out for what these tasks of a session ask, by their ids.
+    /// Watches the requests of these tasks, by id, and of the tasks below them.
     pub(crate) fn new(cx: &CommandContext, session: &str, below: Vec<String>) -> Self {
         let (told, open) = watch::channel(Vec::new());
         tokio::spawn(watch(cx.clone(), session.to_owned(), below, told));
         Self { open }
     }
 
-    /// What is asked for, the first asked first, as soon as that is something
-    /// else than before. It is safe to drop while it waits.
+    /// Waits for a change, and returns the open requests, oldest first.
+    ///
+    /// Safe to drop while it waits.
     pub(crate) async fn next(&mut self) -> Vec<ApprovalRequest> {
         if self.open.changed().await.is_err() {
             std::future::pending::<()>().await;
@@ -33,7 +34,7 @@ impl ApprovalWatch {
     }
 }
 
-/// Tells what is asked for as long as somebody listens.
+/// Sends the open requests until the receiver is gone.
 async fn watch(
     cx: CommandContext,
     session: String,
@@ -42,7 +43,7 @@ async fn watch(
 ) {
     loop {
         let asked = Request::Events { session: session.clone(), cursor: None };
-        // Whoever tells what happens says why it does not.
+        // The ticker reports the error.
         let Ok(mut stream) = cx.client.follow(&asked).await else { return };
         loop {
             let happened = tokio::select! {
@@ -69,7 +70,7 @@ async fn watch(
     }
 }
 
-/// Whether what is asked for may be something else now.
+/// Whether an event may change the open requests.
 fn concerns(happened: &SessionEvent, told: &watch::Sender<Vec<ApprovalRequest>>) -> bool {
     match happened.change.as_str() {
         "from" | "snapshot" | "asked" | "question_closed" => true,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Reads a duration.
+/// Parses a duration.
 pub(crate) fn read(text: &str) -> Result<Duration, DurationError> {
     let trimmed = text.trim();
     if trimmed.is_empty() {
@@ -37,7 +37,7 @@ pub(crate) fn read(text: &str) -> Result<Duration, DurationError> {
     Ok(Duration::from_millis(sum))
 }
 
-/// How many milliseconds a unit has.
+/// The milliseconds of a unit.
 fn scale(unit: &str) -> Option<u64> {
     match unit {
         "ms" => Some(1),
@@ -61,7 +61,7 @@ pub(crate) enum DurationError {
     Empty,
     /// It begins with a minus.
     Negative,
-    /// Nobody knows seconds of what.
+    /// It has no unit.
     NoUnit(String),
     /// A smaller unit before a larger one, or one twice.
     Disorder(String),
@@ -84,7 +84,7 @@ impl std::fmt::Display for DurationError {
             Self::Disorder(text) => {
                 write!(f, "{text} has its units out of order; the larger goes first, as in 1h30m")
             }
-            Self::TooLong => write!(f, "it is longer than can be counted"),
+            Self::TooLong => write!(f, "it is too long"),
             Self::NotOne(text) => {
                 write!(f, "{text} is not a duration; write one such as 500ms, 30s, 5m, 2h, 1d")
             }
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_duration_is_refused() {
+    fn other_texts_are_refused() {
         for text in ["s", "1x", "1.5s", "1s 2m", "five", "1h30", "٣s", "1S", "+1s"] {
             assert!(matches!(read(text), Err(DurationError::NotOne(_))), "{text}");
         }

@@ -18,12 +18,12 @@ pub(crate) struct OutputStream {
     file: Arc<File>,
 }
 
-/// How bytes go out.
+/// How output is transformed.
 #[derive(Debug)]
 pub(crate) enum OutputFilter {
-    /// As they are.
+    /// Unchanged.
     Exact,
-    /// So that no terminal obeys them.
+    /// Without control sequences.
     SafeText(SafeText),
     /// As JSON lines.
     Json(Lines),

@@ -1,9 +1,9 @@
-//! Pumps what a command writes to our own streams, across the death of a
-//! daemon.
+//! Copies a command's output to the streams of this program, across the death of
+//! a daemon.
 //!
-//! The daemon tells now and then up to which place of the log it has sent. If
-//! it dies, the next one is asked from the last such place on. What had come
-//! after that place comes again, and is not written again.
+//! The daemon reports its position in the log from time to time. If it dies, the
+//! next one sends the output from the last position on, and the part that was
+//! already written is skipped.
 
 use offshoot_client::wire::{Chunk, Reply, Request, StreamName, Tail, TailStart, Task};
 use offshoot_client::{Error, ReplyStream as Stream, StreamItem};
@@ -15,50 +15,50 @@ use super::output::{OutputFilter, OutputStream};
 use super::show::screen::json_line;
 use super::show::{Format, size};
 
-/// How often a stream may break in a row without having said anything.
+/// The number of failures in a row before a stream is given up.
 const BREAKS: u32 = 5;
 
-/// Pumps what a command writes.
+/// Copies the output of a command.
 #[derive(Debug)]
 pub(crate) struct Pump {
     cx: CommandContext,
-    /// What is asked for if the stream breaks.
+    /// The request to repeat if the stream breaks.
     tail: Tail,
     out: Side,
     err: Side,
-    /// The last attempt that was told of.
+    /// The last reported attempt.
     attempt: u32,
-    /// The task, as it was last told of.
+    /// The last reported record of the task.
     task: Option<Task>,
-    /// How many bytes it wrote that nobody has.
+    /// The number of output bytes that were not kept.
     missing: u64,
 }
 
-/// What came of pumping.
+/// The result of copying the output.
 #[derive(Debug)]
 pub(crate) struct PumpResult {
-    /// The task as it is now.
+    /// The task at the end.
     pub(crate) task: Task,
-    /// How many bytes it wrote that were not kept, and so not passed on.
+    /// The number of output bytes that were not kept.
     pub(crate) missing: u64,
 }
 
-/// One of the command's streams, and where it goes.
+/// One stream of the command, and its target.
 #[derive(Debug)]
 struct Side {
     stream: OutputStream,
     filter: OutputFilter,
-    /// What came since the last place.
+    /// The bytes since the last position.
     since: u64,
-    /// What is to come again, and was written.
+    /// The bytes to skip, because they were already written.
     again: u64,
 }
 
-/// What is said about the output, in its place.
+/// A note about the output, printed in its place.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Note {
-    /// So many bytes were not kept.
+    /// This number of bytes was not kept.
     MissingBytes(u64),
     /// The next attempt begins.
     Attempt(u32),
@@ -75,7 +75,7 @@ impl std::fmt::Display for Note {
     }
 }
 
-/// Where each of the streams of a command goes.
+/// The targets of both streams of a command.
 #[derive(Debug)]
 pub(crate) struct OutputStreams {
     /// Its standard output.
@@ -115,20 +115,19 @@ impl Side {
 }
 
 impl Pump {
-    /// A pump of what is asked for.
+    /// Makes a pump for a request.
     pub(crate) fn new(cx: CommandContext, tail: Tail, streams: OutputStreams) -> Self {
         let (out, err) = (Side::new(streams.out), Side::new(streams.err));
         Self { cx, tail, out, err, attempt: 0, task: None, missing: 0 }
     }
 
-    /// Pumps until all is read that was asked for. What comes last is the task
-    /// as it is then.
+    /// Copies all requested output.
     pub(crate) async fn run(self) -> Result<PumpResult, CliError> {
         let stream = self.open().await?;
         self.run_on(stream).await
     }
 
-    /// Pumps what comes from a stream that is open already.
+    /// Copies the output of an open stream.
     pub(crate) async fn run_on(mut self, mut stream: Stream) -> Result<PumpResult, CliError> {
         let mut breaks = 0;
         loop {
@@ -142,7 +141,7 @@ impl Pump {
                     breaks += 1;
                     self.out.broke();
                     self.err.broke();
-                    self.cx.screen.tell("offshoot: the daemon went away; asking the next one");
+                    self.cx.screen.tell("offshoot: the daemon died; connecting to the next one");
                     stream = self.open().await?;
                 }
                 Err(error) => return Err(error.into()),
@@ -185,7 +184,7 @@ impl Pump {
         Ok(())
     }
 
-    /// Says something about the output, in its place.
+    /// Prints a note in its place in the output.
     async fn note(&mut self, note: Note) -> Result<(), CliError> {
         match self.cx.screen.format {
             Format::Text => self.cx.screen.remark(&format!("offshoot: {note}")),

@@ -1,4 +1,4 @@
-//! What agents ask leave for, answered from another terminal.
+//! Approval requests, decided from another terminal.
 
 use std::process::Command;
 
@@ -83,7 +83,7 @@ fn a_grandchild_asks_and_is_answered_from_elsewhere_after_the_daemon_died() {
         assert!(told.contains(&format!("offshoot approve {id}")), "{told}");
     }
     let shown = world.done(&["approvals", "show", &id]);
-    assert!(shown.contains("lead/mid/deep asks leave to use survey"), "{shown}");
+    assert!(shown.contains("lead/mid/deep wants to use survey"), "{shown}");
     assert!(shown.contains("  path\n    │ .\n"), "{shown}");
 
     world.kill_daemon();
@@ -153,15 +153,15 @@ fn what_makes_no_sense_is_told_and_changes_nothing() {
     let (world, model) = (World::new(), family());
     let id = id(&asked(&world, &model));
     for (args, code, told) in [
-        (&["approve", "ffffff-1"][..], 5, "nothing is called \"ffffff-1\""),
-        (&["approve", "\u{1b}[2J"], 5, "nothing is called"),
-        (&["deny", ""], 5, "nothing is called"),
-        (&["approve", &id, "--always"], 2, "cannot be allowed for ever"),
+        (&["approve", "ffffff-1"][..], 5, "no approval request has the id \"ffffff-1\""),
+        (&["approve", "\u{1b}[2J"], 5, "no approval request has the id"),
+        (&["deny", ""], 5, "no approval request has the id"),
+        (&["approve", &id, "--always"], 2, "cannot have a standing grant"),
         (&["approve"], 2, "required"),
         (&["approvals", "show", "nobody-7"], 5, "`offshoot approvals ls` lists"),
         (&["approvals", "ls", "--cursor", "x"], 2, "is no cursor"),
         (&["approvals", "revoke", "run_command("], 2, "is no rule"),
-        (&["approvals", "revoke", "write"], 5, "no leave was given for ever for write"),
+        (&["approvals", "revoke", "write"], 5, "there is no standing grant for write"),
     ] {
         let said = world.run(args);
         assert_eq!(said.code, code, "{args:?}: {said:?}");
@@ -169,7 +169,7 @@ fn what_makes_no_sense_is_told_and_changes_nothing() {
     }
     let long = "x".repeat(20 << 10);
     assert_eq!(world.run(&["deny", &id, "--reason", &long]).code, 2);
-    // Words are no leave.
+    // A message never approves a call.
     let said = world.run(&["--session", "s", "tasks", "send", "mid/deep", "yes"]);
     assert!(!said.out.contains("answered"), "{said:?}");
     assert_eq!(world.json(&["approvals", "ls"])["approvals"][0]["id"], id.as_str());
@@ -211,7 +211,7 @@ fn without_a_terminal_nobody_is_asked_and_that_is_said() {
         assert_eq!(said.code, 0, "{said:?}");
         assert!(said.out.contains("All are home."), "{said:?}");
         assert!(said.err.contains("deep may not use survey"), "{said:?}");
-        assert!(said.err.contains(": survey needs leave"), "{said:?}");
+        assert!(said.err.contains(": survey needs approval"), "{said:?}");
         assert_eq!(said.err.matches("--ask person waits").count(), usize::from(!json), "{said:?}");
     }
     assert_eq!(world.json(&["approvals", "ls"])["approvals"], json!([]));
@@ -223,8 +223,8 @@ fn a_script_that_wants_to_be_asked_is_answered_from_elsewhere() {
     careful(&world);
     let args = ["run", "--ask", "person", "--profile", "careful", "--session", "s", "Lead."];
     let mut run = Started::new(model.command(&world, &args));
-    run.until_remark("lead/mid/deep asks leave to use survey");
-    run.until_remark("anybody can answer: offshoot approve ");
+    run.until_remark("lead/mid/deep wants to use survey");
+    run.until_remark("to answer: offshoot approve ");
     let page = world.json(&["--session", "s", "approvals", "ls"]);
     let id = id(&page["approvals"][0]);
     world.done(&["approve", &id]);
@@ -246,7 +246,7 @@ fn whoever_waits_is_told_what_is_waited_for() {
         let args = [&["--json", "--session", "s", "tasks"], args].concat();
         let said = model.run(&world, &args);
         assert_eq!(said.code, 6, "{args:?}: {said:?}");
-        assert!(said.err.contains("lead/mid/deep asks leave to use survey"), "{said:?}");
+        assert!(said.err.contains("lead/mid/deep wants to use survey"), "{said:?}");
         let answer: Value = serde_json::from_str(&said.out).unwrap();
         for task in answer["tasks"].as_array().unwrap() {
             assert_eq!(task["waited"], "needs_input", "{answer}");
@@ -261,7 +261,7 @@ fn whoever_asks_why_is_told_how_to_answer() {
     let (world, model) = (World::new(), family());
     let id = id(&asked(&world, &model));
     let why = world.done(&["--session", "s", "tasks", "why", "mid/deep"]);
-    assert!(why.contains("waits for leave to use survey; anybody can answer: "), "{why}");
+    assert!(why.contains("waits for approval: it wants to use survey; to answer: "), "{why}");
     assert!(why.contains(&format!("offshoot approve {id}")), "{why}");
 }
 

@@ -34,7 +34,7 @@ fn many_that_start_at_once_get_one_daemon() {
 #[test]
 fn a_daemon_that_is_stopped_is_gone_and_the_next_command_starts_one() {
     let world = World::new();
-    assert_eq!(world.done(&["daemon", "stop"]), "no daemon runs\n");
+    assert_eq!(world.done(&["daemon", "stop"]), "the daemon is not running\n");
     world.done(&["spawn", "--", "true"]);
     let first = world.daemon();
     assert_eq!(world.json(&["daemon", "stop"])["stopped"], true);

@@ -60,7 +60,7 @@ fn one_that_is_interrupted_leaves_nothing_behind() {
         demo.started.signal(signal);
         let said = demo.started.finish();
         assert_eq!(said.code, code, "{said:?}");
-        assert!(said.err.contains("interrupted: ended what was running"), "{said:?}");
+        assert!(said.err.contains("interrupted: all tasks have ended"), "{said:?}");
         assert_eq!(std::fs::read_dir(&demo.stage).unwrap().count(), 0, "the folder is gone");
         assert_eq!(processes_of(&demo.stage), Vec::<String>::new());
     }

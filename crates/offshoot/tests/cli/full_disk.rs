@@ -201,7 +201,7 @@ fn ends_that_cannot_be_written_are_told_when_the_daemon_is_stopped() {
         disk.choke();
         let said = world.run(&["daemon", "stop"]);
         assert_eq!(said.code, 125, "{said:?}");
-        for part in ["ended could not be written", "is full", "nothing is lost"] {
+        for part in ["could not store the end of", "is full", "nothing is lost"] {
             assert!(said.err.contains(part), "{part:?} is not in {said:?}");
         }
         disk.make_room();
@@ -253,7 +253,7 @@ fn an_attached_command_whose_output_is_not_kept_whole_is_no_success() {
         disk.make_room();
         let said = spawned.finish();
         assert_eq!(said.code, 125, "{}", said.err);
-        for part in ["error: the output was not passed on whole", "ended with: exit 0"] {
+        for part in ["error: the output is incomplete", "ended with: exit 0"] {
             assert!(said.err.contains(part), "{part:?} is not in {}", said.err);
         }
     });

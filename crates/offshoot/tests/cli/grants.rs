@@ -1,4 +1,4 @@
-//! Leave that is given for ever, and taken back.
+//! Standing grants, and their revocation.
 
 use std::os::unix::fs::MetadataExt;
 
@@ -38,10 +38,7 @@ fn what_is_allowed_for_ever_is_not_asked_for_again_until_it_is_taken_back() {
     assert_eq!(first["always"], "write", "{first}");
     let id = first["id"].as_str().unwrap();
     let said = world.done(&["approve", "--always", id]);
-    assert!(
-        said.starts_with("allowed for ever: lead may use write, and so may others: "),
-        "{said}"
-    );
+    assert!(said.starts_with("allowed always: lead may use write; grant for all agents: "), "{said}");
     assert_eq!(world.run(&["--session", "a", "tasks", "wait", "lead"]).code, 0);
     assert!(world.folder.path().join("1.txt").exists());
     let file = world.data().join("grants.json");
@@ -55,7 +52,7 @@ fn what_is_allowed_for_ever_is_not_asked_for_again_until_it_is_taken_back() {
     assert_eq!(grants["grants"][0]["rule"], "write", "{grants}");
     assert_eq!(grants["grants"][0]["folder"], folder.to_str().unwrap());
 
-    assert_eq!(world.done(&["approvals", "revoke", "write"]), "write is asked for again\n");
+    assert_eq!(world.done(&["approvals", "revoke", "write"]), "write is revoked\n");
     assert_eq!(world.json(&["approvals", "grants"])["grants"], json!([]));
     let again = asked(&world, &model, "c");
     assert_eq!(again.len(), 1, "{again:?}");

@@ -56,7 +56,7 @@ fn a_folder_that_cannot_be_written_is_named_whether_there_is_a_store_in_it_or_no
         assert!(told, "{said:?}");
         let said = world.run(&["doctor"]);
         assert_eq!(said.code, 125, "{said:?}");
-        assert!(said.out.contains("wrong: data: it cannot be written"), "{said:?}");
+        assert!(said.out.contains("error: data: the directory is not writable"), "{said:?}");
         permit(&world, 0o700);
         world.done(&["spawn", "--", "true"]);
         world.done(&["daemon", "stop"]);

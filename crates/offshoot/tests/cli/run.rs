@@ -36,7 +36,7 @@ fn a_pipe_that_nobody_closes_is_told_of() {
     let mut command = model.command(&world, &["run", "Do it."]);
     command.stdin(Stdio::piped());
     let mut run = Started::new(command);
-    run.until_remark("from the standard input until that ends; `</dev/null` leaves it out");
+    run.until_remark("from the standard input; `</dev/null` skips that");
     drop(run.child.stdin.take());
     let said = run.finish();
     assert_eq!((said.out.as_str(), said.code), ("Done.\n", 0), "{said:?}");
@@ -51,7 +51,7 @@ fn nothing_to_do_makes_no_sense() {
         fed(model.command(&world, &["run"]), " \n"),
     ] {
         assert_eq!((said.out.as_str(), said.code), ("", 2), "{said:?}");
-        assert!(said.err.contains("nothing was said to do"), "{said:?}");
+        assert!(said.err.contains("the prompt is missing"), "{said:?}");
     }
     assert_eq!(world.json(&["sessions", "ls"])["sessions"], json!([]));
 }
@@ -99,7 +99,7 @@ fn ctrl_c_stops_the_agent_and_hangs_up_on_its_model() {
     run.signal(Signal::INT);
     let said = run.finish();
     assert_eq!((said.out.as_str(), said.code), ("", 130), "{said:?}");
-    assert!(said.err.contains("asked it to stop"), "{said:?}");
+    assert!(said.err.contains("stopping; Ctrl-C again"), "{said:?}");
     model.hung_up(1);
     let shown = world.json(&["--session", "s", "tasks", "show", "lead"]);
     assert_eq!(shown["outcome"]["cancelled"]["reason"], "Ctrl-C");

@@ -85,7 +85,7 @@ fn a_variable_that_cannot_be_passed_is_named() {
     let (world, model) = (World::new(), trying());
     let said = run(&world, &model, &["--pass-env", "NOT_SET_HERE", "Try."]);
     assert_eq!(said.code, 2, "{said:?}");
-    assert!(said.err.contains("NOT_SET_HERE") && said.err.contains("not set here"), "{said:?}");
+    assert!(said.err.contains("NOT_SET_HERE") && said.err.contains("which is not set"), "{said:?}");
     let mut bends = command(&world, &model, &["run", "--pass-env", "BASH_ENV", "Try."]);
     let said = ProgramOutput::of(bends.env("BASH_ENV", "/x").output().unwrap());
     assert_eq!(said.code, 2, "{said:?}");
@@ -115,7 +115,7 @@ fn the_configuration_passes_variables_and_sets_limits() {
     std::fs::write(folder.join("config.json"), "{").unwrap();
     let said = doctor();
     assert_eq!(said.code, 125, "{said:?}");
-    assert!(said.out.contains("wrong: configuration"), "{said:?}");
+    assert!(said.out.contains("error: configuration"), "{said:?}");
     let said = run(&world, &model, &["Try."]);
     assert_eq!(said.code, 2, "{said:?}");
     assert!(said.err.contains("config.json"), "{said:?}");

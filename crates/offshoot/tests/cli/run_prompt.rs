@@ -123,17 +123,16 @@ fn each_of_two_is_asked_in_its_own_turn_with_nothing_hidden() {
     let first = sitting.until(QUESTION);
     sitting.types("maybe");
     let again = sitting.until(QUESTION);
-    assert!(again.contains("that is no answer: maybe"), "{again}");
+    assert!(again.contains("not an answer: maybe"), "{again}");
     // Both are asked at once, so either may stand first.
     let mut asked = first;
     for _ in 0..2 {
-        if asked.contains("lead asks leave to use survey\n  path\n    │ .\n  deep\n    │ true\n")
-        {
+        if asked.contains("lead wants to use survey\n  path\n    │ .\n  deep\n    │ true\n") {
             sitting.types("y");
             asked = sitting.until("allowed once");
         } else {
             assert!(asked.contains(r"    │ x\x1b[2J\u{202e}y"), "{asked}");
-            assert!(asked.contains("2 characters that would not be seen"), "{asked}");
+            assert!(asked.contains("2 invisible characters"), "{asked}");
             assert!(!asked.contains('\u{1b}') && !asked.contains('\u{202e}'), "{asked:?}");
             sitting.types("n leave that alone");
             asked = sitting.until("denied (leave that alone)");
@@ -182,7 +181,7 @@ fn a_question_that_is_answered_elsewhere_is_taken_away_and_the_next_one_asked() 
     assert!(second.contains(&format!("    │ {other}\n")), "{second}");
     // Whoever was startled may have meant the first, so it is asked again.
     sitting.types("y");
-    while sitting.until_either("does not count)", "allowed once").ends_with("count)") {
+    while sitting.until_either("request was replaced)", "allowed once").ends_with("replaced)") {
         sitting.until(QUESTION);
         sitting.types("y");
     }
@@ -194,7 +193,7 @@ fn a_grandchild_is_answered_in_place_after_the_daemon_died() {
     let (world, model) = (World::new(), family());
     let mut sitting = run(&world, &model);
     let asked = sitting.until(QUESTION);
-    assert!(asked.contains("lead/mid/deep asks leave to use survey"), "{asked}");
+    assert!(asked.contains("lead/mid/deep wants to use survey"), "{asked}");
     world.kill_daemon();
     sitting.types("y");
     sitting.until("allowed once");
@@ -209,7 +208,7 @@ fn ctrl_c_at_a_question_stops_the_agents() {
     let mut sitting = run(&world, &model);
     sitting.until(QUESTION);
     crate::support::send(sitting.child.id(), Signal::INT);
-    sitting.until("asked it to stop");
+    sitting.until("stopping; Ctrl-C again");
     assert_eq!(sitting.ends().0, Some(130));
     assert_eq!(world.json(&["approvals", "ls"])["approvals"], json!([]));
 }
@@ -220,7 +219,7 @@ fn whoever_ends_the_input_leaves_it_to_others() {
     let mut sitting = run(&world, &model);
     sitting.until(QUESTION);
     sitting.ours.write_all(b"\x04").unwrap();
-    sitting.until("left open; anybody can answer: offshoot approve ");
+    sitting.until("left open; to answer: offshoot approve ");
     let page = world.json(&["approvals", "ls"]);
     world.done(&["approve", page["approvals"][0]["id"].as_str().unwrap()]);
     assert_eq!(sitting.ends().0, Some(0));

@@ -48,8 +48,8 @@ fn s5_5_a_question_that_its_owner_leaves_is_shown_and_a_person_answers_it() {
     assert_eq!((said.out.as_str(), said.code), ("", 6), "{said:?}");
     for part in [
         "  ants asks lead: Red or black ones?\n    Both are here.\n",
-        "    anybody can answer: offshoot tasks send --session s lead/ants ANSWER\n",
-        "nothing goes on before that is answered; then: offshoot tasks wait --session s lead\n",
+        "    to answer: offshoot tasks send --session s lead/ants ANSWER\n",
+        "the run waits for that answer; then: offshoot tasks wait --session s lead\n",
     ] {
         assert!(said.err.contains(part), "{part:?} is not in {}", said.err);
     }
@@ -60,7 +60,7 @@ fn s5_5_a_question_that_its_owner_leaves_is_shown_and_a_person_answers_it() {
     let waited = world.run(&["--session", "s", "tasks", "wait", "lead/ants"]);
     assert_eq!(waited.code, 6, "{waited:?}");
     assert!(waited.out.contains("asks: Red or black ones?"), "{waited:?}");
-    assert!(waited.err.contains("anybody can answer: offshoot tasks send "), "{waited:?}");
+    assert!(waited.err.contains("to answer: offshoot tasks send "), "{waited:?}");
 
     let answered = world.done(&["tasks", "send", "--session", "s", "lead/ants", "the red", "ones"]);
     assert_eq!(answered, "answered question 1 of ants\n");

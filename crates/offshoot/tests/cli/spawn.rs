@@ -46,7 +46,7 @@ fn a_command_that_cannot_be_started_exits_as_in_a_shell() {
     assert_eq!(said.code, 126, "{said:?}");
     let said = world.run(&["spawn", "--cwd", "nowhere", "--", "true"]);
     assert_eq!(said.code, 2, "{said:?}");
-    assert!(said.err.contains("nowhere is not a folder"), "{said:?}");
+    assert!(said.err.contains("nowhere is not a directory"), "{said:?}");
 }
 
 #[test]
@@ -263,11 +263,11 @@ fn a_task_may_be_called_none_and_no_parent_is_said_otherwise() {
 fn what_is_left_in_the_background_ends_with_the_command_and_the_help_says_so() {
     let world = World::new();
     let help = world.done(&["spawn", "--help"]);
-    assert!(help.contains("in the background is ended when the command ends"), "{help}");
+    assert!(help.contains("Background processes of a command are stopped when the command ends"), "{help}");
     world.detach("a", "sleep 1000 & echo left");
     world.run(&["tasks", "wait", "a"]);
     let shown = world.done(&["tasks", "show", "a"]);
-    assert!(shown.contains("1 process behind"), "{shown}");
+    assert!(shown.contains("1 process, stopped at the end"), "{shown}");
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn s5_2_an_agent_that_has_ended_goes_on_in_a_new_task_which_is_named() {
     let first = world.json(&["--session", "s", "tasks", "show", "lead"])["id"].clone();
     let said = world.done(&["--session", "s", "tasks", "send", "lead", "Again."]);
     let (named, id) = said.trim_end().rsplit_once(": ").unwrap();
-    assert_eq!(named, "queued for lead, a new task that goes on for the ended one");
+    assert_eq!(named, "queued for lead, a new task that continues the ended one");
     let second = world.json(&["--session", "s", "tasks", "show", id]);
     assert_ne!(second["id"], first);
     assert_eq!(world.run(&["tasks", "wait", id]).code, 0);

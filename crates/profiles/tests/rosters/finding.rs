@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use offshoot_agent::{NoProfile, Origin, Roster};
+use offshoot_agent::{ProfileOrigin, ProfileSource, ProfileUnavailable};
 use offshoot_core::permissions::{Access, Action, LineAnalysis, Permissions, Verdict};
 use offshoot_profiles::{Profiles, Project};
 
@@ -15,7 +15,7 @@ fn s11_2_four_profiles_are_built_in() {
     assert_eq!((names, broken), (vec!["explore", "lead", "verify", "work"], vec![]));
     for profile in &all {
         assert!(!profile.prompt.is_empty() && !profile.description.is_empty());
-        assert_eq!(profile.origin, Origin::BuiltIn);
+        assert_eq!(profile.origin, ProfileOrigin::BuiltIn);
     }
 }
 
@@ -50,7 +50,7 @@ fn s11_2_an_unknown_profile_is_told_with_those_that_there_are() {
     let place = Place::new();
     place.has("mine.md", of("name: mine"));
     let error = place.find("nobody").unwrap_err();
-    assert!(matches!(error, NoProfile::Unknown { .. }));
+    assert!(matches!(error, ProfileUnavailable::Unknown { .. }));
     assert_eq!(
         error.to_string(),
         "there is no profile \"nobody\"; there are: explore, lead, mine, verify, work"

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use offshoot_agent::{Brief, Roster};
+use offshoot_agent::{Brief, ProfileSource};
 use offshoot_core::permissions::{
     Access, Action, Approver, LineAnalysis, PermissionMode, Permissions, PolicyLayer, Rule, Verdict,
 };

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use offshoot_agent::{NoProfile, Profile, Roster};
+use offshoot_agent::{Profile, ProfileSource, ProfileUnavailable};
 use offshoot_profiles::{Profiles, Trust};
 
 pub(crate) struct Place {
@@ -44,7 +44,7 @@ impl Place {
         Profiles::built_in().user(self.user()).trust(self.trust())
     }
 
-    pub(crate) fn find(&self, name: &str) -> Result<Arc<Profile>, NoProfile> {
+    pub(crate) fn find(&self, name: &str) -> Result<Arc<Profile>, ProfileUnavailable> {
         self.profiles().find(name, Some(&self.project()))
     }
 

@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 use std::sync::Barrier;
 
-use offshoot_agent::{Isolation, Roster, Standing};
+use offshoot_agent::{Isolation, ProfileSource, ProfileTrust};
 use offshoot_core::permissions::{Approver, PermissionMode};
 use offshoot_profiles::Holds;
 
@@ -19,14 +19,14 @@ fn s7_3_what_nobody_trusts_has_no_model_and_asks_whom_its_owner_asks() {
     let place = Place::new();
     place.brings("bold.md", of(BOLD));
     let bold = place.find("bold").unwrap();
-    assert_eq!((&bold.model, bold.asks, bold.standing), (&None, None, Standing::Untrusted));
+    assert_eq!((&bold.model, bold.asks, bold.trust), (&None, None, ProfileTrust::Untrusted));
     assert_eq!(bold.notes.len(), 2, "{:?}", bold.notes);
     assert!(bold.notes[0].contains("its model does not count, because nobody trusts the folder"));
 
     assert_eq!(place.trust().add(&place.project()).unwrap(), [place.project()]);
     let bold = place.find("bold").unwrap();
     assert_eq!(bold.model.as_ref().unwrap().to_string(), "openai/gpt-5");
-    assert_eq!((bold.asks, bold.standing), (Some(Approver::None), Standing::Trusted));
+    assert_eq!((bold.asks, bold.trust), (Some(Approver::None), ProfileTrust::Trusted));
     assert!(bold.notes.is_empty());
 }
 
@@ -66,7 +66,7 @@ fn s7_3_an_untrusted_profile_that_is_broken_takes_nothing_away() {
     let place = Place::new();
     for written in [of("mode: yolo"), of("name: explore\nextends: explore"), "x".into()] {
         place.brings("explore.md", written);
-        assert_eq!(place.find("explore").unwrap().standing, Standing::Trusted);
+        assert_eq!(place.find("explore").unwrap().trust, ProfileTrust::Trusted);
         assert_eq!(place.wrong().len(), 1, "{:?}", place.wrong());
     }
     // Once it is trusted it counts, and so does what is wrong with it.
@@ -107,10 +107,10 @@ fn whatever_changes_needs_trust_again() {
         place.trust().add(&place.project()).unwrap();
         assert_eq!(place.trust().list().unwrap()[0].holds, Holds::Yes);
         change(&place);
-        assert_eq!(place.find("bold").unwrap().standing, Standing::Untrusted, "{what}");
+        assert_eq!(place.find("bold").unwrap().trust, ProfileTrust::Untrusted, "{what}");
         assert_eq!(place.trust().list().unwrap()[0].holds, Holds::No, "{what}");
         place.trust().add(&place.project()).unwrap();
-        assert_eq!(place.find("bold").unwrap().standing, Standing::Trusted, "{what}");
+        assert_eq!(place.find("bold").unwrap().trust, ProfileTrust::Trusted, "{what}");
     }
 }
 
@@ -123,12 +123,12 @@ fn a_folder_that_stands_where_another_one_did_is_not_trusted_with_something_else
     write(&copy.join(".git/HEAD"), "ref: refs/heads/main\n");
     write(&copy.join(".offshoot/agents/bold.md"), of(BOLD));
     let found = place.profiles().find("bold", Some(&copy)).unwrap();
-    assert_eq!(found.standing, Standing::Untrusted);
+    assert_eq!(found.trust, ProfileTrust::Untrusted);
     // By whatever path it is reached, it is the same folder.
     let link = place.project().parent().unwrap().join("link");
     symlink(place.project(), &link).unwrap();
     let found = place.profiles().find("bold", Some(&link)).unwrap();
-    assert_eq!(found.standing, Standing::Trusted);
+    assert_eq!(found.trust, ProfileTrust::Trusted);
 }
 
 #[test]
@@ -141,10 +141,10 @@ fn a_worktree_is_trusted_with_what_its_repository_is_trusted_with() {
     fs::create_dir_all(&git).unwrap();
     write(&tree.join(".git"), format!("gitdir: {}\n", git.display()));
     write(&tree.join(".offshoot/agents/bold.md"), of(BOLD));
-    let standing = || place.profiles().find("bold", Some(&tree)).unwrap().standing;
-    assert_eq!(standing(), Standing::Trusted);
+    let standing = || place.profiles().find("bold", Some(&tree)).unwrap().trust;
+    assert_eq!(standing(), ProfileTrust::Trusted);
     write(&tree.join(".offshoot/agents/bold.md"), of(&format!("{BOLD}\nbudget: 9usd")));
-    assert_eq!(standing(), Standing::Untrusted);
+    assert_eq!(standing(), ProfileTrust::Untrusted);
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn trust_is_listed_and_taken_back() {
     assert_eq!(listed, [place.project(), inner.clone()]);
     assert_eq!(place.trust().remove(&inner).unwrap().len(), 2);
     assert!(place.trust().list().unwrap().is_empty());
-    assert_eq!(place.find("bold").unwrap().standing, Standing::Untrusted);
+    assert_eq!(place.find("bold").unwrap().trust, ProfileTrust::Untrusted);
     assert_eq!(place.trust().remove(&inner).unwrap(), Vec::<PathBuf>::new());
     let gone = place.project().join("gone");
     assert!(place.trust().add(&gone).unwrap_err().to_string().contains("cannot be looked at"));
@@ -176,7 +176,7 @@ fn the_list_is_the_persons_alone_and_a_broken_one_trusts_nobody() {
     fs::write(place.list(), "{\"version\": 2, \"folders\": {}}").unwrap();
     assert!(place.trust().list().unwrap_err().to_string().contains("it is of version 2"));
     fs::write(place.list(), "[").unwrap();
-    assert_eq!(place.find("bold").unwrap().standing, Standing::Untrusted);
+    assert_eq!(place.find("bold").unwrap().trust, ProfileTrust::Untrusted);
     assert!(place.wrong()[0].contains("the list of trusted folders"));
     // Nor is it written over.
     assert!(place.trust().add(&place.project()).is_err());
@@ -217,5 +217,5 @@ fn what_is_too_much_to_be_looked_through_cannot_be_trusted() {
         refused.contains("cannot be trusted") && refused.contains("it is larger than"),
         "{refused}"
     );
-    assert_eq!(place.find("bold").unwrap().standing, Standing::Untrusted);
+    assert_eq!(place.find("bold").unwrap().trust, ProfileTrust::Untrusted);
 }

@@ -64,7 +64,7 @@ impl Work {
         if self.root.hides(&path) {
             return Err(ToolError::new(format!("{shown} is kept from agents.")));
         }
-        // Leave was asked for as the path was written. What it does not say it
+        // The approval was asked for the path as written. What it does not say it
         // does not cover.
         let guarded = guard::why(&path);
         if let Some(why) = &guarded

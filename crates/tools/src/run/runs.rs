@@ -196,7 +196,7 @@ impl Runs {
             NAME,
             "Has a shell run a command line in the folder you work in, and returns what it wrote \
              and how it ended. It gets no input: what asks for some finds its end. It can write \
-             only in your folder and in $TMPDIR, unless somebody has given leave for more. With \
+             only in your folder and in $TMPDIR, unless more was approved. With \
              background=true it runs while you go on.",
             move |cx, asked| runs.clone().run(cx, asked),
         )

@@ -1,6 +1,6 @@
-//! What is not run, because it is denied or nobody gives leave.
+//! Commands that are not run, because they are denied or not approved.
 
-use offshoot_agent::{Asked, Leave};
+use offshoot_agent::{Decision, PendingApproval};
 use offshoot_core::permissions::{Approver, PermissionMode, Permissions, PolicyLayer, Verdict};
 use offshoot_models::{ToolResult, Turn};
 use serde_json::json;
@@ -64,8 +64,8 @@ async fn who_only_plans_runs_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_confined_is_run_only_with_leave() -> Test {
-    for (leave, runs) in [(Leave::Once, true), (Leave::Denied { reason: None }, false)] {
+async fn an_unconfined_command_is_run_only_with_an_approval() -> Test {
+    for (decision, runs) in [(Decision::Once, true), (Decision::Denied { reason: None }, false)] {
         let place = Place::new();
         let world = World::open(&place, Confined::Never, |call| match answers(call) {
             0 => Turn::call([("run_command", json!({"command": "echo made >> made"}))]),
@@ -74,13 +74,13 @@ async fn what_is_not_confined_is_run_only_with_leave() -> Test {
         .await;
         let agent = world.agent().await;
         let asked = loop {
-            match Asked::by(&agent).await?.pop() {
+            match PendingApproval::of_task(&agent).await?.pop() {
                 Some(asked) => break asked,
                 None => tokio::task::yield_now().await,
             }
         };
         assert!(!place.at("work/made").exists(), "nothing is run before");
-        Asked::answer(&agent, asked.number, &leave).await?;
+        PendingApproval::decide(&agent, asked.number, &decision).await?;
         while !agent.wait().await?.is_ended() {}
         assert_eq!(place.read("work/made"), if runs { "made\n" } else { "" });
         let result = results(world.model.asked().last().unwrap()).remove(0);

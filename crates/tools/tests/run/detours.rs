@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
-use offshoot_agent::{Asked, GrantsInMemory, Leave};
+use offshoot_agent::{Decision, MemoryGrants, PendingApproval};
 use offshoot_core::permissions::{Approver, PermissionMode, Permissions, PolicyLayer, Verdict};
 use offshoot_models::ToolResult;
 use offshoot_runtime::TaskRef;
@@ -70,9 +70,9 @@ async fn an_allow_rule_that_names_the_program_spares_the_question() {
 }
 
 /// What an agent asks before its command runs, if it asks.
-async fn asked(agent: &TaskRef) -> Result<Option<Asked>, Box<dyn std::error::Error>> {
+async fn asked(agent: &TaskRef) -> Result<Option<PendingApproval>, Box<dyn std::error::Error>> {
     loop {
-        if let Some(asked) = Asked::by(agent).await?.pop() {
+        if let Some(asked) = PendingApproval::of_task(agent).await?.pop() {
             return Ok(Some(asked));
         }
         if agent.record().await?.ended().is_some() {
@@ -89,9 +89,9 @@ async fn a_person_is_asked_and_reads_which_rule_is_in_doubt() -> Test {
     let request = world.agents.request(&world.brief().authority(Permissions::of(layer())))?;
     let agent = world.session.spawn(request).await?;
     let asked = asked(&agent).await?.expect("it ran unasked");
-    let notes = asked.approval.notes.join("; ");
+    let notes = asked.request.notes.join("; ");
     assert!(notes.contains("may run `rm`"), "{notes}");
-    Asked::answer(&agent, asked.number, &Leave::Once).await?;
+    PendingApproval::decide(&agent, asked.number, &Decision::Once).await?;
     while !agent.wait().await?.is_ended() {}
     let result = results(world.model.asked().last().unwrap()).remove(0);
     assert!(result.text.contains("kept"), "{result:?}");
@@ -102,7 +102,7 @@ async fn a_person_is_asked_and_reads_which_rule_is_in_doubt() -> Test {
 async fn a_standing_grant_spares_the_question_about_a_program() -> Test {
     let place = place();
     let world = open(&place, "cargo test").await;
-    let agents = world.agents.clone().grants(GrantsInMemory::default());
+    let agents = world.agents.clone().grants(MemoryGrants::default());
     let brief = world.brief().authority(Permissions::of(layer()));
     let mut questions = 0;
     for _ in 0..3 {
@@ -110,7 +110,7 @@ async fn a_standing_grant_spares_the_question_about_a_program() -> Test {
         let agent = world.session.spawn(request).await?;
         if let Some(asked) = asked(&agent).await? {
             questions += 1;
-            Asked::answer(&agent, asked.number, &Leave::Always).await?;
+            PendingApproval::decide(&agent, asked.number, &Decision::Always).await?;
         }
         while !agent.wait().await?.is_ended() {}
     }

@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 use std::sync::{Arc, Mutex};
 
-use offshoot_agent::{Agents, Asked, GrantsInMemory, Leave};
+use offshoot_agent::{Agents, Decision, MemoryGrants, PendingApproval};
 use offshoot_core::permissions::{PermissionMode, Permissions, PolicyLayer};
 use offshoot_models::Turn;
 use serde_json::json;
@@ -26,7 +26,7 @@ impl Asking {
             _ => Turn::say("over"),
         })
         .await;
-        let agents = world.agents.clone().grants(GrantsInMemory::default());
+        let agents = world.agents.clone().grants(MemoryGrants::default());
         Self { world, agents, command }
     }
 
@@ -35,15 +35,15 @@ impl Asking {
     async fn run(
         &self,
         command: &str,
-        leave: Leave,
-    ) -> Result<Option<Asked>, Box<dyn std::error::Error>> {
+        decision: Decision,
+    ) -> Result<Option<PendingApproval>, Box<dyn std::error::Error>> {
         command.clone_into(&mut self.command.lock().unwrap());
         let brief =
             self.world.brief().authority(Permissions::of(PolicyLayer::mode(PermissionMode::Ask)));
         let request = self.agents.request(&brief)?.executed_by(Arc::new(self.agents.backend()));
         let agent = self.world.session.spawn(request).await?;
         let asked = loop {
-            if let Some(asked) = Asked::by(&agent).await?.pop() {
+            if let Some(asked) = PendingApproval::of_task(&agent).await?.pop() {
                 break Some(asked);
             }
             if agent.record().await?.ended().is_some() {
@@ -52,7 +52,7 @@ impl Asking {
             tokio::task::yield_now().await;
         };
         if let Some(asked) = &asked {
-            Asked::answer(&agent, asked.number, &leave).await?;
+            PendingApproval::decide(&agent, asked.number, &decision).await?;
         }
         while !agent.wait().await?.is_ended() {}
         Ok(asked)
@@ -123,14 +123,14 @@ async fn a_grant_covers_no_path_that_leads_outside_the_directory() -> Test {
     let all: Vec<_> = cat.map(|line| ("cat README", line)).chain(others).collect();
     let mut covered = Vec::new();
     for (granted, line) in &all {
-        asking.run(granted, Leave::Always).await?;
-        assert_eq!(asking.run(granted, Leave::Once).await?, None, "{granted}");
-        match asking.run(line, Leave::Denied { reason: None }).await? {
+        asking.run(granted, Decision::Always).await?;
+        assert_eq!(asking.run(granted, Decision::Once).await?, None, "{granted}");
+        match asking.run(line, Decision::Denied { reason: None }).await? {
             None => covered.push(*line),
             Some(asked) => {
-                let approval = asked.approval;
-                assert_eq!(approval.lasting, None, "{line}");
-                let notes = approval.notes.join("; ");
+                let request = asked.request;
+                assert_eq!(request.grant, None, "{line}");
+                let notes = request.notes.join("; ");
                 assert!(notes.contains("no standing grant covers"), "{line}: {notes}");
             }
         }
@@ -157,8 +157,8 @@ async fn a_grant_covers_paths_inside_the_directory_however_they_are_written() ->
         ("ls", "ls -la --color=never src"),
     ];
     for (granted, line) in lines {
-        asking.run(granted, Leave::Always).await?;
-        assert_eq!(asking.run(line, Leave::Once).await?, None, "{line}");
+        asking.run(granted, Decision::Always).await?;
+        assert_eq!(asking.run(line, Decision::Once).await?, None, "{line}");
     }
     Ok(())
 }

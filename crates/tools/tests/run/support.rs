@@ -48,13 +48,13 @@ impl Place {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Confined {
     Yes,
-    /// They are not, and leave is given for that.
+    /// They are not, and that is approved.
     No,
     /// They are not, and whoever is there is asked.
     Never,
 }
 
-/// A tool for which leave is given: what is not confined would be asked about.
+/// A tool whose calls are approved: an unconfined command needs an approval.
 #[derive(Debug)]
 struct Granted<T>(T);
 

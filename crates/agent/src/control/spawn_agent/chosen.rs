@@ -1,4 +1,4 @@
-//! What a child is made of: its owner's leave, the profile that was chosen, and
+//! What a child is made of: its owner's permissions, the profile that was chosen, and
 //! what the call narrows.
 
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use offshoot_runtime::{BodyError, StepError};
 use super::Arguments;
 use crate::brief::Brief;
 use crate::control;
-use crate::profile::{NoProfile, Profile, Unfit, is_name};
+use crate::profile::{Profile, ProfileError, ProfileUnavailable, is_name};
 use crate::tool::{ToolContext, ToolError};
 
 /// What a child is asked to do, as far as its owner and its profile say.
 pub(super) async fn brief(cx: &ToolContext, asked: &Arguments) -> Result<Brief, ToolError> {
-    let nothing = |unfit: Unfit| ToolError::new(format!("Nothing was started: {unfit}."));
+    let nothing = |unfit: ProfileError| ToolError::new(format!("Nothing was started: {unfit}."));
     let own = &cx.brief;
     let mut brief = Brief::new(own.model.clone(), asked.task.clone());
     brief.folder.clone_from(&own.folder);
@@ -32,7 +32,7 @@ pub(super) async fn brief(cx: &ToolContext, asked: &Arguments) -> Result<Brief, 
         None => {
             allowed(own, None).map_err(nothing)?;
             if asked.config.is_some() {
-                return Err(nothing(Unfit::NoProfileToConfigure));
+                return Err(nothing(ProfileError::NoProfileToConfigure));
             }
         }
     }
@@ -41,12 +41,17 @@ pub(super) async fn brief(cx: &ToolContext, asked: &Arguments) -> Result<Brief, 
 
 /// The profile of this name, as it was when the call was made first: a call that is
 /// repeated asks for the same child, whatever its file says by then.
-async fn kept(cx: &ToolContext, name: &str) -> Result<Result<Profile, NoProfile>, ToolError> {
-    let (seat, folder, name) = (cx.seat.clone(), cx.brief.folder.clone(), name.trim().to_owned());
+async fn kept(
+    cx: &ToolContext,
+    name: &str,
+) -> Result<Result<Profile, ProfileUnavailable>, ToolError> {
+    let (shared, folder, name) =
+        (cx.shared.clone(), cx.brief.folder.clone(), name.trim().to_owned());
     let find = move || async move {
-        let found = move || seat.profile(&name, folder.as_deref());
+        let found = move || shared.profile(&name, folder.as_deref());
         let found = tokio::task::spawn_blocking(found).await;
-        let found = found.unwrap_or_else(|error| Err(NoProfile::Broken(error.to_string())));
+        let found =
+            found.unwrap_or_else(|error| Err(ProfileUnavailable::Broken(error.to_string())));
         Ok::<_, BodyError>(found.map(Arc::unwrap_or_clone))
     };
     let kept = cx.cx.step(&format!("profile {}", cx.key), find);
@@ -57,7 +62,7 @@ async fn kept(cx: &ToolContext, name: &str) -> Result<Result<Profile, NoProfile>
 }
 
 /// Whether an agent may send off one of this profile, or one without.
-fn allowed(own: &Brief, profile: Option<&str>) -> Result<(), Unfit> {
+fn allowed(own: &Brief, profile: Option<&str>) -> Result<(), ProfileError> {
     let Some(agents) = &own.agents else { return Ok(()) };
     let allowed = || match agents.is_empty() {
         true => "nobody may".to_owned(),
@@ -65,8 +70,8 @@ fn allowed(own: &Brief, profile: Option<&str>) -> Result<(), Unfit> {
     };
     match profile {
         Some(name) if agents.iter().any(|agent| is_name(agent, name)) => Ok(()),
-        Some(name) => Err(Unfit::NotAllowed { name: name.to_owned(), allowed: allowed() }),
-        None => Err(Unfit::NoneChosen { allowed: allowed() }),
+        Some(name) => Err(ProfileError::NotAllowed { name: name.to_owned(), allowed: allowed() }),
+        None => Err(ProfileError::NoneChosen { allowed: allowed() }),
     }
 }
 
@@ -74,7 +79,7 @@ fn allowed(own: &Brief, profile: Option<&str>) -> Result<(), Unfit> {
 fn narrow(cx: &ToolContext, asked: &Arguments, mut brief: Brief) -> Result<Brief, ToolError> {
     let mut layer = PolicyLayer::default();
     if let Some(tools) = &asked.tools {
-        let known: Vec<_> = control::known(&cx.seat).collect();
+        let known: Vec<_> = control::known(&cx.shared).collect();
         if let Some(tool) = tools.iter().find(|tool| !known.iter().any(|known| **known == **tool)) {
             return Err(ToolError::new(format!(
                 "Nothing was started: there is no tool {:?}; the tools are {}.",

@@ -3,7 +3,7 @@
 use offshoot_core::{Owner, TaskId};
 
 use crate::KIND;
-use crate::brief::{Brief, Context, Isolation};
+use crate::brief::{Brief, BriefContext, Isolation};
 use crate::control::told;
 use crate::tool::{ToolContext, ToolError};
 
@@ -35,7 +35,7 @@ pub(super) async fn live(cx: &ToolContext, task: &str) -> Result<Live, ToolError
             live.twins.extend(brief.map(|brief| (other.id(), brief)));
         }
         live.count += page.items.len();
-        let Some(next) = page.next.filter(|_| live.count < cx.seat.limits.children) else {
+        let Some(next) = page.next.filter(|_| live.count < cx.shared.limits.children) else {
             return Ok(live);
         };
         page = own().after(next).await?;
@@ -46,7 +46,7 @@ pub(super) async fn live(cx: &ToolContext, task: &str) -> Result<Live, ToolError
 /// much was said since the first one was made.
 pub(super) fn is_same(one: &Brief, other: &Brief) -> bool {
     let mut one = one.clone();
-    if let (Context::Fork { blocks, .. }, Context::Fork { blocks: until, .. }) =
+    if let (BriefContext::Fork { blocks, .. }, BriefContext::Fork { blocks: until, .. }) =
         (&mut one.context, other.context)
     {
         *blocks = until;

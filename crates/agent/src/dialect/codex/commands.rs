@@ -58,7 +58,7 @@ struct Exec {
     #[expect(dead_code, reason = "whoever is asked sees the command")]
     justification: Option<String>,
     /// It has no effect here.
-    #[expect(dead_code, reason = "who gives leave says for what")]
+    #[expect(dead_code, reason = "the approval says what it is for")]
     prefix_rule: Option<Vec<String>>,
 }
 

@@ -1,4 +1,4 @@
-//! What the agents of a run ask leave for: asked in place, one after the other,
+//! The approval requests of a run: asked in place, one after the other,
 //! or told to whoever answers elsewhere.
 
 use std::collections::{HashSet, VecDeque};
@@ -18,17 +18,18 @@ use crate::cli::error::CliError;
 use crate::cli::show::approval::{self, ApprovalView, SOME};
 use crate::cli::show::{Part, exact, text};
 
-/// How long what is typed does not count after a question was taken away from
-/// whoever was about to answer it, and another stands there.
+/// The time for which input is ignored after one request replaced another.
+///
+/// The user may still be typing the answer to the first one.
 const STARTLED: Duration = Duration::from_millis(700);
 
-/// Why it is denied where nobody is.
-const NO_APPROVER: &str = "nobody is there to be asked";
+/// The reason of a denial without a terminal.
+const NO_APPROVER: &str = "there is no approver";
 
-/// From how many lines on what is asked is named again below them.
+/// The number of lines from which a request is named again at its end.
 const HIGH: usize = 16;
 
-/// How many columns of it are then shown.
+/// The width of that short form.
 const SHORT: usize = 60;
 
 /// How approval requests are decided during this run.
@@ -42,55 +43,55 @@ pub(super) enum ApprovalChannel {
     Deny,
 }
 
-/// What the agents of a run ask leave for.
+/// The approval requests of a run.
 pub(super) struct ApprovalPrompt {
     cx: CommandContext,
     requests: ApprovalWatch,
     answers: ApprovalChannel,
     waiting: VecDeque<ApprovalRequest>,
-    /// What is asked now.
+    /// The request shown to the user.
     current: Option<ApprovalRequest>,
-    /// What was dealt with: answered here, or told.
+    /// The requests that were decided here or printed.
     done: HashSet<String>,
-    /// What was told here, and is to be answered elsewhere.
+    /// The printed requests that are decided elsewhere.
     elsewhere: Vec<ApprovalRequest>,
-    /// What became of those of it that are not open any more.
+    /// Lookups of the decisions of those that are closed.
     closing: JoinSet<ClosedRequest>,
-    /// What is under way.
+    /// The request to the daemon that is in progress.
     doing: Option<JoinHandle<Finished>>,
-    /// The line that is waited for.
+    /// The line that the user is typing.
     typing: Option<PendingLine>,
-    /// Before this, what is typed does not count.
+    /// Input before this time is ignored.
     startled: Option<Instant>,
 }
 
-/// What came of what was under way.
+/// The result of a request to the daemon.
 enum Finished {
-    /// It was answered from here, or not.
+    /// A decision was sent from here, or failed.
     Answered(Box<Result<ApprovalRequest, CliError>>),
-    /// It is not open any more: what became of it.
+    /// The request was closed elsewhere.
     Closed(Option<Box<ApprovalRequest>>),
 }
 
-/// What was asked, and what became of it, if that is known.
+/// A closed request, and its final record if it is known.
 type ClosedRequest = (ApprovalRequest, Option<Box<ApprovalRequest>>);
 
-/// What a line means.
+/// The meaning of a typed line.
 #[derive(Debug, PartialEq, Eq)]
 enum ParsedAnswer {
-    /// An answer.
+    /// A decision.
     Answer(Decision),
-    /// Nothing that could be one.
+    /// Not a decision.
     Nothing,
 }
 
-/// What tells one question from any other.
+/// The unique key of a request.
 fn key(asked: &ApprovalRequest) -> String {
     format!("{}-{}", asked.task, asked.number)
 }
 
 impl ApprovalPrompt {
-    /// What this task and those below it ask.
+    /// Follows the requests of a task and of the tasks below it.
     pub(super) fn new(cx: &CommandContext, lead: &Task, answers: ApprovalChannel) -> Self {
         Self {
             cx: cx.clone(),
@@ -107,12 +108,12 @@ impl ApprovalPrompt {
         }
     }
 
-    /// Whether somebody is being asked here: nothing else is to be said meanwhile.
+    /// Whether a request is on the screen; nothing else is printed meanwhile.
     pub(super) fn is_asking(&self) -> bool {
         self.current.is_some()
     }
 
-    /// Goes on with it. It is safe to drop while it waits.
+    /// Handles the next event. Safe to drop while it waits.
     pub(super) async fn next(&mut self) {
         let typed = async {
             match &mut self.typing {
@@ -148,7 +149,7 @@ impl ApprovalPrompt {
         self.listen();
     }
 
-    /// Waits for a line if one is wanted, and for none if none is.
+    /// Reads a line while a request is on the screen.
     fn listen(&mut self) {
         let is_asked = self.current.is_some() && self.doing.is_none();
         match (&self.answers, is_asked) {
@@ -161,8 +162,7 @@ impl ApprovalPrompt {
         }
     }
 
-    /// EndSignals a line that stands open, and tells what became of what was to be
-    /// answered elsewhere.
+    /// Ends the prompt, and prints the decisions of requests decided elsewhere.
     pub(super) async fn leave(&mut self) {
         if self.current.take().is_some() {
             write("\n");
@@ -175,8 +175,7 @@ impl ApprovalPrompt {
         }
     }
 
-    /// ApprovalPrompt what became of what is to be answered elsewhere and is not open any
-    /// more.
+    /// Looks up the decisions of printed requests that are closed.
     fn follow(&mut self, open: &[ApprovalRequest]) {
         let is_open = |told: &ApprovalRequest| open.iter().any(|one| key(one) == key(told));
         let gone: Vec<_> = self.elsewhere.extract_if(.., |told| !is_open(told)).collect();
@@ -192,7 +191,7 @@ impl ApprovalPrompt {
         }
     }
 
-    /// Tells what became of what was to be answered elsewhere.
+    /// Prints the decision of a request that was decided elsewhere.
     fn tell(&self, (asked, found): ClosedRequest) {
         let Some(found) = found else { return };
         let (agent, tool) = (exact::on_one_line(&asked.agent), exact::on_one_line(&asked.tool));
@@ -204,7 +203,7 @@ impl ApprovalPrompt {
         self.cx.screen.remark(&format!("  {agent}: {tool} ({what}): {said}"));
     }
 
-    /// Takes note of what is open now.
+    /// Updates the open requests.
     fn take(&mut self, open: Vec<ApprovalRequest>) {
         self.follow(&open);
         let current = self.current.as_ref().map(key);
@@ -218,7 +217,7 @@ impl ApprovalPrompt {
         }
     }
 
-    /// ApprovalPrompt what became of what is asked here.
+    /// Looks up the decision of the request on the screen.
     fn find_out(&mut self) {
         let Some(current) = &self.current else { return };
         let sought = ApprovalRef { session: current.session.clone(), id: key(current) };
@@ -232,7 +231,7 @@ impl ApprovalPrompt {
         }));
     }
 
-    /// ApprovalPrompt the next one, unless one is being asked.
+    /// Shows the next request, unless one is on the screen.
     fn ask_next(&mut self) {
         if self.current.is_some() || self.doing.is_some() {
             return;
@@ -266,18 +265,18 @@ impl ApprovalPrompt {
         ApprovalView { width: screen.err_width, colour: screen.err, most: Some(SOME), whole }
     }
 
-    /// Shows what is asked, and what can be answered.
+    /// Prints a request and the possible decisions.
     fn show(&self, asked: &ApprovalRequest) {
         let whole = format!("all: {}", self.cx.command_anywhere("approvals show", &[&asked.id]));
         let mut shown = format!("\n{}", approval::asked(asked, self.look(&whole)));
         if shown.lines().count() > HIGH {
-            // The beginning may have left the screen by now.
+            // The start may have scrolled off the screen.
             let (agent, tool) = (exact::on_one_line(&asked.agent), exact::on_one_line(&asked.tool));
             let what = text::cut(&approval::in_short(asked), SHORT);
-            shown.push_str(&format!("  all this is for {agent} to use {tool} ({what})\n"));
+            shown.push_str(&format!("  this request is for {agent} to use {tool} ({what})\n"));
         }
         if let more @ 1.. = self.waiting.len() {
-            shown.push_str(&format!("  {more} more to answer after this\n"));
+            shown.push_str(&format!("  {more} more requests after this\n"));
         }
         shown.push_str(&self.choices(asked));
         write(&shown);
@@ -292,11 +291,11 @@ impl ApprovalPrompt {
         format!("Allow it? {yes} once{always}, {no} no, {no} and why: ")
     }
 
-    /// Reads what was typed.
+    /// Handles a typed line.
     fn read(&mut self, typed: TerminalInput) {
         let Some(current) = self.current.clone() else { return };
         if self.startled.take().is_some_and(|until| Instant::now() < until) {
-            write("  (typed while another question was taken away, so it does not count)\n");
+            write("  (ignored: typed while the request was replaced)\n");
             return write(&self.choices(&current));
         }
         let line = match typed {
@@ -310,13 +309,13 @@ impl ApprovalPrompt {
             TerminalInput::Gone => {
                 self.answers = ApprovalChannel::Elsewhere;
                 self.current = None;
-                return write("\n  nobody can be asked here any more\n");
+                return write("\n  the terminal is gone; decide with `offshoot approve`\n");
             }
         };
         match parse_answer(&line, current.always.as_deref()) {
             ParsedAnswer::Answer(verdict) => self.answer(&current, verdict),
             ParsedAnswer::Nothing => {
-                write(&format!("  that is no answer: {}\n", exact::on_one_line(&line)));
+                write(&format!("  not an answer: {}\n", exact::on_one_line(&line)));
                 write(&self.choices(&current));
             }
         }
@@ -330,7 +329,7 @@ impl ApprovalPrompt {
         }));
     }
 
-    /// Tells what came of an answer from here.
+    /// Prints the result of a decision made here.
     fn answered(&mut self, answered: Result<ApprovalRequest, CliError>) {
         let Some(current) = self.current.clone() else { return };
         match answered {
@@ -342,7 +341,7 @@ impl ApprovalPrompt {
             Err(CliError::Report { fault, .. }) => match fault.code {
                 Code::Answered | Code::NotFound => self.say(&current, &fault.message),
                 _ => {
-                    write(&format!("  it could not be answered: {}\n", fault.message));
+                    write(&format!("  cannot send the decision: {}\n", fault.message));
                     if let ApprovalChannel::Terminal(_) = self.answers {
                         return write(&self.choices(&current));
                     }
@@ -354,7 +353,7 @@ impl ApprovalPrompt {
         self.current = None;
     }
 
-    /// Says what became of a question, where it was asked here.
+    /// Prints the end of a request that was handled here.
     fn say(&self, asked: &ApprovalRequest, said: &str) {
         match self.answers {
             ApprovalChannel::Deny => {
@@ -369,7 +368,7 @@ impl ApprovalPrompt {
         }
     }
 
-    /// Tells what became of what was asked here, and was answered elsewhere.
+    /// Prints that the request on the screen was decided elsewhere.
     fn closed(&mut self, found: Option<&ApprovalRequest>) {
         let Some(current) = self.current.take() else { return };
         self.done.insert(key(&current));
@@ -380,13 +379,13 @@ impl ApprovalPrompt {
     }
 }
 
-/// What is shown to whoever is asked goes out at once, or not at all.
+/// Writes to the terminal at once; errors are ignored.
 fn write(shown: &str) {
     let mut err = std::io::stderr().lock();
     err.write_all(shown.as_bytes()).and_then(|()| err.flush()).ok();
 }
 
-/// What a line means to whoever asked.
+/// Parses a typed line.
 fn parse_answer(line: &str, always: Option<&str>) -> ParsedAnswer {
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let (word, rest) = (word.to_lowercase(), rest.trim());
@@ -406,7 +405,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_clear_is_an_answer() {
+    fn only_a_clear_line_is_a_decision() {
         assert_eq!(parse_answer("y", Some("write")), ParsedAnswer::Answer(Decision::Once));
         assert_eq!(parse_answer("YES", None), ParsedAnswer::Answer(Decision::Once));
         assert_eq!(parse_answer("a", Some("write")), ParsedAnswer::Answer(Decision::Always));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use offshoot_agent::Report;
+use offshoot_agent::AgentReport;
 use offshoot_client::wire::{State, Task};
 
 use crate::cli::show::{task, text, time};
@@ -52,7 +52,7 @@ impl TaskSnapshot {
         };
         let report = seen.agent.as_ref().and(seen.progress.as_ref());
         let passed_over = report.and_then(|said| {
-            let report = Report::read(&said.value)?;
+            let report = AgentReport::read(&said.value)?;
             (report.unanswered > 0).then(|| said.at.parse().ok()).flatten()
         });
         Self {

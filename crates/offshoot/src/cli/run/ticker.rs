@@ -1,10 +1,10 @@
-//! What an agent and those it sent off are doing, one line at a time.
+//! Prints the progress of an agent and its children, one line per event.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use offshoot_agent::Hitch;
+use offshoot_agent::ModelDelay;
 use offshoot_client::wire::{State, Task};
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::time::Instant;
@@ -15,65 +15,63 @@ use super::watch::{RunEvent, watch};
 use crate::cli::context::CommandContext;
 use crate::cli::show::{Format, Part, size, task, text, time};
 
-/// How many columns of what a task is for are shown.
+/// The width of a task's purpose.
 const SHOWN: usize = 60;
 
-/// How many of what went wrong.
+/// The width of an error.
 const WRONG: usize = 300;
 
-/// How much of a question, in characters.
+/// The maximum length of a question, in characters.
 const ASKED: usize = 2_000;
 
-/// What is said once to whoever could have had agents ask, or ask less.
-const ADVICE: &str = "nobody is asked here: --ask person waits for `offshoot approve`, --mode auto \
-                      allows what is not guarded";
+/// The hint that is printed once when requests are denied without a terminal.
+const ADVICE: &str = "requests are denied here: with --ask person they wait for `offshoot \
+                      approve`, and --mode auto allows all but guarded actions";
 
-/// How long more of it is waited for once the lead has ended.
+/// The time to wait for the remaining events once the lead has ended.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// After how long a silence it is said who is at work, at first.
+/// The first silence after which the running agents are listed.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// How long what one task tells of its model is not told again of others.
+/// The time for which the same model delay of other tasks is not repeated.
 const SAME: Duration = Duration::from_secs(2);
 
-/// Of how many ended tasks it is known that they were told of. What is told of
-/// one comes soon after its end.
+/// The number of ended tasks that are remembered as printed.
 const ENDED: usize = 1_024;
 
-/// Tells on the standard error what happens in a session.
+/// Prints the events of a session on the standard error.
 pub(super) struct Ticker {
     cx: CommandContext,
     lead: String,
     events: Receiver<RunEvent>,
-    /// Whether nothing more is told of what happens.
+    /// Whether the stream of events has ended.
     is_over: bool,
     seen: HashMap<String, LastSeen>,
-    /// Those of them that have ended, oldest first.
+    /// The ended tasks, oldest first.
     ended: VecDeque<String>,
-    /// Whether the lead has, by what was told.
+    /// Whether the end of the lead was printed.
     has_ended: bool,
-    /// Whether it was said that something is missing, and nothing was told of the
-    /// lead since.
+    /// Whether events are missing since the last one of the lead.
     has_missed: bool,
     live: TaskSnapshots,
-    /// What was spent of the lead's budget, if it has one.
+    /// The spent part of the lead's budget, if it has one.
     spent: Option<String>,
-    /// What was told last of a model that does not answer.
+    /// The last printed model delay.
     delay: Option<DelayNotice>,
-    /// Whether it was said how more could be allowed.
+    /// Whether the hint about approvals was printed.
     has_advised: bool,
     began: Instant,
-    /// When it is said who is at work if nothing else is to be said.
+    /// The time at which the running agents are listed.
     due: Instant,
     silence: Duration,
 }
 
-/// What is known of a task to whoever reads along.
+/// The last printed state of a task.
 #[derive(Clone, Debug, Default)]
 struct LastSeen {
     state: Option<State>,
-    delay: Option<Hitch>,
+    delay: Option<ModelDelay>,
     question: Option<u32>,
 }
 
@@ -81,14 +79,13 @@ struct LastSeen {
 #[derive(Debug)]
 struct DelayNotice {
     task: String,
-    delay: Hitch,
+    delay: ModelDelay,
     at: Instant,
 }
 
 impl DelayNotice {
-    /// Whether another task tells of the same: all who share a provider fail or
-    /// wait together.
-    fn is_same(&self, task: &str, delay: &Hitch) -> bool {
+    /// Whether another task reports the same delay, because it uses the same provider.
+    fn is_same(&self, task: &str, delay: &ModelDelay) -> bool {
         let until = self.delay.until.zip(delay.until);
         let together = until.is_some_and(|(a, b)| a.max(b).since(a.min(b)) <= SAME);
         self.task != task
@@ -98,19 +95,19 @@ impl DelayNotice {
     }
 }
 
-/// What comes of what happened.
+/// Whether the run can progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RunStatus {
     /// The run goes on.
     Progressing,
-    /// Nothing goes on before a person answers a question.
+    /// Every task waits for an answer of the user.
     Standstill,
 }
 
 impl Ticker {
-    /// Tells of the session of this task, whose conversation had so many blocks
-    /// before. Scripts are told only of what keeps them waiting, and of what is
-    /// refused.
+    /// Follows the run of this task, whose conversation had `before` blocks.
+    ///
+    /// With `--json`, only delays and refused calls are printed.
     pub(super) fn new(cx: &CommandContext, lead: &Task, before: u64) -> Self {
         let (told, events) = channel(64);
         let refusals = Refusals::after(&lead.id, before);
@@ -118,7 +115,7 @@ impl Ticker {
         Self::of(cx, lead, events)
     }
 
-    /// Tells of these.
+    /// Makes a ticker for a stream of events.
     fn of(cx: &CommandContext, lead: &Task, events: Receiver<RunEvent>) -> Self {
         let began = Instant::now();
         Self {
@@ -140,7 +137,7 @@ impl Ticker {
         }
     }
 
-    /// Tells what happens next.
+    /// Prints the next event.
     pub(super) async fn next(&mut self) -> RunStatus {
         tokio::select! {
             told = self.events.recv(), if !self.is_over => match told {
@@ -155,18 +152,17 @@ impl Ticker {
         }
     }
 
-    /// Tells what happened before the lead ended, as long as more of it comes, and
-    /// if it stays away, that it did.
+    /// Prints the remaining events up to the end of the lead, or that they are missing.
     pub(super) async fn rest(&mut self) {
         while !self.has_ended {
             match tokio::time::timeout(LAST_WORDS, self.events.recv()).await {
                 Ok(Some(event)) => self.take(event),
-                // Why there is no more was told.
+                // The reason was printed.
                 Ok(None) => return,
                 Err(_) if self.has_missed => return,
                 Err(_) => {
                     let all = self.cx.command_in(&self.cx.session, "tasks ls", &["--all"]);
-                    let said = "the last of what happened is not shown; how all have ended";
+                    let said = "the last events are missing; for all results";
                     return self.remark(&format!("offshoot: {said}: {all}"));
                 }
             }
@@ -183,19 +179,19 @@ impl Ticker {
                 self.has_ended = true;
             }
             RunEvent::Missed(changes) => {
-                // Whoever is still live is told next.
+                // The live tasks follow.
                 self.live = TaskSnapshots::default();
                 self.has_missed = true;
                 let changes = size::count(changes, "change");
                 let all = self.cx.command_in(&self.cx.session, "tasks ls", &["--all"]);
                 self.remark(&format!(
-                    "offshoot: up to {changes} were not shown: too many at once; what became of \
-                     all: {all}"
+                    "offshoot: up to {changes} are not shown, too many at once; for all results: \
+                     {all}"
                 ));
             }
             RunEvent::Broke(why) => {
                 let why = text::line(&why);
-                self.remark(&format!("offshoot: what happens is not shown any more: {why}"));
+                self.remark(&format!("offshoot: progress is no longer shown: {why}"));
                 self.live = TaskSnapshots::default();
             }
         }
@@ -218,7 +214,7 @@ impl Ticker {
                 self.seen.remove(&oldest);
             }
         }
-        // One that goes on after a wait was told of when it began.
+        // A task that resumes after a wait was printed when it started.
         let resumed = before.state == Some(State::Waiting) && task.state == State::Running;
         if before.state != now.state && !resumed && self.cx.screen.format == Format::Text {
             self.tell_state(task);
@@ -234,7 +230,7 @@ impl Ticker {
     }
 
     fn tell_state(&mut self, task: &Task) {
-        // Its answer tells of the lead.
+        // The lead's answer is printed at the end.
         if task.id == self.lead {
             return;
         }
@@ -254,8 +250,7 @@ impl Ticker {
         self.remark(&format!("  {} {state} {what}", text::line(&task.handle)));
     }
 
-    /// Tells what was still running when the lead ended its turn; that is not left
-    /// to its model. What a call of its waits for is not told: it ends with that.
+    /// Prints the tasks that still run when the lead ends its turn.
     fn tell_running(&mut self, lead: &Task, running: &str) {
         if self.cx.screen.format != Format::Text {
             return;
@@ -268,10 +263,10 @@ impl Ticker {
         self.remark(&format!("  {} waits; {running}", text::line(&lead.handle)));
     }
 
-    /// Tells what a task asks, and how anybody can answer.
+    /// Prints the question of a task and the command that answers it.
     fn tell_question(&mut self, task: &Task) {
         let Some(question) = &task.question else { return };
-        // A handle may mean another task further down.
+        // Deeper in the tree, a handle may be ambiguous.
         let to = match (self.live.parent_of(task), task.lineage.depth) {
             (Some(parent), 1) => format!("{parent}/{}", task.handle),
             _ => task.id.clone(),
@@ -282,10 +277,10 @@ impl Ticker {
         let asks = self.cx.screen.err.paint(Part::Hint, "asks");
         let owner = self.live.parent_of(task).unwrap_or("its owner").to_owned();
         self.remark(&format!("  {} {asks} {owner}: {asked}", text::line(&task.handle)));
-        self.remark(&format!("    anybody can answer: {command}"));
+        self.remark(&format!("    to answer: {command}"));
     }
 
-    /// Tells what a task may not do. Scripts are told, too: nothing else says so.
+    /// Prints a refused call, also with `--json`.
     fn tell_refusal(&mut self, task: &Task, refusal: &Refusal) {
         let may_not = self.cx.screen.err.paint(Part::Bad, "may not use");
         let (tool, why) =
@@ -301,8 +296,8 @@ impl Ticker {
         }
     }
 
-    /// Tells why a model does not answer, once of all whom it keeps waiting.
-    fn tell_delay(&mut self, task: &Task, delay: Hitch) {
+    /// Prints a model delay once for all the tasks that it affects.
+    fn tell_delay(&mut self, task: &Task, delay: ModelDelay) {
         if self.delay.as_ref().is_some_and(|told| told.is_same(&task.id, &delay)) {
             return;
         }
@@ -312,7 +307,7 @@ impl Ticker {
         self.delay = Some(DelayNotice { task: task.id.clone(), delay, at: Instant::now() });
     }
 
-    /// Nothing was to be said for long: tells who is at work.
+    /// Lists the running agents after a long silence.
     fn tell_at_work(&mut self) {
         let silence = self.silence;
         if let Some(busy) = self.live.at_work(Timestamp::now()) {
@@ -343,7 +338,7 @@ mod tests {
     use crate::cli::globals::Globals;
     use crate::cli::show::{Screen, example};
 
-    /// One that is told what is sent there.
+    /// A ticker, and the sender of its events.
     fn told() -> (Sender<RunEvent>, Ticker) {
         let folder = tempfile::tempdir().unwrap();
         let globals = Globals::of(Some(folder.path().to_owned()), Some("s".to_owned()));
@@ -360,7 +355,7 @@ mod tests {
                 tokio::time::sleep(LAST_WORDS * 9 / 10).await;
                 let bee = example::task(&format!("bee-{number}"), State::Completed);
                 told.send(RunEvent::Changed(Box::new(bee))).await.unwrap();
-                // Shown as it is now, and not the last that happened.
+                // The record is newer than the event.
                 let lead = example::task("lead", State::Completed);
                 told.send(RunEvent::Changed(Box::new(lead))).await.unwrap();
             }
@@ -381,7 +376,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn all_who_wait_for_the_same_are_told_of_once() {
-        let delay = |error: &str, until: i64| Hitch {
+        let delay = |error: &str, until: i64| ModelDelay {
             error: error.to_owned(),
             failed: 0,
             tries: 6,
@@ -391,10 +386,10 @@ mod tests {
         let first = delay("slow down", 600_000);
         let told = DelayNotice { task: "a".into(), delay: first.clone(), at: Instant::now() };
         assert!(told.is_same("b", &delay("slow down", 601_000)));
-        assert!(!told.is_same("a", &first), "the same task has something new to tell");
+        assert!(!told.is_same("a", &first), "the same task has a new delay");
         assert!(!told.is_same("b", &delay("no route", 600_000)));
-        // At the gate all wait for the same, whatever each has met before.
-        let held = |error: &str| Hitch { held: Some("x".into()), ..delay(error, 600_000) };
+        // A held-back task waits for the provider, whatever its own error was.
+        let held = |error: &str| ModelDelay { held: Some("x".into()), ..delay(error, 600_000) };
         let waits = DelayNotice { task: "a".into(), delay: held("slow down"), at: Instant::now() };
         assert!(waits.is_same("b", &held("")) && !waits.is_same("b", &first));
         tokio::time::advance(SAME + SAME).await;

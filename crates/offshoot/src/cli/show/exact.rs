@@ -1,4 +1,4 @@
-//! A text of which every character is seen: what somebody gives leave for.
+//! A text with every character visible: the arguments of a call that a person approves.
 //!
 //! Elsewhere what a terminal would obey is left out. Here nothing may be: what
 //! is asked for must be what is read. So controls, and whatever shows nothing or

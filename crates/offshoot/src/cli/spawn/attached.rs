@@ -1,4 +1,4 @@
-//! Staying with a command: what it writes is passed on, and its end is ours.
+//! An attached command: passes on its output and its exit code.
 
 use offshoot_client::wire::{
     Attachment, CancelOptions, Code, Reply, Request, Spawn, State, Stdin, Tail, TailMode,
@@ -16,12 +16,12 @@ use crate::cli::output::{OutputFilter, OutputStream};
 use crate::cli::pump::{OutputStreams, Pump, PumpResult};
 use crate::cli::show::{Format, size, task, text};
 
-/// How many daemons are asked, one after the other, if each of them dies.
+/// The number of daemons to try in a row if each of them dies.
 const TRIES: u32 = 5;
 
-/// Sends the command off and stays until it has ended.
+/// Spawns the command, and waits until it has ended.
 pub(super) async fn run(cx: CommandContext, spawn: Spawn) -> Result<Exit, CliError> {
-    // Before the command is there, so that no Ctrl-C is missed.
+    // Listen before the command exists, so that no Ctrl-C is missed.
     let mut interrupts = Interrupts::listen()?;
     let SpawnedCommand { task, stream, input } = spawn_command(&cx, spawn).await?;
     let mut following = tokio::spawn(to_the_end(cx.clone(), task.id.clone(), stream));
@@ -58,18 +58,20 @@ pub(super) async fn run(cx: CommandContext, spawn: Spawn) -> Result<Exit, CliErr
     }
 }
 
-/// A command that was sent off.
+/// A command that was spawned.
 struct SpawnedCommand {
     task: Task,
-    /// What it writes, if that comes with the answer.
+    /// Its output, if that comes with the reply.
     stream: Option<Stream>,
-    /// Where our input goes, if it gets that.
+    /// The target of the standard input, if the command reads it.
     input: Option<InputSender>,
 }
 
-/// Sends the command off. If the daemon dies before it has said so, the next
-/// one is asked for the same: it has such a task, or it makes it now. None of
-/// our input is read before that, so that none is lost with a daemon.
+/// Spawns the command.
+///
+/// If the daemon dies before it replies, the request is repeated; its key makes
+/// the next daemon find the task or create it. No input is read before the reply,
+/// so none is lost with a daemon.
 async fn spawn_command(cx: &CommandContext, spawn: Spawn) -> Result<SpawnedCommand, CliError> {
     let (attachment, stdin) = (spawn.attachment, spawn.stdin);
     let request = Request::Spawn(Box::new(spawn));
@@ -95,7 +97,7 @@ async fn spawn_command(cx: &CommandContext, spawn: Spawn) -> Result<SpawnedComma
     }
 }
 
-/// Passes on what the command writes, and gives its record once it has ended.
+/// Passes on the output of the command, and returns its record at the end.
 async fn to_the_end(
     cx: CommandContext,
     task: String,
@@ -103,7 +105,7 @@ async fn to_the_end(
 ) -> Result<PumpResult, CliError> {
     if cx.screen.format == Format::Json {
         let ended = cx.end_of(task).await;
-        // The input goes the same way, for as long as it is open.
+        // The input uses the same connection while it is open.
         drop(stream);
         return ended.map(|task| PumpResult { task, missing: 0 });
     }
@@ -127,12 +129,13 @@ async fn to_the_end(
 async fn fed(cx: CommandContext, input: InputSender, failure: InputFailure) {
     feed::feed(input, &failure).await;
     if failure.why().is_some() {
-        cx.screen.tell("offshoot: the input ends here, it cannot be read");
+        cx.screen.tell("offshoot: cannot read the rest of the input");
     }
 }
 
-/// Whether everything was passed on, both ways. If not, whoever goes by our exit
-/// code must not take a part for the whole, however the command ended.
+/// Fails if a part of the input or the output was lost.
+///
+/// A caller that relies on the exit code must not take a part for the whole.
 fn is_whole(
     cx: &CommandContext,
     ended: &PumpResult,
@@ -140,13 +143,13 @@ fn is_whole(
 ) -> Result<(), CliError> {
     let PumpResult { task, missing } = ended;
     let (said, why) = match (failure.why(), missing) {
-        (Some(why), _) => ("the input could not be read to its end".to_owned(), Some(why)),
+        (Some(why), _) => ("cannot read the input to its end".to_owned(), Some(why)),
         (None, 0) => return Ok(()),
         (None, missing) => {
             let report = task.progress.as_ref().map(|progress| &progress.value);
             let why = report.and_then(|report| report["log_error"].as_str());
             let missing = size::bytes(*missing);
-            (format!("the output was not passed on whole: {missing} could not be kept"), why)
+            (format!("the output is incomplete: {missing} were not kept"), why)
         }
     };
     let causes = why.into_iter().map(str::to_owned).collect();
@@ -159,18 +162,19 @@ fn is_whole(
 
 async fn stop(cx: CommandContext, task: Task, stop_request: StopRequest) {
     let (said, grace_ms) = match stop_request {
-        StopRequest::StopNow => ("stopping it at once; Ctrl-C again leaves it", Some(0)),
-        _ => ("asked it to stop; Ctrl-C again stops it at once", None),
+        StopRequest::StopNow => ("stopping at once; Ctrl-C again detaches", Some(0)),
+        _ => ("stopping; Ctrl-C again stops it at once", None),
     };
     cx.screen.remark(&format!("\noffshoot: {}: {said}", text::line(&task.handle)));
     let stop = CancelOptions { reason: Some("Ctrl-C".to_owned()), grace_ms };
     let cancel = Request::Cancel { task: cx.named(&task.id), stop };
     if let Err(error) = cx.client.ask(&cancel).await {
-        cx.screen.remark(&format!("offshoot: it could not be asked to stop: {error}"));
+        cx.screen.remark(&format!("offshoot: cannot stop it: {error}"));
     }
 }
 
-/// Tells how it ended, where its exit code does not, and acknowledges that.
+/// Prints the end of the command where the exit code does not show it, and marks
+/// the result as read.
 async fn finish(
     cx: &CommandContext,
     task: Task,
@@ -195,7 +199,7 @@ async fn finish(
     Ok(exit)
 }
 
-/// What is to be said of an end that is not simply the command's own.
+/// Describes an end other than the command's own exit.
 fn said(task: &Task) -> Option<String> {
     let outcome = task.outcome.as_ref()?;
     let own = outcome.failure.as_deref().is_some_and(|kind| kind == "exit");
@@ -211,5 +215,5 @@ fn said(task: &Task) -> Option<String> {
 
 fn goes_on(cx: &CommandContext, task: &Task) -> String {
     let handle = text::line(&task.handle);
-    format!("{handle} goes on; see {}", cx.command("tasks tail", &["-f", &task.handle]))
+    format!("{handle} keeps running; see {}", cx.command("tasks tail", &["-f", &task.handle]))
 }

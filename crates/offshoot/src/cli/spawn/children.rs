@@ -1,5 +1,4 @@
-//! Tells a person why an attached command that has ended is still waited for:
-//! its children live.
+//! Tells the user that an attached command has ended and its children have not.
 
 use std::time::Duration;
 
@@ -10,27 +9,26 @@ use crate::cli::context::CommandContext;
 use crate::cli::error::CliError;
 use crate::cli::show::{size, text};
 
-/// How long nothing is asked: most commands have ended by then.
+/// The delay before the first request; most commands have ended by then.
 const SOON: Duration = Duration::from_millis(500);
 
-/// How many children are named.
+/// The number of children that are named.
 const NAMED: usize = 5;
 
-/// Says once, as soon as it is so, for which children a command is waited for.
+/// Prints once which children `spawn` waits for.
 pub(super) async fn tell(cx: CommandContext, task: String) {
     tokio::time::sleep(SOON).await;
-    // It is there for comfort only: whoever waits waits all the same.
+    // The message is a convenience: ignore errors.
     if let Ok(Some(said)) = left(&cx, &task).await {
         cx.screen.remark(&format!("offshoot: {said}"));
     }
 }
 
-/// What is to be said once the command has ended before its children; nothing if
-/// that does not come.
+/// Waits until the command has ended before its children, and describes them.
 async fn left(cx: &CommandContext, task: &str) -> Result<Option<String>, CliError> {
     let asked = Request::Events { session: cx.session.clone(), cursor: None };
     let mut events = cx.client.follow(&asked).await?;
-    // What happens from here on is told; what was before is looked at.
+    // Events cover the time from here on; the record covers the time before.
     let mut seen = cx.show(task).await?;
     loop {
         if seen.state.is_terminal() {

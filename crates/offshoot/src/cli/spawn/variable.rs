@@ -1,7 +1,7 @@
 //! `--env`: variables for a command.
 //!
-//! A value may be a secret, so no error shows one: what stands before the `=`
-//! is named, and if there is none, which of the options it is.
+//! A value may be a secret, so no error shows one. An error names the variable,
+//! or the position of the option.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -10,8 +10,7 @@ use offshoot_client::wire::Sealed;
 
 use crate::cli::error::CliError;
 
-/// A variable as it was typed. It is looked at later: whoever reads command
-/// lines shows what it refuses.
+/// A variable as typed. It is parsed later, because clap prints a rejected value.
 #[derive(Clone)]
 pub(super) struct Variable(String);
 
@@ -21,12 +20,12 @@ impl std::fmt::Debug for Variable {
     }
 }
 
-/// Takes whatever was typed.
+/// Accepts any text.
 pub(super) fn read(text: &str) -> Result<Variable, Infallible> {
     Ok(Variable(text.to_owned()))
 }
 
-/// The variables, those without a value with the one that is set here.
+/// Parses the variables; one without a value gets that of this environment.
 pub(super) fn sealed(typed: &[Variable]) -> Result<Sealed, CliError> {
     let mut variables = BTreeMap::new();
     for (at, Variable(typed)) in typed.iter().enumerate() {
@@ -43,7 +42,7 @@ pub(super) fn sealed(typed: &[Variable]) -> Result<Sealed, CliError> {
     Ok(Sealed(variables))
 }
 
-/// The value that a variable has here.
+/// Reads a variable of this environment.
 fn here(at: usize, name: &str) -> Result<String, CliError> {
     let problem = match std::env::var_os(name).map(std::ffi::OsString::into_string) {
         Some(Ok(value)) => return Ok(value),

@@ -1,4 +1,4 @@
-//! For which commands leave can be given for ever.
+//! The commands that a standing grant can cover.
 
 use offshoot_core::permissions::Rule;
 use offshoot_core::text;

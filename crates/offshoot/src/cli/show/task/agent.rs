@@ -1,7 +1,7 @@
 //! What an agent has reported of itself, in words.
 
 use jiff::Timestamp;
-use offshoot_agent::{Hitch, Report, Worktree, WorktreeState};
+use offshoot_agent::{AgentReport, ModelDelay, Worktree, WorktreeState};
 use offshoot_client::wire::{State, Task};
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::cli::show::{size, time};
 
 /// What an agent has done so far, on one line.
 pub(super) fn report(reported: &Value) -> String {
-    let Some(report) = Report::read(reported) else {
+    let Some(report) = AgentReport::read(reported) else {
         return reported.to_string();
     };
     let mut said = vec![report.told()];
@@ -29,19 +29,19 @@ pub(super) fn report(reported: &Value) -> String {
 }
 
 /// Why the model of a live agent has not answered yet, if something went wrong.
-pub(crate) fn delay(task: &Task) -> Option<Hitch> {
+pub(crate) fn delay(task: &Task) -> Option<ModelDelay> {
     let said = task.agent.as_ref().and(task.progress.as_ref());
     // One that has not begun again yet is held up by something else.
     let said = said.filter(|_| matches!(task.state, State::Running | State::Waiting))?;
-    Report::read(&said.value)?.hitch
+    AgentReport::read(&said.value)?.model_delay
 }
 
 /// The same in words: how often and until when, and what the error is.
-pub(crate) fn delay_text(delay: &Hitch, now: Timestamp) -> String {
+pub(crate) fn delay_text(delay: &ModelDelay, now: Timestamp) -> String {
     let until = delay.until.map(|until| until.to_string());
     let due = until.filter(|until| until.parse::<Timestamp>().is_ok_and(|until| until > now));
     let next = due.map(|due| time::due(&due, now));
-    let Hitch { error, failed, tries, held, .. } = delay;
+    let ModelDelay { error, failed, tries, held, .. } = delay;
     if let Some(held) = held {
         let failing = delay.failing().map(|failing| format!("; {failing}")).unwrap_or_default();
         return match next {
@@ -70,7 +70,7 @@ mod tests {
         let now = Timestamp::from_second(1_000_000).unwrap();
         let until = Some(Stamp::from_millis(1_000_012_000));
         let error = "overloaded".to_owned();
-        let delay = Hitch { error, failed: 2, tries: 6, until, held: None };
+        let delay = ModelDelay { error, failed: 2, tries: 6, until, held: None };
         let told = delay_text(&delay, now);
         assert!(told.starts_with("try 2 of 6 failed, the next in 12s (1970-"), "{told}");
         assert!(told.ends_with("): overloaded"), "{told}");
@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(delay_text(&delay, later), "asks its model, try 3 of 6, after: overloaded");
         let soon = now + std::time::Duration::from_millis(11_500);
         assert_eq!(delay_text(&delay, soon), "try 2 of 6 failed, the next now: overloaded");
-        let held = Hitch { failed: 0, ..delay };
+        let held = ModelDelay { failed: 0, ..delay };
         assert!(delay_text(&held, now).starts_with("held back, the next try in 12s ("));
     }
 
@@ -88,10 +88,10 @@ mod tests {
         let until = Some(Stamp::from_millis(1_000_000_500));
         let held = Some("openai: it limits the rate of calls".to_owned());
         let error = String::new();
-        let delay = Hitch { error, failed: 2, tries: 6, until, held };
+        let delay = ModelDelay { error, failed: 2, tries: 6, until, held };
         let (at_gate, told) = ("held back by openai: it limits the rate of calls", "no route");
         assert_eq!(delay_text(&delay, now), format!("{at_gate}, the next try now"));
-        let delay = Hitch { error: told.to_owned(), ..delay };
+        let delay = ModelDelay { error: told.to_owned(), ..delay };
         let own = "2 of 6 tries failed, the last time: no route";
         assert_eq!(delay_text(&delay, now), format!("{at_gate}, the next try now; {own}"));
         let later = now + std::time::Duration::from_secs(20);

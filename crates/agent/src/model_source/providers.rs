@@ -8,7 +8,7 @@ use offshoot_models::{
 };
 use offshoot_runtime::BoxFuture;
 
-use crate::agents::{Catalogue, NoModel};
+use crate::model_source::{ModelSource, ModelUnavailable};
 
 /// The models of all providers, asked with the same keys by every agent, and the
 /// offline ones.
@@ -39,16 +39,20 @@ impl Providers {
     }
 }
 
-impl Catalogue for Providers {
-    fn find(&self, model: &ModelName, _: SessionId) -> Result<(Arc<dyn Model>, Gate), NoModel> {
+impl ModelSource for Providers {
+    fn find(
+        &self,
+        model: &ModelName,
+        _: SessionId,
+    ) -> Result<(Arc<dyn Model>, Gate), ModelUnavailable> {
         if model.provider() == Provider::Offline {
             let found = Offline::all().into_iter().find(|offline| offline.name() == model);
-            let unknown = || NoModel::Unknown(format!("there is no model {model}"));
+            let unknown = || ModelUnavailable::Unknown(format!("there is no model {model}"));
             return Ok((Arc::new(found.ok_or_else(unknown)?), Gate::default()));
         }
         let found = self.models.open(model, &self.keys).map_err(|error| match error {
-            CannotOpen::MissingKey(missing) => NoModel::NoKey(missing.into()),
-            error => NoModel::Unknown(error.to_string()),
+            CannotOpen::MissingKey(missing) => ModelUnavailable::NoKey(missing.into()),
+            error => ModelUnavailable::Unknown(error.to_string()),
         })?;
         Ok((found, self.gates.before(model.provider(), &self.keys)))
     }
@@ -79,9 +83,9 @@ mod tests {
             found.map(|(model, _)| model.name().to_string())
         };
         assert_eq!(find("offline/survey").unwrap(), "offline/survey");
-        assert!(matches!(find("offline/poem"), Err(NoModel::Unknown(_))));
+        assert!(matches!(find("offline/poem"), Err(ModelUnavailable::Unknown(_))));
         match find("anthropic/claude-haiku-4-5") {
-            Err(NoModel::NoKey(Differs::MissingKey(missing))) => {
+            Err(ModelUnavailable::NoKey(Differs::MissingKey(missing))) => {
                 assert_eq!(missing.variable, "ANTHROPIC_API_KEY");
             }
             other => panic!("{other:?}"),
@@ -99,7 +103,7 @@ mod tests {
         let began = at("127.0.0.1:1").endpoint(&model, None).unwrap();
         assert!(at("http://127.0.0.1:1/").find_at(&model, session, &began).is_ok());
         match at("127.0.0.1:2").find_at(&model, session, &began) {
-            Err(NoModel::NoKey(Differs::Elsewhere { variable, began, now })) => {
+            Err(ModelUnavailable::NoKey(Differs::Elsewhere { variable, began, now })) => {
                 let at = (variable, began.as_str(), now.as_str());
                 assert_eq!(at, ("OLLAMA_HOST", "http://127.0.0.1:1", "http://127.0.0.1:2"));
             }

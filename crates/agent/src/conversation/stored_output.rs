@@ -4,7 +4,7 @@
 use offshoot_core::{TaskId, text};
 use offshoot_runtime::{Context, Error};
 
-use crate::block::{Entry, Fork, Kept};
+use crate::conversation::entry::{Entry, Fork, StoredOutput};
 use crate::tool::ToolError;
 
 /// How many Unicode scalars of an output are kept.
@@ -19,7 +19,7 @@ pub(crate) fn shorten(
     said: &mut String,
     share: usize,
     (task, place): (TaskId, u64),
-) -> Option<Kept> {
+) -> Option<StoredOutput> {
     let end = said.char_indices().nth(share).map(|(end, _)| end)?;
     let name = name(task, place);
     let total = said.chars().count();
@@ -29,7 +29,7 @@ pub(crate) fn shorten(
          read_output, output=\"{name}\", from={share}.]",
         &whole[..end]
     );
-    Some(Kept { text: text::cut(&whole, KEPT).into_owned(), name })
+    Some(StoredOutput { text: text::cut(&whole, KEPT).into_owned(), name })
 }
 
 /// A text that may have been cut: what is there of it, and whether it was.

@@ -1,26 +1,33 @@
 //! The loop: what an agent does next follows from its conversation alone.
 
+pub(crate) mod call_batch;
+pub(crate) mod closing;
+pub(crate) mod compaction;
+pub(crate) mod model_call;
+pub(crate) mod turn_end;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use offshoot_core::{Failure, FailureKind, Payload, PayloadError, TaskId};
+use offshoot_core::{Failure, FailureKind, Payload, TaskId};
 use offshoot_models::{Gate, Model};
 use offshoot_runtime::{BodyError, BodyResult, Context, Error, InboxRows, StepError};
 use offshoot_store::CounterChange;
 
-use crate::act::unanswered;
-use crate::agents::{NoModel, Seat};
-use crate::block::{Continued, Entry, Fork, Unreadable};
-use crate::brief::{Brief, Context as Knows, Isolation};
-use crate::clock::{Clock, Timed};
+use crate::agent_loop::call_batch::unanswered;
+use crate::agents::AgentShared;
+use crate::brief::{Brief, BriefContext, Isolation};
+use crate::clock::{Clock, ClockGuard};
 use crate::control;
+use crate::conversation::entry::{Continued, Entry, Fork};
+use crate::conversation::estimate;
+use crate::conversation::history::load;
 use crate::conversation::{Closing, Conversation, Finishes, Tail};
-use crate::estimate;
-use crate::hitch::Hitch;
-use crate::load::load;
+use crate::loop_exit::LoopExit;
+use crate::model_delay::ModelDelay;
 use crate::notice::envelope;
 use crate::purse::Purse;
-use crate::report::Report;
+use crate::report::AgentReport;
 use crate::spend::{self, fit};
 use crate::tool::Toolbox;
 use crate::worktree::{self, Tree};
@@ -28,12 +35,12 @@ use crate::worktree::{self, Tree};
 /// How long an agent waits, for its calls or at the gate, before it lets go of
 /// its conversation, which may be large. Reading it again for less would cost
 /// more than it is worth.
-pub(crate) const WHILE: Duration = Duration::from_secs(2);
+pub(crate) const CONVERSATION_HOLD: Duration = Duration::from_secs(2);
 
 /// An agent at work.
 #[derive(Debug)]
-pub(crate) struct Life {
-    pub(crate) seat: Arc<Seat>,
+pub(crate) struct AgentLoop {
+    pub(crate) shared: Arc<AgentShared>,
     pub(crate) cx: Context,
     pub(crate) brief: Arc<Brief>,
     pub(crate) model: Arc<dyn Model>,
@@ -43,78 +50,35 @@ pub(crate) struct Life {
     pub(crate) tree: Option<Arc<Tree>>,
     /// How the agent shall behave.
     pub(crate) system: Arc<str>,
-    pub(crate) talk: Conversation,
+    pub(crate) conversation: Conversation,
     /// How long it may take, if that is limited and known.
-    pub(crate) clock: Option<Box<Timed>>,
+    pub(crate) clock: Option<Box<ClockGuard>>,
     /// What it may spend, if that is limited.
     pub(crate) purse: Option<Box<Purse>>,
     /// How often in a row its model did not answer.
     pub(crate) failures: u32,
     /// Why it has not answered yet, if something went wrong.
-    pub(crate) hitch: Option<Box<Hitch>>,
+    pub(crate) delay: Option<Box<ModelDelay>>,
     /// Up to where it has looked for what its session has for it.
     pub(crate) looked: u64,
 }
 
-/// Why a step of the loop did not come to its end.
-#[derive(Debug)]
-pub(crate) enum Trouble {
-    /// The store could not be asked or told: what is in the history is not
-    /// known, and is to be read again.
-    Store(Error),
-    /// The agent ends.
-    End(BodyError),
-}
-
-impl Trouble {
-    /// The agent fails, in these words.
-    pub(crate) fn failure(kind: FailureKind, words: impl Into<String>) -> Self {
-        Self::End(BodyError::Failed(Failure::new(kind, words)))
-    }
-}
-
-impl From<Error> for Trouble {
-    fn from(error: Error) -> Self {
-        match error {
-            // Somebody else may have read a row meanwhile: what is there is to be
-            // looked at again.
-            Error::Store(_) | Error::RowGone(_) | Error::Contended => Self::Store(error),
-            error => Self::End(error.into()),
-        }
-    }
-}
-
-impl From<PayloadError> for Trouble {
-    fn from(error: PayloadError) -> Self {
-        Self::End(error.into())
-    }
-}
-
-impl From<Unreadable> for Trouble {
-    fn from(error: Unreadable) -> Self {
-        Self::End(error.into())
-    }
-}
-
-impl From<NoModel> for Trouble {
-    fn from(error: NoModel) -> Self {
-        Self::End(error.into())
-    }
-}
-
-impl Life {
+impl AgentLoop {
     /// Takes up the agent's work where its history ends.
-    pub(crate) async fn begin(seat: Arc<Seat>, cx: Context) -> Result<Box<Self>, BodyError> {
+    pub(crate) async fn start(
+        shared: Arc<AgentShared>,
+        cx: Context,
+    ) -> Result<Box<Self>, BodyError> {
         let mut brief = cx.input::<Brief>().await?;
-        let (model, gate) = seat.find(&brief, cx.lineage().session)?;
-        let mut purse = spend::purse(&seat, &cx, &brief)
+        let (model, gate) = shared.find(&brief, cx.lineage().session)?;
+        let mut purse = spend::purse(&shared, &cx, &brief)
             .map_err(|error| Failure::new(FailureKind::Budget, error.to_string()))?;
-        let tools = control::toolbox(&seat, &cx, &brief).await?;
-        let mut system = control::system(&seat, &cx, &brief);
+        let tools = control::toolbox(&shared, &cx, &brief).await?;
+        let mut system = control::system(&shared, &cx, &brief);
         let tree = match brief.isolation {
             Isolation::None => None,
             Isolation::Worktree => {
-                Some(Box::pin(worktree::settle_in(&seat, &cx, &mut brief)).await?)
+                Some(Box::pin(worktree::settle_in(&shared, &cx, &mut brief)).await?)
             }
         };
         if let Some(tree) = &tree {
@@ -124,10 +88,10 @@ impl Life {
             purse.preface = estimate::preface(&system, &tools.specs(), &brief.model);
         }
         let brief = Arc::new(brief);
-        let talk = Conversation::default();
-        let (clock, failures, hitch, looked) = (None, 0, None, 0);
+        let conversation = Conversation::default();
+        let (clock, failures, delay, looked) = (None, 0, None, 0);
         Ok(Box::new(Self {
-            seat,
+            shared,
             cx,
             brief,
             model,
@@ -135,32 +99,32 @@ impl Life {
             tools,
             tree,
             system,
-            talk,
+            conversation,
             clock,
             purse,
             failures,
-            hitch,
+            delay,
             looked,
         }))
     }
 
     /// Goes on until the agent has ended.
-    pub(crate) async fn live(mut self: Box<Self>) -> BodyResult {
-        let mut known = Known::No;
+    pub(crate) async fn run(mut self: Box<Self>) -> BodyResult {
+        let mut memory = Memory::Stale;
         let mut failures = 0;
         loop {
-            let went = match known {
-                Known::No => Box::pin(self.recall()).await.map(|()| Next::Goes),
-                Known::Yes => self.go_on().await,
+            let went = match memory {
+                Memory::Stale => Box::pin(self.reload()).await.map(|()| Flow::Continue),
+                Memory::Current => self.step().await,
             };
             match went {
-                Ok(Next::Ends(value)) => return Ok(value),
-                Ok(Next::Goes) => (known, failures) = (Known::Yes, 0),
-                Err(Trouble::End(error)) => return Err(error),
-                Err(Trouble::Store(error)) => {
+                Ok(Flow::End(value)) => return Ok(value),
+                Ok(Flow::Continue) => (memory, failures) = (Memory::Current, 0),
+                Err(LoopExit::End(error)) => return Err(error),
+                Err(LoopExit::Store(error)) => {
                     tracing::warn!(task = %self.cx.id(), %error, "an agent could not be written on");
                     failures += 1;
-                    known = Known::No;
+                    memory = Memory::Stale;
                     Box::pin(self.cx.back_off(failures)).await?;
                 }
             }
@@ -168,16 +132,16 @@ impl Life {
     }
 
     /// Reads the conversation from the history.
-    pub(crate) async fn recall(&mut self) -> Result<(), Trouble> {
+    pub(crate) async fn reload(&mut self) -> Result<(), LoopExit> {
         let finishes = match self.brief.result_schema {
             Some(_) => Finishes::ByTool(self.brief.dialect.finish(&self.tools)),
             None => Finishes::BySaying,
         };
         // Whatever was under way is known by now, or stays counted as reserved.
         self.land();
-        self.talk = load(&self.cx, finishes).await?;
-        if self.is_another() && !matches!(self.talk.tail(), Tail::Empty) {
-            self.take_over().await?;
+        self.conversation = load(&self.cx, finishes).await?;
+        if self.must_announce_takeover() && !matches!(self.conversation.tail(), Tail::Empty) {
+            self.announce_takeover().await?;
         }
         if let (None, Some(length)) = (&self.clock, self.length()) {
             self.clock = Box::pin(self.measure(length)).await?;
@@ -187,18 +151,18 @@ impl Life {
 
     /// Whether the conversation is another task's, and this one has not said yet
     /// that it goes on with it.
-    fn is_another(&self) -> bool {
-        self.cx.continues().is_some() && self.talk.continued() != Some(self.cx.id())
+    fn must_announce_takeover(&self) -> bool {
+        self.cx.continues().is_some() && self.conversation.continued() != Some(self.cx.id())
     }
 
     /// Says that this task goes on with the conversation. What the one before it
     /// has called and has no result may have been done, and only that one's
     /// journal would know.
-    async fn take_over(&mut self) -> Result<(), Trouble> {
+    async fn announce_takeover(&mut self) -> Result<(), LoopExit> {
         let said = "Whether this call took effect is unknown: the task that made it ended before \
                     it had a result. Find out before you repeat it.";
         let mut entries = Vec::new();
-        if let Tail::Calls(calls) = self.talk.tail() {
+        if let Tail::Calls(calls) = self.conversation.tail() {
             entries.extend(calls.iter().map(|call| Entry::Result(unanswered(call, said))));
         }
         entries.push(Entry::Continued(Continued { by: self.cx.id() }));
@@ -208,56 +172,58 @@ impl Life {
     /// How long the agent may take, if that is limited.
     fn length(&self) -> Option<Duration> {
         let own = self.brief.time.into_iter().chain(self.brief.budget.time).min();
-        own.or(self.seat.limits.time)
+        own.or(self.shared.limits.time)
     }
 
     /// The clock of an agent that may take so long. When it began is kept, so
     /// that a crash gives it no more time.
-    async fn measure(&self, length: Duration) -> Result<Option<Box<Timed>>, Trouble> {
+    async fn measure(&self, length: Duration) -> Result<Option<Box<ClockGuard>>, LoopExit> {
         let now = self.cx.now();
         let began =
             self.cx.step("began", move || async move { Ok::<_, BodyError>(now) }).value().await;
         let began = began.map_err(|error| match error {
             StepError::Journal(error) => error.into(),
-            StepError::Work(error) => Trouble::End(error),
-            StepError::Unknown => Trouble::failure(FailureKind::Error, "when it began is unknown"),
+            StepError::Work(error) => LoopExit::End(error),
+            StepError::Unknown => LoopExit::failure(FailureKind::Error, "when it began is unknown"),
         })?;
         let clock = Clock::start(&self.cx, length, began).await?;
-        Ok(clock.map(|clock| Box::new(self.seat.clocks.hang_up(self.cx.id(), clock))))
+        Ok(clock.map(|clock| Box::new(self.shared.clocks.hang_up(self.cx.id(), clock))))
     }
 
     /// The same, if the agent has let go of what was said.
-    pub(crate) async fn recall_if_forgotten(&mut self) -> Result<(), Trouble> {
-        match self.talk.tail() {
-            Tail::Empty => Box::pin(self.recall()).await,
+    pub(crate) async fn ensure_loaded(&mut self) -> Result<(), LoopExit> {
+        match self.conversation.tail() {
+            Tail::Empty => Box::pin(self.reload()).await,
             _ => Ok(()),
         }
     }
 
-    async fn go_on(&mut self) -> Result<Next, Trouble> {
+    async fn step(&mut self) -> Result<Flow, LoopExit> {
         if self.cx.is_cancelled() {
             return Box::pin(self.stop()).await;
         }
-        if self.talk.closing() == Closing::Said && !matches!(self.talk.tail(), Tail::Calls(_)) {
+        if self.conversation.closing() == Closing::Said
+            && !matches!(self.conversation.tail(), Tail::Calls(_))
+        {
             return Box::pin(self.end_at_limit()).await;
         }
-        if self.talk.misfits() > 1 && !matches!(self.talk.tail(), Tail::Calls(_)) {
-            return Err(self.misfit());
+        if self.conversation.misfits() > 1 && !matches!(self.conversation.tail(), Tail::Calls(_)) {
+            return Err(self.invalid_result());
         }
         // Each in a box, so that an agent that waits in one of them does not take
         // the room of the largest.
-        match self.talk.tail().clone() {
-            Tail::Empty => Box::pin(self.open()).await.map(|()| Next::Goes),
-            Tail::Spoken => Box::pin(self.ask()).await.map(|()| Next::Goes),
-            Tail::Calls(calls) => Box::pin(self.act(calls)).await.map(|()| Next::Goes),
-            Tail::Ended(stop) => Box::pin(self.rest(&stop)).await,
+        match self.conversation.tail().clone() {
+            Tail::Empty => Box::pin(self.write_task()).await.map(|()| Flow::Continue),
+            Tail::Spoken => Box::pin(self.next_answer()).await.map(|()| Flow::Continue),
+            Tail::Calls(calls) => Box::pin(self.run_calls(calls)).await.map(|()| Flow::Continue),
+            Tail::Ended(stop) => Box::pin(self.end_turn(&stop)).await,
         }
     }
 
     /// Says what the agent shall do.
-    async fn open(&mut self) -> Result<(), Trouble> {
+    async fn write_task(&mut self) -> Result<(), LoopExit> {
         let mut entries = Vec::new();
-        if let (Knows::Fork { from, blocks }, Some(task)) =
+        if let (BriefContext::Fork { from, blocks }, Some(task)) =
             (self.brief.context, self.cx.lineage().parent)
         {
             entries.push(Entry::Fork(Fork { task, from, blocks }));
@@ -265,24 +231,24 @@ impl Life {
         }
         entries.push(Entry::Said { text: self.brief.task.clone(), images: Vec::new() });
         let forked = entries.len() > 1;
-        if self.is_another() {
+        if self.must_announce_takeover() {
             // The one before it never began.
             entries.push(Entry::Continued(Continued { by: self.cx.id() }));
         }
         self.write(entries, None, &[]).await?;
         if forked {
-            self.recall().await?;
+            self.reload().await?;
         }
         Ok(())
     }
 
     /// The agent was asked to stop: whatever it has called gets a result that
     /// says so, because its history may go on in another task.
-    async fn stop(&mut self) -> Result<Next, Trouble> {
-        if let Tail::Calls(calls) = self.talk.tail().clone() {
+    async fn stop(&mut self) -> Result<Flow, LoopExit> {
+        if let Tail::Calls(calls) = self.conversation.tail().clone() {
             self.give_up(calls).await?;
         }
-        Err(Trouble::End(BodyError::Cancelled))
+        Err(LoopExit::End(BodyError::Cancelled))
     }
 
     /// Commits entries to the history, with the acknowledgement of the rows
@@ -292,7 +258,7 @@ impl Life {
         entries: Vec<Entry>,
         read: Option<&InboxRows>,
         ends: &[TaskId],
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), LoopExit> {
         let at = self.cx.now();
         let blocks: Result<Vec<_>, _> = entries.iter().map(|entry| entry.to_block(at)).collect();
         let mut appending = self.cx.append(blocks?);
@@ -312,7 +278,7 @@ impl Life {
         &mut self,
         entries: Vec<Entry>,
         mut counts: Vec<CounterChange>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), LoopExit> {
         if counts.is_empty() {
             return self.write(entries, None, &[]).await;
         }
@@ -340,22 +306,31 @@ impl Life {
     /// The conversation goes on from what is in the history.
     fn go_on_from(&mut self, entries: Vec<Entry>) {
         for entry in entries {
-            self.talk.push(entry);
-            self.talk.skip_to(self.talk.blocks() + 1);
+            self.conversation.push(entry);
+            self.conversation.skip_to(self.conversation.blocks() + 1);
         }
     }
 
     /// Tells whoever looks what the agent has done so far.
-    pub(crate) async fn report(&self) -> Result<(), Trouble> {
-        let usage = self.talk.usage();
-        let cost = self.seat.prices.of(&self.brief.model).map(|price| price.of(usage));
-        let (steps, tool_calls) = (self.talk.step(), self.talk.calls());
+    pub(crate) async fn report(&self) -> Result<(), LoopExit> {
+        let usage = self.conversation.usage();
+        let cost = self.shared.prices.of(&self.brief.model).map(|price| price.of(usage));
+        let (steps, tool_calls) = (self.conversation.step(), self.conversation.calls());
         // What the agent says itself stays, and where it works.
-        let Report { note, worktree, .. } = self.cx.reported().await?.unwrap_or_default();
-        let (hitch, unanswered) = (None, 0);
+        let AgentReport { note, worktree, .. } = self.cx.reported().await?.unwrap_or_default();
+        let unanswered = 0;
         let spent = Box::pin(self.spent()).await?;
-        let report =
-            Report { steps, tool_calls, usage, cost, spent, note, hitch, unanswered, worktree };
+        let report = AgentReport {
+            steps,
+            tool_calls,
+            usage,
+            cost,
+            spent,
+            note,
+            model_delay: None,
+            unanswered,
+            worktree,
+        };
         Ok(self.cx.progress(&report).await?)
     }
 }
@@ -378,16 +353,16 @@ fn forked(handle: &str) -> String {
 
 /// Whether what is in memory is what the history says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Known {
-    Yes,
-    No,
+enum Memory {
+    Current,
+    Stale,
 }
 
 /// How the loop goes on.
 #[derive(Debug)]
-pub(crate) enum Next {
+pub(crate) enum Flow {
     /// With the next step.
-    Goes,
+    Continue,
     /// It ends with this.
-    Ends(Payload),
+    End(Payload),
 }

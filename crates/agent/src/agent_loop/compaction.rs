@@ -8,9 +8,10 @@
 use offshoot_core::{Owner, Task, text};
 use offshoot_models::{Message, Part, Role};
 
-use crate::ask::{Asking, Told};
-use crate::block::{Entry, Summary};
-use crate::life::{Life, Trouble};
+use crate::agent_loop::AgentLoop;
+use crate::agent_loop::model_call::{ModelRequest, Told};
+use crate::conversation::entry::{Compaction, Entry};
+use crate::loop_exit::LoopExit;
 
 /// How much of its window a conversation may fill before it is summed up, in
 /// hundredths.
@@ -31,36 +32,39 @@ const ASKED: &str = "Sum up the conversation so far for yourself: you go on from
 
 /// What came of summing up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Summed {
+pub(crate) enum CompactionOutcome {
     /// The conversation is shorter now.
-    Up,
+    Compacted,
     /// There is nothing to be summed up, or it is too long for that, too.
     Nothing,
     /// Something else comes first.
     Later,
 }
 
-impl Life {
+impl AgentLoop {
     /// Whether the next call would come near to what the model can read.
-    pub(crate) fn is_long(&self) -> bool {
-        self.talk.size() > self.model.facts().window / 100 * FULL
+    pub(crate) fn needs_compaction(&self) -> bool {
+        self.conversation.size() > self.model.facts().window / 100 * FULL
     }
 
     /// Sums up what was said before the last two steps.
-    pub(crate) async fn sum_up(&mut self) -> Result<Summed, Trouble> {
-        let recent = self.talk.recent();
+    pub(crate) async fn compact(&mut self) -> Result<CompactionOutcome, LoopExit> {
+        let recent = self.conversation.recent();
         // What is summed up already is one message.
         if recent.message < 2 {
-            return Ok(Summed::Nothing);
+            return Ok(CompactionOutcome::Nothing);
         }
         let mut shown = SHOWN;
         let answer = loop {
-            match self.hear(Asking::Summary { messages: recent.message, shown }).await? {
+            match self
+                .call_model(ModelRequest::Compaction { messages: recent.message, shown })
+                .await?
+            {
                 Told::Answer(answer) => break answer,
-                Told::Interrupted | Told::Late => return Ok(Summed::Later),
-                Told::Short(_) => return Ok(Summed::Nothing),
+                Told::Interrupted | Told::Late => return Ok(CompactionOutcome::Later),
+                Told::Short(_) => return Ok(CompactionOutcome::Nothing),
                 Told::TooLong(_) if shown > LEAST => shown /= 4,
-                Told::TooLong(_) => return Ok(Summed::Nothing),
+                Told::TooLong(_) => return Ok(CompactionOutcome::Nothing),
             }
         };
         // What was said is better than nothing.
@@ -68,23 +72,23 @@ impl Life {
         if answer.text().trim().is_empty() {
             self.correct(counts).await;
             self.land();
-            return Ok(Summed::Nothing);
+            return Ok(CompactionOutcome::Nothing);
         }
-        let mut total = self.talk.usage();
+        let mut total = self.conversation.usage();
         total += answer.usage;
         let text = format!("{}\n\n{}", answer.text(), Box::pin(self.outstanding()).await?);
-        let (turns, continued) = (self.talk.turns(), self.talk.continued());
-        let finished = self.talk.finished().cloned();
-        let summary = Summary { text, start: recent.block, total, turns, continued, finished };
-        self.write_counting(vec![Entry::Summary(summary)], counts).await?;
+        let (turns, continued) = (self.conversation.turns(), self.conversation.continued());
+        let finished = self.conversation.finished().cloned();
+        let summary = Compaction { text, start: recent.block, total, turns, continued, finished };
+        self.write_counting(vec![Entry::Compaction(summary)], counts).await?;
         self.land();
-        Box::pin(self.recall()).await?;
-        Ok(Summed::Up)
+        Box::pin(self.reload()).await?;
+        Ok(CompactionOutcome::Compacted)
     }
 
     /// The messages that are summed up, as far as they are shown, and what is
     /// asked.
-    pub(crate) fn to_sum_up(&self, count: usize, shown: usize) -> Vec<Message> {
+    pub(crate) fn compaction_prompt(&self, count: usize, shown: usize) -> Vec<Message> {
         let mut messages = self.shortened(count, shown);
         match messages.last_mut().filter(|last| last.role == Role::User) {
             Some(last) => last.parts.push(Part::text(ASKED)),
@@ -95,7 +99,8 @@ impl Life {
 
     /// The first messages with so much of each text.
     pub(crate) fn shortened(&self, count: usize, shown: usize) -> Vec<Message> {
-        let mut messages: Vec<_> = self.talk.messages().iter().take(count).cloned().collect();
+        let mut messages: Vec<_> =
+            self.conversation.messages().iter().take(count).cloned().collect();
         for part in messages.iter_mut().flat_map(|message| &mut message.parts) {
             match part {
                 Part::ToolResult(result) => {
@@ -113,7 +118,7 @@ impl Life {
     }
 
     /// What is still out, and what is still asked.
-    async fn outstanding(&self) -> Result<String, Trouble> {
+    async fn outstanding(&self) -> Result<String, LoopExit> {
         let page = self.cx.tasks().owner(Owner::Task(self.cx.id())).live().limit(NAMED).await?;
         let own = |task: &&Task| task.spec.lineage.parent == Some(self.cx.id());
         let mut lines = Vec::new();

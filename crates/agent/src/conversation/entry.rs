@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::conversation::Finished;
-use crate::refused::Refused;
+use crate::conversation::refusal::CallRefusal;
+use crate::loop_exit::LoopExit;
 
 /// The form of the data that is written now.
 const VERSION: u32 = 1;
@@ -29,9 +30,9 @@ pub(crate) enum Entry {
     /// What became of a call.
     Result(ToolResult),
     /// The same of a call that was not made, and why.
-    Refused(ToolResult, Box<Refused>),
+    Refused(ToolResult, Box<CallRefusal>),
     /// What was said before is summed up here.
-    Summary(Summary),
+    Compaction(Compaction),
     /// The conversation begins as another one's.
     Fork(Fork),
     /// From here on another task goes on with the conversation, which has its
@@ -40,7 +41,7 @@ pub(crate) enum Entry {
     /// What came of an answer that was cut; the model does not see it.
     Partial { text: String },
     /// All of an output of which the model sees the beginning.
-    Output(Kept),
+    Output(StoredOutput),
     /// What was still running when a turn ended; it is said to people.
     Running { text: String },
 }
@@ -64,7 +65,7 @@ pub(crate) struct Answered {
 
 /// A summary in place of what was said before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Summary {
+pub(crate) struct Compaction {
     /// What it says.
     #[serde(skip)]
     pub(crate) text: String,
@@ -104,7 +105,7 @@ pub(crate) struct Continued {
 
 /// All of an output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Kept {
+pub(crate) struct StoredOutput {
     /// What it says.
     #[serde(skip)]
     pub(crate) text: String,
@@ -167,7 +168,7 @@ struct Returned {
     images: Vec<Image>,
     /// For whoever looks; what is read back is a result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    refused: Option<Box<Refused>>,
+    refused: Option<Box<CallRefusal>>,
 }
 
 // What a block of kind `Other` is, by its name.
@@ -231,7 +232,7 @@ impl Entry {
                 (BlockKind::ToolResult, Some(name.as_str()), text.as_str(), data(kept)?)
             }
             Self::Answered(answered) => (BlockKind::Other, Some(ANSWERED), "", data(answered)?),
-            Self::Summary(summary) => {
+            Self::Compaction(summary) => {
                 (BlockKind::Other, Some(SUMMARY), summary.text.as_str(), data(summary)?)
             }
             Self::Fork(fork) => (BlockKind::Other, Some(FORK), "", data(fork)?),
@@ -287,15 +288,23 @@ impl Entry {
             }
             (BlockKind::Other, Some(ANSWERED)) => Self::Answered(read.data()?),
             (BlockKind::Other, Some(SUMMARY)) => {
-                Self::Summary(Summary { text: text(), ..read.data()? })
+                Self::Compaction(Compaction { text: text(), ..read.data()? })
             }
             (BlockKind::Other, Some(FORK)) => Self::Fork(read.data()?),
             (BlockKind::Other, Some(CONTINUED)) => Self::Continued(read.data()?),
             (BlockKind::Other, Some(PARTIAL)) => Self::Partial { text: text() },
-            (BlockKind::Other, Some(OUTPUT)) => Self::Output(Kept { text: text(), ..read.data()? }),
+            (BlockKind::Other, Some(OUTPUT)) => {
+                Self::Output(StoredOutput { text: text(), ..read.data()? })
+            }
             (BlockKind::Other, Some(RUNNING)) => Self::Running { text: text() },
             (BlockKind::Other, _) => return Ok(None),
         }))
+    }
+}
+
+impl From<Unreadable> for LoopExit {
+    fn from(error: Unreadable) -> Self {
+        Self::End(error.into())
     }
 }
 
@@ -368,7 +377,7 @@ mod tests {
                 total: usage,
                 calls: 2,
             }),
-            Entry::Summary(Summary {
+            Entry::Compaction(Compaction {
                 text: "so far".into(),
                 start: 12,
                 total: usage,
@@ -377,7 +386,7 @@ mod tests {
                 finished: None,
             }),
             Entry::Partial { text: "half a sen".into() },
-            Entry::Output(Kept { text: "much".into(), name: "00ff-7".into() }),
+            Entry::Output(StoredOutput { text: "much".into(), name: "00ff-7".into() }),
             Entry::Running { text: "docs".into() },
         ]
     }

@@ -4,9 +4,9 @@
 use offshoot_core::{Block, BlockKind, FailureKind, TaskId};
 use offshoot_runtime::{Context, Error};
 
-use crate::block::{Entry, Fork, Summary};
+use crate::conversation::entry::{Compaction, Entry, Fork};
 use crate::conversation::{Conversation, Finishes};
-use crate::life::Trouble;
+use crate::loop_exit::LoopExit;
 
 /// How many blocks are read at once.
 const PAGE: usize = 64;
@@ -25,18 +25,18 @@ struct Part {
     to: u64,
     /// The last summary in it. Whoever shares the last turns alone does not
     /// share what sums up the others.
-    summary: Option<Summary>,
+    summary: Option<Compaction>,
 }
 
 /// The conversation of an agent, as its history has it.
-pub(crate) async fn load(cx: &Context, finishes: Finishes) -> Result<Conversation, Trouble> {
+pub(crate) async fn load(cx: &Context, finishes: Finishes) -> Result<Conversation, LoopExit> {
     let total = cx.history(u64::MAX, 0).await?.total;
     let mut parts = vec![Part::find(cx, None, (0, total)).await?];
     // Each part begins where the one after it branches off.
     while let Some(Fork { task, from, blocks }) = parts[parts.len() - 1].fork(cx).await? {
         if parts.len() > DEEPEST {
             let words = "the conversation was forked too often, one fork from another";
-            return Err(Trouble::failure(FailureKind::Error, words));
+            return Err(LoopExit::failure(FailureKind::Error, words));
         }
         parts.push(Part::find(cx, Some(task), (from, blocks)).await?);
     }
@@ -52,7 +52,7 @@ impl Part {
         cx: &Context,
         of: Option<TaskId>,
         (from, to): (u64, u64),
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, LoopExit> {
         let mut part = Self { of, from, to, summary: None };
         if from == 0 {
             part.summary = part.last_summary(cx).await?;
@@ -62,7 +62,7 @@ impl Part {
 
     /// Where it branches off another one. What that says is in the summary, if
     /// there is one.
-    async fn fork(&self, cx: &Context) -> Result<Option<Fork>, Trouble> {
+    async fn fork(&self, cx: &Context) -> Result<Option<Fork>, LoopExit> {
         if self.from > 0 || self.to == 0 || self.summary.is_some() {
             return Ok(None);
         }
@@ -75,7 +75,7 @@ impl Part {
     }
 
     /// Folds it onto what the conversation begins with.
-    async fn fold(&self, cx: &Context, begins: Conversation) -> Result<Conversation, Trouble> {
+    async fn fold(&self, cx: &Context, begins: Conversation) -> Result<Conversation, LoopExit> {
         let mut talk = begins;
         let mut at = self.from;
         if let Some(summary) = &self.summary {
@@ -100,7 +100,7 @@ impl Part {
     }
 
     /// The last summary there is, looked for from the end.
-    async fn last_summary(&self, cx: &Context) -> Result<Option<Summary>, Trouble> {
+    async fn last_summary(&self, cx: &Context) -> Result<Option<Compaction>, LoopExit> {
         let mut end = self.to;
         while end > 0 {
             let first = end.saturating_sub(PAGE as u64);
@@ -111,7 +111,7 @@ impl Part {
                 if block.kind != BlockKind::Other {
                     continue;
                 }
-                if let Some(Entry::Summary(summary)) = Entry::of_block(block, position)? {
+                if let Some(Entry::Compaction(summary)) = Entry::of_block(block, position)? {
                     return Ok(Some(summary));
                 }
             }
@@ -121,7 +121,7 @@ impl Part {
     }
 
     /// The first blocks between two places of the history.
-    async fn read(&self, cx: &Context, (from, to): (u64, u64)) -> Result<Vec<Block>, Trouble> {
+    async fn read(&self, cx: &Context, (from, to): (u64, u64)) -> Result<Vec<Block>, LoopExit> {
         let limit = usize::try_from(to - from).map_or(PAGE, |wanted| wanted.min(PAGE));
         let page = match self.of {
             None => cx.history(from, limit).await?,
@@ -135,7 +135,7 @@ impl Part {
     }
 }
 
-fn gone() -> Trouble {
+fn gone() -> LoopExit {
     let words = "the conversation that this one was forked from is no longer kept";
-    Trouble::failure(FailureKind::Error, words)
+    LoopExit::failure(FailureKind::Error, words)
 }

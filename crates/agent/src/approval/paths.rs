@@ -1,19 +1,20 @@
-//! Paths that lead outside an agent's directory, which no standing grant covers.
+//! Paths that lead outside the working directory. No standing grant covers a call that names one.
 
 use std::path::{Component, Path};
 
 use offshoot_core::permissions::NamedPaths;
 
-/// The first of the paths that leads outside the directory. Blocks as files do.
+/// The first of the paths that leads outside the directory. Blocks on the file system.
 pub(crate) fn first_outside(named: &NamedPaths) -> Option<&str> {
     let real = std::fs::canonicalize(&named.directory).ok();
     let leads = |path: &&String| real.as_ref().is_none_or(|real| leads_outside(real, path));
     named.paths.iter().find(leads).map(String::as_str)
 }
 
-/// Whether a path leads outside a directory, which is given by its real path. Links are
-/// followed, also the one at the end. A path that cannot be followed leads outside,
-/// unless it names a file inside that does not exist.
+/// Whether a path leads outside a directory, which is given by its real path.
+///
+/// Symbolic links are followed, including the last component. A path that cannot be resolved
+/// leads outside, unless it names a file inside that does not exist.
 fn leads_outside(directory: &Path, path: &str) -> bool {
     let path = Path::new(path);
     let is_below =
@@ -36,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_and_dots_are_followed_before_a_path_counts_as_inside() {
+    fn links_and_dots_are_followed_before_a_path_is_inside() {
         let place = tempfile::tempdir().unwrap();
         let root = place.path().canonicalize().unwrap().join("work");
         std::fs::create_dir_all(root.join("a/b")).unwrap();

@@ -2,7 +2,7 @@
 //!
 //! All calls of an answer are made at once. Each result is journalled as it
 //! comes, and all of them enter the history together, in the order of the
-//! calls: a model never sees half of them. A call for which leave is asked waits
+//! calls: a model never sees half of them. A call that needs an approval waits
 //! for it while the others are made.
 
 mod call;
@@ -17,33 +17,35 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use offshoot_core::{ActivityKind, TaskId, text};
 use offshoot_models::{ToolCall, ToolResult};
-use offshoot_runtime::{BodyError, Context, StepError};
+use offshoot_runtime::{BodyError, Context, Error, StepError};
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 use self::call::{guarded, left};
-use crate::agents::Seat;
-use crate::block::Entry;
+use crate::agent_loop::turn_end::wait_for_change;
+use crate::agent_loop::{AgentLoop, CONVERSATION_HOLD};
+use crate::agents::AgentShared;
+use crate::approval::{self, ApprovalWaits, Judgement, StopCause};
 use crate::brief::Brief;
 use crate::control::{is_brought, sends_off};
+use crate::conversation::entry::Entry;
+use crate::conversation::poll_guard::{self, PollGuard};
+use crate::conversation::stored_output;
 use crate::conversation::{Closing, Conversation};
+use crate::delivery::interrupted;
 use crate::delta::Delta;
-use crate::leave::{self, Judged, Pleas, Stop};
-use crate::life::{Life, Trouble, WHILE};
-use crate::looks::{self, Looks};
-use crate::output;
-use crate::rest::wait_for_change;
-use crate::sendings::Sendings;
+use crate::loop_exit::LoopExit;
+use crate::spawn_order::SpawnOrder;
 use crate::tool::{Branch, Effect, Output, ToolContext, Toolbox};
 
 /// How many calls there are beside a call, which decides how its result is
 /// kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Company {
+enum BatchSize {
     /// None: its result is kept by the history itself.
-    Alone,
+    Single,
     /// Others: its result is kept until theirs have come.
-    Others,
+    Several,
 }
 
 /// How many calls of one answer are made.
@@ -58,77 +60,79 @@ const LEAST: usize = 500;
 
 /// How the calls of an answer went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ran {
+enum BatchEnd {
     /// All of them have ended.
-    All,
+    Complete,
     /// The agent was asked to stop before.
     Cancelled,
     /// Its time was over before.
-    Late,
+    TimedOut,
 }
 
-impl Ran {
+impl BatchEnd {
     /// What is said of a call that has no result.
     fn cut_short(self, effect: Effect) -> String {
         let why = match self {
-            Self::All | Self::Cancelled => "The call was cut short: the agent was asked to stop.",
-            Self::Late => "The call was cut short: the agent's time is over.",
+            Self::Complete | Self::Cancelled => {
+                "The call was cut short: the agent was asked to stop."
+            }
+            Self::TimedOut => "The call was cut short: the agent's time is over.",
         };
         format!("{why} {}", left(effect))
     }
 }
 
 /// What makes calls: the agent without its conversation.
-struct Hands<'a> {
-    seat: &'a Arc<Seat>,
+struct ToolRunner<'a> {
+    shared: &'a Arc<AgentShared>,
     cx: &'a Context,
     brief: &'a Arc<Brief>,
     tools: &'a Toolbox,
     step: u64,
     branch: Branch,
-    looks: Mutex<Looks>,
-    /// Set when those looks that wait for a change have waited.
+    polls: Mutex<PollGuard>,
+    /// Set when those polls that wait for a change have waited.
     changed: OnceCell<()>,
-    company: Company,
-    sendings: Sendings,
+    size: BatchSize,
+    spawn_order: SpawnOrder,
 }
 
-impl Life {
+impl AgentLoop {
     /// Makes the calls of the last answer and puts their results into the
     /// history.
-    pub(crate) async fn act(&mut self, calls: Vec<ToolCall>) -> Result<(), Trouble> {
-        if self.talk.closing() == Closing::Said {
+    pub(crate) async fn run_calls(&mut self, calls: Vec<ToolCall>) -> Result<(), LoopExit> {
+        if self.conversation.closing() == Closing::Said {
             let said = "The call was not made: no tool can be called any more.";
             return Box::pin(self.refuse(&calls, said)).await;
         }
-        Box::pin(self.show(self.talk.step(), &calls)).await?;
+        Box::pin(self.show(self.conversation.step(), &calls)).await?;
         let mut outputs: Vec<Option<Output>> = calls.iter().map(|_| None).collect();
         let ran = self.run_all(&calls, &mut outputs).await?;
-        self.recall_if_forgotten().await?;
+        self.ensure_loaded().await?;
         let tells = tells(&outputs);
         let entries = self.results(&calls, outputs, ran);
         Box::pin(self.write(entries, None, &tells)).await?;
         match ran {
-            Ran::Cancelled => Err(Trouble::End(BodyError::Cancelled)),
-            Ran::All | Ran::Late => Ok(()),
+            BatchEnd::Cancelled => Err(LoopExit::End(BodyError::Cancelled)),
+            BatchEnd::Complete | BatchEnd::TimedOut => Ok(()),
         }
     }
 
     /// Gives each call a result that says why it was not made.
-    pub(crate) async fn refuse(&mut self, calls: &[ToolCall], said: &str) -> Result<(), Trouble> {
+    pub(crate) async fn refuse(&mut self, calls: &[ToolCall], said: &str) -> Result<(), LoopExit> {
         let results = calls.iter().map(|call| unanswered(call, said));
         self.write(results.map(Entry::Result).collect(), None, &[]).await
     }
 
     /// Gives each call of an agent that stops what is known of it: what an attempt
     /// before this one has kept, or that it was begun, or that it was not made.
-    pub(crate) async fn give_up(&mut self, calls: Vec<ToolCall>) -> Result<(), Trouble> {
-        leave::withdraw(&self.cx, self.talk.step()).await?;
+    pub(crate) async fn give_up(&mut self, calls: Vec<ToolCall>) -> Result<(), LoopExit> {
+        approval::withdraw(&self.cx, self.conversation.step()).await?;
         const STOPPED: &str = "The call was not made: the agent was asked to stop.";
         let mut outputs = Vec::new();
         for (number, call) in calls.iter().enumerate() {
             let effect = self.tools.find(&call.name).map(|tool| tool.effect());
-            let key = format!("call {}.{}", self.talk.step(), number + 1);
+            let key = format!("call {}.{}", self.conversation.step(), number + 1);
             // It keeps nothing: there is nothing to keep that is not there.
             let none = || async { Err::<Output, _>(BodyError::Cancelled) };
             let kept = match effect {
@@ -144,15 +148,21 @@ impl Life {
             }));
         }
         let tells = tells(&outputs);
-        let entries = self.results(&calls, outputs, Ran::Cancelled);
+        let entries = self.results(&calls, outputs, BatchEnd::Cancelled);
         self.write(entries, None, &tells).await
     }
 
     /// What enters the history: the results in the order of the calls, after all
     /// of those outputs of which they hold the beginning.
-    fn results(&self, calls: &[ToolCall], outputs: Vec<Option<Output>>, ran: Ran) -> Vec<Entry> {
-        let share = self.seat.limits.tool_result.min(
-            (self.seat.limits.tool_result.saturating_mul(TOGETHER) / calls.len().max(1)).max(LEAST),
+    fn results(
+        &self,
+        calls: &[ToolCall],
+        outputs: Vec<Option<Output>>,
+        ran: BatchEnd,
+    ) -> Vec<Entry> {
+        let share = self.shared.limits.tool_result.min(
+            (self.shared.limits.tool_result.saturating_mul(TOGETHER) / calls.len().max(1))
+                .max(LEAST),
         );
         let mut kept = Vec::new();
         let mut results = Vec::new();
@@ -165,10 +175,12 @@ impl Life {
                 results.push(Entry::Result(unanswered(call, &ran.cut_short(effect))));
                 continue;
             };
-            output.text = output.read(|task| told.contains(&task) || self.talk.tells(task));
+            output.text = output.read(|task| told.contains(&task) || self.conversation.tells(task));
             told.extend(output.told());
-            let place = self.talk.blocks() + kept.len() as u64;
-            if let Some(whole) = output::shorten(&mut output.text, share, (self.cx.id(), place)) {
+            let place = self.conversation.blocks() + kept.len() as u64;
+            if let Some(whole) =
+                stored_output::shorten(&mut output.text, share, (self.cx.id(), place))
+            {
                 kept.push(Entry::Output(whole));
             }
             let Output { text, images, failed, beside } = output;
@@ -183,12 +195,12 @@ impl Life {
         kept
     }
 
-    async fn show(&self, step: u64, calls: &[ToolCall]) -> Result<(), Trouble> {
+    async fn show(&self, step: u64, calls: &[ToolCall]) -> Result<(), LoopExit> {
         if let Some(first) = calls.first() {
             let tool: Arc<str> = text::cut(&first.name, 64).into();
             for call in calls {
                 let tool = text::cut(&call.name, 64).into();
-                self.seat.deltas.tell(self.cx.id(), || Delta::Calling { step, tool });
+                self.shared.deltas.tell(self.cx.id(), || Delta::Calling { step, tool });
             }
             self.cx.activity(step, ActivityKind::Tool(tool)).await?;
         }
@@ -202,7 +214,7 @@ impl Life {
         &mut self,
         calls: &[ToolCall],
         outputs: &mut [Option<Output>],
-    ) -> Result<Ran, Trouble> {
+    ) -> Result<BatchEnd, LoopExit> {
         for (surplus, call) in outputs.iter_mut().zip(calls).skip(AT_ONCE) {
             *surplus = Some(refused(call).unwrap_or_else(|| {
                 Output::failure(format!(
@@ -212,85 +224,101 @@ impl Life {
             }));
         }
         let late = self.late();
-        let Self { seat, cx, brief, tools, talk, .. } = self;
-        let (step, branch) = (talk.step(), talk.branch());
-        let (looks, changed) = (Mutex::new(talk.looks().clone()), OnceCell::new());
-        let company = if calls.len() == 1 { Company::Alone } else { Company::Others };
+        let Self { shared, cx, brief, tools, conversation, .. } = self;
+        let (step, branch) = (conversation.step(), conversation.branch());
+        let (polls, changed) = (Mutex::new(conversation.polls().clone()), OnceCell::new());
+        let size = if calls.len() == 1 { BatchSize::Single } else { BatchSize::Several };
         let sending = calls
             .iter()
             .enumerate()
-            .filter(|(_, call)| tools.find(&call.name).is_some_and(|tool| sends_off(seat, tool)));
-        let sendings = Sendings::new(sending.map(|(number, _)| number).take(AT_ONCE).collect());
-        let hands =
-            Hands { seat, cx, brief, tools, step, branch, looks, changed, company, sendings };
-        let mut pleas = Pleas::default();
+            .filter(|(_, call)| tools.find(&call.name).is_some_and(|tool| sends_off(shared, tool)));
+        let spawn_order =
+            SpawnOrder::new(sending.map(|(number, _)| number).take(AT_ONCE).collect());
+        let runner = ToolRunner {
+            shared,
+            cx,
+            brief,
+            tools,
+            step,
+            branch,
+            polls,
+            changed,
+            size,
+            spawn_order,
+        };
+        let mut waits = ApprovalWaits::default();
         let ran = {
             let mut running = FuturesUnordered::new();
             for (number, call) in calls.iter().enumerate().take(AT_ONCE) {
-                match hands.judge(number, call) {
-                    Judged::Goes => running.push(hands.run(number, call)),
-                    Judged::Refused(output) => outputs[number] = Some(output),
-                    Judged::Asks(plea) => pleas.push(number, plea),
+                match runner.judge(number, call) {
+                    Judgement::Allowed => running.push(runner.run(number, call)),
+                    Judgement::Refused(output) => outputs[number] = Some(output),
+                    Judgement::NeedsApproval(wait) => {
+                        let cx = cx.clone();
+                        waits.push(number, wait, async move { interrupted(&cx).await });
+                    }
                 }
             }
             let all = pin!(async {
-                while let Some(next) = next(&mut running, &mut pleas).await {
+                while let Some(next) = next(&mut running, &mut waits).await {
                     match next {
-                        Next::Made(made) => {
+                        CallEvent::Made(made) => {
                             let (number, output) = made?;
                             outputs[number] = Some(output);
                         }
-                        Next::Settled(number, told) => match told? {
+                        CallEvent::Settled(number, told) => match told? {
                             Some(told) => outputs[number] = Some(told),
-                            None => running.push(hands.run(number, &calls[number])),
+                            None => running.push(runner.run(number, &calls[number])),
                         },
                     }
                 }
-                Ok::<_, Trouble>(Ran::All)
+                Ok::<_, LoopExit>(BatchEnd::Complete)
             });
-            let cancelled = pin!(cx.cancelled().map(|()| Ok(Ran::Cancelled)));
-            let late = pin!(late.map(|()| Ok(Ran::Late)));
+            let cancelled = pin!(cx.cancelled().map(|()| Ok(BatchEnd::Cancelled)));
+            let late = pin!(late.map(|()| Ok(BatchEnd::TimedOut)));
             let stopped = select(cancelled, late).map(|stopped| stopped.factor_first().0);
             let mut ended = select(all, stopped).map(|ended| ended.factor_first().0);
             // In a box, so that the time takes no room once it has passed.
-            let a_while = Box::pin(tokio::time::sleep(WHILE));
+            let a_while = Box::pin(tokio::time::sleep(CONVERSATION_HOLD));
             match select(&mut ended, a_while).await {
                 Either::Left((ended, _)) => ended?,
                 Either::Right(_) => {
-                    *talk = Conversation::default();
+                    *conversation = Conversation::default();
                     ended.await?
                 }
             }
         };
         match ran {
-            Ran::All => {}
-            Ran::Cancelled => Box::pin(pleas.stop(Stop::Cancelled, outputs)).await?,
-            Ran::Late => Box::pin(pleas.stop(Stop::Late, outputs)).await?,
+            BatchEnd::Complete => {}
+            BatchEnd::Cancelled => Box::pin(waits.stop(StopCause::Cancelled, outputs)).await?,
+            BatchEnd::TimedOut => Box::pin(waits.stop(StopCause::Late, outputs)).await?,
         }
         Ok(ran)
     }
 }
 
 /// What happens next to one of the calls of an answer.
-enum Next {
+enum CallEvent {
     /// It was made.
-    Made(Result<(usize, Output), Trouble>),
-    /// Leave for it was given, or this is why not.
-    Settled(usize, Result<Option<Output>, Trouble>),
+    Made(Result<(usize, Output), LoopExit>),
+    /// It was approved, or is not made and has this result.
+    Settled(usize, Result<Option<Output>, Error>),
 }
 
 /// What happens next; nothing if all calls have ended.
 async fn next(
-    running: &mut FuturesUnordered<impl Future<Output = Result<(usize, Output), Trouble>>>,
-    pleas: &mut Pleas,
-) -> Option<Next> {
+    running: &mut FuturesUnordered<impl Future<Output = Result<(usize, Output), LoopExit>>>,
+    waits: &mut ApprovalWaits,
+) -> Option<CallEvent> {
     let poll = |task: &mut std::task::Context<'_>| {
         let made = running.poll_next_unpin(task);
         if let Poll::Ready(Some(made)) = made {
-            return Poll::Ready(Some(Next::Made(made)));
+            return Poll::Ready(Some(CallEvent::Made(made)));
         }
-        match pleas.poll_next(task) {
-            Poll::Ready(Some((number, told))) => Poll::Ready(Some(Next::Settled(number, told))),
+        match waits.poll_next(task) {
+            Poll::Ready(Some((number, told))) => {
+                Poll::Ready(Some(CallEvent::Settled(number, told)))
+            }
             Poll::Ready(None) if made.is_ready() => Poll::Ready(None),
             Poll::Ready(None) | Poll::Pending => Poll::Pending,
         }
@@ -298,20 +326,20 @@ async fn next(
     poll_fn(poll).await
 }
 
-impl Hands<'_> {
+impl ToolRunner<'_> {
     /// What is said of a call before it is made. Others do not wait for one to send
-    /// an agent off for which leave is asked, or that is not made.
-    fn judge(&self, number: usize, call: &ToolCall) -> Judged {
+    /// an agent off that waits for an approval, or that is not made.
+    fn judge(&self, number: usize, call: &ToolCall) -> Judgement {
         if let Some(output) = refused(call) {
-            self.sendings.sent(number);
-            return Judged::Refused(output);
+            self.spawn_order.sent(number);
+            return Judgement::Refused(output);
         }
         // That there is none is told when it is called.
-        let Some(tool) = self.tools.find(&call.name) else { return Judged::Goes };
+        let Some(tool) = self.tools.find(&call.name) else { return Judgement::Allowed };
         let cx = self.context((number, &self.key(number)), call);
-        let judged = leave::judge(tool, cx, &call.arguments);
-        if !matches!(judged, Judged::Goes) {
-            self.sendings.sent(number);
+        let judged = approval::judge(tool, cx, &call.arguments);
+        if !matches!(judged, Judgement::Allowed) {
+            self.spawn_order.sent(number);
         }
         judged
     }
@@ -323,10 +351,10 @@ impl Hands<'_> {
 
     /// Makes one call. A look that shows again what others have shown waits for a
     /// change first. Those of one answer wait together.
-    async fn run(&self, number: usize, call: &ToolCall) -> Result<(usize, Output), Trouble> {
+    async fn run(&self, number: usize, call: &ToolCall) -> Result<(usize, Output), LoopExit> {
         let key = self.key(number);
         let output = Box::pin(self.run_once((number, &key), call)).await?;
-        self.sendings.sent(number);
+        self.spawn_order.sent(number);
         match self.news(call, output) {
             Some(output) => Ok((number, output)),
             None => Ok((number, Box::pin(self.look_again((number, &key), call)).await?)),
@@ -336,22 +364,22 @@ impl Hands<'_> {
     /// The output, unless it is that of a look which shows once more what others
     /// have shown.
     fn news(&self, call: &ToolCall, output: Output) -> Option<Output> {
-        let tool = self.tools.find(&call.name).filter(|_| !is_brought(self.seat, &call.name));
-        let is_look = tool.is_some_and(|tool| looks::is_looking(tool.known_as()));
-        let is_old = is_look && self.looks.lock().note(call, &output.read(|_| false));
+        let tool = self.tools.find(&call.name).filter(|_| !is_brought(self.shared, &call.name));
+        let is_look = tool.is_some_and(|tool| poll_guard::is_polling_tool(tool.known_as()));
+        let is_old = is_look && self.polls.lock().note(call, &output.read(|_| false));
         (!is_old).then_some(output)
     }
 
-    /// Looks once more when something has changed.
+    /// PollGuard once more when something has changed.
     async fn look_again(
         &self,
         (number, key): (usize, &str),
         call: &ToolCall,
-    ) -> Result<Output, Trouble> {
+    ) -> Result<Output, LoopExit> {
         self.changed.get_or_try_init(|| wait_for_change(self.cx, self.brief)).await?;
         // What the first look has shown is kept under the other key.
         let again = self.run_once((number, &format!("{key} again")), call).await?;
-        Ok(Output { text: looks::waited(&again.text), ..again })
+        Ok(Output { text: poll_guard::waited(&again.text), ..again })
     }
 
     /// Makes one call. Whatever becomes of it is told to the model.
@@ -359,7 +387,7 @@ impl Hands<'_> {
         &self,
         (number, key): (usize, &str),
         call: &ToolCall,
-    ) -> Result<Output, Trouble> {
+    ) -> Result<Output, LoopExit> {
         let Some(tool) = self.tools.find(&call.name) else {
             if call.name == ToolCall::UNNAMED {
                 return Ok(Output::failure(format!(
@@ -377,7 +405,7 @@ impl Hands<'_> {
         let effect = tool.effect();
         let (tool, cx, arguments) =
             (tool.clone(), self.context((number, key), call), call.arguments.clone());
-        if effect != Effect::Lasting && self.company == Company::Alone {
+        if effect != Effect::Lasting && self.size == BatchSize::Single {
             // Nothing is lost if it is done again, and the history keeps it.
             return Ok(guarded(tool, cx, arguments).await);
         }
@@ -390,7 +418,7 @@ impl Hands<'_> {
         match done {
             Ok(output) => Ok(output),
             Err(StepError::Unknown) => Ok(unknown()),
-            Err(StepError::Work(error)) => Err(Trouble::End(error)),
+            Err(StepError::Work(error)) => Err(LoopExit::End(error)),
             Err(StepError::Journal(error)) => Err(error.into()),
         }
     }
@@ -400,9 +428,9 @@ impl Hands<'_> {
             cx: self.cx.clone(),
             key: key.into(),
             call: call.id.as_str().into(),
-            seat: self.seat.clone(),
+            shared: self.shared.clone(),
             branch: self.branch.clone(),
-            turn: self.sendings.turn(number),
+            turn: self.spawn_order.turn(number),
             brief: self.brief.clone(),
             lasts: None,
         }

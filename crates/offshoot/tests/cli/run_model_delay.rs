@@ -36,7 +36,7 @@ fn a_call_that_fails_is_told_with_its_error_and_its_try_and_without_the_key() {
     assert_eq!((said.out.as_str(), said.code), ("Done.\n", 0), "{said:?}");
     // It is over, and nothing is told of it any more.
     let shown = world.json(&["--session", "s", "tasks", "show", "lead"]);
-    assert_eq!(shown["progress"]["value"]["hitch"], Value::Null, "{shown}");
+    assert_eq!(shown["progress"]["value"]["model_delay"], Value::Null, "{shown}");
     for told in [said.err, why, shown.to_string()] {
         assert!(!told.contains(KEY), "{told}");
     }

@@ -4,11 +4,12 @@
 use offshoot_core::{Caller, DeliveryMode, Question, QuestionKind, RowBody, TaskId};
 use offshoot_runtime::{Context, Error, InboxRow, InboxRows};
 
-use crate::block::{Entry, Kept};
-use crate::leave;
-use crate::life::{Life, Trouble};
+use crate::agent_loop::AgentLoop;
+use crate::approval;
+use crate::conversation::entry::{Entry, StoredOutput};
+use crate::conversation::stored_output;
+use crate::loop_exit::LoopExit;
 use crate::notice::{self, Names, OWNER};
-use crate::output;
 
 /// How many rows enter a conversation at once.
 const MOST: usize = 64;
@@ -19,27 +20,27 @@ const TOGETHER: usize = 64_000;
 /// How many of each at least.
 const LEAST: usize = 200;
 
-/// When mail is read.
+/// DeliveryPoint mail is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum When {
+pub(crate) enum DeliveryPoint {
     /// Between two steps: what is meant for the end of the turn stays.
     MidTurn,
     /// Between two turns.
     TurnEnd,
 }
 
-impl Life {
+impl AgentLoop {
     /// Puts unread mail into the conversation, as much as may enter it at once;
     /// whether there was any. The rest is read before the next step.
-    pub(crate) async fn read_mail(&mut self, when: When) -> Result<bool, Trouble> {
+    pub(crate) async fn deliver_inbox(&mut self, when: DeliveryPoint) -> Result<bool, LoopExit> {
         let mut after = 0;
         // It was there before anything was said to this task.
-        let mut room = self.read_bequest(TOGETHER).await?;
+        let mut room = self.deliver_session_rows(TOGETHER).await?;
         while room > 0 {
             let rows = self.cx.drain_after(after, MOST).await?;
             let Some(last) = rows.last_number() else { break };
             let full = rows.len() == MOST;
-            room = self.take_in(rows.only(|row| is_due(row, when)), room).await?;
+            room = self.append_rows(rows.only(|row| is_due(row, when)), room).await?;
             if !full {
                 break;
             }
@@ -51,11 +52,11 @@ impl Life {
     /// Puts in what the session has for the agent; how much room there is left.
     /// What was looked at once is passed over: a session may have any number of
     /// rows for others.
-    async fn read_bequest(&mut self, mut room: usize) -> Result<usize, Trouble> {
+    async fn deliver_session_rows(&mut self, mut room: usize) -> Result<usize, LoopExit> {
         while room > 0 {
             let rows = self.cx.drain_session(self.looked, MOST).await?;
             let Some(last) = rows.last_number() else { break };
-            room = self.take_in(rows, room).await?;
+            room = self.append_rows(rows, room).await?;
             // Without room some of them may be left.
             if room > 0 {
                 self.looked = last;
@@ -66,17 +67,17 @@ impl Life {
 
     /// Puts rows into the conversation until there is no room any more; how much
     /// there is left.
-    async fn take_in(&mut self, rows: InboxRows, mut room: usize) -> Result<usize, Trouble> {
+    async fn append_rows(&mut self, rows: InboxRows, mut room: usize) -> Result<usize, LoopExit> {
         // Of many each is shorter.
         let share = (TOGETHER / rows.len().max(1)).max(LEAST);
-        let allowance = self.seat.limits.allowance.min(share);
+        let allowance = self.shared.limits.allowance.min(share);
         let mut entries = Vec::with_capacity(rows.len());
         let mut taken = 0;
         for row in rows.iter() {
             if room == 0 {
                 break;
             }
-            let place = self.talk.blocks() + entries.len() as u64;
+            let place = self.conversation.blocks() + entries.len() as u64;
             let (names, kept) = self.names(row, allowance, place).await?;
             entries.extend(kept.map(Entry::Output));
             let entry = notice::entry(row, allowance, &names);
@@ -97,7 +98,7 @@ impl Life {
         row: InboxRow<'_>,
         allowance: usize,
         place: u64,
-    ) -> Result<(Names, Option<Kept>), Trouble> {
+    ) -> Result<(Names, Option<StoredOutput>), LoopExit> {
         let mut names = Names { dialect: self.brief.dialect, ..Names::default() };
         let mut long = None;
         match row.body() {
@@ -122,25 +123,25 @@ impl Life {
         }
         let kept = long.and_then(|long| {
             let mut shown = long.to_string();
-            let kept = output::shorten(&mut shown, allowance, (self.cx.id(), place))?;
+            let kept = stored_output::shorten(&mut shown, allowance, (self.cx.id(), place))?;
             names.shown = Some(shown);
             Some(kept)
         });
         Ok((names, kept))
     }
 
-    /// How a question of one of the agent's tasks reads if it asks for leave.
+    /// The text of a question of one of the agent's tasks, if it is an approval request.
     pub(crate) fn request(
         &self,
         (handle, asked): (&str, Option<&Question>),
         longest: usize,
     ) -> Option<String> {
         let asked = asked.filter(|asked| asked.wants == QuestionKind::Approval)?;
-        Some(leave::request((handle, asked), self.brief.authority.as_deref(), longest))
+        Some(approval::request_text((handle, asked), self.brief.authority.as_deref(), longest))
     }
 
     /// What the agent calls a task that speaks to it.
-    async fn name_of(&self, task: TaskId) -> Result<String, Trouble> {
+    async fn name_of(&self, task: TaskId) -> Result<String, LoopExit> {
         if self.cx.lineage().parent == Some(task) {
             return Ok(OWNER.to_owned());
         }
@@ -184,12 +185,12 @@ pub(crate) async fn wanted(cx: &Context) {
 
 /// Resolves when there is something that is read before the next step.
 pub(crate) async fn due_now(cx: &Context) {
-    until(cx, |row| is_due(row, When::MidTurn)).await;
+    until(cx, |row| is_due(row, DeliveryPoint::MidTurn)).await;
 }
 
 /// Whether there is.
 pub(crate) async fn is_due_now(cx: &Context) -> Result<bool, Error> {
-    is_there(cx, |row| is_due(row, When::MidTurn)).await
+    is_there(cx, |row| is_due(row, DeliveryPoint::MidTurn)).await
 }
 
 fn mode(row: InboxRow<'_>) -> Option<DeliveryMode> {
@@ -225,6 +226,7 @@ async fn is_there(cx: &Context, wanted: impl Fn(InboxRow<'_>) -> bool) -> Result
     }
 }
 
-fn is_due(row: InboxRow<'_>, when: When) -> bool {
-    when == When::TurnEnd || row.message().is_none_or(|said| said.mode != DeliveryMode::FollowUp)
+fn is_due(row: InboxRow<'_>, when: DeliveryPoint) -> bool {
+    when == DeliveryPoint::TurnEnd
+        || row.message().is_none_or(|said| said.mode != DeliveryMode::FollowUp)
 }

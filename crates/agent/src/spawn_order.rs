@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 /// The calls of one answer that send agents off. Small, because whoever waits in
 /// a call keeps it.
 #[derive(Clone, Debug)]
-pub(crate) struct Sendings(Arc<Inner>);
+pub(crate) struct SpawnOrder(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -20,20 +20,20 @@ struct Inner {
 
 /// Where a call stands among them.
 #[derive(Clone, Debug)]
-pub(crate) struct Turn {
-    sendings: Sendings,
+pub(crate) struct SpawnTurn {
+    spawn_order: SpawnOrder,
     number: usize,
 }
 
-impl Sendings {
+impl SpawnOrder {
     /// The calls of these numbers.
     pub(crate) fn new(calls: Vec<usize>) -> Self {
         Self(Arc::new(Inner { open: Mutex::new(calls), changed: Notify::new() }))
     }
 
     /// Where the call of this number stands.
-    pub(crate) fn turn(&self, number: usize) -> Turn {
-        Turn { sendings: self.clone(), number }
+    pub(crate) fn turn(&self, number: usize) -> SpawnTurn {
+        SpawnTurn { spawn_order: self.clone(), number }
     }
 
     /// The call of this number has sent its agent off, or will not.
@@ -43,12 +43,12 @@ impl Sendings {
     }
 }
 
-impl Turn {
+impl SpawnTurn {
     /// Resolves when the calls before this one have sent their agents off.
     pub(crate) async fn comes(&self) {
         loop {
-            let changed = self.sendings.0.changed.notified();
-            if self.sendings.0.open.lock().iter().all(|call| *call >= self.number) {
+            let changed = self.spawn_order.0.changed.notified();
+            if self.spawn_order.0.open.lock().iter().all(|call| *call >= self.number) {
                 return;
             }
             changed.await;
@@ -57,6 +57,6 @@ impl Turn {
 
     /// Those after this one may send theirs.
     pub(crate) fn passes(&self) {
-        self.sendings.sent(self.number);
+        self.spawn_order.sent(self.number);
     }
 }

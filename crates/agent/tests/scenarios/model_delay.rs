@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use offshoot_agent::{Hitch, Report};
+use offshoot_agent::{AgentReport, ModelDelay};
 use offshoot_core::{Outcome, Task};
 use offshoot_models::{Answer, ModelError, Part, Provider, Stop, Turn, Usage};
 use offshoot_runtime::TaskRef;
@@ -23,16 +23,16 @@ fn cut_off(text: &str) -> Turn {
     Turn::Answer(Answer { parts, stop, usage })
 }
 
-fn hitch(task: &Task) -> Option<Hitch> {
-    Report::of(task).and_then(|report| report.hitch)
+fn delay(task: &Task) -> Option<ModelDelay> {
+    AgentReport::of(task).and_then(|report| report.model_delay)
 }
 
-/// What the task tells of hitches until it ends, each once.
-async fn hitches(task: &TaskRef) -> Result<Vec<Hitch>, Box<dyn std::error::Error>> {
-    let mut told: Vec<Hitch> = Vec::new();
+/// What the task tells of delays until it ends, each once.
+async fn delays(task: &TaskRef) -> Result<Vec<ModelDelay>, Box<dyn std::error::Error>> {
+    let mut told: Vec<ModelDelay> = Vec::new();
     let mut records = task.watch();
     while let Some(record) = records.next().await {
-        told.extend(hitch(&record?));
+        told.extend(delay(&record?));
         told.dedup();
     }
     Ok(told)
@@ -51,17 +51,17 @@ async fn s8_4_whoever_waits_at_the_gate_tells_each_time_that_it_closes() -> Test
     })
     .await;
     let (one, other) = (world.agent("one").await, world.agent("other").await);
-    let (told, others) = tokio::join!(hitches(&one), hitches(&other));
+    let (told, others) = tokio::join!(delays(&one), delays(&other));
     for told in [told?, others?] {
         assert!(told.len() >= 2, "{told:?}");
-        for hitch in told {
-            assert_eq!(hitch.held.as_deref(), Some("openai: it limits the rate of calls"));
-            assert_eq!((hitch.failed, hitch.tries), (0, 6));
-            assert!(hitch.until.is_some(), "{hitch:?}");
+        for delay in told {
+            assert_eq!(delay.held.as_deref(), Some("openai: it limits the rate of calls"));
+            assert_eq!((delay.failed, delay.tries), (0, 6));
+            assert!(delay.until.is_some(), "{delay:?}");
         }
     }
     // It is over.
-    assert_eq!((hitch(&one.record().await?), hitch(&other.record().await?)), (None, None));
+    assert_eq!((delay(&one.record().await?), delay(&other.record().await?)), (None, None));
     Ok(())
 }
 
@@ -82,22 +82,22 @@ async fn s4_7_what_a_provider_says_to_one_is_not_told_of_another() -> Test {
     let own = world.agent("own").await;
     let mut records = own.watch();
     while let Some(record) = records.next().await {
-        if hitch(&record?).is_some() {
+        if delay(&record?).is_some() {
             break;
         }
     }
     // It waits before its next try when another one has the gate closed.
     let other = world.agent("other").await;
-    let (told, others) = tokio::join!(hitches(&own), hitches(&other));
+    let (told, others) = tokio::join!(delays(&own), delays(&other));
     let (told, others) = (told?, others?);
-    assert!(told.iter().any(|hitch| hitch.held.is_some()), "{told:?}");
-    for hitch in told {
-        assert!(hitch.error.contains("no end"), "{hitch:?}");
-        assert_eq!(hitch.failed, 1);
+    assert!(told.iter().any(|delay| delay.held.is_some()), "{told:?}");
+    for delay in told {
+        assert!(delay.error.contains("no end"), "{delay:?}");
+        assert_eq!(delay.failed, 1);
     }
-    for hitch in others {
-        assert!(hitch.error.contains("slow down"), "{hitch:?}");
-        assert_eq!(hitch.failed, 0);
+    for delay in others {
+        assert!(delay.error.contains("slow down"), "{delay:?}");
+        assert_eq!(delay.failed, 0);
     }
     Ok(())
 }
@@ -111,9 +111,9 @@ async fn s8_4_whoever_is_told_to_come_back_at_once_waits_and_tells_so() -> Test 
     })
     .await;
     let (begun, agent) = (Instant::now(), world.agent("ask").await);
-    let told = hitches(&agent).await?;
+    let told = delays(&agent).await?;
     assert!(!told.is_empty(), "it is told");
-    assert!(told.iter().all(|hitch| hitch.held.is_some()), "{told:?}");
+    assert!(told.iter().all(|delay| delay.held.is_some()), "{told:?}");
     // At least half of 1, 2, 4, 8, 16 and 32 seconds.
     assert!(begun.elapsed() >= Duration::from_secs(31), "{:?}", begun.elapsed());
     Ok(())
@@ -134,11 +134,11 @@ async fn s8_4_a_call_that_always_fails_holds_up_its_agent_alone() -> Test {
         let mut records = poisoned.watch();
         let mut failed = 0;
         while let Some(record) = records.next().await {
-            let Some(hitch) = hitch(&record?).filter(|hitch| hitch.failed > failed) else {
+            let Some(delay) = delay(&record?).filter(|delay| delay.failed > failed) else {
                 continue;
             };
-            failed = hitch.failed;
-            assert_eq!(hitch.held, None);
+            failed = delay.failed;
+            assert_eq!(delay.held, None);
             let begun = Instant::now();
             world.agent("innocent").await.wait().await?;
             assert!(begun.elapsed() < Duration::from_millis(500), "{:?}", begun.elapsed());
@@ -162,9 +162,9 @@ async fn s10_3_each_try_that_fails_is_told_until_one_does_not() -> Test {
     })
     .await;
     let agent = world.agent("try").await;
-    let told: Vec<u32> = hitches(&agent).await?.iter().map(|hitch| hitch.failed).collect();
+    let told: Vec<u32> = delays(&agent).await?.iter().map(|delay| delay.failed).collect();
     assert_eq!(told, [1, 2, 3]);
-    assert_eq!(hitch(&agent.record().await?), None);
+    assert_eq!(delay(&agent.record().await?), None);
     Ok(())
 }
 
@@ -192,7 +192,7 @@ async fn s5_5_an_agent_that_leaves_questions_unanswered_says_so() -> Test {
     })
     .await;
     let lead = world.agent("lead").await;
-    let unanswered = |task: &Task| Report::of(task).map_or(0, |report| report.unanswered);
+    let unanswered = |task: &Task| AgentReport::of(task).map_or(0, |report| report.unanswered);
     let mut records = lead.watch();
     while let Some(record) = records.next().await {
         if unanswered(&record?) == 1 {

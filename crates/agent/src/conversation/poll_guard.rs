@@ -1,11 +1,11 @@
-//! Looks at tasks that show the same again and again.
+//! PollGuard at tasks that show the same again and again.
 
 use std::collections::VecDeque;
 
 use offshoot_models::ToolCall;
 use serde_json::Value;
 
-use crate::output;
+use crate::conversation::stored_output;
 
 /// The tools that look at tasks, in whatever dialect.
 const LOOKING: [&str; 9] = [
@@ -32,9 +32,9 @@ const POLLED: &str = "You have looked again and again and nothing had changed. P
 
 /// The looks of one turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Looks {
+pub(crate) struct PollGuard {
     /// What each of them showed last.
-    seen: VecDeque<Look>,
+    seen: VecDeque<Poll>,
     /// How many in a row, whatever they looked at, showed what they had shown
     /// before.
     idle: u32,
@@ -42,18 +42,18 @@ pub(crate) struct Looks {
 
 /// Where a look went, and what it showed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Look {
+struct Poll {
     target: String,
     shown: String,
     /// Whether it showed more, which is not there any more.
     is_cut: bool,
 }
 
-impl Looks {
+impl PollGuard {
     /// Notes what a call showed, if it was a look; whether this is the second one
     /// since something new was seen that shows nothing new.
     pub(crate) fn note(&mut self, call: &ToolCall, shown: &str) -> bool {
-        let Some(look) = Look::of(call, shown) else { return false };
+        let Some(look) = Poll::of(call, shown) else { return false };
         let before = self.seen.iter().position(|seen| seen.target == look.target);
         let before = before.and_then(|at| self.seen.remove(at));
         let is_idle = match &before {
@@ -77,12 +77,12 @@ impl Looks {
 }
 
 /// Whether a tool of ours looks at tasks, whatever a model calls it.
-pub(crate) fn is_looking(known_as: &str) -> bool {
+pub(crate) fn is_polling_tool(known_as: &str) -> bool {
     LOOKING[..2].contains(&known_as)
 }
 
 /// Whether a call is a look.
-pub(crate) fn is_one(call: &ToolCall) -> bool {
+pub(crate) fn is_poll(call: &ToolCall) -> bool {
     LOOKING.contains(&call.name.as_str())
 }
 
@@ -91,10 +91,10 @@ pub(crate) fn waited(shown: &str) -> String {
     format!("{POLLED}{shown}")
 }
 
-impl Look {
+impl Poll {
     /// What was looked at and seen, but for the time that has passed.
     fn of(call: &ToolCall, shown: &str) -> Option<Self> {
-        if !is_one(call) {
+        if !is_poll(call) {
             return None;
         }
         // However the arguments are written.
@@ -103,7 +103,7 @@ impl Look {
             arguments.map_or_else(|_| call.arguments.clone(), |value| value.to_string());
         let target = format!("{} {arguments}", call.name);
         let shown = shown.replace(POLLED, "");
-        let (shown, is_cut) = output::without_cut(&shown);
+        let (shown, is_cut) = stored_output::without_cut(&shown);
         let shown: String = shown.split(" for ").map(timeless).collect();
         let shown =
             shown.split(AGE).map(|part| part.trim_start_matches(|c: char| c.is_ascii_digit()));
@@ -140,41 +140,41 @@ mod tests {
     #[test]
     fn s11_6_the_third_look_that_shows_the_same_is_told_and_so_is_each_after_it() {
         let list = call("list_tasks", "{}");
-        let mut looks = Looks::default();
-        assert!(!looks.note(&list, "a: running for 1 s"));
-        assert!(!looks.note(&list, "a: running for 2 s"));
-        assert!(!looks.note(&call("read", "{}"), "a: running for 3 s"));
-        assert!(looks.note(&call("list_tasks", "{ }"), "a: running for 3 s"));
-        assert!(looks.note(&list, &waited("a: running for 63 s")));
-        assert!(!looks.note(&list, "a: running for 64 s; 2 steps"), "that is new");
-        assert!(!looks.note(&list, "a: running for 65 s; 2 steps"));
-        assert!(looks.note(&list, "a: running for 66 s; 2 steps"));
+        let mut polls = PollGuard::default();
+        assert!(!polls.note(&list, "a: running for 1 s"));
+        assert!(!polls.note(&list, "a: running for 2 s"));
+        assert!(!polls.note(&call("read", "{}"), "a: running for 3 s"));
+        assert!(polls.note(&call("list_tasks", "{ }"), "a: running for 3 s"));
+        assert!(polls.note(&list, &waited("a: running for 63 s")));
+        assert!(!polls.note(&list, "a: running for 64 s; 2 steps"), "that is new");
+        assert!(!polls.note(&list, "a: running for 65 s; 2 steps"));
+        assert!(polls.note(&list, "a: running for 66 s; 2 steps"));
     }
 
     #[test]
     fn s11_6_looks_at_different_things_count_together() {
         let (list, a) = (call("list_tasks", "{}"), call("inspect_task", r#"{"task":"a"}"#));
         let b = call("inspect_task", r#"{"task":"b"}"#);
-        let mut looks = Looks::default();
+        let mut polls = PollGuard::default();
         for (look, shown) in [(&list, "a, b"), (&a, "hm"), (&list, "a, b"), (&b, "ha")] {
-            assert!(!looks.note(look, shown));
+            assert!(!polls.note(look, shown));
         }
-        assert!(looks.note(&a, "hm"));
-        assert!(!looks.note(&b, "he"), "that is new");
-        assert!(!looks.note(&list, "a, b"));
+        assert!(polls.note(&a, "hm"));
+        assert!(!polls.note(&b, "he"), "that is new");
+        assert!(!polls.note(&list, "a, b"));
     }
 
     #[test]
     fn s11_6_what_was_cut_is_compared_as_far_as_it_is_there() {
         let list = call("list_tasks", "{}");
         let long = "a: running; ".repeat(1_000);
-        let mut looks = Looks::default();
+        let mut polls = PollGuard::default();
         for place in 0..2 {
             let mut cut = long.clone();
             let task = TaskId::mint(Stamp::from_millis(1), 1);
-            output::shorten(&mut cut, 600, (task, place));
-            assert!(!looks.note(&list, &cut));
+            stored_output::shorten(&mut cut, 600, (task, place));
+            assert!(!polls.note(&list, &cut));
         }
-        assert!(looks.note(&list, &long));
+        assert!(polls.note(&list, &long));
     }
 }

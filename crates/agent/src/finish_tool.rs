@@ -29,9 +29,9 @@ pub(crate) struct Finish {
 /// A schema that is none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the result schema cannot be used: {0}")]
-pub(crate) struct BadSchema(String);
+pub(crate) struct SchemaError(String);
 
-impl BadSchema {
+impl SchemaError {
     /// A result cannot be handed in where the user has a tool of that name.
     pub(crate) fn taken() -> Self {
         Self(format!("there is a tool called {FINISH}, by which a result would be handed in"))
@@ -40,12 +40,12 @@ impl BadSchema {
 
 impl Finish {
     /// The tool for results of this schema.
-    pub(crate) fn new(schema: &Value) -> Result<Self, BadSchema> {
+    pub(crate) fn new(schema: &Value) -> Result<Self, SchemaError> {
         let validator = jsonschema::validator_for(schema)
-            .map_err(|error| BadSchema(format!("it is not a JSON Schema: {error}")))?;
+            .map_err(|error| SchemaError(format!("it is not a JSON Schema: {error}")))?;
         // No provider takes anything else for the arguments of a tool.
         if schema.get("type").is_none_or(|kind| kind != "object") {
-            return Err(BadSchema(
+            return Err(SchemaError(
                 "its type is not \"object\". Say {\"type\": \"object\", \"properties\": …}"
                     .to_owned(),
             ));

@@ -10,7 +10,7 @@ use futures_util::future::{Either, select};
 use offshoot_core::text;
 use offshoot_runtime::BoxFuture;
 
-use crate::mail;
+use crate::delivery;
 use crate::tool::{Effect, Output, Span, Tool, ToolContext, ToolError};
 
 /// What a call that was cut short leaves behind.
@@ -32,7 +32,7 @@ pub(super) fn guarded(
     cx: ToolContext,
     arguments: String,
 ) -> BoxFuture<Output> {
-    let (span, agent) = (cx.seat.limits.tool_span, cx.cx.clone());
+    let (span, agent) = (cx.shared.limits.tool_span, cx.cx.clone());
     let call = std::panic::catch_unwind(AssertUnwindSafe(|| tool.call(cx, arguments)));
     let call = match call {
         Ok(call) => AssertUnwindSafe(call).catch_unwind(),
@@ -41,7 +41,7 @@ pub(super) fn guarded(
     match tool.span() {
         Span::Watchful => Box::pin(call.map(move |ended| told(&tool, ended))),
         Span::Long => Box::pin(async move {
-            let interrupted = pin!(mail::interrupted(&agent));
+            let interrupted = pin!(delivery::interrupted(&agent));
             match select(call, interrupted).await {
                 Either::Left((ended, _)) => told(&tool, ended),
                 Either::Right(_) => interrupted_by_message(tool.effect()),
@@ -49,7 +49,7 @@ pub(super) fn guarded(
         }),
         Span::Short => Box::pin(async move {
             let late = pin!(tokio::time::sleep(span));
-            let interrupted = pin!(mail::interrupted(&agent));
+            let interrupted = pin!(delivery::interrupted(&agent));
             match select(call, select(late, interrupted)).await {
                 Either::Left((ended, _)) => told(&tool, ended),
                 Either::Right((Either::Left(_), _)) => Output::failure(format!(

@@ -46,13 +46,13 @@ impl Share {
         // What its profile says, too.
         let asked = asked.within(*brief.budget);
         let pools = spend::pools(&cx.brief, cx.cx.id());
-        let clock = cx.seat.clocks.of(cx.cx.id());
+        let clock = cx.shared.clocks.of(cx.cx.id());
         if pools.is_empty() && clock.is_none() && asked.is_unlimited() {
             return Ok(Self::default());
         }
         let own = Pool { task: cx.cx.id(), limits: asked };
         let priced = [pools.as_slice(), &[own]].concat();
-        spend::price(&cx.seat.prices, &brief.model, &priced)
+        spend::price(&cx.shared.prices, &brief.model, &priced)
             .map_err(|error| ToolError::new(format!("Nothing was started: {error}.")))?;
         let (looks, time) = (cx.cx.clone(), clock.map(|clock| clock.left()));
         let look = move || async move {

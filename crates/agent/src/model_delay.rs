@@ -6,15 +6,15 @@ use offshoot_models::ModelError;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use crate::life::Life;
-use crate::report::Report;
+use crate::agent_loop::AgentLoop;
+use crate::report::AgentReport;
 
 /// How many bytes of an error are told: a report has to be short.
 const TOLD: usize = 500;
 
 /// Why an agent's model has not answered yet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hitch {
+pub struct ModelDelay {
     /// What went wrong last with the agent's own calls, on one line; empty if
     /// nothing did.
     pub error: String,
@@ -32,7 +32,7 @@ pub struct Hitch {
     pub held: Option<String>,
 }
 
-impl Hitch {
+impl ModelDelay {
     /// What went wrong with the agent's own calls, in words.
     pub fn failing(&self) -> Option<String> {
         let Self { error, failed, tries, .. } = self;
@@ -52,11 +52,11 @@ impl Hitch {
     }
 }
 
-impl Life {
+impl AgentLoop {
     /// Notes that the model failed, and will be asked again.
     pub(crate) fn note_failure(&mut self, error: &ModelError) {
-        let hitch = Hitch::new(&error.to_string(), self.failures, self.seat.limits.tries);
-        self.hitch = Some(Box::new(hitch));
+        let delay = ModelDelay::new(&error.to_string(), self.failures, self.shared.limits.tries);
+        self.delay = Some(Box::new(delay));
     }
 
     /// Tells whoever looks why the gate is closed and until when, which is
@@ -64,42 +64,44 @@ impl Life {
     pub(crate) async fn tell_closed(&mut self) -> Option<Instant> {
         let closed = self.gate.closed()?;
         let until = Instant::now() + closed.left;
-        let (failures, tries) = (self.failures, self.seat.limits.tries);
+        let (failures, tries) = (self.failures, self.shared.limits.tries);
         // Whoever has closed it: it is closed for all.
-        let hitch = self.hitch.get_or_insert_with(|| Box::new(Hitch::new("", failures, tries)));
-        hitch.until = Some(self.cx.now().after(closed.left));
-        hitch.held = Some(closed.why.to_string());
-        self.tell_hitch().await;
+        let delay =
+            self.delay.get_or_insert_with(|| Box::new(ModelDelay::new("", failures, tries)));
+        delay.until = Some(self.cx.now().after(closed.left));
+        delay.held = Some(closed.why.to_string());
+        self.report_delay().await;
         Some(until)
     }
 
     /// Tells whoever looks why the model has not answered, and until when the
     /// agent waits.
     pub(crate) async fn tell_waiting(&mut self, until: Stamp) {
-        if let Some(hitch) = &mut self.hitch {
-            hitch.until = Some(until);
-            hitch.held = None;
-            self.tell_hitch().await;
+        if let Some(delay) = &mut self.delay {
+            delay.until = Some(until);
+            delay.held = None;
+            self.report_delay().await;
         }
     }
 
     /// Tells whoever looks that the agent waits for others, and until when.
     pub(crate) async fn tell_held(&mut self, until: Stamp, why: &str) {
-        let (failures, tries) = (self.failures, self.seat.limits.tries);
-        let hitch = self.hitch.get_or_insert_with(|| Box::new(Hitch::new("", failures, tries)));
-        (hitch.until, hitch.held) = (Some(until), Some(why.to_owned()));
-        self.tell_hitch().await;
+        let (failures, tries) = (self.failures, self.shared.limits.tries);
+        let delay =
+            self.delay.get_or_insert_with(|| Box::new(ModelDelay::new("", failures, tries)));
+        (delay.until, delay.held) = (Some(until), Some(why.to_owned()));
+        self.report_delay().await;
     }
 
-    async fn tell_hitch(&self) {
+    async fn report_delay(&self) {
         let told = async {
-            let mut report = self.cx.reported::<Report>().await?.unwrap_or_default();
-            report.hitch = self.hitch.as_deref().cloned();
+            let mut report = self.cx.reported::<AgentReport>().await?.unwrap_or_default();
+            report.model_delay = self.delay.as_deref().cloned();
             self.cx.progress(&report).await
         };
         // It is there for whoever looks: the agent goes on without.
         if let Err(error) = told.await {
-            tracing::debug!(task = %self.cx.id(), %error, "a hitch could not be told");
+            tracing::debug!(task = %self.cx.id(), %error, "a delay could not be told");
         }
     }
 }
@@ -110,11 +112,11 @@ mod tests {
 
     #[test]
     fn an_error_is_told_on_one_short_line() {
-        let hitch = Hitch::new("it\nsays \u{1b}[2J\n", 1, 6);
-        assert_eq!(hitch.error, "it says  [2J");
-        assert_eq!(hitch.failing().unwrap(), "1 of 6 tries failed, the last time: it says  [2J");
-        assert_eq!(Hitch::new("", 1, 6).failing(), None);
-        let long = Hitch::new(&"ü\"".repeat(10_000), 1, 6).error;
+        let delay = ModelDelay::new("it\nsays \u{1b}[2J\n", 1, 6);
+        assert_eq!(delay.error, "it says  [2J");
+        assert_eq!(delay.failing().unwrap(), "1 of 6 tries failed, the last time: it says  [2J");
+        assert_eq!(ModelDelay::new("", 1, 6).failing(), None);
+        let long = ModelDelay::new(&"ü\"".repeat(10_000), 1, 6).error;
         assert!(long.len() < 600 && long.contains("more chars"), "{long}");
     }
 }

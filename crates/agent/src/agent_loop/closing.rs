@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use offshoot_core::{FailureKind, Payload};
 
-use crate::ask::{Asking, Told};
-use crate::block::Entry;
+use crate::agent_loop::compaction::{CompactionOutcome, LEAST, SHOWN};
+use crate::agent_loop::model_call::{ModelRequest, Told};
+use crate::agent_loop::{AgentLoop, Flow};
 use crate::budget::Budget;
+use crate::conversation::entry::Entry;
 use crate::conversation::{Closing, LIMIT};
-use crate::life::{Life, Next, Trouble};
+use crate::loop_exit::LoopExit;
 use crate::notice::envelope;
 use crate::purse::Short;
-use crate::summary::{LEAST, SHOWN, Summed};
 
 /// A limit that an agent has come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,9 +36,9 @@ impl Limit {
         }
     }
 
-    fn failure(self, words: &str) -> Trouble {
+    fn failure(self, words: &str) -> LoopExit {
         let (kind, reached) = self.reached();
-        Trouble::failure(
+        LoopExit::failure(
             kind,
             match words.trim() {
                 "" => format!("{reached}, without closing words"),
@@ -47,10 +48,10 @@ impl Limit {
     }
 
     /// Nothing was spent, so that alone does not say what went wrong.
-    fn too_little(self) -> Trouble {
+    fn too_little(self) -> LoopExit {
         let (kind, reached) = self.reached();
         let why = "what is left of it is too little to ask the model even once";
-        Trouble::failure(kind, format!("{reached}, without closing words: {why}"))
+        LoopExit::failure(kind, format!("{reached}, without closing words: {why}"))
     }
 
     fn reached(self) -> (FailureKind, String) {
@@ -76,15 +77,15 @@ fn written(time: Duration) -> String {
     Budget { time: Some(time), ..Budget::default() }.to_string()
 }
 
-impl Life {
+impl AgentLoop {
     /// The limit that the agent has come to, if it has.
     pub(crate) fn reached(&self) -> Option<Limit> {
-        let steps = self.brief.steps.unwrap_or(self.seat.limits.steps);
-        if self.talk.step() >= steps {
+        let steps = self.brief.steps.unwrap_or(self.shared.limits.steps);
+        if self.conversation.step() >= steps {
             return Some(Limit::Steps(steps));
         }
         // Also one that was asked for its last words before its process died.
-        let closing = self.talk.closing() != Closing::No;
+        let closing = self.conversation.closing() != Closing::No;
         let spent = self.purse.as_ref().filter(|_| closing);
         let timed = self.clock.as_ref().filter(|_| closing);
         self.out_of_time()
@@ -102,7 +103,7 @@ impl Life {
     /// last words, when the time for these is.
     pub(crate) fn late(&self) -> impl Future<Output = ()> + Send + use<> {
         let (clock, closing) =
-            (self.clock.as_ref().map(|timed| timed.clock.clone()), self.talk.closing());
+            (self.clock.as_ref().map(|timed| timed.clock.clone()), self.conversation.closing());
         async move {
             match clock {
                 None => std::future::pending().await,
@@ -113,8 +114,8 @@ impl Life {
     }
 
     /// Has the model say, without any tool, how far it has come.
-    pub(crate) async fn close(&mut self, limit: Limit) -> Result<(), Trouble> {
-        if self.talk.closing() == Closing::No {
+    pub(crate) async fn request_last_words(&mut self, limit: Limit) -> Result<(), LoopExit> {
+        if self.conversation.closing() == Closing::No {
             let said = format!(
                 "You have used {} that you had. No tool can be called any more. Say now what you \
                  have found or done, and what is left undone.",
@@ -134,8 +135,8 @@ impl Life {
         }
         let mut shown = None;
         loop {
-            return match self.hear(Asking::LastWords { shown }).await? {
-                Told::Answer(answer) => self.take(*answer).await,
+            return match self.call_model(ModelRequest::LastWords { shown }).await? {
+                Told::Answer(answer) => self.commit_answer(*answer).await,
                 // Mail that came meanwhile is read, and then it is asked again.
                 Told::Interrupted => Ok(()),
                 Told::Late => self.end_without_words(limit).await,
@@ -147,30 +148,30 @@ impl Life {
                     }
                     _ => self.end_without_words(limit).await,
                 },
-                Told::TooLong(_) => match self.sum_up().await? {
-                    Summed::Up | Summed::Later => Ok(()),
-                    Summed::Nothing => self.end_without_words(limit).await,
+                Told::TooLong(_) => match self.compact().await? {
+                    CompactionOutcome::Compacted | CompactionOutcome::Later => Ok(()),
+                    CompactionOutcome::Nothing => self.end_without_words(limit).await,
                 },
             };
         }
     }
 
     /// The agent ends, and has no more to say.
-    async fn end_without_words(&self, limit: Limit) -> Result<(), Trouble> {
+    async fn end_without_words(&self, limit: Limit) -> Result<(), LoopExit> {
         self.report().await?;
-        let never_asked = matches!(limit, Limit::Budget(_)) && self.talk.step() == 0;
+        let never_asked = matches!(limit, Limit::Budget(_)) && self.conversation.step() == 0;
         Err(if never_asked { limit.too_little() } else { limit.failure("") })
     }
 
     /// The agent has said its last words: it ends, and they are kept. If it has
     /// handed in its result before, that is what it ends with.
-    pub(crate) async fn end_at_limit(&self) -> Result<Next, Trouble> {
+    pub(crate) async fn end_at_limit(&self) -> Result<Flow, LoopExit> {
         self.report().await?;
-        if let Some(result) = self.talk.result() {
-            return Ok(Next::Ends(Payload::from_json(result)?));
+        if let Some(result) = self.conversation.result() {
+            return Ok(Flow::End(Payload::from_json(result)?));
         }
         // It was asked for them, even if the limit has been raised meanwhile.
-        let limit = self.reached().unwrap_or(Limit::Steps(self.talk.step()));
-        Err(limit.failure(&self.talk.answer()))
+        let limit = self.reached().unwrap_or(Limit::Steps(self.conversation.step()));
+        Err(limit.failure(&self.conversation.answer()))
     }
 }

@@ -9,16 +9,17 @@ use offshoot_core::{Addressee, FailureKind, Owner, Payload, TaskState, WaitingOn
 use offshoot_models::Stop;
 use offshoot_runtime::{Context, TaskRef};
 
-use crate::block::Entry;
+use crate::agent_loop::{AgentLoop, Flow};
+use crate::approval;
 use crate::brief::Brief;
 use crate::control;
+use crate::conversation::entry::Entry;
+use crate::delivery::{DeliveryPoint, question, steered, wanted};
 use crate::delta::Delta;
-use crate::finish::FINISH;
-use crate::leave;
-use crate::life::{Life, Next, Trouble};
-use crate::mail::{When, question, steered, wanted};
+use crate::finish_tool::FINISH;
+use crate::loop_exit::LoopExit;
 use crate::notice::envelope;
-use crate::report::Report;
+use crate::report::AgentReport;
 
 /// How many of its tasks an agent waits for by name. If there are more it is
 /// woken by what comes home.
@@ -33,42 +34,45 @@ const ASKED: usize = 1_000;
 /// How much of an answer that was cut off is told; the history has all of it.
 const PARTIAL: usize = 16_000;
 
-impl Life {
+impl AgentLoop {
     /// The model has ended its turn.
-    pub(crate) async fn rest(&mut self, stop: &Stop) -> Result<Next, Trouble> {
+    pub(crate) async fn end_turn(&mut self, stop: &Stop) -> Result<Flow, LoopExit> {
         // In this order: of whoever has ended by now the mail tells.
         let children = Box::pin(children(&self.cx, &self.brief)).await?;
-        if Box::pin(self.read_mail(When::TurnEnd)).await? {
-            return Ok(Next::Goes);
+        if Box::pin(self.deliver_inbox(DeliveryPoint::TurnEnd)).await? {
+            return Ok(Flow::Continue);
         }
         if !children.is_empty() {
             if let Some(limit) = self.out_of_time() {
-                Box::pin(self.close(limit)).await?;
-                return Ok(Next::Goes);
+                Box::pin(self.request_last_words(limit)).await?;
+                return Ok(Flow::Continue);
             }
             let asked = children.iter().all(|child| child.asks == Asks::Agent);
-            if asked && !self.talk.is_reminded() && Box::pin(self.remind(&children)).await? {
-                return Ok(Next::Goes);
+            if asked && !self.conversation.is_reminded() && Box::pin(self.remind(&children)).await?
+            {
+                return Ok(Flow::Continue);
             }
-            if asked && self.talk.is_reminded() {
+            if asked && self.conversation.is_reminded() {
                 Box::pin(self.tell_unanswered(children.len() as u64)).await?;
             }
             Box::pin(self.tell_running(children)).await?;
             let woken = self.wait().await?;
             // It has waited without its conversation.
-            Box::pin(self.recall()).await?;
-            if !Box::pin(self.read_mail(When::TurnEnd)).await? && woken == Woken::ByActivity {
+            Box::pin(self.reload()).await?;
+            if !Box::pin(self.deliver_inbox(DeliveryPoint::TurnEnd)).await?
+                && woken == Woken::ByActivity
+            {
                 Box::pin(self.tell_activity()).await?;
             }
-            return Ok(Next::Goes);
+            return Ok(Flow::Continue);
         }
         Box::pin(self.end(stop)).await
     }
 
     /// Says what is still running, once for each turn that ends so: what the
     /// model says of it need not be so.
-    async fn tell_running(&mut self, children: Vec<Child>) -> Result<(), Trouble> {
-        if self.talk.is_running_told() {
+    async fn tell_running(&mut self, children: Vec<Child>) -> Result<(), LoopExit> {
+        if self.conversation.is_running_told() {
             return Ok(());
         }
         let mut handles: Vec<_> = children.iter().map(|child| child.task.handle()).collect();
@@ -79,28 +83,28 @@ impl Life {
             text = format!("{text} and {more} more");
         }
         if self.is_patient() {
-            let turns = self.seat.limits.wakes;
+            let turns = self.shared.limits.wakes;
             text = format!(
                 "{text}. Nobody has spoken to it in {turns} turns for which results woke it, so it \
                  now waits until all have ended, or somebody speaks to it."
             );
         }
         let told: Arc<str> = text.as_str().into();
-        self.seat.deltas.tell(self.cx.id(), || Delta::Running { text: told });
+        self.shared.deltas.tell(self.cx.id(), || Delta::Running { text: told });
         self.write(vec![Entry::Running { text }], None, &[]).await
     }
 
     /// Whether it was woken so often in a row that it waits for everything now.
     fn is_patient(&self) -> bool {
-        self.talk.turns() > self.seat.limits.wakes
+        self.conversation.turns() > self.shared.limits.wakes
     }
 
     /// Waits until something has come home that is worth a turn, or nothing is
     /// out any more. An agent that nobody has spoken to for many turns waits
     /// for everything, unless it is asked something or spoken to.
-    async fn wait(&mut self) -> Result<Woken, Trouble> {
+    async fn wait(&mut self) -> Result<Woken, LoopExit> {
         let patient = self.is_patient();
-        self.talk = Default::default();
+        self.conversation = Default::default();
         let (cx, late) = (&self.cx, pin!(self.late()));
         let all = pin!(nobody_is_out(cx));
         if patient {
@@ -125,7 +129,7 @@ impl Life {
     }
 
     /// Says how far those are that wake the agent with what they do.
-    async fn tell_activity(&mut self) -> Result<(), Trouble> {
+    async fn tell_activity(&mut self) -> Result<(), LoopExit> {
         let own = Owner::Task(self.cx.id());
         let page = self.cx.tasks().owner(own).live().limit(NAMED).await?;
         let now = self.cx.now();
@@ -140,7 +144,7 @@ impl Life {
 
     /// Says once more what is asked, where nothing goes on before it is answered;
     /// whether that is so.
-    async fn remind(&mut self, children: &[Child]) -> Result<bool, Trouble> {
+    async fn remind(&mut self, children: &[Child]) -> Result<bool, LoopExit> {
         let mut asked = Vec::new();
         for Child { task, .. } in children {
             let questions = task.questions().await?;
@@ -159,7 +163,7 @@ impl Life {
         let said = self.brief.dialect.reword(
             "You have ended your turn, but these tasks wait for your answers, and nothing goes on \
              before you answer them or stop them with cancel_task. Questions are answered with \
-             send_message, requests for leave with answer_request:",
+             send_message, approval requests with answer_request:",
         );
         let said = format!("{said}\n{}", asked.join("\n"));
         let text = envelope(REMINDER, &[], &said);
@@ -169,30 +173,30 @@ impl Life {
 
     /// Tells whoever looks that so many wait for answers, which the agent was
     /// reminded of and has not given.
-    async fn tell_unanswered(&self, unanswered: u64) -> Result<(), Trouble> {
-        let report = self.cx.reported::<Report>().await?.unwrap_or_default();
-        Ok(self.cx.progress(&Report { unanswered, ..report }).await?)
+    async fn tell_unanswered(&self, unanswered: u64) -> Result<(), LoopExit> {
+        let report = self.cx.reported::<AgentReport>().await?.unwrap_or_default();
+        Ok(self.cx.progress(&AgentReport { unanswered, ..report }).await?)
     }
 
     /// Nothing is out and nothing is unread: the agent has ended, if it has an
     /// answer.
-    async fn end(&mut self, stop: &Stop) -> Result<Next, Trouble> {
+    async fn end(&mut self, stop: &Stop) -> Result<Flow, LoopExit> {
         self.report().await?;
-        if let Some(result) = self.talk.result() {
-            return Ok(Next::Ends(Payload::from_json(result)?));
+        if let Some(result) = self.conversation.result() {
+            return Ok(Flow::End(Payload::from_json(result)?));
         }
         if let Stop::Refused(why) = stop {
             let words = format!("the model refused: {why}");
-            return Err(Trouble::failure(FailureKind::Error, words));
+            return Err(LoopExit::failure(FailureKind::Error, words));
         }
-        if let Some(finished) = self.talk.finished() {
+        if let Some(finished) = self.conversation.finished() {
             // What it was told since may have made another one of it.
-            if self.talk.repairs() == 0 {
+            if self.conversation.repairs() == 0 {
                 return self.repair(Lack::Again).await;
             }
-            return Ok(Next::Ends(Payload::from_json(finished.result.as_str())?));
+            return Ok(Flow::End(Payload::from_json(finished.result.as_str())?));
         }
-        let answer = self.talk.answer();
+        let answer = self.conversation.answer();
         let lacks = match (&self.brief.result_schema, stop) {
             (Some(_), _) => Some(Lack::Finish),
             (None, Stop::Length) => Some(Lack::Rest),
@@ -200,34 +204,34 @@ impl Life {
             (None, _) => None,
         };
         match lacks {
-            None => Ok(Next::Ends(Payload::encode(&answer)?)),
+            None => Ok(Flow::End(Payload::encode(&answer)?)),
             Some(lack) => self.repair(lack).await,
         }
     }
 
     /// The agent has handed in a result that does not fit, was told why, and has
     /// handed in another one that does not.
-    pub(crate) fn misfit(&self) -> Trouble {
+    pub(crate) fn invalid_result(&self) -> LoopExit {
         let (kind, words) = Lack::Finish.failure();
-        Trouble::failure(kind, words)
+        LoopExit::failure(kind, words)
     }
 
     /// Asks once for what is missing, and fails the second time.
-    async fn repair(&mut self, lack: Lack) -> Result<Next, Trouble> {
-        if self.talk.repairs() > 0 {
+    async fn repair(&mut self, lack: Lack) -> Result<Flow, LoopExit> {
+        if self.conversation.repairs() > 0 {
             let (kind, words) = lack.failure();
-            let words = match (lack, self.talk.answer()) {
+            let words = match (lack, self.conversation.answer()) {
                 (Lack::Rest, answer) if !answer.trim().is_empty() => {
                     format!("{words}; what came of it:\n{}", text::cut(&answer, PARTIAL))
                 }
                 _ => words.to_owned(),
             };
-            return Err(Trouble::failure(kind, words));
+            return Err(LoopExit::failure(kind, words));
         }
         let wanted = lack.wanted().replace(FINISH, self.brief.dialect.finish(&self.tools));
         let text = envelope(REPAIR, &[], &wanted);
         self.write(vec![Entry::Notice { text }], None, &[]).await?;
-        Ok(Next::Goes)
+        Ok(Flow::Continue)
     }
 }
 
@@ -253,12 +257,12 @@ enum Asks {
     Nobody,
     /// The agent.
     Agent,
-    /// The agent, for leave that it cannot give. So a person is asked.
+    /// The agent, which cannot approve the call. So a person is asked.
     InVain,
 }
 
 /// The first of the tasks whose ends the agent must still be told.
-async fn children(cx: &Context, brief: &Brief) -> Result<Vec<Child>, Trouble> {
+async fn children(cx: &Context, brief: &Brief) -> Result<Vec<Child>, LoopExit> {
     // Of its own only: a session may have any number of others.
     let page = cx.tasks().owner(Owner::Task(cx.id())).live().limit(NAMED).await?;
     let mut found = Vec::new();
@@ -268,7 +272,11 @@ async fn children(cx: &Context, brief: &Brief) -> Result<Vec<Child>, Trouble> {
                 match question(cx, task.id(), number).await? {
                     Some(asked) if asked.addressee == Addressee::Owner => {
                         let authority = brief.authority.as_deref();
-                        if leave::may_give(authority, &asked) { Asks::Agent } else { Asks::InVain }
+                        if approval::may_approve(authority, &asked) {
+                            Asks::Agent
+                        } else {
+                            Asks::InVain
+                        }
                     }
                     _ => Asks::Nobody,
                 }
@@ -283,7 +291,7 @@ async fn children(cx: &Context, brief: &Brief) -> Result<Vec<Child>, Trouble> {
 
 /// Resolves when the agent has no live task any more. Each end leaves a row, so
 /// there is news whenever that may be so.
-pub(crate) async fn nobody_is_out(cx: &Context) -> Result<(), Trouble> {
+pub(crate) async fn nobody_is_out(cx: &Context) -> Result<(), LoopExit> {
     loop {
         let news = cx.news();
         // In a box, so that it takes no room between two looks.
@@ -298,7 +306,7 @@ pub(crate) async fn nobody_is_out(cx: &Context) -> Result<(), Trouble> {
 /// Waits until one of the agent's tasks has ended or asks, a message has
 /// come, or a minute has passed. One that asked before does so until the agent
 /// answers it.
-pub(crate) async fn wait_for_change(cx: &Context, brief: &Brief) -> Result<(), Trouble> {
+pub(crate) async fn wait_for_change(cx: &Context, brief: &Brief) -> Result<(), LoopExit> {
     const LONGEST: Duration = Duration::from_secs(60);
     let children = children(cx, brief).await?;
     if children.is_empty() {

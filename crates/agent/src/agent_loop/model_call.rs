@@ -1,4 +1,4 @@
-//! Asking the model, until it has answered or cannot.
+//! ModelRequest the model, until it has answered or cannot.
 
 use std::collections::HashSet;
 use std::pin::pin;
@@ -13,16 +13,17 @@ use offshoot_models::{
 use offshoot_runtime::BodyError;
 use tokio::time::Instant;
 
-use crate::block::{Answered, Entry};
-use crate::close::Limit;
+use crate::agent_loop::closing::Limit;
+use crate::agent_loop::compaction::CompactionOutcome;
+use crate::agent_loop::{AgentLoop, CONVERSATION_HOLD};
 use crate::conversation::Conversation;
+use crate::conversation::entry::{Answered, Entry};
+use crate::conversation::estimate::{self, Sent};
+use crate::delivery::{DeliveryPoint, due_now, interrupted, is_due_now};
 use crate::delta::Delta;
-use crate::estimate::{self, Sent};
-use crate::life::{Life, Trouble, WHILE};
-use crate::mail::{When, due_now, interrupted, is_due_now};
+use crate::loop_exit::LoopExit;
 use crate::purse::Short;
 use crate::spend::Paid;
-use crate::summary::Summed;
 
 /// How long it is waited at first before a call that failed is repeated.
 const FIRST: Duration = Duration::from_secs(1);
@@ -32,7 +33,7 @@ const LONGEST: Duration = Duration::from_secs(60);
 
 /// What the model is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asking {
+pub(crate) enum ModelRequest {
     /// Its next answer.
     Answer,
     /// Its last one, for which it may call nothing.
@@ -41,7 +42,7 @@ pub(crate) enum Asking {
         shown: Option<usize>,
     },
     /// A summary of the first messages.
-    Summary {
+    Compaction {
         /// How many.
         messages: usize,
         /// How much of each text it is shown.
@@ -115,48 +116,50 @@ impl Default for Partial {
 #[derive(Clone, Copy, Debug)]
 enum Audience {
     /// It is, as a piece of this step and this try at it.
-    Watching { step: u64, attempt: u32 },
+    DeltaStream { step: u64, attempt: u32 },
     /// It is not.
     Nobody,
 }
 
-impl Life {
+impl AgentLoop {
     /// Has the model answer what was said. Mail that came meanwhile is read
     /// before.
-    pub(crate) async fn ask(&mut self) -> Result<(), Trouble> {
+    pub(crate) async fn next_answer(&mut self) -> Result<(), LoopExit> {
         // What comes before and after the call is in boxes, so that an agent that
         // waits at the gate or for its model does not keep room for it.
-        Box::pin(self.read_mail(When::MidTurn)).await?;
+        Box::pin(self.deliver_inbox(DeliveryPoint::MidTurn)).await?;
         if let Some(timed) = &self.clock {
             Box::pin(timed.clock.settle(&self.cx)).await;
         }
         if let Some(limit) = self.reached() {
-            return Box::pin(self.close(limit)).await;
+            return Box::pin(self.request_last_words(limit)).await;
         }
         if self.purse.is_some() {
             Box::pin(self.warn()).await?;
         }
-        if self.is_long() && Box::pin(self.sum_up()).await? == Summed::Later {
+        if self.needs_compaction() && Box::pin(self.compact()).await? == CompactionOutcome::Later {
             return Ok(());
         }
-        match self.hear(Asking::Answer).await? {
-            Told::Answer(answer) => Box::pin(self.take(*answer)).await,
+        match self.call_model(ModelRequest::Answer).await? {
+            Told::Answer(answer) => Box::pin(self.commit_answer(*answer)).await,
             Told::Interrupted | Told::Late => Ok(()),
-            Told::Short(short) => Box::pin(self.close(Limit::Budget(Some(short)))).await,
-            Told::TooLong(error) => match Box::pin(self.sum_up()).await? {
-                Summed::Up | Summed::Later => Ok(()),
-                Summed::Nothing => Err(gave_up(&error, 1)),
+            Told::Short(short) => {
+                Box::pin(self.request_last_words(Limit::Budget(Some(short)))).await
+            }
+            Told::TooLong(error) => match Box::pin(self.compact()).await? {
+                CompactionOutcome::Compacted | CompactionOutcome::Later => Ok(()),
+                CompactionOutcome::Nothing => Err(gave_up(&error, 1)),
             },
         }
     }
 
     /// Commits an answer.
-    pub(crate) async fn take(&mut self, mut answer: Answer) -> Result<(), Trouble> {
-        let step = self.talk.step() + 1;
-        name_calls(&mut answer, step, |id| self.talk.has_called(id));
-        let mut total = self.talk.usage();
+    pub(crate) async fn commit_answer(&mut self, mut answer: Answer) -> Result<(), LoopExit> {
+        let step = self.conversation.step() + 1;
+        name_calls(&mut answer, step, |id| self.conversation.has_called(id));
+        let mut total = self.conversation.usage();
         total += answer.usage;
-        let calls = self.talk.calls() + answer.calls().count() as u64;
+        let calls = self.conversation.calls() + answer.calls().count() as u64;
         let (model, stop, usage) = (self.brief.model.clone(), answer.stop.clone(), answer.usage);
         let answered = Answered { step, model, stop, usage, total, calls };
         let counts = self.settle(usage);
@@ -169,8 +172,8 @@ impl Life {
     }
 
     /// What the model answers, as often as it must be asked.
-    pub(crate) async fn hear(&mut self, asking: Asking) -> Result<Told, Trouble> {
-        let step = self.talk.step() + 1;
+    pub(crate) async fn call_model(&mut self, asking: ModelRequest) -> Result<Told, LoopExit> {
+        let step = self.conversation.step() + 1;
         let mut attempt = 0;
         loop {
             // Before the gate, so that nobody holds a pass while he writes.
@@ -195,8 +198,8 @@ impl Life {
             };
             attempt += 1;
             let audience = match asking {
-                Asking::Summary { .. } => Audience::Nobody,
-                _ => Audience::Watching { step, attempt },
+                ModelRequest::Compaction { .. } => Audience::Nobody,
+                _ => Audience::DeltaStream { step, attempt },
             };
             let mut partial = Partial::default();
             let (call, sent) = self.call(asking);
@@ -207,7 +210,7 @@ impl Life {
                         estimate::raise(&mut answer, sent);
                     }
                     pass.answered();
-                    (self.failures, self.hitch) = (0, None);
+                    (self.failures, self.delay) = (0, None);
                     return Ok(Told::Answer(answer));
                 }
                 Heard::Interrupted => {
@@ -220,7 +223,7 @@ impl Life {
                 }
                 Heard::Cancelled => {
                     Box::pin(self.keep(asking, partial)).await?;
-                    return Err(Trouble::End(BodyError::Cancelled));
+                    return Err(LoopExit::End(BodyError::Cancelled));
                 }
                 Heard::Failed(error) => error,
             };
@@ -230,8 +233,8 @@ impl Life {
             }
             let chance = (self.cx.random() as u32) as f64 / f64::from(u32::MAX);
             pass.failed(&error, chance);
-            if let Audience::Watching { step, .. } = audience {
-                self.seat.deltas.tell(self.cx.id(), || Delta::Restarted { step });
+            if let Audience::DeltaStream { step, .. } = audience {
+                self.shared.deltas.tell(self.cx.id(), || Delta::Restarted { step });
             }
             if matches!(error, ModelError::ContextTooLong { .. }) {
                 return Ok(Told::TooLong(error));
@@ -242,7 +245,7 @@ impl Life {
             let Again::After(_) = error.again() else {
                 return Err(gave_up(&error, self.failures));
             };
-            if self.failures >= self.seat.limits.tries {
+            if self.failures >= self.shared.limits.tries {
                 return Err(gave_up(&error, self.failures));
             }
             self.note_failure(&error);
@@ -269,7 +272,7 @@ impl Life {
     }
 
     /// Waits for so long before a call that failed is repeated.
-    async fn back_off(&mut self, span: Duration) -> Result<Waited, Trouble> {
+    async fn back_off(&mut self, span: Duration) -> Result<Waited, LoopExit> {
         let due = self.cx.now().after(span);
         self.tell_waiting(due).await;
         let (over, late) = (pin!(tokio::time::sleep(span)), pin!(self.late()));
@@ -284,7 +287,7 @@ impl Life {
 
     /// Waits for a pass through the gate: without a slot, after a while without
     /// the conversation, and not beyond the agent's time.
-    async fn wait_at_gate(&mut self) -> Result<AtGate, Trouble> {
+    async fn wait_at_gate(&mut self) -> Result<AtGate, LoopExit> {
         let mut told = Box::pin(self.tell_closed()).await;
         let (cx, gate) = (self.cx.clone(), self.gate.clone());
         // In boxes, because most agents need not wait, and the time takes no room
@@ -295,13 +298,13 @@ impl Life {
             Either::Left((pass, _)) => pass.map(AtGate::Passed),
             Either::Right(_) => Ok(AtGate::Late),
         });
-        let mut look = Instant::now() + WHILE;
+        let mut look = Instant::now() + CONVERSATION_HOLD;
         let waited = loop {
             match select(pass, Box::pin(tokio::time::sleep_until(look))).await {
                 Either::Left((waited, _)) => break waited?,
                 Either::Right(((), waiting)) => pass = waiting,
             }
-            self.talk = Conversation::default();
+            self.conversation = Conversation::default();
             let now = Instant::now();
             // It may have closed again before this one came through.
             if told.is_none_or(|until| until <= now) {
@@ -309,7 +312,7 @@ impl Life {
             }
             look = told.unwrap_or(now + LONGEST);
         };
-        self.recall_if_forgotten().await?;
+        self.ensure_loaded().await?;
         // What came meanwhile belongs into the call.
         match waited {
             AtGate::Passed(_) if Box::pin(is_due_now(&self.cx)).await? => Ok(AtGate::Wanted),
@@ -318,17 +321,19 @@ impl Life {
     }
 
     /// What the model is asked, and what that takes at the least.
-    fn call(&self, asking: Asking) -> (Call, Sent) {
+    fn call(&self, asking: ModelRequest) -> (Call, Sent) {
         let (messages, choice, cache) = match asking {
-            Asking::Answer => (self.talk.messages().clone(), ToolChoice::Auto, Cache::Prefix),
-            Asking::LastWords { shown: None } => {
-                (self.talk.messages().clone(), ToolChoice::None, Cache::Prefix)
+            ModelRequest::Answer => {
+                (self.conversation.messages().clone(), ToolChoice::Auto, Cache::Prefix)
             }
-            Asking::LastWords { shown: Some(shown) } => {
+            ModelRequest::LastWords { shown: None } => {
+                (self.conversation.messages().clone(), ToolChoice::None, Cache::Prefix)
+            }
+            ModelRequest::LastWords { shown: Some(shown) } => {
                 (self.shortened(usize::MAX, shown).into(), ToolChoice::None, Cache::Off)
             }
-            Asking::Summary { messages, shown } => {
-                (self.to_sum_up(messages, shown).into(), ToolChoice::None, Cache::Off)
+            ModelRequest::Compaction { messages, shown } => {
+                (self.compaction_prompt(messages, shown).into(), ToolChoice::None, Cache::Off)
             }
         };
         let (system, tools) = (self.system.clone(), self.tools.specs());
@@ -359,9 +364,9 @@ impl Life {
                         if let Piece::Text(text) = &piece {
                             partial.text.push_str(text);
                         }
-                        if let Audience::Watching { step, attempt } = audience {
+                        if let Audience::DeltaStream { step, attempt } = audience {
                             let tell = || Delta::Piece { step, attempt, piece };
-                            self.seat.deltas.tell(self.cx.id(), tell);
+                            self.shared.deltas.tell(self.cx.id(), tell);
                         }
                     }
                     Err(error) => return Heard::Failed(error),
@@ -382,9 +387,9 @@ impl Life {
 
     /// Keeps what came of an answer that was cut, for whoever looks.
     /// What it took nobody knows, so it stays counted as it was reserved.
-    async fn keep(&mut self, asking: Asking, partial: Partial) -> Result<(), Trouble> {
+    async fn keep(&mut self, asking: ModelRequest, partial: Partial) -> Result<(), LoopExit> {
         self.land();
-        if partial.text.is_empty() || matches!(asking, Asking::Summary { .. }) {
+        if partial.text.is_empty() || matches!(asking, ModelRequest::Compaction { .. }) {
             return Ok(());
         }
         self.write(vec![Entry::Partial { text: partial.text }], None, &[]).await
@@ -392,12 +397,12 @@ impl Life {
 }
 
 /// The model did not answer, and will not.
-pub(crate) fn gave_up(error: &ModelError, failures: u32) -> Trouble {
+pub(crate) fn gave_up(error: &ModelError, failures: u32) -> LoopExit {
     let words = match failures {
         0 | 1 => format!("the model did not answer: {error}"),
         tries => format!("the model did not answer in {tries} tries; the last time: {error}"),
     };
-    Trouble::failure(FailureKind::Error, words)
+    LoopExit::failure(FailureKind::Error, words)
 }
 
 /// Gives each call an id of its own in its conversation, and the name of no tool
