@@ -212,7 +212,11 @@ fn without_a_terminal_nobody_is_asked_and_that_is_said() {
         assert!(said.out.contains("All are home."), "{said:?}");
         assert!(said.err.contains("deep may not use survey"), "{said:?}");
         assert!(said.err.contains(": survey needs approval"), "{said:?}");
-        assert_eq!(said.err.matches("--ask person waits").count(), usize::from(!json), "{said:?}");
+        assert_eq!(
+            said.err.matches("with --ask person they wait").count(),
+            usize::from(!json),
+            "{said:?}"
+        );
     }
     assert_eq!(world.json(&["approvals", "ls"])["approvals"], json!([]));
 }

@@ -19,7 +19,7 @@ fn all_is_well_without_a_daemon_and_none_is_started() {
     assert_eq!(report["data"]["exists"], false);
     let sandbox = report["sandbox"]["text"].as_str().unwrap();
     assert!(said.out.contains(sandbox) && sandbox.contains("confined"), "{said:?}");
-    let apart = sandbox.contains("each is in namespaces of its own");
+    let apart = sandbox.contains("each command has its own namespaces");
     let floor = sandbox.contains("without namespaces: ") || sandbox.contains("cannot");
     assert!(apart != floor && report["sandbox"]["namespaces"] == apart, "{sandbox}");
     assert!(said.out.contains("created on demand"), "{said:?}");
@@ -82,7 +82,7 @@ fn a_program_that_holds_the_folder_is_named() {
     held.lock().unwrap();
     let said = world.run(&["doctor"]);
     assert_eq!(said.code, 125, "{said:?}");
-    assert!(said.out.contains("held by process 7 (embedder"), "{said:?}");
+    assert!(said.out.contains("locked by process 7 (embedder"), "{said:?}");
     let said = world.run(&["tasks", "ls"]);
     assert_eq!(said.code, 125, "{said:?}");
     assert!(said.err.contains("process 7 (embedder"), "{said:?}");

@@ -38,7 +38,10 @@ fn what_is_allowed_for_ever_is_not_asked_for_again_until_it_is_taken_back() {
     assert_eq!(first["always"], "write", "{first}");
     let id = first["id"].as_str().unwrap();
     let said = world.done(&["approve", "--always", id]);
-    assert!(said.starts_with("allowed always: lead may use write; grant for all agents: "), "{said}");
+    assert!(
+        said.starts_with("allowed always: lead may use write; grant for all agents: "),
+        "{said}"
+    );
     assert_eq!(world.run(&["--session", "a", "tasks", "wait", "lead"]).code, 0);
     assert!(world.folder.path().join("1.txt").exists());
     let file = world.data().join("grants.json");

@@ -34,7 +34,7 @@ fn two_stop_it_at_once() {
     spawned.signal(Signal::INT);
     let said = spawned.finish();
     assert_eq!(said.code, 130, "{said:?}");
-    assert!(said.err.contains("stopping it at once"), "{said:?}");
+    assert!(said.err.contains("stopping at once"), "{said:?}");
     assert_eq!(world.json(&["tasks", "show", "it"])["outcome"]["forced"], true);
 }
 

@@ -263,7 +263,10 @@ fn a_task_may_be_called_none_and_no_parent_is_said_otherwise() {
 fn what_is_left_in_the_background_ends_with_the_command_and_the_help_says_so() {
     let world = World::new();
     let help = world.done(&["spawn", "--help"]);
-    assert!(help.contains("Background processes of a command are stopped when the command ends"), "{help}");
+    assert!(
+        help.contains("Background processes of a command are stopped when the command ends"),
+        "{help}"
+    );
     world.detach("a", "sleep 1000 & echo left");
     world.run(&["tasks", "wait", "a"]);
     let shown = world.done(&["tasks", "show", "a"]);

@@ -251,7 +251,7 @@ mod tests {
         assert_eq!(
             seen,
             "lead/ants wants to run a command\n  command\n    │ echo \\x1b[2J\n  background\n    \
-             │ true\n  1 character that would not be seen is written as an escape\n"
+             │ true\n  1 invisible character is written as an escape\n"
         );
     }
 

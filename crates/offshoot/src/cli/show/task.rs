@@ -259,7 +259,7 @@ pub(crate) fn in_full(task: &Task, now: Timestamp, colour: Colour) -> String {
     fields.add("kind", &task.kind);
     if let Some(command) = &task.command {
         fields.add("command", text::command(&command.argv));
-        fields.add("directory", &command.cwd);
+        fields.add("cwd", &command.cwd);
         if !command.env.is_empty() {
             fields.add("env", format!("{} (values are not shown)", command.env.join(", ")));
         }
@@ -318,7 +318,7 @@ fn report_fields(fields: &mut Fields, task: &Task) {
     fields.add_some("last line", reported(task, "last_line").map(value));
     if let Some(left @ 1..) = reported(task, "left_behind").and_then(Value::as_u64) {
         let left = size::many(left, "process", "processes");
-        fields.add("left behind", format!("{left}, stopped at the end"));
+        fields.add("left", format!("{left}, stopped at the end"));
     }
     if reported(task, "environment").is_some_and(|origin| origin == "daemon") {
         fields.add("variables", "those of the daemon; the caller's are never stored");

@@ -232,9 +232,9 @@ impl WaitOutput<'_> {
         }
         self.progress.clear();
         for asked in open {
-            let (agent, tool) = (text::line(&asked.agent), text::line(&asked.tool));
+            let (agent, wants) = (text::line(&asked.agent), text::line(&asked.wants()));
             let how = approval::answer_hint(self.cx, &asked.id);
-            let text = format!("offshoot: {agent} requests approval to use {tool}; {how}");
+            let text = format!("offshoot: {agent} {wants}; {how}");
             self.cx.screen.remark(&text);
         }
         let mut held = Vec::new();

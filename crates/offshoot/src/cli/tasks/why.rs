@@ -50,7 +50,7 @@ impl Why {
             let Ok(task) = cx.show(&why.id).await else { return };
             if let Some(asked) = &task.approval {
                 let how = approval::answer_hint(cx, &asked.id);
-                reason.text = format!("waits for approval to use {}; {how}", asked.tool);
+                reason.text = format!("waits for approval: it {}; {how}", asked.wants());
             } else if task.question.is_some() {
                 let answer = cx.command("tasks send", &[&task.id, "ANSWER"]);
                 reason.text.push_str(&format!("; to answer: {answer}"));
