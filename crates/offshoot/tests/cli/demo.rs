@@ -82,9 +82,9 @@ fn its_agents_are_killed_under_and_what_it_claims_of_them_holds() {
     assert!(said.out.contains(&format!("docs: 21 files, 3 folders, 16730 bytes, {lines} lines")));
     assert!(said.out.contains("no language model was asked"), "{said:?}");
     for claim in [
-        "the lead sent 5 off in the background; 6 of 6 agents completed",
-        "its figures are those of the demo's own count: 376 files, 32 folders",
-        "agents were at work, and all went on with daemon",
+        "the lead spawned 5 children in the background; 6 of 6 agents completed",
+        "its totals equal the demo's own count: 376 files, 32 folders",
+        "agents were running, and all continued with daemon",
         "5 results are in the lead's conversation, each once",
         "0 processes left running",
     ] {

@@ -13,7 +13,7 @@ fn s6_2_a_cancel_reaches_everything_below() {
     assert_eq!(world.run(&["tasks", "wait", "top", "child"]).code, 3);
     let record = world.json(&["tasks", "show", "child"]);
     assert_eq!(record["outcome"]["cancelled"]["reason"], "enough");
-    assert_eq!(world.done(&["tasks", "cancel", "top"]), "top had ended already\n");
+    assert_eq!(world.done(&["tasks", "cancel", "top"]), "top had already ended\n");
     let answer = world.json(&["tasks", "cancel", "top"]);
     assert_eq!(answer["cancelled"][0]["reached"], 0);
     assert_eq!(answer["cancelled"][0]["found"], "ended");

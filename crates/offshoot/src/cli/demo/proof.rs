@@ -1,4 +1,4 @@
-//! What the demo has proved: each claim was looked at, and may turn out wrong.
+//! The claims of the demo. Each one is checked and may fail.
 
 mod agents;
 mod commands;
@@ -15,7 +15,7 @@ use crate::cli::context::{CommandContext, wait_reply};
 use crate::cli::error::CliError;
 use crate::cli::show::{Format, Part, Screen, size, text};
 
-/// What was looked at, and whether it held.
+/// The checked claims.
 #[derive(Debug, Default)]
 pub(super) struct Proof {
     agents: Claims,
@@ -33,7 +33,7 @@ impl Claims {
 }
 
 impl Proof {
-    /// Looks at what the story claims.
+    /// Checks the claims of all acts.
     pub(super) async fn look(stage: &mut Stage, team: &Team) -> Result<Self, CliError> {
         let mut proof = Self::default();
         agents::look(&mut proof.agents, stage, team).await?;
@@ -43,7 +43,7 @@ impl Proof {
         sent.push(team.lead.id.clone());
         stage.cx.acknowledge(sent.clone()).await;
         let (results, unread) = (size::count(sent.len() as u64, "result"), unread(stage).await?);
-        claims.add(unread == 0, format!("{results} delivered here, {unread} unread"));
+        claims.add(unread == 0, format!("{results} delivered, {unread} unread"));
         if let Some(left) = processes_of(&sent) {
             let left_running = size::many(left as u64, "process", "processes");
             claims.add(left == 0, format!("{left_running} left running"));
@@ -51,7 +51,7 @@ impl Proof {
         Ok(proof)
     }
 
-    /// Looks at what only the store tells, once the daemon has ended.
+    /// Checks the claims about the store, once the daemon has ended.
     pub(super) async fn look_into_store(
         &mut self,
         stage: &Stage,
@@ -64,12 +64,12 @@ impl Proof {
         self.agents.0.iter().chain(&self.others.0)
     }
 
-    /// Whether everything held.
+    /// Whether all claims hold.
     pub(super) fn holds(&self) -> bool {
         self.claims().all(|(_, holds)| *holds)
     }
 
-    /// Says what was proved.
+    /// Prints the claims.
     pub(super) fn show(&self, screen: Screen) -> Result<(), CliError> {
         if screen.format == Format::Text {
             return screen.say(&self.render(screen));
@@ -82,7 +82,7 @@ impl Proof {
 
     fn render(&self, screen: Screen) -> String {
         let colour = screen.out;
-        let mut shown = format!("\n{}\n", colour.paint(Part::Name, "What was just proved"));
+        let mut shown = format!("\n{}\n", colour.paint(Part::Name, "Verified in this run"));
         for (claim, holds) in self.claims() {
             let mark = match holds {
                 true => colour.paint(Part::State(State::Completed), "✓"),
@@ -90,7 +90,7 @@ impl Proof {
             };
             let claim = match holds {
                 true => claim.clone(),
-                false => format!("this did not hold: {claim}"),
+                false => format!("failed: {claim}"),
             };
             let claim = match screen.width {
                 Some(columns) => text::wrapped(&claim, columns, "    "),
@@ -102,7 +102,7 @@ impl Proof {
     }
 }
 
-/// These tasks, which have ended.
+/// Reads the records of ended tasks.
 async fn ended(cx: &CommandContext, tasks: &[String]) -> Result<Vec<Task>, CliError> {
     let wait = WaitTasks {
         session: cx.session.clone(),
@@ -117,7 +117,7 @@ async fn ended(cx: &CommandContext, tasks: &[String]) -> Result<Vec<Task>, CliEr
     Ok(waited.into_iter().map(|waited| waited.task).collect())
 }
 
-/// All tasks of a session.
+/// Lists all tasks of a session.
 async fn listed(cx: &CommandContext) -> Result<Vec<Task>, CliError> {
     let list = ListTasks {
         session: Some(cx.session.clone()),
@@ -132,7 +132,7 @@ async fn listed(cx: &CommandContext) -> Result<Vec<Task>, CliError> {
     }
 }
 
-/// How many results nobody has read.
+/// The number of unread results.
 async fn unread(stage: &Stage) -> Result<u64, CliError> {
     match stage.cx.ask(&Request::Sessions { cursor: None, limit: 100 }).await? {
         Reply::Sessions(page) => Ok(page.sessions.iter().map(|session| session.unread).sum()),
@@ -140,8 +140,7 @@ async fn unread(stage: &Stage) -> Result<u64, CliError> {
     }
 }
 
-/// How many processes carry the mark of one of these tasks, where the platform
-/// tells.
+/// The number of processes that carry the mark of one of these tasks, if known.
 fn processes_of(tasks: &[String]) -> Option<usize> {
     let entries = std::fs::read_dir("/proc").ok()?;
     let environments =

@@ -1,4 +1,4 @@
-//! The stage of the demo: a data folder of its own, and those who act in it.
+//! The stage of the demo: its data directory, daemons and tasks.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -17,18 +17,17 @@ use crate::cli::error::CliError;
 use crate::cli::globals::Globals;
 use crate::cli::show::{Format, Part, Screen, text};
 
-/// How long a daemon of the demo stays with nothing to do: should the demo be
-/// killed, nobody else ends it.
+/// The idle time of a daemon of the demo, in case the demo is killed.
 const IDLE: &str = "5s";
 
-/// How long a command may run that waits for a word of the demo, as it is typed
-/// and in milliseconds.
+/// The time limit of a command that waits for a message, as typed and in
+/// milliseconds.
 const WAITS: (&str, u64) = ("1m", 60_000);
 
-/// How long somebody who watches has to see that the daemon is dead.
+/// The pause after a kill, so that a viewer sees it.
 const SEEN: Duration = Duration::from_secs(1);
 
-/// A data folder of the demo's own, gone with it.
+/// A temporary data directory, removed on drop.
 #[derive(Debug)]
 struct TempDir(PathBuf);
 
@@ -40,12 +39,12 @@ impl TempDir {
         match std::fs::create_dir(&path) {
             Ok(()) => Ok(Self(path)),
             Err(error) => {
-                let said = format!("the demo cannot make a folder in {}", temporary.display());
+                let said = format!("cannot create a directory in {}", temporary.display());
                 let fault = WireError {
                     causes: vec![error.to_string()],
                     ..WireError::new(Code::Other, said)
                 };
-                Err(CliError::from(fault).hint("set TMPDIR to a folder that is there and yours"))
+                Err(CliError::from(fault).hint("set TMPDIR to an existing directory of yours"))
             }
         }
     }
@@ -53,24 +52,24 @@ impl TempDir {
 
 impl Drop for TempDir {
     fn drop(&mut self) {
-        // It is in the folder for what is temporary.
+        // It is below the system's temporary directory.
         std::fs::remove_dir_all(&self.0).ok();
     }
 }
 
-/// Where the demo plays.
+/// The state of the demo.
 #[derive(Debug)]
 pub(super) struct Stage {
     pub(super) cx: CommandContext,
     pub(super) board: Board,
-    /// Everybody who was sent off.
+    /// The spawned commands.
     pub(super) cast: Vec<Task>,
-    /// The daemons that were seen, first to last.
+    /// The process ids of the daemons, in order.
     daemons: Vec<u32>,
     folder: TempDir,
 }
 
-/// A command to be sent off.
+/// A command to spawn.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DemoCommand<'a> {
     pub(super) name: &'a str,
@@ -80,33 +79,33 @@ pub(super) struct DemoCommand<'a> {
     pub(super) ending: StopCondition,
 }
 
-/// What ends a command that nobody ends.
+/// How a command ends without a cancel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StopCondition {
-    /// It ends by itself.
+    /// By itself.
     Itself,
-    /// Its time is up.
+    /// By its timeout.
     TimeUp,
 }
 
 impl<'a> DemoCommand<'a> {
-    /// This script, under this name.
+    /// A script with a name.
     pub(super) fn new(name: &'a str, script: &'a str) -> Self {
         let (restart, ending) = (Restart::Never, StopCondition::Itself);
         Self { name, script, parent: None, restart, ending }
     }
 
-    /// Owned by the task of this name.
+    /// Makes it a child of a task.
     pub(super) fn under(self, parent: &'a str) -> Self {
         Self { parent: Some(parent), ..self }
     }
 
-    /// Started again if the daemon dies.
+    /// Makes it start again if the daemon dies.
     pub(super) fn restarting(self) -> Self {
         Self { restart: Restart::OnCrash, ..self }
     }
 
-    /// Ended if nothing comes that it waits for.
+    /// Gives it a time limit, because it waits for a message.
     pub(super) fn waiting(self) -> Self {
         Self { ending: StopCondition::TimeUp, ..self }
     }
@@ -122,17 +121,17 @@ impl Stage {
         Ok(Self { cx, board, cast: Vec::new(), daemons: Vec::new(), folder })
     }
 
-    /// The folder in which the errands are done.
+    /// The data directory, in which the commands run.
     pub(super) fn folder(&self) -> &Path {
         &self.folder.0
     }
 
-    /// Where it is shown.
+    /// The screen of the demo.
     pub(super) fn screen(&self) -> Screen {
         self.cx.screen
     }
 
-    /// Begins an act.
+    /// Prints the heading of an act.
     pub(super) fn heading(&mut self, number: u32, title: &str) -> Result<(), CliError> {
         let screen = self.cx.screen;
         match screen.format {
@@ -144,7 +143,7 @@ impl Stage {
         }
     }
 
-    /// Says something.
+    /// Prints a remark.
     pub(super) fn say(&mut self, said: &str) -> Result<(), CliError> {
         match self.cx.screen.format {
             Format::Text => {
@@ -155,7 +154,7 @@ impl Stage {
         }
     }
 
-    /// Shows the command that does what is done now.
+    /// Prints the command that corresponds to the next request.
     pub(super) fn typed(&mut self, command: &str) -> Result<(), CliError> {
         let screen = self.cx.screen;
         if screen.format == Format::Json {
@@ -165,7 +164,7 @@ impl Stage {
         screen.say(&format!("   {}\n", screen.out.paint(Part::Faint, format!("$ {line}"))))
     }
 
-    /// Sends a command off.
+    /// Spawns a command.
     pub(super) async fn spawn(&mut self, command: DemoCommand<'_>) -> Result<(), CliError> {
         let mut typed = format!("offshoot spawn --detach --name {}", command.name);
         if let Some(parent) = command.parent {
@@ -202,7 +201,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Writes to a task.
+    /// Sends a message to a task.
     pub(super) async fn send(&mut self, to: &str, text: &str) -> Result<(), CliError> {
         self.typed(&format!("offshoot tasks send {to} {}", text::quoted(text)))?;
         let key = uuid::Uuid::new_v4().to_string();
@@ -213,7 +212,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Stops a task and all below it; how many were reached.
+    /// Stops a task and the tasks below it, and returns how many were reached.
     pub(super) async fn cancel(&mut self, task: &str, reason: &str) -> Result<usize, CliError> {
         self.typed(&format!("offshoot tasks cancel {task} --grace 1s --reason '{reason}'"))?;
         let stop = CancelOptions { reason: Some(reason.to_owned()), grace_ms: Some(1_000) };
@@ -224,7 +223,7 @@ impl Stage {
         }
     }
 
-    /// How the daemon is. It is noted which one it is.
+    /// Reads the status of the daemon, and remembers its process id.
     pub(super) async fn status(&mut self) -> Result<Status, CliError> {
         match self.cx.ask(&Request::Status).await? {
             Reply::Status(status) => {
@@ -237,23 +236,23 @@ impl Stage {
         }
     }
 
-    /// The daemons that were seen, first to last.
+    /// The process ids of the daemons, in order.
     pub(super) fn daemons(&self) -> &[u32] {
         &self.daemons
     }
 
-    /// One of the daemons that were seen, or none.
+    /// The process id of a daemon by its number, or zero.
     pub(super) fn daemon(&self, number: usize) -> u32 {
         self.daemons.get(number).copied().unwrap_or_default()
     }
 
-    /// Kills the daemon, and sees the next one start.
+    /// Kills the daemon, and waits until the next one answers.
     pub(super) async fn kill(&mut self, remark: &str) -> Result<(), CliError> {
         let pid = self.status().await?.pid;
         self.board.close();
         let process = i32::try_from(pid).ok().and_then(Pid::from_raw);
         let Some(process) = process else {
-            return Err(CliError::failed("the daemon has no number"));
+            return Err(CliError::failed("the daemon has no process id"));
         };
         kill_process(process, Signal::KILL).map_err(|error| CliError::other(&error))?;
         self.typed(&format!("kill -9 {pid}    # {remark}"))?;
@@ -266,24 +265,23 @@ impl Stage {
         self.say(&format!("The next command started daemon {next}; it answered after {took} ms."))
     }
 
-    /// EndSignals the daemon and all that runs, whatever has happened. The folder goes
-    /// with the stage.
+    /// Ends the daemon and all tasks. Dropping the stage removes the directory.
     pub(super) async fn shut_down(&mut self) {
         self.board.close();
-        // One that is being started has to be met before it can be ended, so
-        // that this starts one rather than finding none.
+        // A daemon that is just starting must be stopped too. So this request
+        // starts one if none answers.
         let stop = CancelOptions { reason: Some("the demo is over".to_owned()), grace_ms: Some(0) };
         let cancel = Request::CancelSession { session: self.cx.session.clone(), stop };
-        // Without a session there is nothing to be stopped.
+        // Without a session there is nothing to stop.
         self.cx.client.ask(&cancel).await.ok();
         if let Ok(connection) = self.cx.client.connect().await {
-            // What it cannot end ends by itself.
+            // A task that does not stop has its own time limit.
             daemon::quit(connection, self.cx.client.dir(), self.cx.screen).await.ok();
         }
     }
 }
 
-/// What stands behind three columns, as the terminal takes it.
+/// Wraps an indented text to the width of the terminal.
 fn wrapped(said: &str, screen: Screen) -> String {
     match screen.width {
         Some(columns) => text::wrapped(said, columns, "   "),

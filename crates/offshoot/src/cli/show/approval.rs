@@ -199,11 +199,11 @@ pub(crate) fn said(verdict: &Decision) -> String {
     }
 }
 
-/// How anybody can answer.
+/// The commands that decide a request.
 pub(crate) fn answer_hint(cx: &CommandContext, id: &str) -> String {
     let [approve, deny] = ["approve", "deny"].map(|word| cx.command_anywhere(word, &[id]));
     let show = cx.command_anywhere("approvals show", &[id]);
-    format!("anybody can answer: {approve}, or {deny}; all of it: {show}")
+    format!("to answer: {approve}, or {deny}; all of it: {show}")
 }
 
 /// The age of a request.

@@ -1,4 +1,4 @@
-//! What the agents of the demo have proved.
+//! The claims about the agents of the demo.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ pub(super) async fn look(
     claims.add(
         agents.len() == team.project.parts.len() + 1 && completed == agents.len(),
         format!(
-            "the lead sent {} off in the background; {completed} of {} agents completed",
+            "the lead spawned {} children in the background; {completed} of {} agents completed",
             agents.len().saturating_sub(1),
             agents.len()
         ),
@@ -30,14 +30,14 @@ pub(super) async fn look(
     let lead = team.cx.show(&team.lead.id).await?;
     claims.add(
         team.project.is_counted_by(&answer(&lead)),
-        format!("its figures are those of the demo's own count: {}", team.project.whole),
+        format!("its totals equal the demo's own count: {}", team.project.whole),
     );
     let resumed = agents.iter().filter(|task| task.attempts == 2).count();
     let again = agents.iter().all(|task| task.attempts <= 2);
     claims.add(
         resumed > 0 && again,
         format!(
-            "daemon {} died by kill -9 while {} were at work, and all went on with daemon {}",
+            "daemon {} died by kill -9 while {} were running, and all continued with daemon {}",
             stage.daemon(0),
             size::count(resumed as u64, "agent"),
             stage.daemon(1)
@@ -52,20 +52,20 @@ pub(super) async fn look(
             && answers == agents.iter().map(steps).sum::<u64>()
             && repeated <= resumed as u64,
         format!(
-            "the model was asked {asked} times for {answers} answers: again for the {repeated} under way \
-             at the kill, for no other"
+            "the model was called {asked} times for {answers} answers: again for the {repeated} \
+             pending at the kill, for no other"
         ),
     );
     Ok(())
 }
 
-/// How often the model of an agent has answered.
+/// The number of answers of an agent's model.
 fn steps(task: &Task) -> u64 {
     let report = task.progress.as_ref().map(|progress| &progress.value);
     report.and_then(|report| report["steps"].as_u64()).unwrap_or(0)
 }
 
-/// Reads in the store, which nobody else has open now, what the lead was told.
+/// Checks in the store that the lead was notified of each result once.
 pub(super) async fn read(claims: &mut Claims, data: &Path, team: &Team) -> Result<(), CliError> {
     let told = results(data, team).await.map_err(|error| CliError::other(&error))?;
     let once = |part: &&'static str| {
@@ -80,10 +80,10 @@ pub(super) async fn read(claims: &mut Claims, data: &Path, team: &Team) -> Resul
     Ok(())
 }
 
-/// How a notice begins that tells of a result.
+/// The start of a notice about a result.
 const RESULT: &str = "<notice kind=\"result\"";
 
-/// The results that the lead was told of.
+/// Reads the notices about results in the lead's conversation.
 async fn results(data: &Path, team: &Team) -> Result<Vec<String>, offshoot::Error> {
     let runtime = Runtime::builder(Sqlite::at(data)).open().await?;
     let session = runtime.session(&team.cx.session).await?;
