@@ -4,6 +4,7 @@ pub(crate) mod call_batch;
 pub(crate) mod closing;
 pub(crate) mod compaction;
 pub(crate) mod model_call;
+pub(crate) mod payment;
 pub(crate) mod turn_end;
 
 use std::sync::Arc;
@@ -15,8 +16,10 @@ use offshoot_runtime::{BodyError, BodyResult, Context, Error, InboxRows, StepErr
 use offshoot_store::CounterChange;
 
 use crate::agent_loop::call_batch::unanswered;
+use crate::agent_loop::payment::open_ledger;
 use crate::agents::AgentShared;
 use crate::brief::{Brief, BriefContext, Isolation};
+use crate::budget::{BudgetLedger, fit};
 use crate::clock::{Clock, ClockGuard};
 use crate::control;
 use crate::conversation::entry::{Continued, Entry, Fork};
@@ -26,9 +29,7 @@ use crate::conversation::{Closing, Conversation, Finishes, Tail};
 use crate::loop_exit::LoopExit;
 use crate::model_delay::ModelDelay;
 use crate::notice::envelope;
-use crate::purse::Purse;
 use crate::report::AgentReport;
-use crate::spend::{self, fit};
 use crate::tool::Toolbox;
 use crate::worktree::{self, Tree};
 
@@ -54,7 +55,7 @@ pub(crate) struct AgentLoop {
     /// How long it may take, if that is limited and known.
     pub(crate) clock: Option<Box<ClockGuard>>,
     /// What it may spend, if that is limited.
-    pub(crate) purse: Option<Box<Purse>>,
+    pub(crate) ledger: Option<Box<BudgetLedger>>,
     /// How often in a row its model did not answer.
     pub(crate) failures: u32,
     /// Why it has not answered yet, if something went wrong.
@@ -71,7 +72,7 @@ impl AgentLoop {
     ) -> Result<Box<Self>, BodyError> {
         let mut brief = cx.input::<Brief>().await?;
         let (model, gate) = shared.find(&brief, cx.lineage().session)?;
-        let mut purse = spend::purse(&shared, &cx, &brief)
+        let mut ledger = open_ledger(&shared, cx.id(), &brief)
             .map_err(|error| Failure::new(FailureKind::Budget, error.to_string()))?;
         let tools = control::toolbox(&shared, &cx, &brief).await?;
         let mut system = control::system(&shared, &cx, &brief);
@@ -84,8 +85,8 @@ impl AgentLoop {
         if let Some(tree) = &tree {
             system = format!("{system}\n{}", tree.told()).into();
         }
-        if let Some(purse) = &mut purse {
-            purse.preface = estimate::preface(&system, &tools.specs(), &brief.model);
+        if let Some(ledger) = &mut ledger {
+            ledger.preface = estimate::preface(&system, &tools.specs(), &brief.model);
         }
         let brief = Arc::new(brief);
         let conversation = Conversation::default();
@@ -101,7 +102,7 @@ impl AgentLoop {
             system,
             conversation,
             clock,
-            purse,
+            ledger,
             failures,
             delay,
             looked,
@@ -134,11 +135,15 @@ impl AgentLoop {
     /// Reads the conversation from the history.
     pub(crate) async fn reload(&mut self) -> Result<(), LoopExit> {
         let finishes = match self.brief.result_schema {
-            Some(_) => Finishes::ByTool(self.brief.dialect.finish(&self.tools)),
+            Some(_) => Finishes::ByTool(control::finish_name(
+                &self.shared,
+                &self.brief.dialect,
+                &self.tools,
+            )),
             None => Finishes::BySaying,
         };
         // Whatever was under way is known by now, or stays counted as reserved.
-        self.land();
+        self.end_call();
         self.conversation = load(&self.cx, finishes).await?;
         if self.must_announce_takeover() && !matches!(self.conversation.tail(), Tail::Empty) {
             self.announce_takeover().await?;
@@ -319,7 +324,7 @@ impl AgentLoop {
         // What the agent says itself stays, and where it works.
         let AgentReport { note, worktree, .. } = self.cx.reported().await?.unwrap_or_default();
         let unanswered = 0;
-        let spent = Box::pin(self.spent()).await?;
+        let spent = Box::pin(self.usage()).await?;
         let report = AgentReport {
             steps,
             tool_calls,

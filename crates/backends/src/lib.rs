@@ -16,7 +16,7 @@ pub use command::{
     Origin, Output, Report, Restart, Sealed, ShownCommand, StartError, Stdin, Surroundings, Unread,
 };
 pub use log::{Chunk, Follower, Log, LogLimits, Piece, Seat, Stream, Writing};
-pub use process::{CgroupLack, belong_to_no_task, raise_file_limit};
+pub use process::{CgroupLack, InheritedMark, belong_to_no_task, raise_file_limit};
 pub use text::safe_text;
 // What says how a command is confined.
 pub use offshoot_sandbox::{Confinement, ConfinementError, Helper};

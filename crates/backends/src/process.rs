@@ -1,7 +1,6 @@
 //! Processes: who they are, which belong to a task, and how they are ended
 //! without ever touching a stranger.
 
-mod brand;
 mod census;
 mod cgroup;
 mod child;
@@ -12,6 +11,7 @@ mod group;
 mod held;
 mod holder;
 mod identity;
+mod inherited_mark;
 mod limit;
 mod look;
 mod proc;
@@ -20,8 +20,6 @@ mod scanner;
 mod stat;
 mod umask;
 
-pub(crate) use brand::Brand;
-pub use brand::belong_to_no_task;
 pub(crate) use census::Census;
 pub use cgroup::CgroupLack;
 pub(crate) use cgroup::{Cgroup, Cgroups};
@@ -29,11 +27,10 @@ pub(crate) use child::{Process, Signals};
 pub(crate) use ending::{end_found, end_members, kill_members, tell_strays};
 pub(crate) use holder::{Formers, HolderFile, Session};
 pub(crate) use identity::{Identity, boot};
+pub(crate) use inherited_mark::MARK_VARIABLE;
+pub use inherited_mark::{InheritedMark, belong_to_no_task};
 pub use limit::raise_file_limit;
 pub(crate) use limit::restore;
 pub(crate) use roots::Roots;
 pub(crate) use scanner::Scanner;
 pub(crate) use umask::under as under_umask;
-
-/// The variable that tells a process which task it belongs to.
-pub(crate) const MARK: &str = "OFFSHOOT_TASK";

@@ -104,8 +104,8 @@ mod tests {
 
     #[test]
     fn a_configuration_is_read_and_a_wrong_one_is_named() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join(NAME);
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(NAME);
         assert_eq!(Config::read(&path).unwrap(), Config::default());
         std::fs::write(&path, r#"{"commands":{"pass_env":["GH_TOKEN"],"memory_mib":64}}"#).unwrap();
         let config = Config::read(&path).unwrap().commands;

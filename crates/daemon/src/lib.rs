@@ -1,37 +1,32 @@
-//! The daemon: the one process that holds a data folder, executes its tasks and
-//! serves every other process of its user on the machine.
+//! The daemon: the process that holds a data directory, executes its tasks and
+//! serves every client of its user on the machine.
 //!
-//! It is started by whoever needs it first, and ends by itself when nothing is
-//! left to do. Its life is a [`run`]: take the folder, recover, listen, and
-//! serve each connection until it closes. It may die at any moment; the next
-//! one recovers.
+//! The first client that needs a daemon starts it. It ends by itself when there is
+//! nothing left to do, and recovers what the daemon before it left, however that
+//! ended.
+//!
+//! | room | contents |
+//! |---|---|
+//! | `lifecycle` | [`run`]: start, recover, listen, and end in good order |
+//! | `listener` | the Unix socket: the first transport of the service |
+//! | `service` | the requests, one file each, without a transport |
+//! | `host` | the state: store, runtime, commands, agents, keys, grants |
+//!
+//! Each room uses those below it, and all use `errors`, `disk`, `limits`,
+//! `log_file` and `config`.
 
-mod accept;
-mod asked;
 mod config;
-mod fault;
-mod grants;
-mod house;
-mod idle;
-mod inherited;
-mod keyring;
+mod disk;
+mod errors;
+mod host;
+mod lifecycle;
 mod limits;
-mod logfile;
-mod look;
-mod origin;
-mod passed_env;
-mod post;
-mod reserve;
-mod run;
-mod secrets;
-mod serve;
-mod tools;
-mod turns;
-mod view;
-mod waiters;
-mod waiting;
+mod listener;
+mod log_file;
+mod service;
+mod store_check;
 
 pub use config::{CommandConfig, Config, ConfigError};
-pub use look::{StoreCheck, check_store, repair};
+pub use lifecycle::{DaemonOptions, fail, run};
 pub use offshoot_backends::belong_to_no_task;
-pub use run::{DaemonOptions, fail, run};
+pub use store_check::{StoreCheck, check_store, repair};

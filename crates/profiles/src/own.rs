@@ -1,8 +1,9 @@
 //! Profiles as they are written for Offshoot: every field is known, or refused.
 
-use offshoot_agent::{Dialect, Isolation, Profile};
+use offshoot_agent::{Isolation, Profile};
 use offshoot_core::Name;
 use offshoot_core::permissions::{Approver, PermissionMode, Rule, Verdict};
+use offshoot_dialects::Dialect;
 use offshoot_models::ModelName;
 
 use crate::draft::{self, Draft, text, texts, word};

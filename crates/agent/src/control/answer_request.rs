@@ -38,7 +38,7 @@ pub(super) fn tool() -> impl Tool {
         answer,
     )
     .idempotent()
-    .managing()
+    .manages_tasks()
 }
 
 async fn answer(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {

@@ -24,7 +24,7 @@ pub(super) fn tool() -> impl Tool {
     )
     .idempotent()
     .watchful()
-    .managing()
+    .manages_tasks()
 }
 
 async fn ask(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {

@@ -112,8 +112,8 @@ async fn read_on(cx: &ToolContext, task: &TaskRef, from: usize) -> Result<Output
     Ok(Output::default().noting(part))
 }
 
-/// All of what a task has ended with, if it has.
-pub(crate) async fn result(waited: &WaitResult) -> Result<Option<String>, ToolError> {
+/// The whole result of a task that has ended.
+pub async fn result(waited: &WaitResult) -> Result<Option<String>, ToolError> {
     Ok(match waited.outcome() {
         None => None,
         Some(Outcome::Completed { .. }) => Some(match waited.load::<Value>().await? {

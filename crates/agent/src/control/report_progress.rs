@@ -27,7 +27,7 @@ pub(super) fn tool() -> impl Tool {
         report,
     )
     .idempotent()
-    .managing()
+    .manages_tasks()
 }
 
 async fn report(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {

@@ -70,8 +70,8 @@ impl Profile {
         if self.isolation == Isolation::Worktree {
             brief.isolation = Isolation::Worktree;
         }
-        if !self.dialect.is_own() {
-            brief.dialect = self.dialect;
+        if !self.dialect.is_default() {
+            brief.dialect = self.dialect.clone();
         }
         brief.profile = Some(self.name.as_str().into());
         brief.budget = brief.budget.within(self.budget).into();

@@ -7,7 +7,7 @@ use offshoot_sandbox::{Confinement, ConfinementError};
 use serde::{Deserialize, Serialize};
 
 use super::seal::Sealed;
-use crate::process::MARK;
+use crate::process::MARK_VARIABLE;
 
 /// A command to execute: the input of a task of kind
 /// [`command`](super::Commands::KIND).
@@ -259,8 +259,8 @@ fn check_nul(what: &'static str, text: &str) -> Result<(), CommandError> {
 }
 
 fn check_variable(name: &str) -> Result<(), CommandError> {
-    if name == MARK {
-        return Err(CommandError::Reserved(MARK));
+    if name == MARK_VARIABLE {
+        return Err(CommandError::Reserved(MARK_VARIABLE));
     }
     if name.is_empty() || name.contains(['=', '\0']) {
         return Err(CommandError::VariableName(name.to_owned()));
@@ -316,6 +316,6 @@ mod tests {
         assert_eq!(make().args([odd]), Err(CommandError::NotUtf8("argument", odd.into())));
         assert_eq!(make().args(["a\0b"]), Err(CommandError::Nul("argument")));
         assert_eq!(make().env("A=B", "1"), Err(CommandError::VariableName("A=B".into())));
-        assert_eq!(make().env(MARK, "1"), Err(CommandError::Reserved(MARK)));
+        assert_eq!(make().env(MARK_VARIABLE, "1"), Err(CommandError::Reserved(MARK_VARIABLE)));
     }
 }

@@ -16,7 +16,9 @@ use super::confiner::{Confiner, check_program, helper_refused};
 use super::line::Command;
 use super::report::{Origin, StartError};
 use super::surroundings::Surroundings;
-use crate::process::{Brand, Cgroup, Cgroups, MARK, Process, Signals, restore, under_umask};
+use crate::process::{
+    Cgroup, Cgroups, InheritedMark, MARK_VARIABLE, Process, Signals, restore, under_umask,
+};
 
 /// Where a program without a path is looked for if nobody says.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -107,7 +109,7 @@ impl Start {
         let surroundings = confiner.cleared(&command, surroundings);
         let mut variables: Vec<(OsString, OsString)> = surroundings
             .variables()
-            .filter(|(name, _)| *name != MARK)
+            .filter(|(name, _)| *name != MARK_VARIABLE)
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .collect();
         variables
@@ -150,14 +152,14 @@ impl Start {
         };
         process
             .args(command.arguments())
-            .env(MARK, task.to_string())
+            .env(MARK_VARIABLE, task.to_string())
             .current_dir(command.folder())
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let begin = || under_umask(surroundings.umask(), || process.spawn());
-        let begun = Brand::of(task).worn_during(begin);
+        let begun = InheritedMark::of(task).set_during(begin);
         let mut child = begun.map_err(|error| match command.confinement() {
             None => refusal(&command, &program, &error),
             Some(_) => helper_refused(&command, &program, &error),

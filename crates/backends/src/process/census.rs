@@ -3,9 +3,9 @@
 use hashbrown::{HashMap, HashSet};
 use offshoot_core::TaskId;
 
-use super::MARK;
-use super::brand::Brand;
+use super::MARK_VARIABLE;
 use super::identity::Identity;
+use super::inherited_mark::InheritedMark;
 use super::roots::Roots;
 use super::stat::Stat;
 
@@ -14,9 +14,9 @@ use super::stat::Stat;
 #[derive(Debug, Default)]
 pub(crate) struct Census {
     all: HashMap<i32, Stat>,
-    marked: HashMap<Brand, Vec<i32>>,
+    marked: HashMap<InheritedMark, Vec<i32>>,
     /// Those in the cgroups of tasks.
-    grouped: HashMap<Brand, HashSet<i32>>,
+    grouped: HashMap<InheritedMark, HashSet<i32>>,
     groups: HashMap<i32, Vec<i32>>,
     children: HashMap<i32, Vec<i32>>,
     /// This process and those above it, which nothing here ends.
@@ -58,7 +58,7 @@ impl Census {
     }
 
     /// Enters a process. One that is entered already is so with its state of now.
-    pub(super) fn enter(&mut self, stat: Stat, mark: Option<Brand>) {
+    pub(super) fn enter(&mut self, stat: Stat, mark: Option<InheritedMark>) {
         let pid = stat.pid;
         if let Some(mark) = mark {
             let marked = self.marked.entry(mark).or_default();
@@ -75,7 +75,7 @@ impl Census {
     }
 
     /// Notes that a process, which was entered, is in a cgroup of a task.
-    pub(super) fn enter_in_cgroup(&mut self, pid: i32, of: Brand) {
+    pub(super) fn enter_in_cgroup(&mut self, pid: i32, of: InheritedMark) {
         self.grouped.entry(of).or_default().insert(pid);
     }
 
@@ -110,7 +110,7 @@ impl Census {
     }
 
     fn roots(&self, of: &Roots) -> Vec<i32> {
-        let mark = Brand::of(of.mark);
+        let mark = InheritedMark::of(of.mark);
         let marked = self.marked.get(&mark).into_iter().flatten().copied();
         let mut roots: Vec<i32> = marked.filter(|pid| !self.is_anothers(*pid, of)).collect();
         roots.extend(self.grouped.get(&mark).into_iter().flatten());
@@ -172,7 +172,7 @@ impl Census {
 /// The task that an environment names.
 pub(super) fn mark_in(environment: &[u8]) -> Option<TaskId> {
     environment.split(|byte| *byte == 0).find_map(|variable| {
-        let value = variable.strip_prefix(MARK.as_bytes())?.strip_prefix(b"=")?;
+        let value = variable.strip_prefix(MARK_VARIABLE.as_bytes())?.strip_prefix(b"=")?;
         std::str::from_utf8(value).ok()?.parse().ok()
     })
 }
@@ -203,11 +203,11 @@ mod tests {
     #[test]
     fn members_are_the_group_the_marked_and_their_descendants() {
         let mut census = Census::default();
-        census.enter(stat(100, 50, 100, 50), Some(Brand::of(id(1))));
+        census.enter(stat(100, 50, 100, 50), Some(InheritedMark::of(id(1))));
         census.enter(stat(101, 100, 100, 50), None);
-        census.enter(stat(102, 1, 102, 102), Some(Brand::of(id(1))));
+        census.enter(stat(102, 1, 102, 102), Some(InheritedMark::of(id(1))));
         census.enter(stat(103, 102, 103, 103), None);
-        census.enter(stat(200, 50, 200, 50), Some(Brand::of(id(2))));
+        census.enter(stat(200, 50, 200, 50), Some(InheritedMark::of(id(2))));
         census.enter(stat(300, 1, 300, 300), None);
         let roots = Roots::ours(id(1), Identity { pid: 100, started: 1_000 }, None);
         assert_eq!(pids(census.members(&roots)), [100, 101, 102, 103]);
@@ -216,10 +216,10 @@ mod tests {
     #[test]
     fn this_process_and_those_above_it_are_nobodys_members() {
         let mut census = Census::default();
-        census.enter(stat(100, 1, 100, 100), Some(Brand::of(id(1))));
-        census.enter(stat(101, 100, 100, 100), Some(Brand::of(id(1))));
+        census.enter(stat(100, 1, 100, 100), Some(InheritedMark::of(id(1))));
+        census.enter(stat(101, 100, 100, 100), Some(InheritedMark::of(id(1))));
         census.enter(stat(102, 101, 102, 100), None);
-        census.enter(stat(103, 100, 100, 100), Some(Brand::of(id(1))));
+        census.enter(stat(103, 100, 100, 100), Some(InheritedMark::of(id(1))));
         census.spare(101);
         let roots = Roots::ours(id(1), Identity { pid: 100, started: 1_000 }, None);
         assert_eq!(pids(census.members(&roots)), [103], "nor what this process started");
@@ -240,9 +240,9 @@ mod tests {
 
     #[test]
     fn a_mark_is_read_wherever_it_stands() {
-        let mark = format!("A=1\0{MARK}={}\0B=2\0", id(3));
+        let mark = format!("A=1\0{MARK_VARIABLE}={}\0B=2\0", id(3));
         assert_eq!(mark_in(mark.as_bytes()), Some(id(3)));
-        assert_eq!(mark_in(format!("X{MARK}={}\0", id(3)).as_bytes()), None);
-        assert_eq!(mark_in(format!("{MARK}=no\0").as_bytes()), None);
+        assert_eq!(mark_in(format!("X{MARK_VARIABLE}={}\0", id(3)).as_bytes()), None);
+        assert_eq!(mark_in(format!("{MARK_VARIABLE}=no\0").as_bytes()), None);
     }
 }

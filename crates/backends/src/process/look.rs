@@ -28,11 +28,11 @@ use hashbrown::{HashMap, HashSet};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
-use super::brand::Brand;
 use super::census::{Census, Coverage, mark_in};
 use super::cgroup::Cgroup;
 use super::cursor::{Cursor, Given};
 use super::identity::Identity;
+use super::inherited_mark::InheritedMark;
 use super::proc::{Proc, is_shortage};
 use super::roots::Roots;
 use super::stat::Stat;
@@ -47,13 +47,13 @@ const ABOVE: usize = 64;
 /// The commands whose processes a look kills.
 #[derive(Clone, Debug, Default)]
 struct KillList {
-    by_mark: HashMap<Brand, Roots>,
-    by_main: HashMap<i32, Brand>,
+    by_mark: HashMap<InheritedMark, Roots>,
+    by_main: HashMap<i32, InheritedMark>,
 }
 
 impl KillList {
     fn add(&mut self, roots: &Roots) {
-        let mark = Brand::of(roots.mark);
+        let mark = InheritedMark::of(roots.mark);
         self.by_main.extend(roots.main.map(|main| (main.pid, mark)));
         self.by_mark.insert(mark, roots.clone());
     }
@@ -71,7 +71,7 @@ pub(crate) struct Request {
     /// Processes that are not examined.
     pub(crate) passed_over: HashSet<i32>,
     /// Those whose processes are members, whatever else is known of them.
-    cgroups: HashMap<Cgroup, Brand>,
+    cgroups: HashMap<Cgroup, InheritedMark>,
     kill: KillList,
 }
 
@@ -83,7 +83,7 @@ impl Request {
 
     /// Has the members of a command found in its cgroups, too.
     pub(crate) fn enter_cgroups(&mut self, roots: &Roots) {
-        let mark = Brand::of(roots.mark);
+        let mark = InheritedMark::of(roots.mark);
         self.cgroups.extend(roots.cgroups.iter().map(|cgroup| (cgroup.clone(), mark)));
     }
 
@@ -162,7 +162,7 @@ impl Look<'_> {
 
     /// Enters what is in a cgroup. The list of a cgroup whose processes fork and end may miss all
     /// of them.
-    fn examine_cgroup(&mut self, cgroup: &Cgroup, mark: Brand) -> Result<Coverage, Errno> {
+    fn examine_cgroup(&mut self, cgroup: &Cgroup, mark: InheritedMark) -> Result<Coverage, Errno> {
         let members = cgroup.members(self.proc)?;
         let mut met = !members.populated;
         for pid in members.pids {
@@ -269,18 +269,18 @@ impl Look<'_> {
 
     /// What tells whose a process is, if this one may see it: its brand or, where none could be
     /// given to it, the task that its environment names.
-    fn mark(&mut self, pid: i32) -> Result<Option<Brand>, Errno> {
+    fn mark(&mut self, pid: i32) -> Result<Option<InheritedMark>, Errno> {
         let limits = self.proc.read(&format!("/proc/{pid}/limits"))?.unwrap_or_default();
-        if let Some(brand) = std::str::from_utf8(limits).ok().and_then(Brand::in_limits) {
+        if let Some(brand) = std::str::from_utf8(limits).ok().and_then(InheritedMark::in_limits) {
             return Ok(Some(brand));
         }
         let environment = self.proc.read(&format!("/proc/{pid}/environ"))?.unwrap_or_default();
-        Ok(mark_in(environment).map(Brand::of))
+        Ok(mark_in(environment).map(InheritedMark::of))
     }
 
     /// Whether a process is known for a member of a command on the kill list as soon as it is met.
     /// Members that show only later are killed with the others.
-    fn is_to_be_killed(&mut self, stat: Stat, mark: Option<Brand>) -> Result<bool, Errno> {
+    fn is_to_be_killed(&mut self, stat: Stat, mark: Option<InheritedMark>) -> Result<bool, Errno> {
         if self.stopped.contains(&stat.parent) {
             return Ok(true);
         }
@@ -292,7 +292,7 @@ impl Look<'_> {
         let in_group = roots.main.is_some_and(|main| {
             main.pid == stat.group && self.census.identity_of(main.pid) == Some(main)
         });
-        if mark != Some(Brand::of(roots.mark)) && !in_group {
+        if mark != Some(InheritedMark::of(roots.mark)) && !in_group {
             return Ok(false);
         }
         self.enter_ancestors(stat)?;

@@ -21,7 +21,7 @@ pub(super) async fn brief(cx: &ToolContext, asked: &Arguments) -> Result<Brief, 
     brief.folder.clone_from(&own.folder);
     brief.authority.clone_from(&own.authority);
     brief.agents.clone_from(&own.agents);
-    brief.dialect = own.dialect;
+    brief.dialect.clone_from(&own.dialect);
     match &asked.profile {
         Some(name) => {
             let profile = kept(cx, name).await?.map_err(|error| nothing(error.into()))?;
