@@ -71,7 +71,7 @@ fn its_agents_are_killed_under_and_what_it_claims_of_them_holds() {
     let world = World::new();
     let mut demo = Demo::start(
         &world,
-        "   $ offshoot run --model offline/slow-survey 'What is in this folder?'",
+        "   $ offshoot run --model offline/slow-survey 'What is in this directory?'",
     );
     demo.started.until_line("   letters   running, attempt 2");
     let said = demo.started.finish();
