@@ -21,7 +21,7 @@ use crate::agents::AgentShared;
 use crate::brief::{Brief, BriefContext, Isolation};
 use crate::budget::{BudgetLedger, fit};
 use crate::clock::{Clock, ClockGuard};
-use crate::control;
+use crate::control::{self, SourceTools};
 use crate::conversation::entry::{Continued, Entry, Fork};
 use crate::conversation::estimate;
 use crate::conversation::history::load;
@@ -47,6 +47,8 @@ pub(crate) struct AgentLoop {
     pub(crate) model: Arc<dyn Model>,
     pub(crate) gate: Gate,
     pub(crate) tools: Arc<Toolbox>,
+    /// The tools of its sources, if it has sources.
+    pub(crate) source_tools: Option<Box<SourceTools>>,
     /// The worktree in which it works, if it has its own.
     pub(crate) tree: Option<Arc<Tree>>,
     /// How the agent shall behave.
@@ -74,7 +76,12 @@ impl AgentLoop {
         let (model, gate) = shared.find(&brief, cx.lineage().session)?;
         let mut ledger = open_ledger(&shared, cx.id(), &brief)
             .map_err(|error| Failure::new(FailureKind::Budget, error.to_string()))?;
-        let tools = control::toolbox(&shared, &cx, &brief).await?;
+        let fixed = control::toolbox(&shared, &cx, &brief).await?;
+        let mut source_tools = SourceTools::new(&shared, &fixed);
+        let session = cx.lineage().session;
+        let sourced =
+            source_tools.as_mut().and_then(|tools| tools.refresh(&shared, &brief, session));
+        let tools = sourced.unwrap_or(fixed);
         let mut system = control::system(&shared, &cx, &brief);
         let tree = match brief.isolation {
             Isolation::None => None,
@@ -98,6 +105,7 @@ impl AgentLoop {
             model,
             gate,
             tools,
+            source_tools,
             tree,
             system,
             conversation,
@@ -107,6 +115,21 @@ impl AgentLoop {
             delay,
             looked,
         }))
+    }
+
+    /// Takes over the tools that the agent's sources have now.
+    pub(crate) fn refresh_tools(&mut self) {
+        let session = self.cx.lineage().session;
+        let sources = self.source_tools.as_mut();
+        let tools = sources.and_then(|tools| tools.refresh(&self.shared, &self.brief, session));
+        let Some(tools) = tools else { return };
+        self.tools = tools;
+        if let Some(ledger) = &mut self.ledger {
+            let before = ledger.preface;
+            ledger.preface =
+                estimate::preface(&self.system, &self.tools.specs(), &self.brief.model);
+            self.conversation.grow_preface(ledger.preface.saturating_sub(before));
+        }
     }
 
     /// Goes on until the agent has ended.

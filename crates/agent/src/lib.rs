@@ -15,6 +15,7 @@ mod approval;
 mod backend;
 mod brief;
 mod budget;
+pub mod built_in_tools;
 mod child_budget;
 mod clock;
 mod control;
@@ -55,7 +56,7 @@ pub use project::project_ancestors;
 pub use report::AgentReport;
 pub use tool::{
     CommandOutcome, Effect, Function, Output, Returns, Span, Tool, ToolContext, ToolError,
-    parse_arguments, schema_of, survey, survey_hiding,
+    ToolSource, parse_arguments, schema_of, survey, survey_hiding,
 };
 pub use worktree::{Fate, GIT_LIMIT, Worktree, WorktreeState};
 

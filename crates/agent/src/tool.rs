@@ -9,6 +9,7 @@ mod arguments;
 mod cap;
 mod command_outcome;
 mod function;
+mod source;
 mod survey;
 mod toolbox;
 
@@ -34,6 +35,7 @@ pub use arguments::parse_arguments;
 pub use command_outcome::CommandOutcome;
 pub use function::schema_of;
 pub use function::{Function, Returns};
+pub use source::ToolSource;
 pub use survey::{survey, survey_hiding};
 pub(crate) use toolbox::Toolbox;
 

@@ -129,6 +129,7 @@ impl AgentLoop {
         // What comes before and after the call is in boxes, so that an agent that
         // waits at the gate or for its model does not keep room for it.
         Box::pin(self.deliver_inbox(DeliveryPoint::MidTurn)).await?;
+        self.refresh_tools();
         if let Some(timed) = &self.clock {
             Box::pin(timed.clock.settle(&self.cx)).await;
         }
