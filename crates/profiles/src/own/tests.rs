@@ -90,14 +90,11 @@ fn s11_2_of_several_unknown_fields_all_are_named_but_not_without_end() {
 }
 
 #[test]
-fn s11_2_a_model_that_is_missing_or_nobodys_is_told_with_its_line() {
+fn s11_2_a_missing_or_unknown_model_is_an_error_with_its_line() {
     for (front, said) in [
         ("model:", "model must be a text, not nothing; leave it out if there is none"),
         ("model: \"\"", "model must be a text, not an empty one"),
-        (
-            "model: gpt-5",
-            "model: \"gpt-5\" does not say whose model it is: write <provider>/<name>",
-        ),
+        ("model: gpt-5", "model: \"gpt-5\" names no provider: write <provider>/<name>"),
         ("model: acme/gpt", "model: there is no provider \"acme\"; the providers are openai"),
         ("model: openai/", "names no model of openai"),
         ("model: [a]", "model must be a text, not a list"),
