@@ -17,6 +17,7 @@ mod doctor;
 mod full_disk;
 mod grants;
 mod interrupt;
+mod guides;
 mod json;
 mod model;
 mod models;
