@@ -5,15 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_core::permissions::Permissions;
-use offshoot_core::{BoxedDefault, Task};
+use offshoot_core::{BoxedDefault, Task, TaskId};
 use offshoot_models::{Endpoint, ModelName};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::budget::Budget;
+use crate::budget::{Budget, BudgetPool};
 use crate::dialect::DialectName;
 use crate::notice::envelope;
-use crate::purse::Pool;
 
 /// What an agent is asked to do. It is stored with the task, so an attempt that
 /// comes later follows the same.
@@ -71,7 +70,7 @@ pub struct Brief {
     /// The pools of those who sent it off, on which it draws, too. The runtime
     /// writes them when an agent sends another one off.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub pools: Vec<Pool>,
+    pub pools: Vec<BudgetPool>,
 }
 
 /// What an agent knows of its owner's conversation.
@@ -111,6 +110,13 @@ impl Isolation {
 }
 
 impl Brief {
+    /// The pools on which an agent of this brief draws: its own first.
+    pub(crate) fn pools_of(&self, agent: TaskId) -> Vec<BudgetPool> {
+        let limits = *self.budget;
+        let own = (!limits.is_unlimited()).then_some(BudgetPool { task: agent, limits });
+        own.into_iter().chain(self.pools.iter().copied()).collect()
+    }
+
     /// The brief of a task, if the task is an agent.
     pub fn of(task: &Task) -> Option<Self> {
         let is_agent = &*task.spec.kind == crate::KIND;

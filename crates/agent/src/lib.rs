@@ -15,6 +15,7 @@ mod approval;
 mod backend;
 mod brief;
 mod budget;
+pub mod built_in_tools;
 mod child_budget;
 mod clock;
 mod control;
@@ -24,17 +25,14 @@ mod delta;
 mod dialect;
 mod finish_alias;
 mod finish_tool;
-mod flights;
 mod loop_exit;
 mod model_delay;
 mod model_source;
 mod notice;
 mod profile;
 mod project;
-mod purse;
 mod report;
 mod spawn_order;
-mod spend;
 mod tool;
 mod worktree;
 
@@ -44,7 +42,7 @@ pub use approval::{
 };
 pub use backend::AgentBackend;
 pub use brief::{Brief, BriefContext, Isolation};
-pub use budget::{BadBudget, Budget};
+pub use budget::{Budget, BudgetError, BudgetPool, BudgetUsage, UnknownPrice};
 pub use conversation::refusal::CallRefusal;
 pub use delta::{Delta, DeltaStream, Deltas};
 pub use dialect::{DialectName, OfferedTools, ToolMap, UnknownDialect};
@@ -55,12 +53,10 @@ pub use profile::{
     Profile, ProfileError, ProfileOrigin, ProfileSource, ProfileTrust, ProfileUnavailable,
 };
 pub use project::project_ancestors;
-pub use purse::Pool;
 pub use report::AgentReport;
-pub use spend::{Spent, UnknownPrice};
 pub use tool::{
     CommandOutcome, Effect, Function, Output, Returns, Span, Tool, ToolContext, ToolError,
-    parse_arguments, schema_of, survey, survey_hiding,
+    ToolSource, parse_arguments, schema_of, survey, survey_hiding,
 };
 pub use worktree::{Fate, GIT_LIMIT, Worktree, WorktreeState};
 

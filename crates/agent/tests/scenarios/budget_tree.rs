@@ -280,7 +280,7 @@ async fn s8_2_whoever_lacks_what_others_have_in_flight_waits_for_it() -> Test {
             None => tokio::time::sleep(Duration::from_millis(100)).await,
         }
     };
-    assert!(held.contains("is in flight"), "{held}");
+    assert!(held.contains("is reserved"), "{held}");
     doors.open("a");
     assert_eq!(second.wait().await?.decode::<String>()?, "done");
     assert_eq!(runtime.task("lead/a").await?.wait().await?.decode::<String>()?, "done");

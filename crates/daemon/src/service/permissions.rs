@@ -3,7 +3,7 @@
 //! A person says how freely they act. What an agent runs may send agents off,
 //! too, and those have no more than that agent has, whatever is asked for them.
 
-use offshoot_agent::{BadBudget, Brief, Budget, KIND};
+use offshoot_agent::{Brief, Budget, BudgetError, KIND};
 use offshoot_client::wire::{Code, Network, Run, RunApprover, WireError};
 use offshoot_core::permissions::{
     Approver, PermissionMode, Permissions, PolicyLayer, Rule, Verdict,
@@ -16,7 +16,7 @@ use crate::host::Daemon;
 
 /// The tool that asks for pages. No agent has it unless a person has said so for
 /// all of the tree.
-const FETCH: &str = "fetch";
+const FETCH: &str = offshoot_agent::built_in_tools::FETCH.name;
 
 /// How many tasks stand above another at the most.
 const DEEPEST: usize = 64;
@@ -98,7 +98,7 @@ fn mode(said: Option<&str>) -> Result<PermissionMode, WireError> {
 
 /// What a person says that the agent and all below it may spend.
 pub(super) fn budget(run: &Run) -> Result<Option<Budget>, WireError> {
-    let read = |error: BadBudget| WireError::from_error(Code::BadRequest, &error);
+    let read = |error: BudgetError| WireError::from_error(Code::BadRequest, &error);
     run.budget.as_deref().map(str::parse).transpose().map_err(read)
 }
 

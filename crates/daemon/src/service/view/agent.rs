@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use offshoot_agent::{Brief, Budget, ModelDelay, Spent};
+use offshoot_agent::{Brief, Budget, BudgetUsage, ModelDelay};
 use offshoot_client::wire::{self, WireError};
 use offshoot_core::{ActivityKind, Task, TaskState};
 use offshoot_models::{EndpointMismatch, MissingKey};
@@ -57,8 +57,8 @@ fn noun(number: u64, one: &str) -> String {
     if number == 1 { one.to_owned() } else { format!("{one}s") }
 }
 
-fn spent(spent: &Spent) -> wire::BudgetUse {
-    let Spent { limits, tokens, money, steps, time } = spent;
+fn spent(spent: &BudgetUsage) -> wire::BudgetUse {
+    let BudgetUsage { limits, tokens, money, steps, time } = spent;
     let parts = [
         limits.money.map(|limit| format!("{money} of {limit}")),
         limits.tokens.map(|limit| format!("{tokens} of {limit} {}", noun(limit, "token"))),
@@ -138,7 +138,7 @@ mod tests {
     fn what_is_spent_is_told_as_budgets_are_written() {
         let limits = "10m, 1 step, 200k tokens".parse().unwrap();
         let time = Duration::from_millis(75_900);
-        let sent = spent(&Spent { limits, tokens: 7, time, ..Spent::default() }).text;
+        let sent = spent(&BudgetUsage { limits, tokens: 7, time, ..BudgetUsage::default() }).text;
         assert_eq!(sent, "7 of 200000 tokens, 1m15s of 10m, 0 of 1 step");
     }
 
