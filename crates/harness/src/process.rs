@@ -11,7 +11,7 @@ use crate::executor::{Executor, Sim, Stepped};
 use crate::model::SharedModel;
 use crate::model::invariants::{quiescence, removal};
 use crate::rng::Rng;
-use crate::running_bodies::Activity;
+use crate::running_bodies::BodyActivity;
 use crate::scenario::FaultRates;
 use crate::scenario::{Scenario, SecondWorker};
 use crate::violation::{Checked, Violation};
@@ -239,7 +239,7 @@ impl SimulatedProcess {
             removal::check_heard(&model.shadow, &worker.world.listening.lock())?;
             // The first actors are the readers of the sessions that have one.
             if let [session] = worker.world.sessions.lock().as_slice()
-                && actors.first() == Some(&Some(Activity::Receiving))
+                && actors.first() == Some(&Some(BodyActivity::Receiving))
             {
                 quiescence::check_read(&model, Owner::Session(session.id()), actors[0].as_ref())?;
             }

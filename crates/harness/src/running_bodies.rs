@@ -26,12 +26,12 @@ pub struct RunningBody {
     /// Whose it is.
     pub worker: Option<WorkerId>,
     /// What it is in the middle of.
-    pub doing: Activity,
+    pub doing: BodyActivity,
 }
 
 /// The current activity of a body or an actor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Activity {
+pub enum BodyActivity {
     /// Something that ends by itself.
     #[default]
     Working,
@@ -123,7 +123,7 @@ impl RunningBodies {
         ensure(before.is_none(), "S9.5 no body runs twice at once", || {
             format!("{task} runs under {before:?} and {epoch} at {at}")
         })?;
-        self.inside.insert((task, epoch), RunningBody { worker, doing: Activity::Working });
+        self.inside.insert((task, epoch), RunningBody { worker, doing: BodyActivity::Working });
         self.entered.insert(tag);
         let again = self.tried.get(&tag).is_some_and(|times| *times > 1);
         ensure(
@@ -137,7 +137,7 @@ impl RunningBodies {
     }
 
     /// A body begins something else.
-    pub fn does(&mut self, task: TaskId, epoch: u32, doing: Activity) {
+    pub fn does(&mut self, task: TaskId, epoch: u32, doing: BodyActivity) {
         if let Some(inside) = self.inside.get_mut(&(task, epoch)) {
             inside.doing = doing;
         }

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use crate::disk::SimulatedDisk;
 use crate::executor::Sim;
 use crate::planted::BuggyStore;
-use crate::running_bodies::Activity;
+use crate::running_bodies::BodyActivity;
 use crate::scenario::MAX_ATTEMPTS;
 use crate::scenario::Scenario;
 use crate::worker_context::{WorkerContext, session_name};
@@ -115,7 +115,7 @@ impl SimulatedWorker {
             sim.go(looking::recall(world.clone(), session.clone()));
             sim.go(following::follow(world.clone(), session.clone()));
             if sim.draw(|rng| rng.happens(500)) {
-                let actor = self.actor(Activity::Receiving);
+                let actor = self.actor(BodyActivity::Receiving);
                 sim.go(delivering::deliver(world.clone(), session.clone(), actor));
             }
         }
@@ -123,13 +123,13 @@ impl SimulatedWorker {
             let which = sim.draw(|rng| rng.below(sessions.len()));
             let Some(session) = sessions.get(which).cloned() else { continue };
             let at = HostContext { session, number: which };
-            let actor = self.actor(Activity::Working);
+            let actor = self.actor(BodyActivity::Working);
             let deeds = sim.draw(|rng| rng.between(1, self.plan.deeds));
             sim.go(host::run(world.clone(), at, actor, deeds));
         }
     }
 
-    fn actor(&self, doing: Activity) -> usize {
+    fn actor(&self, doing: BodyActivity) -> usize {
         let mut actors = self.world.actors.lock();
         actors.push(Some(doing));
         actors.len() - 1

@@ -12,7 +12,7 @@ use crate::disk::SimulatedDisk;
 use crate::executor::Sim;
 use crate::model::{RuntimeModel, SessionListener, SharedModel};
 use crate::rng::Rng;
-use crate::running_bodies::Activity;
+use crate::running_bodies::BodyActivity;
 use crate::task_script::{RUNS, ScriptGenerator, SimulatedKind, TaskScript};
 
 /// The state that the actors and bodies of one worker share.
@@ -38,7 +38,7 @@ pub struct WorkerContext {
     /// Its runtime, as long as it is open.
     pub runtime: Mutex<Weak<Runtime>>,
     /// What each actor is in the middle of; `None` once it is done.
-    pub actors: Mutex<Vec<Option<Activity>>>,
+    pub actors: Mutex<Vec<Option<BodyActivity>>>,
 }
 
 impl WorkerContext {
@@ -136,7 +136,7 @@ impl WorkerContext {
     }
 
     /// Notes what an actor is in the middle of.
-    pub fn does(&self, actor: usize, doing: Option<Activity>) {
+    pub fn does(&self, actor: usize, doing: Option<BodyActivity>) {
         if let Some(slot) = self.actors.lock().get_mut(actor) {
             *slot = doing;
         }

@@ -13,7 +13,7 @@ use offshoot_runtime::{
 use offshoot_store::OpenStore;
 
 use crate::panics::PLANNED;
-use crate::running_bodies::{Activity, BodyEnd};
+use crate::running_bodies::{BodyActivity, BodyEnd};
 use crate::scenario::{RetentionPolicy, WorkerCount};
 use crate::task_script::{ScriptEnd, ScriptStep, TaskScript};
 use crate::violation::ensure;
@@ -91,7 +91,7 @@ impl Attempt {
         self.cx.id()
     }
 
-    fn does(&self, doing: Activity) {
+    fn does(&self, doing: BodyActivity) {
         self.world.model(|model| model.bodies.does(self.id(), self.epoch, doing));
     }
 
@@ -101,7 +101,7 @@ impl Attempt {
 
     async fn act(&mut self, at: usize, deed: &ScriptStep) -> Result<(), Error> {
         let done = self.deed(at, deed).await;
-        self.does(Activity::Working);
+        self.does(BodyActivity::Working);
         done
     }
 
@@ -124,7 +124,7 @@ impl Attempt {
             ScriptStep::Wait(patience) | ScriptStep::WaitAny(patience) => {
                 let any = matches!(deed, ScriptStep::WaitAny(_));
                 let tasks = self.children.iter().map(TaskRef::id).collect();
-                self.does(Activity::Waiting { tasks, any });
+                self.does(BodyActivity::Waiting { tasks, any });
                 let wait = self.cx.wait(&self.children);
                 let wait = if any { wait.any() } else { wait };
                 waiting::wait(&world, wait, *patience).await?;
@@ -145,9 +145,9 @@ impl Attempt {
                 reading::settle(&world, &rows, owner, *reading, append).await?;
             }
             ScriptStep::Receive => {
-                self.does(Activity::Receiving);
+                self.does(BodyActivity::Receiving);
                 let rows = self.cx.receive(8).await?;
-                self.does(Activity::Working);
+                self.does(BodyActivity::Working);
                 let owner = Owner::Task(self.id());
                 world.model(|model| {
                     model.acknowledged("received rows", |model| model.drained(&rows, owner));
@@ -181,9 +181,9 @@ impl Attempt {
     /// Waits for something worth a turn, and reads it.
     async fn idle(&self) -> Result<(), Error> {
         let (world, owner) = (&self.world, Owner::Task(self.id()));
-        self.does(Activity::Idling(owner));
+        self.does(BodyActivity::Idling(owner));
         let rows = self.cx.idle(8).await?;
-        self.does(Activity::Working);
+        self.does(BodyActivity::Working);
         world.model(|model| {
             model.acknowledged("a reason to wake", |model| {
                 // A report is a reason that leaves no trace; a row may have been
@@ -204,7 +204,7 @@ impl Attempt {
     }
 
     async fn ask(&self, at: usize) -> Result<(), Error> {
-        self.does(Activity::Asking);
+        self.does(BodyActivity::Asking);
         let answer = self.cx.ask("which?").key(&format!("q{at}")).await?;
         self.world.model(|model| {
             model.acknowledged("an answer", |model| {
@@ -232,17 +232,17 @@ impl Attempt {
                 std::panic::panic_any(PLANNED);
             }
             ScriptEnd::Obey => {
-                self.does(Activity::Hanging);
+                self.does(BodyActivity::Hanging);
                 self.cx.cancelled().await;
                 self.returns(BodyEnd::Cancelled);
                 return Err(BodyError::Cancelled);
             }
             ScriptEnd::Late => {
-                self.does(Activity::Hanging);
+                self.does(BodyActivity::Hanging);
                 self.cx.cancelled().await;
             }
             ScriptEnd::Never => {
-                self.does(Activity::Hanging);
+                self.does(BodyActivity::Hanging);
                 std::future::pending::<()>().await;
             }
         }

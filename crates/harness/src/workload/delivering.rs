@@ -7,7 +7,7 @@ use offshoot_core::Owner;
 use offshoot_runtime::{Environment, Error, Session};
 
 use crate::model::SessionListener;
-use crate::running_bodies::Activity;
+use crate::running_bodies::BodyActivity;
 use crate::task_script::ReadMode;
 use crate::worker_context::WorkerContext;
 use crate::workload::reading;
@@ -28,8 +28,8 @@ pub async fn deliver(world: Arc<WorkerContext>, session: Session, actor: usize) 
 async fn append(world: &WorkerContext, session: Session, actor: usize) {
     let owner = Owner::Session(session.id());
     let (doing, idles) = match world.draw(|rng| rng.happens(300)) {
-        true => (Activity::Idling(owner), Idles::Yes),
-        false => (Activity::Receiving, Idles::No),
+        true => (BodyActivity::Idling(owner), Idles::Yes),
+        false => (BodyActivity::Receiving, Idles::No),
     };
     loop {
         world.does(actor, Some(doing.clone()));
@@ -37,7 +37,7 @@ async fn append(world: &WorkerContext, session: Session, actor: usize) {
             Idles::Yes => session.idle(4).await,
             Idles::No => session.receive(4).await,
         };
-        world.does(actor, Some(Activity::Working));
+        world.does(actor, Some(BodyActivity::Working));
         let settled = match received {
             Ok(rows) => {
                 let append = |blocks| session.append(blocks);

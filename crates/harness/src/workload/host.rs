@@ -6,7 +6,7 @@ use std::time::Duration;
 use offshoot_core::{Owner, Receipt};
 use offshoot_runtime::{Environment, Error, MessageRecipient, Session};
 
-use crate::running_bodies::Activity;
+use crate::running_bodies::BodyActivity;
 use crate::task_script::ScriptMessage;
 use crate::worker_context::WorkerContext;
 use crate::workload::{
@@ -36,7 +36,7 @@ pub async fn run(world: Arc<WorkerContext>, at: HostContext, actor: usize, deeds
     let HostContext { session, number } = at;
     let mut host = Host { world: world.clone(), session, number, actor, receipts: Vec::new() };
     for _ in 0..deeds {
-        world.does(actor, Some(Activity::Working));
+        world.does(actor, Some(BodyActivity::Working));
         match host.act().await {
             Ok(()) => {}
             Err(Error::Closed) => break,
@@ -139,7 +139,7 @@ impl Host {
         let any = world.draw(|rng| rng.happens(300));
         let patience = world.author.lock().patience();
         let ids = tasks.iter().map(|task| task.id()).collect();
-        world.does(self.actor, Some(Activity::Waiting { tasks: ids, any }));
+        world.does(self.actor, Some(BodyActivity::Waiting { tasks: ids, any }));
         let wait = self.session.wait(&tasks);
         let wait = if any { wait.any() } else { wait };
         waiting::wait(world, wait, patience).await

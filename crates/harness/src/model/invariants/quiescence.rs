@@ -8,12 +8,12 @@ use crate::model::invariants::removal;
 use crate::model::invariants::slots::Executing;
 use crate::model::invariants::sweeps;
 use crate::model::store_model::RowFate;
-use crate::running_bodies::Activity;
+use crate::running_bodies::BodyActivity;
 
 use crate::violation::{Checked, Violation, ensure};
 
 /// Checks that everybody who does not go on has a reason not to.
-pub fn check_progress(model: &RuntimeModel, actors: &[Option<Activity>]) -> Checked {
+pub fn check_progress(model: &RuntimeModel, actors: &[Option<BodyActivity>]) -> Checked {
     sweeps::check_over(&model.shadow)?;
     removal::check_over(&model.shadow)?;
     for known in model.shadow.live() {
@@ -32,7 +32,7 @@ pub fn check_progress(model: &RuntimeModel, actors: &[Option<Activity>]) -> Chec
         let Some(doing) = doing else { continue };
         ensure(is_waiting(model, doing), "S3.6 waiters always wake", || {
             let unread = match doing {
-                Activity::Idling(owner) => model.shadow.pending(*owner),
+                BodyActivity::Idling(owner) => model.shadow.pending(*owner),
                 _ => Vec::new(),
             };
             format!("nothing can go on, but actor {actor} is {doing:?}, unread {unread:?}")
@@ -55,19 +55,19 @@ fn is_excused(model: &RuntimeModel, task: &Task) -> bool {
         // Who was asked to stop may hang only until it is forced.
         TaskState::Running | TaskState::Waiting(_) if task.cancel.is_some() => false,
         TaskState::Running => inside.is_some_and(|inside| match &inside.doing {
-            Activity::Hanging => true,
+            BodyActivity::Hanging => true,
             // It can go on, but finds no slot.
             doing => !is_waiting(model, doing) && !has_room(model, task),
         }),
         TaskState::Waiting(on) => inside.is_some_and(|inside| match (on, &inside.doing) {
-            (WaitingOn::Message, Activity::Receiving) => {
+            (WaitingOn::Message, BodyActivity::Receiving) => {
                 model.shadow.pending(Owner::Task(id)).is_empty() || !has_room(model, task)
             }
-            (WaitingOn::Message, Activity::Idling(owner)) => {
+            (WaitingOn::Message, BodyActivity::Idling(owner)) => {
                 !model.shadow.has_reason(*owner) || !has_room(model, task)
             }
             // A wait given up just before the question may still label it.
-            (_, Activity::Asking) => {
+            (_, BodyActivity::Asking) => {
                 let asked = model.shadow.questions.get(&id);
                 asked.is_some_and(|asked| asked.iter().any(Option::is_none))
                     || !has_room(model, task)
@@ -85,18 +85,18 @@ fn has_room(model: &RuntimeModel, task: &Task) -> bool {
 }
 
 /// Whether the awaited thing is still missing.
-fn is_waiting(model: &RuntimeModel, doing: &Activity) -> bool {
+fn is_waiting(model: &RuntimeModel, doing: &BodyActivity) -> bool {
     match doing {
-        Activity::Waiting { tasks, any } => {
+        BodyActivity::Waiting { tasks, any } => {
             let tasks = || tasks.iter().filter_map(|id| model.shadow.task(*id));
             let asks = tasks().any(|task| is_asking(model, task));
             let mut ended = tasks().map(|task| !task.is_live());
             let enough = if *any { ended.any(|ended| ended) } else { ended.all(|ended| ended) };
             !asks && !enough
         }
-        Activity::Receiving => true,
-        Activity::Idling(owner) => !model.shadow.has_reason(*owner),
-        Activity::Working | Activity::Hanging | Activity::Asking => false,
+        BodyActivity::Receiving => true,
+        BodyActivity::Idling(owner) => !model.shadow.has_reason(*owner),
+        BodyActivity::Working | BodyActivity::Hanging | BodyActivity::Asking => false,
     }
 }
 
@@ -109,17 +109,17 @@ fn is_asking(model: &RuntimeModel, task: &Task) -> bool {
 }
 
 /// Checks that a reader of a session's inbox has nothing left to read.
-pub fn check_read(model: &RuntimeModel, owner: Owner, doing: Option<&Activity>) -> Checked {
+pub fn check_read(model: &RuntimeModel, owner: Owner, doing: Option<&BodyActivity>) -> Checked {
     let unread = model.shadow.pending(owner).len();
     ensure(
-        doing != Some(&Activity::Receiving) || unread == 0,
+        doing != Some(&BodyActivity::Receiving) || unread == 0,
         "S3.6 completion before the waiter parks is never missed",
         || format!("the reader of {owner} sleeps before {unread} rows"),
     )
 }
 
 /// Checks that every task has ended and nothing runs.
-pub fn check_ended(model: &RuntimeModel, actors: &[Option<Activity>]) -> Checked {
+pub fn check_ended(model: &RuntimeModel, actors: &[Option<BodyActivity>]) -> Checked {
     if let Some(known) = model.shadow.live().next() {
         let inside = model.bodies.inside(known.task.id(), known.task.lease.epoch);
         return Err(Violation::new(
@@ -130,7 +130,7 @@ pub fn check_ended(model: &RuntimeModel, actors: &[Option<Activity>]) -> Checked
     let body = model.bodies.running().next();
     ensure(body.is_none(), "S6.8 no body outlives its task", || format!("{body:?} runs"))?;
     let stuck = actors.iter().position(|doing| match doing {
-        None | Some(Activity::Receiving | Activity::Idling(_)) => false,
+        None | Some(BodyActivity::Receiving | BodyActivity::Idling(_)) => false,
         Some(_) => true,
     });
     ensure(stuck.is_none(), "S3.6 waiters always wake", || {
