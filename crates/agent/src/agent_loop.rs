@@ -12,6 +12,7 @@ mod inbox;
 mod model_call;
 mod payment;
 mod progress;
+mod row_entry;
 mod tool_runner;
 mod turn_end;
 
@@ -23,7 +24,6 @@ use offshoot_models::{Gate, Model};
 use offshoot_runtime::{BodyError, BodyResult, Context, Error, InboxRows, StepError};
 use offshoot_store::CounterChange;
 
-use crate::agents::AgentShared;
 use crate::brief::{Brief, BriefContext, Isolation};
 use crate::budget::{BudgetLedger, fit};
 use crate::clock::{Clock, ClockGuard};
@@ -33,6 +33,7 @@ use crate::conversation::{Closing, Conversation, ResultMode, Tail, estimate, his
 use crate::loop_exit::LoopExit;
 use crate::model_delay::ModelDelay;
 use crate::notice::envelope;
+use crate::tool::AgentShared;
 use crate::tool::Toolbox;
 use crate::worktree::{self, Tree};
 

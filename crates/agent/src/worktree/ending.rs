@@ -11,10 +11,10 @@ use offshoot_runtime::{BodyError, Context, Error, StepError};
 use super::limit::{CANCEL_LIMIT, after};
 use super::note::Note;
 use super::{WorktreeState, Worktrees};
-use crate::agents::AgentShared;
 use crate::delivery::children_ended;
 use crate::loop_exit::LoopExit;
 use crate::report::AgentReport;
+use crate::tool::AgentShared;
 
 /// Who sees to the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,7 @@
 //! Standing grants: rules that a person has allowed for all later calls.
 
+mod paths;
+
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +12,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 
-use super::paths::first_outside;
+pub(crate) use self::paths::first_outside;
 
 /// A store of standing grants, by working directory.
 ///
@@ -40,7 +42,7 @@ pub fn covers<'a>(rules: impl IntoIterator<Item = &'a Rule>, access: &Access) ->
 }
 
 /// Whether a standing grant can cover an access.
-pub(super) fn can_grant(access: &Access) -> bool {
+pub(crate) fn can_grant(access: &Access) -> bool {
     access.guarded.is_none() && access.lasting.is_some()
 }
 

@@ -7,9 +7,9 @@ use offshoot_models::EndpointMismatch;
 use offshoot_runtime::{Backend, BodyResult, BoxFuture, ClearReason, Context};
 
 use crate::agent_loop::AgentLoop;
-use crate::agents::AgentShared;
 use crate::brief::{Brief, Isolation};
 use crate::model_source::ModelUnavailable;
+use crate::tool::AgentShared;
 use crate::worktree::{self, By};
 
 /// What executes agents.
