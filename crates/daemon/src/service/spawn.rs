@@ -1,4 +1,4 @@
-//! Sending a command off.
+//! Spawning commands.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -12,8 +12,8 @@ use super::view;
 use super::{Answer, ReplySink, output};
 use crate::host::Daemon;
 
-/// Sends a command off. Whoever stays gets the task first, then what it
-/// writes, then the task as it has ended. Whoever has its input stays, too.
+/// Spawns a command. A caller that stays gets the task, then its output, then the task
+/// as it has ended. A caller that sends input stays, too.
 pub(super) async fn spawn(
     daemon: &Daemon,
     spawn: Spawn,
@@ -21,7 +21,7 @@ pub(super) async fn spawn(
     replies: &mut impl ReplySink,
 ) -> Answer {
     let stays = spawn.attachment == Attachment::Attached || input.is_some();
-    // Known before anything is there that nobody could wait for.
+    // Refused before the task exists, if no more commands may wait.
     let waiter = daemon.command_waits.enter(within.filter(|_| stays))?;
     let seat = match spawn.attachment {
         Attachment::Attached => Some(Seat::new()),
@@ -44,7 +44,7 @@ pub(super) async fn spawn(
         }
         None => None,
     };
-    // A task belongs to its parent's session, whichever was named.
+    // A task belongs to its parent's session, even if the request names another one.
     let session = match &parent {
         Some(parent) => daemon.session_name(parent.spec().lineage.session).await?.to_string(),
         None => spawn.session,
