@@ -1,6 +1,6 @@
 //! Reading the output of a command, or the conversation of an agent.
 
-use offshoot_backends::{Follower, Log, Piece, Seat, Stream, Writing};
+use offshoot_backends::{Follower, LogPiece, LosslessReader, OutputLog, Stream, Writing};
 use offshoot_client::wire::{Chunk, Code, Reply, StreamName, Tail, TailMode, TailStart, WireError};
 use offshoot_core::TaskId;
 use offshoot_runtime::{Error, TaskRef};
@@ -47,17 +47,17 @@ pub(super) async fn tail(
     end(daemon, &task, replies).await
 }
 
-/// Stays until a command ends. With a seat, a slow caller holds the command up, and
+/// Stays until a command ends. With a lossless, a slow caller holds the command up, and
 /// no output is dropped.
 pub(super) async fn attend(
     daemon: &Daemon,
     task: &TaskRef,
-    seat: Option<Seat>,
+    lossless: Option<LosslessReader>,
     replies: &mut impl ReplySink,
 ) -> Answer {
-    if let Some(seat) = seat {
+    if let Some(lossless) = lossless {
         let log = daemon.commands.log(task.id());
-        let follower = log.follow_seated(seat).at_most(MOST);
+        let follower = log.follow_lossless(lossless).at_most(MOST);
         Reader { task, log: &log, at: 0, attempt: 0 }.follow(follower, replies).await?;
     }
     until_ended(task).await?;
@@ -82,14 +82,14 @@ async fn until_ended(task: &TaskRef) -> Result<(), Error> {
 /// Sends a log to a caller.
 struct Reader<'a> {
     task: &'a TaskRef,
-    log: &'a Log,
+    log: &'a OutputLog,
     at: u64,
     attempt: u32,
 }
 
 impl Reader<'_> {
     /// Sends the output until the task has ended and all of it is read. A follower with a
-    /// seat keeps the seat until then.
+    /// lossless keeps the lossless until then.
     async fn follow(
         mut self,
         mut follower: Follower,
@@ -137,7 +137,7 @@ impl Reader<'_> {
 
     async fn pass(
         &mut self,
-        piece: Piece,
+        piece: LogPiece,
         replies: &mut impl ReplySink,
     ) -> Result<(), ServiceError> {
         if piece.gap > 0 {

@@ -3,7 +3,9 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use offshoot_backends::{Attach, Command, CommandsError, Input, Restart, Seat, Surroundings};
+use offshoot_backends::{
+    Attach, Command, CommandsError, Input, LosslessReader, Restart, Surroundings,
+};
 use offshoot_client::wire::{self, Attachment, Code, Reply, Spawn, TaskName, WireError};
 use offshoot_core::{Name, TaskId, Visibility};
 use offshoot_runtime::Error;
@@ -23,11 +25,11 @@ pub(super) async fn spawn(
     let stays = spawn.attachment == Attachment::Attached || input.is_some();
     // Refused before the task exists, if no more commands may wait.
     let waiter = daemon.command_waits.enter(within.filter(|_| stays))?;
-    let seat = match spawn.attachment {
-        Attachment::Attached => Some(Seat::new()),
+    let reader = match spawn.attachment {
+        Attachment::Attached => Some(LosslessReader::new()),
         Attachment::Detached => None,
     };
-    let attach = seat.as_ref().map_or(Attach::No, Attach::Lossless);
+    let attach = reader.as_ref().map_or(Attach::No, Attach::Lossless);
     let around = spawn.surroundings.0.iter();
     let around = around.map(|(name, value)| (OsString::from(name), OsString::from(value)));
     let mut around = Surroundings::new(around).with_umask(spawn.umask);
@@ -71,7 +73,7 @@ pub(super) async fn spawn(
         return Ok(reply);
     }
     replies.reply(&reply).await?;
-    waiter.during(daemon, output::attend(daemon, &task, seat, replies)).await
+    waiter.during(daemon, output::attend(daemon, &task, reader, replies)).await
 }
 
 fn command(spawn: &Spawn) -> Result<Command, CommandsError> {
